@@ -70,7 +70,9 @@ from .operations.content.results import TextContent as TextContent
 from .operations.convert import KeyChoice as KeyChoice
 from .operations.convert import convert as convert
 from .operations.convert import extract as extract
+from .operations.diff import DiffDepth as DiffDepth
 from .operations.diff import DiffKind as DiffKind
+from .operations.diff import MemberDiff as MemberDiff
 from .operations.diff import ObjectDiff as ObjectDiff
 from .operations.diff import ShardDiff as ShardDiff
 from .operations.diff import diff as diff
@@ -85,6 +87,9 @@ from .operations.extraction import Conflict as Conflict
 from .operations.extraction import Extracted as Extracted
 from .operations.extraction import Extraction as Extraction
 from .operations.extraction import ExtractOptions as ExtractOptions
+from .operations.find_key import KeyHit as KeyHit
+from .operations.find_key import KeySearch as KeySearch
+from .operations.find_key import find_in as find_in
 from .operations.pack import Packed as Packed
 from .operations.pack import pack as pack
 from .shards.dataset import DataSet as DataSet

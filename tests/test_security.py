@@ -62,7 +62,7 @@ PROOF: dict[str, tuple[str, ...]] = {
     "XML of a store": ("tests/remote/test_listings.py::test_a_listing_that_is_none",),
     "Chunks that could kill": (
         "tests/shardcore/formats/bloscpack/test_decode.py::test_damaged_chunks_never_kill_the_process",
-        "tests/shardcore/formats/bloscpack/test_worker.py::test_a_dead_process_is_an_error_and_replaced",
+        "tests/shardcore/codecs/test_isolated.py::test_a_dead_process_is_an_error_and_replaced",
     ),
     "A name inside a file": (
         "tests/shardcore/sources/test_sources.py::test_names_that_leave_the_folder_are_refused",

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from PySide6.QtWidgets import QApplication, QWidget
 
     from shardcore import Span
+    from shardscope.shell.main_window import MainWindow
     from shardscope.shell.screenshot import ScreenshotRequest
+    from shardscope.startup.single import SingleWindow
 
 _FLAGS = ("endpoint_url", "region", "profile", "requester_pays", "addressing")
 
@@ -75,7 +77,8 @@ def parser() -> argparse.ArgumentParser:
         metavar="URI",
         help="a shard: a path or an address; URI#72 or URI#72-80 selects these bytes",
     )
-    made.add_argument("more", nargs="*", metavar="URI", help="more shards: each opens in a window of its own")
+    made.add_argument("more", nargs="*", metavar="URI", help="more shards: each opens in a tab of its own")
+    made.add_argument("--new-window", action="store_true", help="open a window, even where one is running")
     made.add_argument("--format", help="the format, instead of recognising it")
     made.add_argument("--theme", help="system, light, dark, light-safe or dark-safe, for this time; pictures are light")
     made.add_argument("--lesson", type=Path, metavar="FILE.md", help="walk through a lesson of your own; see the docs")
@@ -141,34 +144,61 @@ def has_display() -> bool:
 
 
 def _window(options: argparse.ArgumentParser, given: argparse.Namespace) -> int:
+    files = [(given.uri, given.place), *(_link(uri) for uri in given.more)] if given.uri else []
     with quick_start():
         from PySide6.QtWidgets import QApplication
-
-        from shardscope.shell.main_window import MainWindow
-        from shardscope.startup.interrupts import Interrupts
-        from shardscope.startup.settings import Settings
 
         theme = _theme(options, given)
         application = QApplication(sys.argv[:1])
         _name(application)
-        windows = [MainWindow(Settings(theme=theme)) for _ in range(1 + len(given.more))]
-        window = windows[0]
+        name = _socket(given)
+        if name and _is_taken(name, files, given):
+            return 0
+        from shardscope.shell.main_window import MainWindow
+        from shardscope.startup.interrupts import Interrupts
+        from shardscope.startup.settings import Settings
+
+        window = MainWindow(Settings(theme=theme))
         interrupts = Interrupts(application)
-        for one in windows:
-            interrupts.came.connect(one.end)
-            one.show()
-    if given.uri:
-        window.open(given.uri, given.format, given.remote, given.place)
-    for one, uri in zip(windows[1:], given.more, strict=True):
-        uri, place = _link(uri)
-        one.open(uri, given.format, given.remote, place)
+        interrupts.came.connect(window.end)
+        window.show()
+    single = _listen(name, window) if name else None
+    if not given.new_window:
+        window.tab_memory.restore(behind=bool(files))
+    window.open_files(files, given.format, given.remote)
     if given.lesson is not None:
         window.help.teaching.try_lesson(given.lesson, own=bool(given.uri))
     code = application.exec()
+    if single is not None:
+        single.close()
     interrupts.end()
-    for one in windows:
-        _end(application, one)
+    _end(application, window)
     return code
+
+
+def _socket(given: argparse.Namespace) -> str:
+    """Return the name of the socket on which a running window listens; empty where this start is on its own."""
+    from shardscope.startup.single import is_shown, socket_name
+
+    alone = given.new_window or given.lesson is not None or given.theme
+    return socket_name() if is_shown() and not alone else ""
+
+
+def _is_taken(name: str, files: list[tuple[str, Span | None]], given: argparse.Namespace) -> bool:
+    """Return whether a running window opens the files; a connection of this start alone is not handed over."""
+    from shardscope.startup.single import Handover, hand_over, message_of
+
+    if given.remote is not None:
+        return False
+    return hand_over(name, message_of([Handover(uri, given.format, place) for uri, place in files]))
+
+
+def _listen(name: str, window: MainWindow) -> SingleWindow:
+    from shardscope.startup.single import SingleWindow
+
+    made = SingleWindow(name)
+    made.wanted.connect(window.take_over)
+    return made
 
 
 def _screenshot(options: argparse.ArgumentParser, given: argparse.Namespace) -> int:

@@ -7,9 +7,11 @@ import sys
 import zlib
 from typing import TYPE_CHECKING, Any
 
+from shardcore.cli.geometry_output import geometry_json, print_geometry
 from shardcore.cli.output import print_line
 from shardcore.errors import UsageError
 from shardcore.model.number_words import plural
+from shardcore.operations.content.geometry import GeometryContent
 from shardcore.operations.content.results import (
     ArchiveContent,
     ArrayContent,
@@ -65,6 +67,8 @@ def content_json(found: Content) -> dict[str, Any]:
                 {"name": one.name, "size": one.size, "start": one.start, "stop": one.stop} for one in found.members
             ],
         }
+    if isinstance(found, GeometryContent):
+        told |= geometry_json(found)
     if isinstance(found, ShardContent):
         told |= {"format": found.format}
     return told
@@ -107,6 +111,8 @@ def print_content(found: Content) -> None:
             [("name", "size", "start"), *((m.name, f"{m.size:,}", f"{m.start:,}") for m in found.members[:LINES])]
         )
         _print_rest(len(found.members), "member")
+    elif isinstance(found, GeometryContent):
+        print_geometry(found)
     elif isinstance(found, BytesContent):
         for offset, text in found.strings[:LINES]:
             print_line(f"{offset:>10,}  {text[:100]}")

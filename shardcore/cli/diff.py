@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from itertools import islice
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from shardcore.cli.options import USUAL, Json, Opening, opens, progress_bar
 from shardcore.cli.output import json_value, print_json, print_line
-from shardcore.model.number_words import plural
+from shardcore.model.number_words import plural, size_text
+
+if TYPE_CHECKING:
+    from shardcore.operations.diff import ShardDiff
+    from shardcore.shards.shard import Shard
 
 MOST_LINES = 60
-"""Differences that are printed for people."""
+"""Differences of one kind that are printed for people."""
+
+_COMPARED = {"identity": "ETags and sizes", "sizes": "keys and sizes", "contents": "contents"}
 
 
 @opens
@@ -23,46 +30,67 @@ def diff(
     how: Opening = USUAL,
 ) -> int:
     """Compare two shards object by object; exit code 1 where they differ."""
-    from shardcore.operations.diff import DiffKind
     from shardcore.operations.diff import diff as compared
     from shardcore.sources.remote.address import is_address
 
     contents = content or not (is_address(first) or is_address(second))
-    with how.open(first) as one, how.open_rest(second) as other, progress_bar("comparing") as progress:
-        found = compared(one, other, contents=contents, progress=progress)
-        objects = found.objects(one, other)
+    with how.open_rest(first) as one, how.open_rest(second) as other:
+        with progress_bar("comparing") as progress:
+            found = compared(one, other, contents=contents, progress=progress)
         if json:
-            print_json(
-                {
-                    "equal": found.equal,
-                    "compared": "contents" if found.contents else "sizes",
-                    "fields": [
-                        {"name": name, "first": json_value(a) if a is not None else None,
-                         "second": json_value(b) if b is not None else None}
-                        for name, a, b in found.fields
-                    ],
-                    "counts": {change.value: count for change, count in found.counts.items()},
-                    "bytes": {change.value: size for change, size in found.sizes.items()},
-                    "objects": [
-                        {"change": one_diff.change.value, "key": one_diff.key, "first": _place(one_diff.first),
-                         "second": _place(one_diff.second), "error": one_diff.why}
-                        for one_diff in objects
-                    ],
-                }
-            )  # fmt: skip
-            return 0 if found.equal else 1
-        for name, a, b in found.fields[:MOST_LINES]:
-            print_line(f"{name}: {_value(a)} → {_value(b)}")
-        for number, one_diff in enumerate(objects):
-            if number >= MOST_LINES:
-                print_line(f"… and {plural(len(found.rows) - MOST_LINES, 'object')} more")
-                break
-            print_line(_line(one_diff))
-        shown = {kind: count for kind, count in found.counts.items() if count or kind is DiffKind.EQUAL}
-        parts = [f"{count:,} {kind.value}" for kind, count in shown.items()]
-        how_compared = "contents" if found.contents else "sizes alone"
-        print_line(f"{', '.join(parts)} (compared: {how_compared})")
+            print_json(_as_json(found, one, other))
+        else:
+            _print_lines(found, one, other)
     return 0 if found.equal else 1
+
+
+def _as_json(found: ShardDiff, one: Shard, other: Shard) -> dict[str, Any]:
+    return {
+        "equal": found.equal,
+        "compared": found.compared.value,
+        "fields": [{"name": name, "first": _json(a), "second": _json(b)} for name, a, b in found.fields],
+        "counts": {change.value: count for change, count in found.counts.items()},
+        "bytes": {change.value: size for change, size in found.sizes.items()},
+        "shards": [
+            {"name": member.name, "change": member.change.value, "first": member.first, "second": member.second,
+             "counts": {change.value: count for change, count in member.counts.items() if count}, "error": member.why}
+            for member in found.shards
+        ],
+        "objects": [
+            {"change": one_diff.change.value, "key": one_diff.key, "first": _place(one_diff.first),
+             "second": _place(one_diff.second), "error": one_diff.why}
+            for one_diff in found.objects(one, other)
+        ],
+    }  # fmt: skip
+
+
+def _print_lines(found: ShardDiff, one: Shard, other: Shard) -> None:
+    from shardcore.operations.diff import DiffKind
+
+    for name, a, b in found.fields[:MOST_LINES]:
+        print_line(f"{name}: {_value(a)} → {_value(b)}")
+    _tell_more(len(found.fields), "field")
+    shards = [member for member in found.shards if member.change is not DiffKind.EQUAL]
+    for member in shards[:MOST_LINES]:
+        sizes = [f"{size:,}" if size is not None else "–" for size in (member.first, member.second)]
+        counts = ", ".join(f"{count:,} {change.value}" for change, count in member.counts.items() if count)
+        print_line(f"{member.change.value:<8} {sizes[0]:>12} {sizes[1]:>12}  {member.name}: {member.why or counts}")
+    _tell_more(len(shards), "shard")
+    for one_diff in islice(found.objects(one, other, found.differing[:MOST_LINES]), MOST_LINES):
+        print_line(_line(one_diff))
+    _tell_more(len(found.differing), "object")
+    shown = {kind: count for kind, count in found.counts.items() if count or kind is DiffKind.EQUAL}
+    parts = [f"{count:,} {kind.value} ({size_text(found.sizes[kind])})" for kind, count in shown.items()]
+    print_line(f"{', '.join(parts)}; compared: {_COMPARED[found.compared.value]}")
+
+
+def _tell_more(count: int, what: str) -> None:
+    if count > MOST_LINES:
+        print_line(f"… and {plural(count - MOST_LINES, what)} more")
+
+
+def _json(value: Any) -> Any:
+    return json_value(value) if value is not None else None
 
 
 def _value(value: Any) -> str:

@@ -102,6 +102,7 @@ _MODULES = {
         ("chart", "chart"),
         ("show", "show"),
         ("diff", "diff"),
+        ("find", "find"),
         ("extract", "ls get extract"),
         ("salvage", "salvage"),
         ("pack", "pack convert rekey"),
@@ -126,9 +127,11 @@ WRITING = frozenset(
         "tombstone",
         "undo",
         "compare",
+        "find",
     )
 )
-"""Commands whose work is in the size of what they write; the others are limited by what the files store."""
+"""Commands whose work is in the size of what they write, or in the number of files that they open; the others are
+limited by what the files store."""
 
 MANY_FILES = 1 << 16
 """Files that may be open at once, where the system allows as many."""

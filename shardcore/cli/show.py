@@ -21,19 +21,25 @@ def show(
     uri: Uri,
     key: Annotated[str, typer.Argument(metavar="KEY", help="Key of the object.", show_default=False)],
     json: Json = False,
-    png: Annotated[Path | None, typer.Option("--png", metavar="FILE", help="Write a slice of an array as PNG.")] = None,
+    png: Annotated[
+        Path | None, typer.Option("--png", metavar="FILE", help="Write a slice of an array or a 3D view as PNG.")
+    ] = None,
     index: Annotated[
         str | None, typer.Option("--index", metavar="N,…", help="Slice: index of each axis after the second.")
+    ] = None,
+    level: Annotated[
+        int | None, typer.Option("--level", metavar="N", help="Level of detail of a mesh; 0 is the finest.")
     ] = None,
     force: Force = False,
     how: Opening = USUAL,
 ) -> int:
-    """Show an object as what it is: text, table, picture, array, tensors, archive."""
+    """Show an object as what it is: text, table, picture, array, tensors, archive, mesh, skeleton, annotations."""
     from shardcore.cli.content_output import content_json, print_content
+    from shardcore.operations.content.geometry import mesh_level
     from shardcore.operations.content.recognise import content
 
     with how.open(uri) as shard:
-        found = content(shard, key)
+        found = content(shard, key) if level is None else mesh_level(shard, key, level)
     if png is not None:
         _write_png(found, png, index, force=force)
     elif index is not None:
@@ -47,11 +53,17 @@ def show(
 
 def _write_png(found: Content, target: Path, index: str | None, *, force: bool) -> None:
     from shardcore.cli.content_output import png_of, slice_of
+    from shardcore.operations.content.geometry import GeometryContent
     from shardcore.operations.content.results import ArrayContent
     from shardcore.writing.temporary import write_whole
 
+    if isinstance(found, GeometryContent):
+        from shardcore.cli.geometry_output import picture_of_geometry
+
+        write_whole(target, [png_of(picture_of_geometry(found))], force=force)
+        return
     if not isinstance(found, ArrayContent):
-        raise UsageError(f"--png needs an array; this is {found.title}")
+        raise UsageError(f"--png needs an array, a mesh, a skeleton or annotations; this is {found.title}")
     if not found.complete:
         raise UsageError(f"--png needs the whole array; {plural(len(found.data), 'byte')} were read")
     write_whole(target, [png_of(slice_of(found.array, index, across=bool(found.layout.axes)))], force=force)

@@ -30,6 +30,8 @@ class ArrayLayout:
         encoding: Encoding of the elements: `raw`, or one of the format (`jpeg`, `compressed_segmentation`).
         start: Offset of the first element in the content.
         block: Edge lengths of an encoding by blocks; empty where it has none.
+        units: Unit of each axis; empty where they have none. An axis without one has an empty text.
+        resolution: Length of an element along each axis, in `units`; empty where it is not stated.
     """
 
     dtype: np.dtype[Any]
@@ -40,6 +42,8 @@ class ArrayLayout:
     encoding: str = RAW
     start: int = 0
     block: tuple[int, ...] = ()
+    units: tuple[str, ...] = ()
+    resolution: tuple[float, ...] = ()
 
     @property
     def nbytes(self) -> int:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from shardcore.model.span import Span
@@ -36,3 +39,29 @@ class ContentPart:
     def content_at(self, offset: int) -> int:
         """Return the byte of the content that is stored at an offset: itself, or the first byte of the part."""
         return self.start + (offset - self.stored.start if self.exact else 0)
+
+
+class ContentParts(Sequence[ContentPart]):
+    """Parts that are computed from their number: of contents with too many to keep."""
+
+    @abstractmethod
+    def at_stored(self, span: Span) -> ContentPart | None:
+        """Return the first part that is stored where a span begins; None where none is."""
+
+    @abstractmethod
+    def placed(self, place: Callable[[Span], Span]) -> ContentParts:
+        """Return the same parts with spans in other words: those of a data set."""
+
+
+def part_at(parts: Sequence[ContentPart], offset: int) -> ContentPart | None:
+    """Return the part that has a byte of the content; None where none does."""
+    at = bisect_right(parts, offset, key=lambda part: part.start) - 1
+    return parts[at] if at >= 0 and offset < parts[at].stop else None
+
+
+def part_stored_at(parts: Sequence[ContentPart], span: Span) -> ContentPart | None:
+    """Return the first part that is stored where a span begins; None where none is."""
+    if isinstance(parts, ContentParts):
+        return parts.at_stored(span)
+    inside = (one for one in parts if one.stored.source == span.source and one.stored.start <= span.start)
+    return next((one for one in inside if span.start < one.stored.stop), None)

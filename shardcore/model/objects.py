@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.errors import ShardError, UsageError
+from shardcore.model.byte_strings import ByteStrings
 from shardcore.model.children import Extents
 from shardcore.model.member_nodes import inside_span, placed_span
 from shardcore.model.node import Node
@@ -288,9 +289,11 @@ class Objects(Sequence[ObjectRef]):
         inner_kinds: Kinds whose content is part of what others hold; extracting everything leaves them out.
         codecs: The codecs that `ObjectColumns.codec` counts.
         hashed_rows: Whether rows are slots of a hash function: `extract` then takes objects in the order `offset`.
+        key_encoding: The form of `key_bytes`: `text` in UTF-8, `number` of 8 bytes, `hash` as stored.
     """
 
     hashed_rows = False
+    key_encoding: str = "text"
     kinds: tuple[str, ...] = ("object",)
     inner_kinds: frozenset[str] = frozenset()
     codecs: tuple[str, ...] = ("none",)
@@ -330,6 +333,18 @@ class Objects(Sequence[ObjectRef]):
     @abstractmethod
     def key_texts(self, rows: NDArray[np.int64]) -> list[str | None]:
         """Return the keys of some rows, as text; None for unused rows and keys that have no text."""
+
+    def key_bytes(self, rows: NDArray[np.int64]) -> ByteStrings:
+        """Return the keys of some rows in the form `key_encoding`; empty where there is none.
+
+        Raises:
+            SourceError: The bytes cannot be read.
+        """
+        return self.text_bytes(rows)
+
+    def text_bytes(self, rows: NDArray[np.int64]) -> ByteStrings:
+        """Return the texts of the keys of some rows in UTF-8; see `key_texts`."""
+        return ByteStrings.of((text or "").encode("utf-8", "surrogatepass") for text in self.key_texts(rows))
 
     def page(self, rows: NDArray[np.int64], *, sizes: bool = False) -> tuple[ObjectColumns, list[str | None]]:
         """Return the columns and the keys of some rows; formats that read rows from the file read them once for both.
@@ -487,6 +502,11 @@ class LazyObjects(Objects):
         return self._load().inner_kinds
 
     @property
+    def key_encoding(self) -> str:  # type: ignore[override]
+        """See `Objects.key_encoding`."""
+        return self._load().key_encoding
+
+    @property
     def codecs(self) -> tuple[str, ...]:  # type: ignore[override]
         """See `Objects.codecs`."""
         return self._load().codecs
@@ -507,6 +527,10 @@ class LazyObjects(Objects):
     def key_texts(self, rows: NDArray[np.int64]) -> list[str | None]:
         """See `Objects.key_texts`."""
         return self._load().key_texts(rows)
+
+    def key_bytes(self, rows: NDArray[np.int64]) -> ByteStrings:
+        """See `Objects.key_bytes`."""
+        return self._load().key_bytes(rows)
 
     def page(self, rows: NDArray[np.int64], *, sizes: bool = False) -> tuple[ObjectColumns, list[str | None]]:
         """See `Objects.page`."""

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from shardcore.errors import FormatError, KeyAbsent, NotAShard, ShardError, SourceError, UsageError, shown_key
 from shardcore.model.byte_shares import Share, Use
 from shardcore.model.children import Deferred
+from shardcore.model.content_part import ContentParts
 from shardcore.model.finding import Depth, Report
 from shardcore.model.member_nodes import placed, placed_error, placed_span, relocating
 from shardcore.model.node import Node
@@ -34,9 +35,11 @@ from shardcore.shards.trace import Look, Trace
 from shardcore.sources.base import WHOLE_HEAD, Folder, Source
 
 if TYPE_CHECKING:
+    from shardcore.codecs.isolated import Decoder
     from shardcore.model.array_layout import ArrayLayout
     from shardcore.model.content_part import ContentPart
     from shardcore.model.drawing import Sketch
+    from shardcore.model.geometry import Geometry
     from shardcore.model.record import Value
     from shardcore.model.section import Section
 
@@ -130,6 +133,7 @@ class DataSet(Shard):
 
     Attributes:
         joins: Whether its objects are those of its members, one member after the other.
+        routes: Whether a key leads to few members; otherwise a lookup tries one member after the other.
         files_are_objects: Whether each member is one object.
         uri: Address of the folder.
         folder: The folder.
@@ -137,6 +141,7 @@ class DataSet(Shard):
     """
 
     joins: bool = True
+    routes: bool = True
     files_are_objects: bool = False
     member_head: int = WHOLE_HEAD
     no_loads: str = "Each object of this data set takes several files, so none of these is fuller than another."
@@ -557,12 +562,31 @@ class DataSet(Shard):
         with relocating(ref.shard):
             return self.member(ref.shard).array_layout(inside_member(ref))
 
-    def content_parts(self, ref: ObjectRef) -> tuple[ContentPart, ...]:
+    def geometry(self, ref: ObjectRef, data: bytes) -> Geometry | None:
+        """Return the geometry of an object, as its member states it."""
+        if not ref.shard:
+            return super().geometry(ref, data)
+        with relocating(ref.shard):
+            found = self.member(ref.shard).geometry(inside_member(ref), data)
+        return None if found is None else found.with_spans(lambda span: placed_span(span, ref.shard))
+
+    def decode_array(
+        self, ref: ObjectRef, layout: ArrayLayout, data: bytes, decoder: Decoder
+    ) -> tuple[ArrayLayout, bytes]:
+        """Decode an array as the member does that holds it."""
+        if not ref.shard:
+            return super().decode_array(ref, layout, data, decoder)
+        with relocating(ref.shard):
+            return self.member(ref.shard).decode_array(inside_member(ref), layout, data, decoder)
+
+    def content_parts(self, ref: ObjectRef) -> Sequence[ContentPart]:
         """Return the parts of a content, in the words of the data set."""
         if not ref.shard:
             return ()
         with relocating(ref.shard):
             parts = self.member(ref.shard).content_parts(inside_member(ref))
+        if isinstance(parts, ContentParts):
+            return parts.placed(lambda span: placed_span(span, ref.shard))
         return tuple(replace(part, stored=placed_span(part.stored, ref.shard)) for part in parts)
 
     def facts(self, ref: ObjectRef) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from itertools import accumulate, pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from shardcore.model.byte_strings import ByteStrings
 from shardcore.model.objects import ObjectColumns, ObjectRef, Objects, located
 
 
@@ -59,6 +60,8 @@ class JoinedObjects(Objects):
         self.kinds = tuple(dict.fromkeys(k for _, _, o in self._parts for k in o.kinds)) or ("object",)
         self.inner_kinds = frozenset().union(*(o.inner_kinds for _, _, o in self._parts))
         self.codecs = tuple(dict.fromkeys(c for _, _, o in self._parts for c in o.codecs)) or ("none",)
+        forms = {objects.key_encoding for _, _, objects in self._parts}
+        self.key_encoding = forms.pop() if len(forms) == 1 else "text"
 
     def __len__(self) -> int:
         return self._firsts[-1]
@@ -118,6 +121,21 @@ class JoinedObjects(Objects):
             for place, text in zip(where.tolist(), self._parts[number][2].key_texts(inside), strict=True):
                 texts[place] = text
         return texts
+
+    def key_bytes(self, rows: NDArray[np.int64]) -> ByteStrings:
+        """Return the keys of some rows as bytes; see `Objects.key_bytes`."""
+        if self.key_encoding == "text":
+            return self.text_bytes(rows)
+        numbers = np.searchsorted(self._starts, rows, "right") - 1
+        ends = [*(np.flatnonzero(np.diff(numbers)) + 1).tolist(), len(rows)] if len(rows) else []
+        parts = [
+            self._parts[int(numbers[begin])][2].key_bytes(rows[begin:end] - self._firsts[int(numbers[begin])])
+            for begin, end in pairwise([0, *ends])
+        ]
+        return ByteStrings(
+            np.concatenate([np.zeros(0, np.uint8), *(part.data for part in parts)]),
+            np.concatenate([np.zeros(0, np.int64), *(part.lengths for part in parts)]),
+        )
 
     def ref(self, row: int) -> ObjectRef:
         """Return one row as an object of the data set."""

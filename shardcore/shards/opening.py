@@ -147,6 +147,8 @@ def open(
             shard = _open_source(target, name, context, claim="" if format else claim)
         shard.tape = elsewhere.tape
         shard.chosen = {**({"format": format} if format else {}), **values}
+        if values.get("isolated"):
+            shard.isolate()
         tell_purposes(shard)
         place = getattr(shard, "folder", None) or target
         near = place.lists_cheaply if isinstance(place, Folder) else place.near

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from types import MappingProxyType, TracebackType
-from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec, Self, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,8 +33,11 @@ from shardcore.shards.trace import NO_MEANINGS, Look, Meanings, Trace, tell
 from shardcore.sources.read_purpose import ReadPurpose, reading_for
 
 if TYPE_CHECKING:
+    from shardcore.codecs.isolated import Decoder, IsolatedDecoder
     from shardcore.model.byte_shares import Share
+    from shardcore.model.chunk_grid import AxisIndex, ChunkGrid
     from shardcore.model.drawing import Sketch
+    from shardcore.model.geometry import Geometry
     from shardcore.model.occupancy import LoadSource
     from shardcore.model.record import Value
     from shardcore.model.references import ReferenceCollector
@@ -106,6 +109,7 @@ class Shard(ABC):
         tape: The requests that were made for it, when it is remote.
         meanings: What the values are that the steps of its lookups name.
         chosen: What the caller of `open` chose, by name: the format, if it was given, and options of formats.
+        isolated: Process that runs decoders written in C; None where they run in this one.
         jobs: How many members or objects are worked on at the same time where all of them are: one after the other
             where they are near, several where each answer takes its time.
         no_loads: Why `loads` is empty, in a sentence.
@@ -121,6 +125,8 @@ class Shard(ABC):
     tape: RequestLog | None = None
     meanings: Meanings = NO_MEANINGS
     chosen: Mapping[str, Any] = MappingProxyType({})
+    isolated: IsolatedDecoder | None = None
+    _own_decoder: IsolatedDecoder | None = None
     jobs: int = 1
     no_loads: str = "This format has no slots or parts of which one could be fuller than another."
 
@@ -130,6 +136,8 @@ class Shard(ABC):
         for name, wrap in _OPERATIONS.items():
             if name in cls.__dict__:
                 setattr(cls, name, wrap(cls.__dict__[name]))
+        if "close" in cls.__dict__:
+            setattr(cls, "close", _closed(cls.__dict__["close"]))  # noqa: B010
 
     @property
     def byte_shares(self) -> tuple[Share, ...]:
@@ -250,9 +258,22 @@ class Shard(ABC):
         """
         return self.key_form.raw(str(self.parse_key(key)))
 
-    def __getitem__(self, key: Key) -> bytes:
-        """Return the decoded content of the object with this key; see `find` and `read`."""
-        return self.read(self.find(key))
+    @overload
+    def __getitem__(self, key: Key) -> bytes: ...
+    @overload
+    def __getitem__(self, key: tuple[AxisIndex, ...]) -> NDArray[Any]: ...
+    def __getitem__(self, key: Key | tuple[AxisIndex, ...]) -> bytes | NDArray[Any]:
+        """Return the decoded content of the object with this key; see `find` and `read`.
+
+        With a slice or coordinate per axis, `volume[0:64, 0:64, 12]`, return a box of the array that the chunks make
+        up; see `ChunkGrid.read`.
+        """
+        if not isinstance(key, tuple):
+            return self.read(self.find(key))
+        grid = self.chunk_grid()
+        if grid is None:
+            raise UsageError("its objects are no chunks of one array")
+        return grid.read(key)
 
     def __contains__(self, key: Key) -> bool:
         """Return whether `find` finds the key.
@@ -387,7 +408,7 @@ class Shard(ABC):
                 raise UsageError(f"{short(wanted.key)} is no array")
             layout = npy_layout(data)
         if layout.encoding != RAW:
-            raise Unsupported(f"arrays encoded as {layout.encoding!r} are not decoded here")
+            layout, data = self.decode_array(wanted, layout, data, self.decoder)
         return layout.of(data)
 
     def ref_of(self, wanted: ObjectRef | Key) -> ObjectRef:
@@ -445,8 +466,55 @@ class Shard(ABC):
         """
         return None
 
-    def content_parts(self, ref: ObjectRef) -> tuple[ContentPart, ...]:
+    def chunk_grid(self, scale: str = "") -> ChunkGrid | None:
+        """Return the array that the chunks of the shard make up, as a grid of them; None where there is none.
+
+        Args:
+            scale: The name of a scale of a volume; empty for the one that is open.
+
+        Raises:
+            UsageError: There is no such scale.
+            ShardError: What describes the array cannot be read.
+        """
+        return None
+
+    def geometry(self, ref: ObjectRef, data: bytes) -> Geometry | None:
+        """Return the geometry of an object that the format states to be a mesh, skeleton or annotations.
+
+        Args:
+            ref: The object.
+            data: Its whole content.
+
+        Returns:
+            Where parts of it are stored, in the words of this shard; None for other objects.
+
+        Raises:
+            FormatError: The content is not what the format states.
+        """
+        return None
+
+    def decode_array(
+        self, ref: ObjectRef, layout: ArrayLayout, data: bytes, decoder: Decoder
+    ) -> tuple[ArrayLayout, bytes]:
+        """Return the elements of an encoded array, one after the other, and their layout.
+
+        Args:
+            ref: The object.
+            layout: Its layout, with its encoding.
+            data: Its content.
+            decoder: Runs decoders: `Shard.decoder`.
+
+        Raises:
+            Unsupported: The encoding is not decoded here.
+            FormatError: The content is invalid.
+            LimitExceeded: The array is too large.
+        """
+        raise Unsupported(f"arrays encoded as {layout.encoding!r} are not decoded here")
+
+    def content_parts(self, ref: ObjectRef) -> Sequence[ContentPart]:
         """Return the parts of a content and where each is stored, in order; reads what tells it.
+
+        Of an array that is stored encoded they are parts of its decoded elements (`decode_array`).
 
         A content that is stored uncompressed is one part, and so is one that the shard has decoded bytes of. Formats
         that compress by blocks return these.
@@ -613,10 +681,34 @@ class Shard(ABC):
         """
         return fields_of(self.tree_of(source), start, stop, limit)
 
+    def isolate(self, decoder: IsolatedDecoder | None = None) -> None:
+        """Run decoders written in C in a process of their own from now on, which ends with the shard.
+
+        Args:
+            decoder: A process that its owner ends, instead of an own one.
+        """
+        if self.isolated is None:
+            from shardcore.codecs.isolated import IsolatedDecoder
+
+            self._own_decoder = None if decoder else IsolatedDecoder()
+            self.isolated = decoder or self._own_decoder
+
+    @property
+    def decoder(self) -> Decoder:
+        """Return what runs the tasks of `codecs.isolated`: in a process of their own where `isolated` is set."""
+        from shardcore.codecs.isolated import run_task
+
+        return run_task if self.isolated is None else self.isolated.run
+
     def close(self) -> None:
-        """Close the source."""
+        """Close the source, and end the process of `isolate`."""
         if self.source is not None:
             self.source.close()
+        self._close_decoder()
+
+    def _close_decoder(self) -> None:
+        if self._own_decoder is not None:
+            self._own_decoder.close()
 
     def __enter__(self) -> Self:
         return self
@@ -625,6 +717,19 @@ class Shard(ABC):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _closed(close: Callable[[Any], None]) -> Callable[[Any], None]:
+    """`close` of a format, that ends the process of `isolate`, too."""
+
+    @wraps(close)
+    def call(shard: Any) -> None:
+        try:
+            close(shard)
+        finally:
+            shard._close_decoder()
+
+    return call
 
 
 def _ticking(progress: Progress) -> Progress:

@@ -79,6 +79,11 @@ class Source(ABC):
         """Changes when the content does; caches are keyed by it."""
         return f"{self.uri}#{self.size}"
 
+    @property
+    def content_tag(self) -> str:
+        """A text that only files with the same content share, wherever they are; empty when there is none."""
+        return ""
+
     def read(self, start: int, stop: int) -> bytes:
         """Read exactly the bytes `[start, stop)`.
 

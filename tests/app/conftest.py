@@ -42,7 +42,7 @@ def session(jobs: Jobs) -> Iterator[Session]:
     """A session with nothing open."""
     made = Session(jobs)
     yield made
-    made.close()
+    made.close_all()
 
 
 @pytest.fixture

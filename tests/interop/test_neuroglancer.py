@@ -174,6 +174,60 @@ def test_volumes_of_tensorstore(tmp_path: Path, seed: int) -> None:
             assert np.array_equal(found[box], store[box].read().result())
 
 
+@pytest.mark.parametrize(
+    ("encoding", "kind", "channels"),
+    [
+        ("jpeg", "uint8", 1),
+        ("jpeg", "uint8", 3),
+        ("png", "uint8", 1),
+        ("png", "uint8", 3),
+        ("png", "uint8", 4),
+        ("png", "uint16", 1),
+        ("compressed_segmentation", "uint32", 1),
+        ("compressed_segmentation", "uint64", 1),
+        ("compressed_segmentation", "uint64", 2),
+    ],
+)
+def test_encoded_volumes_of_tensorstore(tmp_path: Path, encoding: str, kind: str, channels: int) -> None:
+    """Voxels of encoded chunks are those that tensorstore reads, and the chunk's array is that of `content`."""
+    import tensorstore as ts
+
+    scale: dict[str, Any] = {
+        "size": [37, 30, 21],
+        "encoding": encoding,
+        "chunk_size": [16, 16, 16],
+        "voxel_offset": [3, -4, 5],
+        "resolution": [4, 4, 40],
+        "sharding": random_spec(random.Random(1)),
+    }
+    if encoding == "compressed_segmentation":
+        scale["compressed_segmentation_block_size"] = [8, 4, 8]
+    store = ts.open(
+        {
+            "driver": "neuroglancer_precomputed",
+            "kvstore": {"driver": "file", "path": str(tmp_path)},
+            "multiscale_metadata": {"type": "image", "data_type": kind, "num_channels": channels},
+            "scale_metadata": scale,
+            "create": True,
+        }
+    ).result()
+    x, y, z, c = np.indices(store.shape)
+    labels = (1 + x // 5 * 7 + y // 9 * 31 + z // 6 * 101 + c * 3).astype(kind)
+    with ts.Transaction() as transaction:
+        store.with_transaction(transaction)[...] = labels
+    expected = store.read().result()
+    for isolated in (False, True):
+        with shardcore.open(tmp_path, isolated=isolated) as found:
+            voxels = found[3:40, -4:26, 5:26]
+            assert np.array_equal(voxels, expected)
+            ref = found.objects.ref(0)
+            one = shardcore.content(found, ref)
+            assert isinstance(one, shardcore.ArrayContent)
+            assert one.complete
+            assert (one.encoding, one.layout.resolution) == (encoding, (4, 4, 40, 1))
+            assert np.array_equal(one.array, found.array(ref))
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_meshes_of_cloud_volume(tmp_path: Path, seed: int) -> None:
     """Manifests and their unlisted fragments come back for every segment, with and without the info."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import struct
 from pathlib import Path
 from typing import Any
@@ -11,10 +12,12 @@ import numpy as np
 import shardcore
 from shardcore.formats.neuroglancer.morton import encode
 from tests.samples.entry import Entry, Key, overwritten
+from tests.samples.shapes import BITS, VOXEL, Ball, Ring, Tree, mesh_value, skeleton_value, voxels
+from tests.samples.shapes import SIZE as EDGE
 from tests.samples.words import sentences
 
 MESHES = Path(__file__).parent.parent / "data" / "neuroglancer" / "mesh"
-"""Meshes of cloud-volume: there is no encoder of Draco here."""
+"""Meshes of cloud-volume, whose fragments are random bytes."""
 SKELETONS: dict[str, Any] = {
     "@type": "neuroglancer_skeletons",
     "transform": [1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0],
@@ -42,6 +45,7 @@ def write(folder: Path) -> list[Entry]:
         _hashed(folder / "hashed"),
         _meshes(folder / "mesh"),
         _volume(folder / "volume"),
+        *_segmentation(folder / "segmentation"),
         _damaged(folder / "damaged"),
         _odd(folder / "odd"),
     ]
@@ -173,6 +177,141 @@ def _volume(folder: Path) -> Entry:
             "Its neighbour 0, 0, 0 differs in the dropped bit alone: both share a minishard.",
         ),
         Key(str(encode((4, 3, 0), GRID)), "A corner in which all voxels are 0: the chunk was never written."),
+    )
+
+
+SEGMENTS: dict[int, Any] = {
+    7: Ball((16, 16, 16), 11),
+    42: Ring((42, 40, 24), (0.4, 0.3, 1), 15, 4.5),
+    1001: Tree(
+        (
+            (14, 50, 50, 6),
+            (26, 46, 48, 4.5),
+            (34, 36, 52, 3.5),
+            (46, 30, 56, 3),
+            (56, 20, 58, 2),
+            (40, 48, 58, 2.5),
+            (54, 54, 60, 2),
+            (52, 22, 46, 2),
+        ),
+        (-1, 0, 1, 2, 3, 1, 5, 3),
+    ),
+    2**53 + 1: Ball((50, 12, 12), 7),
+}
+"""Segments by their numbers; the last is one that a float does not hold."""
+MESH_DETAIL = (16, 8)
+PIECE = 32
+"""Voxels along each edge of a chunk."""
+IDENTITY = [1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0]
+
+
+def _segmentation(folder: Path) -> list[Entry]:
+    """A segmentation of two scales, with meshes of two levels and skeletons."""
+    folder.mkdir()
+    scales = [_segmentation_scale(folder, step) for step in (1, 2)]
+    (folder / "info").write_text(json.dumps({**_segmentation_info(scales), "mesh": "mesh", "skeletons": "skeletons"}))
+    mesh_info = {
+        "@type": "neuroglancer_multilod_draco",
+        "vertex_quantization_bits": BITS,
+        "transform": IDENTITY,
+        "lod_scale_multiplier": 1.0,
+        "sharding": _sharding(0, "murmurhash3_x86_128", 1, 0),
+    }
+    (folder / "mesh").mkdir()
+    with shardcore.create(folder / "mesh", format="neuroglancer", spec=mesh_info) as writer:
+        for segment, shape in SEGMENTS.items():
+            manifest, fragments = mesh_value(shape, MESH_DETAIL)
+            writer.add(str(segment), manifest, parts={"fragments": fragments})
+    radius = {"id": "radius", "data_type": "float32", "num_components": 1}
+    info = {"@type": "neuroglancer_skeletons", "transform": IDENTITY, "vertex_attributes": [radius]}
+    tree, ring = SEGMENTS[1001], SEGMENTS[42]
+    points, pairs = ring.path(24)
+    values = {
+        42: skeleton_value(points, pairs, np.full(len(points), ring.thickness)),
+        1001: skeleton_value(*tree.path(3.0)),
+    }
+    _write(folder / "skeletons", info, _sharding(0, "murmurhash3_x86_128", 1, 0), values)
+    return [_voxels_entry(), _meshes_entry(), _skeletons_entry()]
+
+
+def _segmentation_info(scales: list[Any]) -> dict[str, Any]:
+    return {
+        "@type": "neuroglancer_multiscale_volume",
+        "type": "segmentation",
+        "data_type": "uint64",
+        "num_channels": 1,
+        "scales": scales,
+    }
+
+
+def _segmentation_scale(folder: Path, step: int) -> dict[str, Any]:
+    """Writes one scale; returns its part of the info."""
+    import compressed_segmentation
+
+    length = int(VOXEL) * step
+    scale = {
+        "key": "_".join([str(length)] * 3),
+        "size": [EDGE // step] * 3,
+        "voxel_offset": [0, 0, 0],
+        "chunk_sizes": [[PIECE] * 3],
+        "resolution": [length] * 3,
+        "encoding": "compressed_segmentation",
+        "compressed_segmentation_block_size": [8, 8, 8],
+        "sharding": _sharding(1, "identity", 1, 0),
+    }
+    labels, grid = voxels(SEGMENTS, step), (EDGE // step // PIECE,) * 3
+    spec = _segmentation_info([scale])
+    (folder / "made").mkdir()
+    with shardcore.create(folder / "made", format="neuroglancer", spec=spec) as writer:
+        for cell in np.ndindex(*grid):
+            low = [PIECE * at for at in cell]
+            part = np.asfortranarray(labels[tuple(slice(at, at + PIECE) for at in low)][..., None])
+            writer.add(str(encode(cell, grid)), compressed_segmentation.compress(part, order="F"))
+    (folder / "made" / str(scale["key"])).rename(folder / str(scale["key"]))
+    (folder / "made" / "info").unlink()
+    (folder / "made").rmdir()
+    return scale
+
+
+def _voxels_entry() -> Entry:
+    return Entry(
+        "neuroglancer/segmentation/16_16_16",
+        "neuroglancer",
+        "further",
+        "A segmentation",
+        "64 × 64 × 64 voxels, four segments; its meshes and skeletons lie beside it",
+        "Each voxel has the number of its segment; blocks of 8 × 8 × 8 have a table, and few bits per voxel.",
+        Key("7", "The last chunk: most of the branching segment 1001 is in it."),
+        Key("1", "It differs from chunk 0 in the dropped bit: both share a minishard."),
+        Key("8", "There are 8 chunks, from 0 to 7."),
+    )
+
+
+def _meshes_entry() -> Entry:
+    return Entry(
+        "neuroglancer/segmentation/mesh",
+        "neuroglancer",
+        "further",
+        "Meshes of a segmentation",
+        "four meshes of two levels of detail",
+        "Turn a mesh in the preview: each fragment is a Draco stream in front of the manifest that the index lists.",
+        Key("1001", "A branching tube: its manifest, and the fragments of two levels in front of it."),
+        Key(str(2**53 + 1), "A number that is no float: rounded, it would be another segment."),
+        Key("8", "No segment has this number."),
+    )
+
+
+def _skeletons_entry() -> Entry:
+    return Entry(
+        "neuroglancer/segmentation/skeletons",
+        "neuroglancer",
+        "further",
+        "Skeletons of a segmentation",
+        "two skeletons with the radius of each vertex",
+        "Vertices, then edges, then a radius for each vertex: point at one in the preview to see its 12 bytes.",
+        Key("1001", "The middle lines of the branching tube."),
+        Key("42", "The middle line of the ring: as many edges as vertices."),
+        Key("7", "A ball has no skeleton here."),
     )
 
 

@@ -91,7 +91,8 @@ class Job:
         key: What the job is about; the newest of a key wins. None for jobs that stand alone.
         title: What `transfers` shows; empty for jobs that nobody watches.
         lasting: Whether the job goes on when the shard it came from is closed in the window.
-        generation: Which opened shard it belongs to.
+        scope: The document it belongs to: the one that was shown when it was submitted.
+        generation: Which of the shards opened in that document it belongs to.
         priority: Who goes first, on the threads here and on the way to another machine.
         state: How far it is.
         done_amount: Progress, in a unit of the job's own.
@@ -114,8 +115,10 @@ class Job:
         generation: int,
         number: int,
         priority: JobPriority = JobPriority.SELECTED,
+        scope: object = None,
     ) -> None:
         self.number = number
+        self.scope = scope
         self.priority = priority
         self.key = key
         self.title = title
@@ -188,6 +191,10 @@ class Jobs(QObject):
 
     Signals carry `Job` objects: `added` and `changed` for jobs with a title, `trouble` for errors of jobs that have no
     `done` to take them.
+
+    Attributes:
+        scope: The document that is shown: new jobs belong to it, and keys are its own. A lasting job without a title
+            serves the window, and its key is the same for all documents.
     """
 
     added = Signal(object)
@@ -196,6 +203,7 @@ class Jobs(QObject):
 
     def __init__(self, parent: QObject | None = None, *, io: int = IO_THREADS, cpu: int = CPU_THREADS) -> None:
         super().__init__(parent)
+        self.scope: object = None
         self.generation = 0
         self.submitted = 0
         self.reported = 0
@@ -203,9 +211,9 @@ class Jobs(QObject):
         self._closed = False
         self._numbers = itertools.count(1)
         self._waiting: dict[Pool, list[tuple[int, int, Job]]] = {pool: [] for pool in Pool}
-        self._newest: dict[object, Job] = {}
+        self._newest: dict[tuple[object, object], Job] = {}
         self._open: dict[Job, tuple[Done | None, Callable[[Any], None] | None]] = {}
-        self._after: list[tuple[int, Callable[[], None]]] = []
+        self._after: list[tuple[object, int, Callable[[], None]]] = []
         self._courier = _Courier()
         self._news: deque[tuple[Job, Any, BaseException | None]] = deque()
         self._courier.reported.connect(self._deliver_all, Qt.ConnectionType.QueuedConnection)
@@ -226,6 +234,7 @@ class Jobs(QObject):
         lasting: bool = False,
         done: Done | None = None,
         discard: Callable[[Any], None] | None = None,
+        scope: object = None,
     ) -> Job:
         """Hand work to a pool.
 
@@ -239,7 +248,9 @@ class Jobs(QObject):
             done: Called once on the GUI thread as `done(result, error)`; not called when it is a method of a
                 QObject that is gone by then.
             discard: Called with a result that came too late to be needed, to release what it holds.
+            scope: The document that it belongs to. Default: the one that is shown.
         """
+        scope = self.scope if scope is None else scope
         job = Job(
             self,
             work,
@@ -249,11 +260,12 @@ class Jobs(QObject):
             generation=self.generation,
             number=next(self._numbers),
             priority=priority,
+            scope=scope,
         )
         if key is not None:
-            if (older := self._newest.get(key)) is not None:
+            if (older := self._newest.get(_named(job))) is not None:
                 older.cancel()
-            self._newest[key] = job
+            self._newest[_named(job)] = job
         self._open[job] = (done, discard)
         self.submitted += 1
         if title:
@@ -267,29 +279,34 @@ class Jobs(QObject):
         return job
 
     def newest(self, key: object) -> Job | None:
-        """Return the open job of that key, or None."""
-        return self._newest.get(key)
+        """Return the open job of that key that belongs to the document that is shown, or to the window; or None."""
+        return self._newest.get((self.scope, key)) or self._newest.get((None, key))
 
     @property
     def open_jobs(self) -> tuple[Job, ...]:
         """The jobs that have not reported yet, in the order of their numbers."""
         return tuple(self._open)
 
-    def cancel_all(self, then: Callable[[], None] | None = None) -> None:
-        """Cancel all jobs but the lasting ones, and begin a new generation.
+    def cancel_all(self, then: Callable[[], None] | None = None, scope: object = None) -> None:
+        """Cancel all jobs of a document but the lasting ones, and begin a new generation.
 
         Args:
             then: Called once on the GUI thread when the last job of the generations so far has reported, the lasting
                 ones included: what they read from may be closed then.
+            scope: The document. Default: the one that is shown.
         """
-        generation = self.generation
+        scope, generation = self.scope if scope is None else scope, self.generation
         self.generation += 1
-        for job in self.open_jobs:
-            if not job.lasting:
-                job.cancel()
+        self.cancel_where(lambda job: job.scope is scope and not job.lasting)
         if then is not None:
-            self._after.append((generation, then))
+            self._after.append((scope, generation, then))
             self._call_after()
+
+    def cancel_where(self, chosen: Callable[[Job], bool]) -> None:
+        """Cancel the jobs that are chosen."""
+        for job in self.open_jobs:
+            if chosen(job):
+                job.cancel()
 
     def shutdown(self) -> bool:
         """Cancel everything, wait for the threads, and deliver what is still on its way.
@@ -306,7 +323,7 @@ class Jobs(QObject):
             ended = pool.waitForDone(SHUTDOWN_MILLISECONDS) and ended
         self._deliver_all()
         after, self._after = self._after, []
-        for _, then in after:
+        for _, _, then in after:
             then()
         # What they requested was cancelled at once, and is reported so.
         self._deliver_all()
@@ -375,8 +392,8 @@ class Jobs(QObject):
     def _deliver(self, job: Job, result: Any, error: BaseException | None) -> None:
         done, discard = self._open.pop(job)
         self.reported += 1
-        if self._newest.get(job.key) is job:
-            del self._newest[job.key]
+        if self._newest.get(_named(job)) is job:
+            del self._newest[_named(job)]
         if error is None and job.cancelled:
             if discard is not None:
                 discard(result)
@@ -400,11 +417,21 @@ class Jobs(QObject):
             self.changed.emit(job)
 
     def _call_after(self) -> None:
-        oldest = min((job.generation for job in self._open), default=self.generation)
-        ready = [then for generation, then in self._after if generation < oldest]
-        self._after = [(generation, then) for generation, then in self._after if generation >= oldest]
+        waits = [one for one in self._after if any(_before(job, one[0], one[1]) for job in self._open)]
+        ready = [then for scope, generation, then in self._after if (scope, generation, then) not in waits]
+        self._after = waits
         for then in ready:
             then()
+
+
+def _named(job: Job) -> tuple[object, object]:
+    """Return the key of a job, with the document in which no other job has it."""
+    return None if job.lasting and not job.title else job.scope, job.key
+
+
+def _before(job: Job, scope: object, generation: int) -> bool:
+    """Return whether a job belongs to a document, and to a shard that was opened there up to a generation."""
+    return job.scope is scope and job.generation <= generation
 
 
 def alive(callback: Callable[..., Any]) -> bool:

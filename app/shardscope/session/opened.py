@@ -239,7 +239,10 @@ class OpenedShard(QObject):
             return None
 
         def done(result: T, error: BaseException | None) -> None:
-            if self.shard is not shard or not alive(take):
+            if not alive(take):
+                return
+            if self.shard is not shard:
+                self._arrived_late(shard, job, partial(done, result, error))
                 return
             if error is None:
                 take(result)
@@ -257,7 +260,17 @@ class OpenedShard(QObject):
             count_source(shard.source)
             return work(shard, job)
 
-        return self.jobs.submit(within, key=key, pool=pool, priority=priority, title=title, done=done)
+        job = self.jobs.submit(within, key=key, pool=pool, priority=priority, title=title, done=done)
+        return job
+
+    def _arrived_late(self, shard: Shard, job: Job, deliver: Callable[[], object]) -> None:
+        """Take the result of a job whose shard is not shown any more.
+
+        Args:
+            shard: What it was about.
+            job: The job.
+            deliver: Delivers it, once the shard is shown again.
+        """
 
     def when_agreed(self, what: str, size: int, go: Callable[[], object], *, much: int = MUCH) -> None:
         """Do some work at once, unless it would fetch much from another machine: then the user is asked first.
@@ -332,45 +345,68 @@ class OpenedShard(QObject):
         return self._open(request, select, agreed)
 
     def _open(self, request: OpenRequest, select: Span | Callable[[], Span | None] | None, agreed: bool) -> Job:
-        if request.is_remote:
-            with suppress(UsageError):
-                request = request.resolved()
-            request = request if request.remote is not None else request.reached(self.reach(request.uri))
+        request = self._with_way(request)
         tape = RequestLog() if request.is_remote else None
 
-        resolved: list[OpenRequest] = []
-
-        def work(job: Job) -> Shard:
-            with at_most(None if agreed else AUTO_INDEX_BYTES):
-                whole = request.resolved()
-                resolved.append(whole)
-                return whole.open(job.progress, tape)
-
-        def done(shard: Shard | None, error: BaseException | None) -> None:
-            if shard is not None:
+        def done(found: tuple[Shard, OpenRequest] | None, error: BaseException | None) -> None:
+            if found is not None:
                 place = select() if callable(select) else select
-                self._take(shard, resolved[-1] if resolved else request)
+                self._take(*found)
                 self._arrive(place)
                 return
             if self.shard is not None:
                 self._set_tape(self.shard.tape)
-            if isinstance(error, Cancelled):
-                return
-            self.failed.emit(OpenFailure(request, error or ShardError("nothing was opened")))
-            if isinstance(error, StoreUntrusted):
-                remote = request.remote or RemoteOptions()
-                trusted = request.reached(replace(remote, trusted=remote.trusted | set(error.stores)))
-                self.untrusted.emit(error, partial(self.open, trusted, select=select, agreed=agreed))
-            if isinstance(error, LargeRead):
-                again = partial(self.open, request, select=select, agreed=True)
-                self.costly.emit(Costly(self.tr("Opening {0}").format(request.title), error.size, again))
+            if not isinstance(error, Cancelled):
+                self._not_opened(request, error, partial(self.open, select=select))
 
         self.opening.emit(request.shown)
         if tape is not None:
             self._set_tape(tape)
         return self.jobs.submit(
-            work, key=("open", self), priority=JobPriority.SCREEN, done=done, discard=lambda shard: shard.close()
+            self._opener(request, tape, agreed=agreed),
+            key=("open", self),
+            priority=JobPriority.SCREEN,
+            done=done,
+            discard=lambda found: found[0].close(),
         )
+
+    def _with_way(self, request: OpenRequest) -> OpenRequest:
+        """Return a request with the connection that the user chose before for such addresses."""
+        if not request.is_remote:
+            return request
+        with suppress(UsageError):
+            request = request.resolved()
+        return request if request.remote is not None else request.reached(self.reach(request.uri))
+
+    @staticmethod
+    def _opener(
+        request: OpenRequest, tape: RequestLog | None, *, agreed: bool
+    ) -> Callable[[Job], tuple[Shard, OpenRequest]]:
+        """Return the work that opens a request; it returns the shard, and the request with its path taken apart."""
+
+        def work(job: Job) -> tuple[Shard, OpenRequest]:
+            with at_most(None if agreed else AUTO_INDEX_BYTES):
+                whole = request.resolved()
+                return whole.open(job.progress, tape), whole
+
+        return work
+
+    def _not_opened(self, request: OpenRequest, error: BaseException | None, again: Callable[..., object]) -> None:
+        """Report why something could not be opened, and ask where the user decides.
+
+        Args:
+            request: What, and how.
+            error: Why.
+            again: Opens a request; takes `agreed`.
+        """
+        self.failed.emit(OpenFailure(request, error or ShardError("nothing was opened")))
+        if isinstance(error, StoreUntrusted):
+            remote = request.remote or RemoteOptions()
+            trusted = request.reached(replace(remote, trusted=remote.trusted | set(error.stores)))
+            self.untrusted.emit(error, partial(again, trusted))
+        if isinstance(error, LargeRead):
+            what = self.tr("Opening {0}").format(request.title)
+            self.costly.emit(Costly(what, error.size, partial(again, request, agreed=True)))
 
     def close(self) -> None:
         """Close what is open: its jobs are cancelled, and its bytes are closed when the last one has ended."""
@@ -422,7 +458,7 @@ class OpenedShard(QObject):
 
     def _reset(self) -> None:
         """Nothing is known of what is, or was, open."""
-        self._agreed.clear()
+        self._agreed = set()
         self.index_state = IndexState.NONE
         self.listing = None
         self._held = False

@@ -14,12 +14,14 @@ from shardcore.operations.cold_cost import ColdTrace, cold_trace
 from shardcore.operations.references import leads_to
 from shardcore.shards.object_source import source_inside
 from shardscope.session import selection as completing
+from shardscope.session.documents import Document, Documents
 from shardscope.session.error_words import plain_words
 from shardscope.session.fetch_cost import verifying
 from shardscope.session.highlights import MOST_LIGHTS, Arrow, Light, ReferenceQuery
 from shardscope.session.jobs import Job, JobPriority, Jobs, Pool
+from shardscope.session.notes import SessionNotes
 from shardscope.session.open_request import OpenRequest
-from shardscope.session.opened import IndexState, OpenedShard, OpenFailure
+from shardscope.session.opened import IndexState, OpenFailure
 from shardscope.session.selection import Selection
 from shardscope.session.trace_walk import TraceWalk, looked_up
 
@@ -106,7 +108,7 @@ def _near(last: Selection, chosen: Selection) -> bool:
 __all__ = ["IndexState", "OpenFailure", "Session"]
 
 
-class Session(OpenedShard):
+class Session(Documents):
     """The only holder of what is open, selected and looked up. Lives on the GUI thread; everything that reads is a job.
 
     Attributes:
@@ -116,6 +118,7 @@ class Session(OpenedShard):
         arrows: What leads where, as it is requested last.
         question: What it is requested last, with the answer; None when nothing was, or it is cleared.
         report: The last verification, or None.
+        notes: The notes on what is open.
     """
 
     selection_changed = Signal(object)
@@ -138,6 +141,8 @@ class Session(OpenedShard):
     tab_wanted = Signal(object, object)
     """An `OpenRequest` to open in another tab, and the `Span` to select there or None."""
 
+    PARKED = (*Documents.PARKED, "selection", "walk", "lights", "arrows", "_pointing", "question", "report", "_history")
+
     def __init__(self, jobs: Jobs, parent: QObject | None = None) -> None:
         super().__init__(jobs, parent)
         self.selection = Selection()
@@ -148,6 +153,7 @@ class Session(OpenedShard):
         self.question: ReferenceQuery | None = None
         self.report: Report | None = None
         self._history = History()
+        self.notes = SessionNotes(self)
 
     def reload(self) -> Job | None:
         """Open the same place again, the same way and with the same bytes selected; for files that changed."""
@@ -187,13 +193,43 @@ class Session(OpenedShard):
 
     def _reset(self) -> None:
         super()._reset()
-        self._history.clear()
+        self._history = History()
         self.selection = Selection()
         self.walk = TraceWalk()
         self._light((), ())
         self._set_question(None)
         self.report = None
         self.history_changed.emit()
+
+    def _retell(self) -> None:
+        self._pointing = False
+        super()._retell()
+        self.history_changed.emit()
+        self.findings_changed.emit(self.report)
+        self.verifying_changed.emit(self.jobs.newest(("verify", self)))
+        chosen = self.selection = replace(self.selection, origin=self)
+        if chosen != Selection():
+            self.selection_changed.emit(chosen)
+        if not chosen.complete and (chosen.span is not None or chosen.row is not None):
+            self._complete(chosen)
+        self.lights_changed.emit()
+        if self.question is not None and self.question.leads is None and self.question.error is None:
+            self._set_question(None)
+        elif self.question is not None:
+            self.question_changed.emit(self.question)
+        if self.walk.key:
+            self.walk_changed.emit(self.walk)
+            if self.walk.waits:
+                self.look_up(self.walk.key)
+            elif self.walk.step >= 0:
+                self.step_changed.emit(self.walk)
+
+    def _selected_span(self) -> Span | None:
+        return self.selection.span
+
+    def _parked_span(self, document: Document) -> Span | None:
+        chosen = document.state.get("selection")
+        return chosen.span if isinstance(chosen, Selection) else document.select
 
     def _arrive(self, select: Span | None) -> None:
         """Go to the place that was requested, or to the damage."""

@@ -16,6 +16,7 @@ from shardscope.session.session import Session
 from shardscope.session.words import cut_middle
 from shardscope.shell.docks import PanelDocks
 from shardscope.shell.edits import EditShell
+from shardscope.shell.file_tabs import FileTabBar
 from shardscope.shell.panels import Panel
 from shardscope.shell.sandbox import SandboxShell
 from shardscope.startup.settings import THEMES
@@ -199,6 +200,7 @@ class WindowActions:
         changing: EditShell,
         comparing: CompareFormats,
         breaking: SandboxShell,
+        find_key: QAction,
     ) -> None:
         """Fill the menus.
 
@@ -211,10 +213,11 @@ class WindowActions:
             changing: The actions that change the open file.
             comparing: The action that compares formats.
             breaking: The actions that break it in a sandbox.
+            find_key: Searches for a key in many files.
         """
         bar = self._window.menuBar()
         bar.setAccessibleName(self.tr("Menu"))
-        file = bar.addMenu(self.tr("&File"))
+        file = self.file = bar.addMenu(self.tr("&File"))
         file.addActions([self.open, self.open_folder, self.open_address, self.open_with])
         file.addMenu(self.recent)
         file.addMenu(self.samples)
@@ -232,6 +235,7 @@ class WindowActions:
         edit.addActions([bytes_.paste, bytes_.fill, bytes_.replace])
         edit.addSeparator()
         edit.addActions([bytes_.select_field, bytes_.select_record, bytes_.select_section])
+        edit.addAction(bytes_.note)
         edit.addSeparator()
         edit.addActions([bytes_.find, bytes_.find_these, bytes_.find_next, bytes_.find_previous])
         changing.fill(edit)
@@ -249,18 +253,31 @@ class WindowActions:
         view.addAction(self.default_layout)
         view.addAction(self.full_screen)
         view.addAction(self.picture)
-        self._fill_go(bar.addMenu(self.tr("&Go")), panels, bytes_)
+        self.go = bar.addMenu(self.tr("&Go"))
+        self._fill_go(self.go, panels, bytes_)
         tools = bar.addMenu(self.tr("&Tools"))
         tools.addActions(list(self.verify.values()))
         tools.addAction(objects.check)
         tools.addSeparator()
-        tools.addActions([objects.trace, self.load_index, self.stop])
+        tools.addActions([objects.trace, find_key, self.load_index, self.stop])
         tools.addSeparator()
         tools.addAction(comparing)
         breaking.fill(tools)
 
+    def add_tabs(self, bar: FileTabBar, restore: QAction) -> None:
+        """Add what can be done with tabs to the menus.
+
+        Args:
+            bar: The tabs of the window.
+            restore: The choice to open them again at the next start.
+        """
+        self.go.insertActions(self.filter, [bar.next, bar.previous])
+        self.go.insertSeparator(self.filter)
+        self.file.insertActions(self.quit, [bar.reopen, restore])
+
     def _fill_go(self, go: QMenu, panels: Sequence[Panel], bytes_: HexActions) -> None:
         go.addActions([bytes_.goto, bytes_.follow, bytes_.leads, bytes_.inside, self.back, self.forward])
+        go.addActions([bytes_.previous_note, bytes_.next_note])
         go.addSeparator()
         go.addActions([self.filter, self.trace_key, self.go_to])
         go.addSeparator()

@@ -54,6 +54,9 @@ class ByteEditing(QObject):
         self.typed: TypedBytes = changing.typed
         self._leave = session.may_leave
         session.may_leave = self._may_leave
+        session.count_unsaved(lambda: bool(self.typed.changes))
+        session.keep_view("permission", changing.switch)
+        session.keep_view("typed", self.typed)
         actions = bytes_.actions_
         actions.paste.triggered.connect(lambda _: self.paste())
         actions.fill.triggered.connect(lambda _: self.ask_fill())

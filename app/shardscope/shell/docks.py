@@ -342,6 +342,16 @@ class PanelDocks(QObject):
     def _is_seen(self, dock: QDockWidget) -> bool:
         return self._window.rect().intersects(dock.geometry())
 
+    def view_state(self) -> object:
+        """Return the names of the panels that are in front."""
+        return tuple(name for name in self.by_name if self.in_front(name))
+
+    def restore_view_state(self, state: object) -> None:
+        """Bring panels to the front that are still open; no size changes."""
+        for name in state if isinstance(state, tuple) else ():
+            if not self.by_name[name].isHidden() and not self.in_front(name):
+                self.raise_(name)
+
     def hide(self) -> None:
         """Hide all."""
         for dock in self.by_name.values():

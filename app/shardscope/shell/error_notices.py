@@ -85,7 +85,7 @@ class ErrorNotices(QObject):
             text.format(name, plain_words(error)),
             NoticeTone.WARNING,
             action=self.tr("Open it alone"),
-            do=partial(self._session.open, request),
+            do=partial(self._session.open_tab, request),
             about="damage",
         )
 
@@ -114,7 +114,7 @@ class ErrorNotices(QObject):
             # Files are shown in any case: this is a folder that is no data set.
             action, do = self.tr("Pack it…"), partial(self._pack, (failure.uri,))
         else:
-            action, do = self._way_out(failure.request, error, partial(self._session.open, failure.request))
+            action, do = self._way_out(failure.request, error, partial(self._session.open_tab, failure.request))
         self._notices.tell(text, action=action, do=do, about="open")
 
     def _way_out(
@@ -129,7 +129,7 @@ class ErrorNotices(QObject):
         """
         if isinstance(error, LargeRead):
             words = self.tr("Fetch {0}").format(size_text(error.size))
-            return words, partial(self._session.open, request, agreed=True)
+            return words, partial(self._session.open_tab, request, agreed=True)
         remedy = error.remedy if isinstance(error, RemoteError) else None
         if request.is_remote and remedy is Remedy.RIGHTS and who_of(request.remote) is not Who.ANONYMOUS:
             return ACTIONS[Remedy.RIGHTS], partial(self._connecting.try_anonymous, request)

@@ -7,7 +7,7 @@ import platform
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import PySide6
 from PySide6.QtCore import QByteArray, QCoreApplication, QEvent, QObject, QPoint, QRect, QSize, Qt, QTimer, qVersion
@@ -53,14 +53,17 @@ from shardscope.shell.edits import EditShell
 from shardscope.shell.error_notices import ErrorNotices
 from shardscope.shell.extraction_notices import ExtractionNotices
 from shardscope.shell.file_dialogs import FileDialogs
+from shardscope.shell.file_tabs import FileTabBar
 from shardscope.shell.help_menu import HelpMenu
 from shardscope.shell.job_status import JobStatus
+from shardscope.shell.notes import NotesShell
 from shardscope.shell.notices import Notices, NoticeTone
 from shardscope.shell.open_with import OpenWays
 from shardscope.shell.panels import PANELS
 from shardscope.shell.sandbox import SandboxShell
 from shardscope.shell.status_line import StatusLine
 from shardscope.shell.still import FixedSizeFrame
+from shardscope.shell.tab_memory import TabMemory
 from shardscope.shell.teaching import Teaching
 from shardscope.shell.top_bar import TopBar
 from shardscope.shell.welcome import Welcome
@@ -70,6 +73,7 @@ from shardscope.tasks.connect.connect import ConnectTask
 from shardscope.tasks.new_shard.new_shards import NewShards
 from shardscope.views.findings.hits import HitsTable
 from shardscope.views.hex.panel import HexPanel
+from shardscope.views.notes.panel import NotesPanel
 from shardscope.views.objects.drag_files import MOST_FILES, DraggedNode
 from shardscope.views.objects.drag_out import DragOut
 from shardscope.views.objects.panel import ObjectPanel
@@ -82,6 +86,9 @@ from shardscope.widgets.accessible_roles import install_roles
 from shardscope.widgets.keyboard import press_focused
 from shardscope.widgets.picture import ask_picture
 from shardscope.widgets.plain_text import shown
+
+if TYPE_CHECKING:
+    from shardscope.startup.single import Handover
 
 
 def versions() -> list[tuple[str, str]]:
@@ -284,7 +291,7 @@ SMALL_NODE = 1_000_000
 
 
 class MainWindow(QMainWindow):
-    """One opened shard, shown.
+    """The opened shards, one of them shown.
 
     Attributes:
         settings: What is remembered.
@@ -364,6 +371,7 @@ class MainWindow(QMainWindow):
             self.changing,
             self.comparing,
             self.breaking,
+            self.noting.find_key,
         )
         self.actions_.fill_samples([(one.title, str(one.path)) for one in assets.main_samples()])
         self.top = TopBar(
@@ -403,6 +411,8 @@ class MainWindow(QMainWindow):
     # --- making ---
 
     def _make_centre(self) -> None:
+        notes = self.panels.panel(NotesPanel)
+        self.noting = NotesShell(self.session, notes, self.hex.actions_, self.settings, self)
         self.pages = QStackedWidget(self)
         self.pages.addWidget(self.welcome)
         self.pages.addWidget(self.hex)
@@ -420,6 +430,22 @@ class MainWindow(QMainWindow):
             self.session, self.panels.panel(SandboxPanel), self.hex, self.notices, to_panel, self
         )
 
+    def _make_tabs(self) -> None:
+        """Make the bar of the tabs, and let the views keep what is seen of each document."""
+        self.file_tabs = FileTabBar(self.session, self)
+        self.tab_memory = TabMemory(self.session, self.settings, self.notices, self)
+        self.actions_.add_tabs(self.file_tabs, self.tab_memory.chosen)
+        self.session.may_show = lambda: QApplication.activeModalWidget() is None
+        for name, view in (
+            ("bytes", self.hex),
+            ("drawings", self.hex.drawings),
+            ("objects", self.objects),
+            ("structure", self.tree),
+            ("notices", self.notices),
+            ("panels", self.panels),
+        ):
+            self.session.keep_view(name, view)
+
     def _limit_centre(self) -> None:
         """Give the panels beside the bytes the width that rows and fields have no use for."""
         most = self.hex.full_width if self.pages.currentWidget() is self.hex and self.panels.sides else math.inf
@@ -435,14 +461,13 @@ class MainWindow(QMainWindow):
 
     def _connect(self) -> None:
         session = self.session
+        self._make_tabs()
         self.hex.full_width_changed.connect(self._limit_centre)
         self.pages.currentChanged.connect(self._limit_centre)
         self.panels.places_changed.connect(self._limit_centre)
         self.byte_editing = ByteEditing(session, self.hex, self.objects, self.breaking.sandbox, self.changing, self)
         session.opening.connect(self._opening)
         session.opened.connect(self._opened)
-        session.opened.connect(self.ways.tell_guess)
-        session.opened.connect(self.ways.check_given)
         session.closed.connect(self._closed)
         session.failed.connect(self._failed)
         session.index_changed.connect(self._index_changed)
@@ -491,11 +516,39 @@ class MainWindow(QMainWindow):
         if remote is None and self.connecting.needs_keys(uri):
             self.connecting.ask(request)
         else:
-            self.session.open(request, select=select)
+            self.session.open_tab(request, select)
 
     def open_tab(self, request: OpenRequest, select: Span | None = None) -> None:
-        """Open something beside what is open."""
-        self.session.open(request, select=select)
+        """Open something beside what is open; what is open already is shown."""
+        self.session.open_tab(request, select)
+
+    def open_files(
+        self,
+        files: Sequence[tuple[str, Span | None]],
+        format: str | None = None,
+        remote: RemoteOptions | None = None,
+    ) -> None:
+        """Open several files in tabs; the first comes to the front.
+
+        Args:
+            files: Paths or addresses, and what to select in each.
+            format: The name of their format, or None.
+            remote: How they are reached, or None.
+        """
+        if len(files) == 1:
+            self.open(files[0][0], format, remote, files[0][1])
+        else:
+            self.session.open_tabs([(OpenRequest(uri, format, remote=remote), place) for uri, place in files])
+
+    def take_over(self, files: Sequence[Handover]) -> None:
+        """Open what another start of the program was given, and come to the front."""
+        for one in files[:1]:
+            self.open(one.uri, one.format, None, one.select)
+        self.session.open_tabs([(OpenRequest(one.uri, one.format), one.select) for one in files[1:]], -1)
+        self.setWindowState(self.windowState() & ~Qt.WindowState.WindowMinimized | Qt.WindowState.WindowActive)
+        self.show()
+        self.raise_()
+        self.activateWindow()
 
     def open_address(self) -> None:
         """Request an address to open."""
@@ -504,7 +557,13 @@ class MainWindow(QMainWindow):
     def learn(self, uri: str) -> None:
         """Open something, and begin the first lesson on its format; where there is none, its page."""
         self._to_learn = uri
+        before = self.session.document
         self.open(uri)
+        shard = self.session.shard
+        if shard is not None and self.session.uri == uri and self.session.document is not before:
+            # It was open already, and is only shown.
+            self._to_learn = ""
+            self._learn(shard)
 
     def ask_file(self) -> None:
         """Request a file to open."""
@@ -530,17 +589,35 @@ class MainWindow(QMainWindow):
     def _opened(self, shard: Shard) -> None:
         self.line.say("")
         self.notices.clear()
+        self._name(shard)
+        if self.session.switching:
+            self.help.teaching.this_file.setEnabled(True)
+            return
         if not is_fresh(self.session.uri):
             self.settings.add_recent(self.session.uri)
         self._refresh_recent()
+        self._show_work()
+        self._enable(is_open=True)
+        self._bring_lists(shard)
+        self.troubles.tell_damage()
+        if self.session.uri == self._to_learn:
+            self._learn(shard)
+        self._to_learn = ""
+        self.help.teaching.opened(front=not self.breaking.stays)
+        self.ways.tell_guess(shard)
+        self.ways.check_given(shard)
+
+    def _name(self, shard: Shard) -> None:
+        """Show the name and the format of what is open."""
         name = shard.source.name if shard.source is not None else Path(self.session.uri).name or self.session.uri
         name = self.session.request.title if self.session.request.inside else name
         sandbox = self.tr(" (sandbox)") if self.session.request.sandbox else ""
         self.setWindowTitle(shown(f"{name}{sandbox} — Shardscope"))
         version = f" {shard.version}" if shard.version else ""
         self.line.tell_format(f"{shard.format}{version}", shard.why)
-        self._show_work()
-        self._enable(is_open=True)
+
+    def _bring_lists(self, shard: Shard) -> None:
+        """Bring the lists of a file that was just opened to the front."""
         # Of several key spaces one is chosen first; everything else has its members and sections in the tree.
         choice = isinstance(shard, DataSet) and bool(shard.key_spaces)
         if not self.breaking.stays:
@@ -549,11 +626,10 @@ class MainWindow(QMainWindow):
             self.panels.raise_("structure")
             if choice:
                 self.panels.show("places")
-        self.troubles.tell_damage()
-        if self.session.uri == self._to_learn and not self.help.teaching.learn(shard.format):
+
+    def _learn(self, shard: Shard) -> None:
+        if not self.help.teaching.learn(shard.format):
             self.show_part("formatPage")
-        self._to_learn = ""
-        self.help.teaching.opened(front=not self.breaking.stays)
 
     def _lesson_refused(self, text: str) -> None:
         if text:
@@ -576,7 +652,8 @@ class MainWindow(QMainWindow):
     def _index_changed(self, state: IndexState) -> None:
         self.actions_.load_index.setEnabled(state in (IndexState.NONE, IndexState.FAILED))
         # Reading the index may come upon damage that opening did not see.
-        self.troubles.tell_damage()
+        if not self.session.switching:
+            self.troubles.tell_damage()
 
     def _enable(self, *, is_open: bool) -> None:
         self.actions_.set_open(is_open)
@@ -704,6 +781,8 @@ class MainWindow(QMainWindow):
         box.open()
 
     def closeEvent(self, event: QCloseEvent) -> None:
+        if not self._ends and (unsaved := self.session.unsaved_document) is not None:
+            self.session.show(unsaved)
         if self.breaking.holds(self.close):
             event.ignore()
             return
@@ -714,8 +793,9 @@ class MainWindow(QMainWindow):
             return
         if self.pages.currentWidget() is self.hex:
             self._layout.keep()
+        self.tab_memory.save()
         self._layout.save()
-        self.session.close()
+        self.session.close_all()
         self.jobs.shutdown()
         self.drag_out.close()
         self.drag_nodes.close()

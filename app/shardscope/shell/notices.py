@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from enum import Enum
+from functools import partial
 from typing import NamedTuple
 
 from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
@@ -204,6 +205,7 @@ class Notices(QWidget):
         self.setObjectName("notices")
         self.all: list[Notice] = []
         self._about: dict[Notice, str] = {}
+        self._again: dict[Notice, Callable[[], object]] = {}
         self._lasting: set[Notice] = set()
         self._column = QVBoxLayout(self)
         self._column.setContentsMargins(_GAP, _GAP, _GAP, _GAP)
@@ -256,6 +258,8 @@ class Notices(QWidget):
         self._about[notice] = about or text
         if lasting:
             self._lasting.add(notice)
+        elif tone is not NoticeTone.SUCCESS:
+            self._again[notice] = partial(self.tell, text, tone, action=action, do=do, buttons=buttons, about=about)
         notice.closed.connect(lambda: self.remove(notice))
         self._column.addWidget(notice)
         # What was never shown has no height.
@@ -269,6 +273,7 @@ class Notices(QWidget):
         if notice in self.all:
             self.all.remove(notice)
             del self._about[notice]
+            self._again.pop(notice, None)
             self._lasting.discard(notice)
             self._column.removeWidget(notice)
             notice.hide()
@@ -280,6 +285,15 @@ class Notices(QWidget):
         for notice in list(self.all):
             if self._about[notice] == about or (not about and notice not in self._lasting):
                 self.remove(notice)
+
+    def view_state(self) -> object:
+        """Return what shows the notices on the document that is shown again; acknowledgements may be missed."""
+        return tuple(self._again[notice] for notice in self.all if notice in self._again)
+
+    def restore_view_state(self, state: object) -> None:
+        """Show the notices on a document again."""
+        for tell in state if isinstance(state, tuple) else ():
+            tell()
 
     def fit(self) -> None:
         """Adapt to a text or a progress that was changed."""

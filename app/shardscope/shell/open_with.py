@@ -222,7 +222,10 @@ class OpenWays(QObject):
 
     def _open(self, request: OpenRequest, place: Span | None = None) -> None:
         same = request.uri == self._session.request.uri and self._session.shard is not None
-        self._session.open(request, select=place or (self._session.selection.span if same else None))
+        if same:
+            self._session.open(request, select=place or self._session.selection.span)
+        else:
+            self._session.open_tab(request, place)
 
     def check_given(self, shard: Shard) -> None:
         """Find out, in a job, whether a specification that the user gave fits the bytes; say so where it does not."""

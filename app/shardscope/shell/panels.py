@@ -23,6 +23,7 @@ from shardscope.startup.settings import Settings
 from shardscope.views.findings.findings import FindingsTable
 from shardscope.views.findings.hits import HitsTable
 from shardscope.views.inspector.panel import Inspector
+from shardscope.views.notes.panel import NotesPanel
 from shardscope.views.objects.panel import ObjectPanel
 from shardscope.views.places.places import PlacesPanel
 from shardscope.views.preview.panel import PreviewPanel
@@ -32,7 +33,7 @@ from shardscope.views.transfers.transfers import Transfers
 
 Area = Qt.DockWidgetArea
 
-LAYOUT_VERSION = 10
+LAYOUT_VERSION = 11
 """Goes up when panels come or go: an older saved layout is not used then."""
 
 _NORMAL = 1600
@@ -100,6 +101,7 @@ PANELS = (
     Panel("preview", "Preview", _RIGHT, "byte", "Alt+P", lambda session, _: PreviewPanel(session)),
     Panel("findings", "Findings", _BELOW, "results", "Alt+5", lambda session, _: FindingsTable(session), True),
     Panel("hits", "Hits", _BELOW, "results", "Alt+9", lambda session, _: HitsTable(session), True),
+    Panel("notes", "Notes", _BELOW, "results", "Alt+N", lambda session, _: NotesPanel(session), True),
     Panel("transfers", "Activity", _BELOW, "results", "Alt+6", Transfers, True),
     Panel("lessons", "Lessons", _RIGHT, "byte", "Alt+L", LessonPanel, True),
     Panel("sandbox", "Sandbox", _RIGHT, "byte", "Alt+B", lambda session, _: SandboxPanel(session), True),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QEvent, QObject, Qt
@@ -64,6 +65,8 @@ class SandboxShell(QObject):
         column.insertWidget(1, self.banner)
         self.frame = SandboxFrame(self.sandbox, bytes_.view)
         session.may_leave = self._may_leave
+        session.count_unsaved(lambda: self.sandbox.unsaved)
+        session.keep_view("sandbox", self.sandbox)
         self.sandbox.changed.connect(self._changed)
         self.sandbox.reopening.connect(self._keep_place)
         self.sandbox.reopened.connect(self._return_to_place)
@@ -238,6 +241,5 @@ class SandboxShell(QObject):
 
     def _saved(self, path: Path) -> None:
         text = self.tr("The sandbox was saved as {0}; the file itself is as it was.").format(path)
-        self._notices.tell(
-            text, NoticeTone.SUCCESS, action=self.tr("Open it"), do=lambda: self._session.open(str(path))
-        )
+        opens = partial(self._session.open_tab, OpenRequest(str(path)))
+        self._notices.tell(text, NoticeTone.SUCCESS, action=self.tr("Open it"), do=opens)

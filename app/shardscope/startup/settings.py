@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 from PySide6.QtCore import QByteArray, QSettings
 
@@ -99,6 +100,18 @@ class Settings:
         self._store.setValue("folders", [path, *(other for other in self.folders if other != path)][:MAX_RECENT])
 
     @property
+    def searched_folders(self) -> list[str]:
+        """The folders that were searched for a key, the latest first."""
+        value = self._store.value("searched_folders", [])
+        names = [value] if isinstance(value, str) else value if isinstance(value, list) else []
+        return [str(name) for name in names][:MAX_RECENT]
+
+    def add_searched_folder(self, path: str) -> None:
+        """Put a folder that was searched for a key first."""
+        others = [other for other in self.searched_folders if other != path]
+        self._store.setValue("searched_folders", [shown_address(path), *others][:MAX_RECENT])
+
+    @property
     def reduced_motion(self) -> bool:
         """Return whether nothing shall move by itself."""
         return str(self._store.value("reduced_motion", "false")) == "true"
@@ -106,6 +119,29 @@ class Settings:
     @reduced_motion.setter
     def reduced_motion(self, reduced: bool) -> None:
         self._store.setValue("reduced_motion", "true" if reduced else "false")
+
+    @property
+    def restores_tabs(self) -> bool:
+        """Return whether the tabs of the last window are opened at the start."""
+        return str(self._store.value("restores_tabs", "no")) == "yes"
+
+    @restores_tabs.setter
+    def restores_tabs(self, chosen: bool) -> None:
+        self._store.setValue("restores_tabs", "yes" if chosen else "no")
+
+    @property
+    def tabs(self) -> list[dict[str, Any]]:
+        """Return the tabs of the last window, as they were stored."""
+        value = self._store.value("tabs", "")
+        try:
+            found = json.loads(value) if isinstance(value, str) and value else []
+        except ValueError:
+            found = []
+        return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+
+    @tabs.setter
+    def tabs(self, entries: list[dict[str, Any]]) -> None:
+        self._store.setValue("tabs", json.dumps(entries))
 
     @property
     def connections(self) -> dict[str, str]:

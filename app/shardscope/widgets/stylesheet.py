@@ -52,6 +52,7 @@ QWidget#objectChips QToolButton:focus, QToolButton#recordChip:focus {
     border: 2px solid $accent; padding: 0 7px; }
 QWidget#objectChips QToolButton:checked:focus, QToolButton#recordChip:checked:focus { border-color: $text; }
 QWidget#bitRow QToolButton:focus { border: 2px solid $accent; padding: 2px 0; }
+QPushButton:checked { background: $base; color: $accent; border-color: $accent; }
 QPushButton:hover { border-color: $accent; }
 QPushButton:focus { border: 2px solid $accent; padding: 3px 11px; }
 QPushButton:default { background: $accent; color: $base; border-color: $accent; }
@@ -61,6 +62,7 @@ QPushButton:disabled { color: $faint; background: $raised; border-color: $border
 QLineEdit, QSpinBox { background: $base; border: 1px solid $border; border-radius: 5px; padding: 3px 7px;
     selection-background-color: $accent; selection-color: $base; }
 QLineEdit:focus, QSpinBox:focus { border: 2px solid $accent; padding: 2px 6px; }
+QSpinBox::up-button, QSpinBox::down-button { width: 0; border: none; }
 QPlainTextEdit { background: $base; border: 1px solid $border; border-radius: 5px; padding: 2px; }
 QPlainTextEdit:focus { border: 2px solid $accent; padding: 1px; }
 QComboBox { background: $base; border: 1px solid $border; border-radius: 5px; padding: 3px 7px; combobox-popup: 0; }
@@ -95,6 +97,13 @@ QTabBar[tight="true"]::tab { padding: 6px 4px; }
 QTabBar::tab:selected { color: $text; border-bottom-color: $accent; }
 QTabBar::tab:hover { color: $text; }
 QTabBar:focus { border: 2px solid $accent; }
+QToolBar#fileTabBar { padding: 0; }
+QTabBar#fileTabs:focus { border: none; }
+QTabBar#fileTabs::tab { padding: 4px 6px 4px 12px; min-width: 60px; max-width: 260px;
+    border-right: 1px solid $border; }
+QTabBar#fileTabs::tab:selected { background: $base; }
+QTabBar#fileTabs::tab:hover:!selected { background: $raised; }
+QTabBar#fileTabs::tab:selected:focus { border: 2px solid $accent; padding: 2px 5px 4px 10px; }
 QTabBar QToolButton { padding: 0; border: none; color: $muted; }
 QTabBar QToolButton:hover { color: $text; background: $raised; }
 QHeaderView { background: $window; border: none; }

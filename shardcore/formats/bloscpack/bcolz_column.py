@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
@@ -31,6 +31,9 @@ from shardcore.shards.open_context import OpenContext
 from shardcore.shards.shard import DEFAULT_LIMIT
 from shardcore.shards.trace import Look
 from shardcore.sources.base import Folder
+
+if TYPE_CHECKING:
+    from shardcore.model.chunk_grid import ChunkGrid
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +85,14 @@ class BloscpackColumn(BloscpackDataSet):
     def views(self) -> tuple[str, ...]:
         """`all`: the whole content."""
         return (ALL,)
+
+    def chunk_grid(self, scale: str = "") -> ChunkGrid | None:
+        """Return the chunks of the column."""
+        from shardcore.formats.bloscpack.array_grid import array_grid
+
+        column = self.column
+        names = {file.number: file.name for file in column.files}
+        return array_grid(self, self.whole_layout, column.chunk_bytes, file_of=names.get)
 
     def read_array(self, *, limit: int = DEFAULT_LIMIT) -> NDArray[Any]:
         """Return the column as a NumPy array; read-only.

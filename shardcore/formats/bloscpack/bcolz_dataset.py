@@ -39,7 +39,6 @@ from shardcore.sources.memory import BytesSource
 from shardcore.sources.opening import PrefetchedSource
 
 if TYPE_CHECKING:
-    from shardcore.formats.bloscpack.worker import Worker
     from shardcore.model.drawing import Sketch
 
 
@@ -61,11 +60,8 @@ class BloscpackDataSet(DataSet):
         self, folder: Folder, columns: Sequence[BcolzColumn], texts: dict[str, bytes], context: OpenContext
     ) -> None:
         # One process decompresses for all files: each would start its own.
-        self._worker: Worker | None = None
         if context.values.get("isolated"):
-            from shardcore.formats.bloscpack.worker import Worker
-
-            self._worker = Worker()
+            self.isolate()
         rest = {name: value for name, value in context.values.items() if name != "isolated"}
         self._context = replace(context, values=rest)
         self._texts = texts | {name: text for column in columns for name, text in column.texts.items()}
@@ -84,8 +80,8 @@ class BloscpackDataSet(DataSet):
                 f"the file has {plural(count, 'chunk')}; the files of a column have one each",
                 span=Span("", 0, source.size),
             )
-        if self._worker is not None:
-            shard.file.isolate(self._worker)
+        if self.isolated is not None:
+            shard.file.isolate(self.isolated)
         return shard
 
     @property
@@ -182,12 +178,6 @@ class BloscpackDataSet(DataSet):
         objects = len(self.objects)
         checked = objects if not report.unverified else 0
         return Report(depth, objects, findings.all(), checked, objects if report.without_checksum else 0)
-
-    def close(self) -> None:
-        """Close all members, and end the process that decompresses for them."""
-        super().close()
-        if self._worker is not None:
-            self._worker.close()
 
     @abstractmethod
     def _column_of(self, ref: ObjectRef) -> BcolzColumn:

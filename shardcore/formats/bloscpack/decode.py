@@ -15,6 +15,7 @@ from dataclasses import replace
 from functools import cache
 from importlib import import_module
 from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +34,9 @@ from shardcore.formats.bloscpack.layout import BLOCK_START, CHUNK_HEADER, STREAM
 from shardcore.model.budget import charge_expanded
 from shardcore.model.number_words import grouped_digits, plural
 from shardcore.model.span import Span
+
+if TYPE_CHECKING:
+    from shardcore.codecs.isolated import IsolatedDecoder
 
 _PIECE = 2**18
 _UNSHUFFLE_SLAB = 2**20
@@ -85,6 +89,25 @@ def decompress(
         return bytes(plain)
     out[:] = plain
     return b""
+
+
+def blosc_task(header: dict[str, Any], chunk: bytes) -> tuple[dict[str, Any], bytes]:
+    """Decompress a chunk: the task `blosc` of `codecs.isolated`."""
+    return {}, decompress(chunk, limit=header["limit"])
+
+
+def decompress_isolated(
+    decoder: IsolatedDecoder, chunk: bytes | memoryview, *, limit: int = DEFAULT_LIMIT, place: Span | None = None
+) -> bytes:
+    """As `decompress`, in another process.
+
+    Raises:
+        FormatError: The chunk is damaged, or the decoder died of it.
+        Unsupported: A Blosc-2 chunk, or a codec that nothing here decodes.
+        LimitExceeded: The chunk claims more than `limit` uncompressed bytes.
+        ShardError: The process cannot be started.
+    """
+    return decoder.run("blosc", {}, chunk, limit=limit, place=place)[1]
 
 
 def split_chunk(chunk: bytes | memoryview, most: int, *, place: Span | None = None) -> Iterator[bytes]:

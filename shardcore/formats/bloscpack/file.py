@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from shardcore.errors import ShardError, SourceError
 from shardcore.formats.bloscpack.chunks import ChunkTable
 from shardcore.formats.bloscpack.content import ChunkReader
+from shardcore.formats.bloscpack.decode import decompress_isolated
 from shardcore.formats.bloscpack.header import Header
 from shardcore.formats.bloscpack.layout import OFFSET, UNKNOWN, OffsetTable, blosc_header_span, section
 from shardcore.formats.bloscpack.metadata import MetadataSection, check_digest, decode_metadata, parse_metadata
@@ -23,7 +25,7 @@ from shardcore.shards.cache import Once
 from shardcore.sources.base import Source
 
 if TYPE_CHECKING:
-    from shardcore.formats.bloscpack.worker import Worker
+    from shardcore.codecs.isolated import IsolatedDecoder
 
 
 class BloscpackFile:
@@ -51,7 +53,6 @@ class BloscpackFile:
         self._complete: Once[bool] = Once()
         self._text: Once[bytes] = Once()
         self._value: Once[Any | ShardError] = Once()
-        self._worker: Worker | None = None
 
     @property
     def loaded(self) -> bool:
@@ -67,23 +68,13 @@ class BloscpackFile:
         """Read the header of every chunk; see `ChunkTable.load`."""
         self.table.load(progress, source)
 
-    def isolate(self, worker: Worker | None = None) -> None:
-        """Decompress chunks in a process of their own from now on; a chunk that kills it is a damaged chunk.
-
-        Args:
-            worker: The process, which its owner ends; by default one that ends with the file.
-        """
-        from shardcore.formats.bloscpack.worker import Worker
-
-        if worker is None:
-            worker = self._worker = self._worker or Worker()
-        self.content.decoder = worker.decompress
+    def isolate(self, decoder: IsolatedDecoder) -> None:
+        """Decompress chunks in another process from now on, which its owner ends."""
+        self.content.decoder = partial(decompress_isolated, decoder)
 
     def close(self) -> None:
-        """Close the source, and end the process of `isolate`."""
+        """Close the source."""
         self.source.close()
-        if self._worker is not None:
-            self._worker.close()
 
     # --- the parts of the file -------------------------------------------------------------------------------------
 

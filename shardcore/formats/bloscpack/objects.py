@@ -18,6 +18,7 @@ from shardcore.formats.bloscpack.blosc1 import (
 )
 from shardcore.formats.bloscpack.file import BloscpackFile
 from shardcore.formats.bloscpack.layout import CHUNK_HEADER, CODECS, UNKNOWN, blosc_header_span
+from shardcore.model.byte_strings import ByteStrings
 from shardcore.model.objects import ObjectColumns, ObjectRef, Objects, State
 from shardcore.model.span import Span
 
@@ -35,6 +36,7 @@ class BloscpackObjects(Objects):
     """
 
     kinds = ("chunk",)
+    key_encoding = "number"
     codecs = (UNREAD, "none", *CODECS, "codec 5", "codec 6", "codec 7")
 
     def __init__(self, file: BloscpackFile) -> None:
@@ -77,6 +79,10 @@ class BloscpackObjects(Objects):
     def key_texts(self, rows: I64) -> list[str | None]:
         """Return the numbers of the chunks."""
         return [str(row) for row in rows.tolist()]
+
+    def key_bytes(self, rows: I64) -> ByteStrings:
+        """Return the numbers of the chunks, 8 bytes each."""
+        return ByteStrings.rows(np.ascontiguousarray(rows, "<i8"))
 
     def ref(self, row: int) -> ObjectRef:
         """Return one chunk as an object."""

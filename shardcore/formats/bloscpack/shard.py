@@ -42,7 +42,9 @@ from shardcore.shards.open_context import OpenContext
 from shardcore.shards.shard import DEFAULT_LIMIT, PIECE
 
 if TYPE_CHECKING:
+    from shardcore.codecs.isolated import IsolatedDecoder
     from shardcore.formats.bloscpack.chunk_scene import ChunkScene
+    from shardcore.model.chunk_grid import ChunkGrid
     from shardcore.model.drawing import Sketch
     from shardcore.model.objects import ObjectRef
     from shardcore.model.record import Value
@@ -118,7 +120,19 @@ class BloscpackShard(FileShard):
         count, rest = divmod(ref.size, layout.dtype.itemsize or 1)
         return ArrayLayout(layout.dtype, (count,), "C") if count > 0 and not rest else None
 
-    def content_parts(self, ref: ObjectRef) -> tuple[ContentPart, ...]:
+    def chunk_grid(self, scale: str = "") -> ChunkGrid | None:
+        """Return the chunks of the array that the whole content is; None where the metadata describes none."""
+        from shardcore.formats.bloscpack.array_grid import array_grid
+
+        table = self.file.table
+
+        def places(first: int, last: int) -> tuple[int, int]:
+            start, stop = table.slot_places(np.array([first, last], np.int64)).tolist()
+            return start, stop
+
+        return array_grid(self, self.whole_layout, self.file.header.chunk_size, places=places)
+
+    def content_parts(self, ref: ObjectRef) -> Sequence[ContentPart]:
         """Return the blocks of a chunk; of the whole content, its chunks."""
         if ref.key == ALL:
             return self._chunk_parts()
@@ -239,9 +253,11 @@ class BloscpackShard(FileShard):
 
         return verify(self.file, self._objects, Depth(depth), progress)
 
-    def close(self) -> None:
-        """Close the file."""
-        self.file.close()
+    def isolate(self, decoder: IsolatedDecoder | None = None) -> None:
+        """Decompress chunks in a process of their own, too; see `Shard.isolate`."""
+        super().isolate(decoder)
+        if self.isolated is not None:
+            self.file.isolate(self.isolated)
 
 
 def sketches_of(scene: ChunkScene) -> tuple[Sketch, ...]:
@@ -295,6 +311,7 @@ def open_shard(source: PrefetchedSource, context: OpenContext) -> BloscpackShard
     file = BloscpackFile(source.base, header, metadata, read_offsets(source, header, at))
     if source.size <= HEAD:
         file.load(source=source)  # so much has been read already
+    shard = BloscpackShard(file)
     if context.values.get("isolated"):
-        file.isolate()
-    return BloscpackShard(file)
+        shard.isolate()
+    return shard

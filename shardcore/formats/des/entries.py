@@ -32,6 +32,7 @@ from shardcore.formats.des.layout import (
 )
 from shardcore.formats.des.sidecar import created_at_of
 from shardcore.formats.des.walk import EntryShape, EntryWalk, Positions, ShapeV1, ShapeV1Short, ShapeV2, walk
+from shardcore.model.byte_strings import ByteStrings
 from shardcore.model.record import Record
 from shardcore.model.span import Span
 from shardcore.model.table import Links
@@ -121,6 +122,13 @@ class Entries:
             return [index[a:b].decode() for a, b in zip(starts.tolist(), stops.tolist(), strict=True)]
         except UnicodeDecodeError:
             return [read_uid(index[a:b]) for a, b in zip(starts.tolist(), stops.tolist(), strict=True)]
+
+    def uid_bytes(self, rows: Rows) -> ByteStrings:
+        """Return the uids of some rows, as stored."""
+        starts, lengths = self.columns.uid_start[rows], self.columns.uid_length[rows]
+        stops = np.cumsum(lengths)
+        places = np.repeat(starts - (stops - lengths), lengths) + np.arange(int(stops[-1]) if len(stops) else 0)
+        return ByteStrings(np.frombuffer(self.index, np.uint8)[places], lengths)
 
     def hash(self, row: int) -> bytes:
         """Return the hash of a BigFile, as stored; empty for others."""

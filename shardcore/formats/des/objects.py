@@ -12,6 +12,7 @@ from shardcore.errors import FormatError
 from shardcore.formats.des.file import DesFile
 from shardcore.formats.des.layout import CODECS, bigfile_name, is_hash
 from shardcore.formats.des.sidecar import created_at_of
+from shardcore.model.byte_strings import ByteStrings
 from shardcore.model.objects import ObjectColumns, ObjectRef, Objects, State
 from shardcore.model.span import Span
 from shardcore.shards.cache import Once
@@ -61,6 +62,10 @@ class DesObjects(Objects):
     def key_texts(self, rows: NDArray[np.int64]) -> list[str | None]:
         """Return the uids of some rows; None where the bytes are not UTF-8."""
         return self._entries.uids(rows)
+
+    def key_bytes(self, rows: NDArray[np.int64]) -> ByteStrings:
+        """Return the uids of some rows as they are stored."""
+        return self._entries.uid_bytes(rows)
 
     def ref(self, row: int) -> ObjectRef:
         """Return one row as an object; `extras` has the metadata, and for an undecodable uid its bytes in hex."""

@@ -41,6 +41,7 @@ class MdbDataSet(DataSet):
         beside: The folder in which the shards lie: the folder itself, or a sub-folder.
     """
 
+    routes = False
     key_form = KEY_FORM
     meanings = MEANINGS
     member_head = SMALL_HEAD

@@ -24,9 +24,10 @@ from shardcore.errors import (
     says_absent,
 )
 from shardcore.formats.neuroglancer.file import NeuroglancerFile
-from shardcore.formats.neuroglancer.info import KeySpace, parse_info
+from shardcore.formats.neuroglancer.info import Info, KeySpace, parse_info
 from shardcore.formats.neuroglancer.loaded_keys import OpenFiles
 from shardcore.formats.neuroglancer.lookup import tell_route
+from shardcore.formats.neuroglancer.other_scales import OtherScales, root_of
 from shardcore.formats.neuroglancer.shard import VERSION, NeuroglancerShard, open_member
 from shardcore.formats.neuroglancer.sharding import KeyLocation, parse_key, shard_number
 from shardcore.formats.neuroglancer.spec_origin import (
@@ -59,6 +60,8 @@ from shardcore.shards.trace import Look, Trace
 from shardcore.sources.base import Folder, Source
 
 if TYPE_CHECKING:
+    from shardcore.formats.neuroglancer.objects import NeuroglancerObjects
+    from shardcore.model.chunk_grid import ChunkGrid
     from shardcore.model.drawing import Drawing, Sketch
 
 
@@ -159,17 +162,11 @@ class NeuroglancerDataSet(DataSet):
     def __init__(self, folder: Folder, origin: Origin) -> None:
         self.origin = origin
         self.why = origin.why
+        self._others = OtherScales()
         super().__init__("neuroglancer", folder, _members(folder, origin) if folder.lists_cheaply else self._listed)
 
     def _listed(self) -> Sequence[Member]:
         return _members(self.folder, self.origin)
-
-    def __getitem__(self, key: Any) -> Any:
-        """Return the content of a key; of a volume, with a slice or coordinate per axis, the voxels of a box.
-
-        `volume[0:64, 0:64, 12]` is an array of shape `(x, y, z, channel)`; see `voxels`.
-        """
-        return self.voxels(key) if isinstance(key, tuple) else super().__getitem__(key)
 
     def voxels(self, index: Sequence[slice | int], *, limit: int = DEFAULT_LIMIT) -> NDArray[Any]:
         """Return a box of voxels, shape `(x, y, z, channel)`; voxels of chunks that are not stored are 0.
@@ -184,9 +181,38 @@ class NeuroglancerDataSet(DataSet):
             Unsupported: The chunks are encoded in a way that is not decoded here.
             ShardError: A chunk is damaged, or cannot be read.
         """
-        from shardcore.formats.neuroglancer.volume_reader import read_voxels
+        grid = self.chunk_grid()
+        if grid is None:
+            raise UsageError(f"{self.origin.space.name} has no voxels")
+        return grid.read(index, limit=limit)
 
-        return read_voxels(self, self.origin.space, index, limit=limit)
+    def chunk_grid(self, scale: str = "") -> ChunkGrid | None:
+        """Return the chunks of this scale, or of another scale of the volume; None where there is no volume.
+
+        Raises:
+            UsageError: There is no such scale.
+            ShardError: The other scale cannot be opened.
+        """
+        space = self.origin.space
+        if space.scale is None:
+            return None
+        if scale in ("", space.name):
+            from shardcore.formats.neuroglancer.volume_reader import ShardedGrid
+
+            return ShardedGrid(self, space, self.origin.text, self._member_of)
+        return self._others.grid(scale, self, root_of(self.folder, space.folder), self.origin.text)
+
+    def _member_of(self, number: int, minishard: int) -> tuple[str, NeuroglancerFile, NeuroglancerObjects] | None:
+        name = self._names.get(number) if self.listed else self._tried(number, minishard)
+        if name is None:
+            return None
+        member = cast(NeuroglancerShard, self.member(name))
+        return name, member.file, member.objects
+
+    def close(self) -> None:
+        """Close the shards, and the other scales that were read."""
+        self._others.close()
+        super().close()
 
     @property
     def strays(self) -> tuple[str, ...]:
@@ -367,6 +393,7 @@ class NeuroglancerKeySpaces(DataSet):
     Args:
         folder: The folder.
         spaces: See above.
+        info: The info of the folder.
     """
 
     key_form = NUMBERS
@@ -376,15 +403,36 @@ class NeuroglancerKeySpaces(DataSet):
 
     joins = False
 
-    def __init__(self, folder: Folder, spaces: FolderSpaces) -> None:
+    def __init__(self, folder: Folder, spaces: FolderSpaces, info: FoundInfo) -> None:
         super().__init__("neuroglancer", folder, ())
         self.spaces = spaces.spaces
+        self._info = info
+        self._others = OtherScales()
         self._text = spaces.choice_text(folder.uri)
 
     @property
     def key_spaces(self) -> dict[str, str]:
         """The folders of the key spaces, relative to this one, and what they hold: `4_4_40` to `scale 4_4_40`."""
-        return {each.folder or ".": each.space.name for each in self.spaces}
+        sharded = {each.folder or ".": each.space.name for each in self.spaces}
+        files = () if self._info.folder else self._info.info.files
+        return sharded | {space.folder or ".": f"{space.name}, one file per chunk" for space in files}
+
+    def chunk_grid(self, scale: str = "") -> ChunkGrid | None:
+        """Return the chunks of a scale, by default of the first; None where there is no volume.
+
+        Raises:
+            UsageError: There is no such scale.
+            ShardError: The scale cannot be opened.
+        """
+        scales = self._info.info.scales
+        if not scales or self._info.folder:
+            return None
+        return self._others.grid(scale or scales[0].name, self, self.folder, self._info.text)
+
+    def close(self) -> None:
+        """Close the scales that were read."""
+        self._others.close()
+        super().close()
 
     @property
     def fields(self) -> dict[str, Value]:
@@ -396,9 +444,10 @@ class NeuroglancerKeySpaces(DataSet):
     def tree(self) -> Node:
         """One node per key space."""
         doc = "A key space with shards of its own: open its folder."
+        specs = {each.folder or ".": _spec_of(each) for each in self.spaces}
         kids = tuple(
-            Node(folder, Span("", 0, 0), text=name, doc=doc, children=_spec_of(each))
-            for each, (folder, name) in zip(self.spaces, self.key_spaces.items(), strict=True)
+            Node(folder, Span("", 0, 0), text=name, doc=doc, children=specs.get(folder, ()))
+            for folder, name in self.key_spaces.items()
         )
         return Node(self.uri, Span("", 0, 0), children=kids)
 
@@ -445,6 +494,23 @@ class NeuroglancerKeySpaces(DataSet):
         raise UsageError(self._text)
 
 
+def open_scale(folder: Folder, space: KeySpace, info: Info, text: bytes, why: str = "") -> DataSet:
+    """Open a scale of a volume, sharded or not.
+
+    Args:
+        folder: The folder of its shards or chunks.
+        space: The scale.
+        info: The info.
+        text: The info as it was read.
+        why: How the scale became known.
+    """
+    if space not in info.files:
+        return NeuroglancerDataSet(folder, origin_from(space, info, text, why or space.name))
+    from shardcore.formats.neuroglancer.chunk_files import ChunkFiles
+
+    return ChunkFiles(folder, space, text, why or space.name)
+
+
 def _spec_of(each: FolderSpace) -> Deferred:
     """The specification of a key space as a node, made when the user looks: there may be ten thousand of them."""
     return Deferred(lambda: (spec_node(each.origin),))
@@ -455,12 +521,12 @@ def detect_folder(folder: Folder) -> Verdict | None:
     found = find_info(folder, any_space=True)
     if found is None:
         return Verdict(Certainty.PARTLY, "shards, but no `info`") if _has_shards(folder) else None
-    space = found.info.space_of(found.folder)
+    space = found.info.space_of(found.folder) or found.info.files_of(found.folder)
     what = space.name if space is not None else found.info.kind
     return Verdict(Certainty.BESIDE, f"{found.where}, {what}")
 
 
-def open_folder(folder: Folder, context: OpenContext) -> NeuroglancerDataSet | NeuroglancerKeySpaces:
+def open_folder(folder: Folder, context: OpenContext) -> DataSet:
     """Open the key space whose shards lie in a folder, or the only one below it.
 
     Where there are several, they are listed: as a data set without objects where something partial is needed.
@@ -477,12 +543,17 @@ def open_folder(folder: Folder, context: OpenContext) -> NeuroglancerDataSet | N
     space = found.info.space_of(found.folder)
     if space is not None:
         return NeuroglancerDataSet(folder, origin_from(space, found.info, found.text, f"{found.where}, {space.name}"))
+    if (files := found.info.files_of(found.folder)) is not None:
+        return open_scale(folder, files, found.info, found.text, f"{found.where}, {files.name}")
     spaces = spaces_below(folder, found)
+    if not spaces.spaces and len(found.info.files) == 1:
+        files = found.info.files[0]
+        return open_scale(folder.folder(files.folder), files, found.info, found.text, f"{found.where}, {files.name}")
     if len(spaces.spaces) == 1:
         only = spaces.spaces[0]
         return NeuroglancerDataSet(folder.folder(only.folder), only.origin)
-    if spaces.spaces and context.partial:
-        return NeuroglancerKeySpaces(folder, spaces)
+    if (spaces.spaces or found.info.files) and context.partial:
+        return NeuroglancerKeySpaces(folder, spaces, found)
     raise UsageError(spaces.choice_text(folder.uri))
 
 

@@ -16,7 +16,7 @@ from typing import Any
 from shardcore.codecs.json_text import JsonLimits, parse_json, whole_number
 from shardcore.errors import FormatError, SourceError
 from shardcore.formats.neuroglancer.morton import check_grid, grid_of
-from shardcore.formats.neuroglancer.sharding import SHARDING_TYPE, ShardingSpec
+from shardcore.formats.neuroglancer.sharding import IDENTITY, SHARDING_TYPE, ShardingSpec
 from shardcore.model.span import Span
 from shardcore.model.text import short
 from shardcore.sources.base import NAME_LIMIT, check_name
@@ -76,6 +76,9 @@ class VolumeScale:
         encoding: How chunks are encoded: `raw`, `jpeg`, …
         data_type: `uint8`, …, `float32`.
         num_channels: Values per voxel.
+        resolution: Nanometres of a voxel on each axis; empty where they are not stated.
+        block_size: Voxels of a block of `compressed_segmentation`.
+        labels: Whether voxels are segment IDs.
     """
 
     size: tuple[int, ...]
@@ -84,6 +87,9 @@ class VolumeScale:
     encoding: str
     data_type: str
     num_channels: int
+    resolution: tuple[float, ...] = ()
+    labels: bool = False
+    block_size: tuple[int, ...] = (8, 8, 8)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,12 +122,23 @@ class Info:
         spaces: The sharded key spaces that can be used.
         others: Why further key spaces cannot, one sentence each: not sharded, or wrong.
         folders: Folders with infos of their own that belong to a volume: its meshes, its skeletons.
+        files: The scales that are stored as one file per chunk; their `spec` is of no meaning.
     """
 
     kind: str
     spaces: tuple[KeySpace, ...]
     others: tuple[str, ...]
     folders: tuple[str, ...] = ()
+    files: tuple[KeySpace, ...] = ()
+
+    @property
+    def scales(self) -> tuple[KeySpace, ...]:
+        """All scales that can be read, sharded or not."""
+        return tuple(space for space in (*self.spaces, *self.files) if space.scale is not None)
+
+    def files_of(self, folder: str) -> KeySpace | None:
+        """Return the scale whose chunks are files in `folder`, relative to the info."""
+        return next((space for space in self.files if space.folder == folder), None)
 
     def space_of(self, folder: str) -> KeySpace | None:
         """Return the key space whose shards lie in `folder`, relative to the info; empty for beside it."""
@@ -162,11 +179,13 @@ def _info_of(members: Mapping[str, Any]) -> Info:
     if not isinstance(kind, str) or kind not in _READERS:
         raise FormatError(f"an info of type {short(kind)}: not a volume, mesh, skeleton or annotation data set")
     spaces, others = [], []
+    files: list[KeySpace] = []
     for name, make in _READERS[kind](members):
         try:
             spaces.append(make())
         except _NotUsable as reason:
             others.append(f"{name}: {reason}")
+            files += make.of_files()
         except (FormatError, SourceError) as error:
             others.append(f"{name}: {error.message}")
     folders = []
@@ -176,7 +195,10 @@ def _info_of(members: Mapping[str, Any]) -> Info:
                 folders.append(folder)
         except (FormatError, SourceError) as error:
             others.append(f"{name}: {error.message}")
-    return Info(str(kind), tuple(spaces), tuple(others), tuple(dict.fromkeys(folders)))
+    return Info(str(kind), tuple(spaces), tuple(others), tuple(dict.fromkeys(folders)), tuple(files))
+
+
+_NO_SPEC = ShardingSpec(0, IDENTITY, 0, 0)
 
 
 class _NotUsable(Exception):
@@ -192,6 +214,17 @@ class _Maker:
     part: object
     in_folder: bool
     top: Mapping[str, Any]
+
+    def of_files(self) -> Sequence[KeySpace]:
+        """Return a scale of one file per chunk; of several chunk sizes the first. None where it is wrong."""
+        if self.kind is not SpaceKind.VOLUME or not isinstance(self.part, Mapping):
+            return ()
+        try:
+            scale = _scale(self.part, self.top)
+            grid = grid_of(scale.size, scale.chunk_size)
+            return (KeySpace(self.kind, self.name, _folder(self.part.get("key")), _NO_SPEC, grid, scale),)
+        except (FormatError, SourceError):
+            return ()
 
     def __call__(self) -> KeySpace:
         if not isinstance(self.part, Mapping):
@@ -250,7 +283,7 @@ _READERS = {
 
 def _scale(part: Mapping[str, Any], top: Mapping[str, Any]) -> VolumeScale:
     chunk_sizes = _list("chunk_sizes", part.get("chunk_sizes"))
-    if len(chunk_sizes) != 1:
+    if not chunk_sizes or (len(chunk_sizes) != 1 and part.get("sharding") is not None):
         raise FormatError(f"a sharded scale has one chunk size, this one {len(chunk_sizes)}")
     offset = part.get("voxel_offset", [0, 0, 0])
     channels = top.get("num_channels", 1)
@@ -263,7 +296,24 @@ def _scale(part: Mapping[str, Any], top: Mapping[str, Any]) -> VolumeScale:
         encoding=_title(part.get("encoding", "raw")),
         data_type=_title(top.get("data_type", "")).lower(),
         num_channels=channels,
+        resolution=_resolution(part.get("resolution")),
+        labels=top.get("type") == "segmentation",
+        block_size=_block_size(part.get("compressed_segmentation_block_size")),
     )
+
+
+def _resolution(value: object) -> tuple[float, ...]:
+    """Return the nanometres of a voxel; empty where they are no three positive numbers: nothing is read by them."""
+    if not isinstance(value, list) or len(value) != 3:
+        return ()
+    numbers = [one for one in value if isinstance(one, (int, float)) and not isinstance(one, bool) and 0 < one < 1e18]
+    return tuple(map(float, numbers)) if len(numbers) == 3 else ()
+
+
+def _block_size(value: object) -> tuple[int, ...]:
+    """Return the edge lengths of a block; those that are usual where none are stated."""
+    name = "compressed_segmentation_block_size"
+    return (8, 8, 8) if value is None else _lengths(name, value)
 
 
 def _lengths(name: str, value: object, *, signed: bool = False) -> tuple[int, ...]:

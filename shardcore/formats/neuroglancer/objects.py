@@ -14,6 +14,7 @@ from shardcore.formats.neuroglancer.layout import outside_text
 from shardcore.formats.neuroglancer.levels import MinishardTable
 from shardcore.formats.neuroglancer.minishard import MinishardEntries
 from shardcore.formats.neuroglancer.volume import box_of, cell_of
+from shardcore.model.byte_strings import ByteStrings
 from shardcore.model.objects import ObjectColumns, ObjectRef, Objects, State
 from shardcore.model.span import Span
 
@@ -33,6 +34,7 @@ class NeuroglancerObjects(Objects):
     """
 
     codecs = CODECS
+    key_encoding = "number"
 
     def __init__(self, file: NeuroglancerFile) -> None:
         self._file = file
@@ -84,6 +86,13 @@ class NeuroglancerObjects(Objects):
         if len(rows) and int(rows.max()) < len(ids):
             return list(map(str, ids[rows].tolist()))
         return [str(ids[row]) if row < len(ids) else None for row in rows.tolist()]
+
+    def key_bytes(self, rows: NDArray[np.int64]) -> ByteStrings:
+        """Return the chunk IDs of some rows, 8 bytes each; empty for damaged minishards, whose keys are unknown."""
+        ids = self._table().entries.ids
+        listed = rows < len(ids)
+        data = np.ascontiguousarray(ids[rows[listed]], "<u8").view(np.uint8)
+        return ByteStrings(data, np.where(listed, 8, 0).astype(np.int64))
 
     def ref(self, row: int) -> ObjectRef:
         """Return one row as an object; the row of a damaged minishard says what is wrong with it."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.errors import FormatError, LimitExceeded, ShardError, SourceError, Truncated, says_absent
+from shardcore.errors import FormatError, LimitExceeded, ShardError, SourceError, Truncated, UsageError, says_absent
 from shardcore.formats.neuroglancer.file import NeuroglancerFile
 from shardcore.formats.neuroglancer.layout import SHARD_INDEX_ENTRY
 from shardcore.formats.neuroglancer.levels import KEPT_WHOLE
@@ -19,6 +19,7 @@ from shardcore.formats.neuroglancer.sharding import ShardingSpec, parse_key, sha
 from shardcore.formats.neuroglancer.spec_origin import Origin, inference_of, info_of, origin_of
 from shardcore.formats.neuroglancer.step_values import MEANINGS
 from shardcore.formats.neuroglancer.tree import NeuroglancerTree
+from shardcore.model.array_layout import RAW
 from shardcore.model.keys import NUMBERS
 from shardcore.model.number_words import plural
 from shardcore.model.objects import ObjectRef, State
@@ -32,8 +33,12 @@ from shardcore.sources.opening import PrefetchedSource
 from shardcore.sources.wrapped import ConcatSource
 
 if TYPE_CHECKING:
+    from shardcore.codecs.isolated import Decoder
     from shardcore.model.array_layout import ArrayLayout
+    from shardcore.model.chunk_grid import ChunkGrid
+    from shardcore.model.content_part import ContentPart
     from shardcore.model.drawing import Sketch
+    from shardcore.model.geometry import Geometry
     from shardcore.model.record import Value
     from shardcore.shards.trace import Trace
     from shardcore.sources.base import Source
@@ -123,6 +128,48 @@ class NeuroglancerShard(FileShard):
         from shardcore.formats.neuroglancer.volume import chunk_layout
 
         return chunk_layout(space, int(ref.key))
+
+    def chunk_grid(self, scale: str = "") -> ChunkGrid | None:
+        """Return the grid of the volume, of which this file has some chunks; None for meshes and others.
+
+        Raises:
+            UsageError: Another scale is requested: open the folder.
+        """
+        space = self.origin.space
+        if space.scale is None:
+            return None
+        if scale not in ("", space.name):
+            raise UsageError(f"{self.file.source.name} has the chunks of {space.name} alone: open the folder")
+        from shardcore.formats.neuroglancer.volume_reader import ShardedGrid
+
+        number, here = self.file.number, ("", self.file, self._objects)
+        grid = ShardedGrid(self, space, b"", lambda one, _: here if number in (None, one) else None, one_file=True)
+        grid.whole = number is None or not self.spec.shard_bits
+        return grid
+
+    def geometry(self, ref: ObjectRef, data: bytes) -> Geometry | None:
+        """Return a mesh, skeleton or annotations; None for chunks of a volume, and where there is no info."""
+        from shardcore.formats.neuroglancer.geometry import geometry_of
+
+        return geometry_of(self.origin, self.file.base, ref.spans[0] if ref.spans else None, ref.key, data)
+
+    def decode_array(
+        self, ref: ObjectRef, layout: ArrayLayout, data: bytes, decoder: Decoder
+    ) -> tuple[ArrayLayout, bytes]:
+        """Return the voxels of a chunk, x fastest; see `Shard.decode_array`."""
+        from shardcore.formats.neuroglancer.chunk_codecs import decode_chunk
+
+        return decode_chunk(layout, data, decoder=decoder, place=next(iter(ref.spans), None))
+
+    def content_parts(self, ref: ObjectRef) -> Sequence[ContentPart]:
+        """Return the parts of a value; of an encoded chunk, those of its voxels."""
+        parts = super().content_parts(ref)
+        layout = self.array_layout(ref)
+        if layout is None or layout.encoding == RAW or not parts:
+            return parts
+        from shardcore.formats.neuroglancer.chunk_codecs import chunk_parts
+
+        return chunk_parts(layout, parts[0], lambda: self.read(ref))
 
     @property
     def parameters(self) -> str:

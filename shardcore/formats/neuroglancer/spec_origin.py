@@ -249,8 +249,9 @@ def find_info(folder: Folder, *, any_space: bool = False) -> FoundInfo | None:
             except FormatError:
                 info = None
             here = any_space and not inside
-            if info is not None and (here or info.space_of("/".join(inside)) is not None):
-                return FoundInfo(info, text, "/".join(inside))
+            below = "/".join(inside)
+            if info is not None and (here or info.space_of(below) or (any_space and info.files_of(below))):
+                return FoundInfo(info, text, below)
         inside.insert(0, at.name)
         at = at.parent()
     return None

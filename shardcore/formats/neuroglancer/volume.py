@@ -6,34 +6,22 @@ Section "Compressed morton code" and "Chunk encodings" of the volume page. Boxes
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from shardcore.codecs.isolated import Decoder, run_task
 from shardcore.errors import FormatError, Unsupported
+from shardcore.formats.neuroglancer.chunk_codecs import decode_chunk
 from shardcore.formats.neuroglancer.info import KeySpace, VolumeScale
 from shardcore.formats.neuroglancer.morton import Codes, decode, decode_many, encode
+from shardcore.formats.neuroglancer.segmentation import ENCODING as SEGMENTATION
 from shardcore.model.array_layout import RAW, ArrayLayout
+from shardcore.model.chunk_grid import VoxelBox
 from shardcore.model.number_words import plural
+from shardcore.model.span import Span
 
 DATA_TYPES = ("uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64", "float32")
-
-
-@dataclass(frozen=True, slots=True)
-class VoxelBox:
-    """A half-open box of voxels: `begin[i] <= coordinate < end[i]` on each axis."""
-
-    begin: tuple[int, ...]
-    end: tuple[int, ...]
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Voxels along each axis."""
-        return tuple(end - begin for begin, end in zip(self.begin, self.end, strict=True))
-
-    def __str__(self) -> str:
-        return " × ".join(f"{begin}..{end}" for begin, end in zip(self.begin, self.end, strict=True))
 
 
 def cell_of(space: KeySpace, key: int) -> tuple[int, ...] | None:
@@ -104,19 +92,30 @@ def chunk_layout(space: KeySpace, key: int) -> ArrayLayout:
         axes=("x", "y", "z", "channel"),
         begin=(*box.begin, 0),
         encoding=scale.encoding,
+        block=scale.block_size if scale.encoding == SEGMENTATION else (),
+        units=("nm", "nm", "nm", "") if scale.resolution else (),
+        resolution=(*scale.resolution, 1) if scale.resolution else (),
     )
 
 
-def chunk_array(space: KeySpace, key: int, data: bytes) -> npt.NDArray[np.generic]:
+def chunk_array(
+    space: KeySpace, key: int, data: bytes, *, decoder: Decoder = run_task, place: Span | None = None
+) -> npt.NDArray[np.generic]:
     """Return the decoded value of a chunk as an array of shape `(x, y, z, channel)`, read-only.
 
+    Args:
+        space: The key space.
+        key: The key of the chunk.
+        data: The value.
+        decoder: Decoder of encodings other than `raw`, such as `Shard.decoder`. Default: decode in this process.
+        place: Span of the value, for errors.
+
     Raises:
-        Unsupported: The encoding is not `raw`, or the data type is unknown.
-        FormatError: No cell has this key, or the length is not that of the cell.
+        Unsupported: The encoding is not decoded here, or the data type is unknown.
+        FormatError: No cell has this key, or the value does not have the voxels of the cell.
+        LimitExceeded: The chunk has too many voxels to be decoded.
     """
-    layout = chunk_layout(space, key)
-    if layout.encoding != RAW:
-        raise Unsupported(f"chunks encoded as {layout.encoding!r} are not decoded here")
+    layout, data = decode_chunk(chunk_layout(space, key), data, decoder=decoder, place=place)
     if len(data) != layout.nbytes:
         text = f"{'×'.join(map(str, layout.shape))} values of {layout.dtype.name} take {layout.nbytes:,}"
         raise FormatError(f"chunk {key} has {plural(len(data), 'byte')}; {text}")

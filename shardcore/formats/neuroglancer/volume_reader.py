@@ -1,115 +1,174 @@
-"""Boxes of voxels, assembled from the chunks of a volume.
+"""Scale of a volume as a grid of chunks: boxes of voxels, and where each voxel is stored.
 
 Sections "Chunked representation of volume data" and "Compressed morton code" of the volume page.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import product
+import math
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.errors import LimitExceeded, Unsupported, UsageError
-from shardcore.formats.neuroglancer.info import KeySpace, VolumeScale
-from shardcore.formats.neuroglancer.morton import encode_many
-from shardcore.formats.neuroglancer.volume import DATA_TYPES, VoxelBox, box_of, chunk_array
-from shardcore.model.number_words import plural
+from shardcore.errors import ShardError, Unsupported, UsageError
+from shardcore.formats.neuroglancer.info import Info, KeySpace, parse_info
+from shardcore.formats.neuroglancer.morton import encode, encode_many
+from shardcore.formats.neuroglancer.volume import DATA_TYPES, chunk_array
+from shardcore.model.array_layout import RAW
+from shardcore.model.chunk_grid import GridCell, GridScale, VoxelBox
+from shardcore.model.objects import ObjectRef, located
 from shardcore.model.parallel import in_order
-from shardcore.shards.prefetch import fetched_ahead
+from shardcore.shards.stored_grid import StoredGrid
 
 if TYPE_CHECKING:
+    from shardcore.formats.neuroglancer.file import NeuroglancerFile
+    from shardcore.formats.neuroglancer.minishard import MinishardEntries
+    from shardcore.formats.neuroglancer.objects import NeuroglancerObjects
     from shardcore.shards.shard import Shard
 
-AxisIndex = slice | int
+MemberOf = Callable[[int, int], tuple[str, "NeuroglancerFile", "NeuroglancerObjects"] | None]
+"""Opens the shard of a number, for a minishard; None where it is not there."""
+
+Found = ObjectRef | ShardError | None
 
 
-def read_voxels(shard: Shard, space: KeySpace, index: Sequence[AxisIndex], *, limit: int) -> NDArray[Any]:
-    """Return a box of voxels; voxels of chunks that the shard does not have are 0.
+class VolumeGrid(StoredGrid):
+    """Chunks of one scale.
 
     Args:
-        shard: The shards of the scale.
-        space: Its key space.
-        index: A slice of step 1 or a coordinate for x, y and z, in voxels of the scale, `voxel_offset` included.
-        limit: Bytes of the result.
-
-    Returns:
-        Shape `(x, y, z, channel)`; a coordinate keeps its axis, of length 1.
+        shard: The shard or data set that has the chunks.
+        space: The key space of the scale.
+        text: The info; empty where there is none.
 
     Raises:
-        UsageError: The index is invalid or outside the volume, or the key space is not that of a volume.
-        LimitExceeded: The box has more than `limit` bytes.
-        Unsupported: The chunks are encoded in a way that is not decoded here.
-        FormatError: A chunk is damaged.
-        SourceError: The bytes cannot be read.
+        UsageError: The key space is not that of a volume.
+        Unsupported: The type of the voxels is unknown.
     """
-    scale, grid = space.scale, space.grid
-    if scale is None or grid is None:
-        raise UsageError(f"{space.name} has no voxels")
-    if scale.data_type not in DATA_TYPES:
-        raise Unsupported(f"voxels of type {scale.data_type!r} are not known")
-    dtype = np.dtype(scale.data_type).newbyteorder("<")
-    box = box_of_index(scale, index)
-    size = int(np.prod([*map(int, box.shape)], dtype=object)) * scale.num_channels * dtype.itemsize
-    if size > limit:
-        raise LimitExceeded(f"the box has {plural(size, 'byte')}; at most {limit:,} are read")
-    out = np.zeros((*box.shape, scale.num_channels), dtype, order="F")
-    cells = cells_of(scale, box)
-    if not cells:
-        return out
-    keys = encode_many(np.array(cells, np.uint64), grid).tolist()
-    rows = shard.find_many(keys)
-    there = [(int(row), cell, key) for row, cell, key in zip(rows, cells, keys, strict=True) if row >= 0]
 
-    def read(one: tuple[int, tuple[int, ...], int]) -> tuple[tuple[int, ...], NDArray[Any]]:
-        row, cell, key = one
-        return cell, chunk_array(space, key, shard.read(shard.objects.ref(row)))
+    axes = ("x", "y", "z")
 
-    ahead = fetched_ahead(shard, there, lambda one: shard.objects.ref(one[0]))
-    for cell, chunk in in_order(read, ahead, shard.jobs):
-        _copy(chunk, box_of(scale, cell), out, box)
-    return out
+    def __init__(self, shard: Shard, space: KeySpace, text: bytes) -> None:
+        scale = space.scale
+        if scale is None or space.grid is None:
+            raise UsageError(f"{space.name} has no voxels")
+        if scale.data_type not in DATA_TYPES:
+            raise Unsupported(f"voxels of type {scale.data_type!r} are not known")
+        self.shard, self.space = shard, space
+        self.name = space.name
+        self.scales = scales_of(parse_info(text)) if text else ()
+        self.dtype = np.dtype(scale.data_type).newbyteorder("<")
+        end = tuple(first + length for first, length in zip(scale.voxel_offset, scale.size, strict=True))
+        self.box = VoxelBox(scale.voxel_offset, end)
+        self.chunk, self.inner = scale.chunk_size, (scale.num_channels,)
+        self.spacing, self.unit = scale.resolution, "nm" if scale.resolution else ""
+        self.labels, self.encoding = scale.labels, scale.encoding
+
+    @property
+    def counts(self) -> tuple[int, ...]:
+        """Cells along each axis."""
+        return self.space.grid or ()
+
+    def elements(self, cell: GridCell, ref: ObjectRef) -> NDArray[Any]:
+        """Return the voxels of a chunk."""
+        return self.decoded(cell, self.shard.read(ref))
+
+    def raw_size(self, cell: GridCell) -> int | None:
+        """Return the bytes of a decoded chunk; None where its encoding does not state them."""
+        return math.prod((*cell.box.shape, *self.inner)) * self.dtype.itemsize if self.encoding == RAW else None
+
+    def decoded(self, cell: GridCell, data: bytes) -> NDArray[Any]:
+        """Return the voxels of a chunk from its value.
+
+        Raises:
+            Unsupported: The encoding is not decoded here.
+            FormatError: The value does not have the voxels of the cell.
+        """
+        if len(data) != self.raw_size(cell):
+            number = encode(cell.at, self.counts)
+            return chunk_array(self.space, number, data, decoder=self.shard.decoder)
+        return np.frombuffer(data, self.dtype).reshape((*cell.box.shape, *self.inner), order="F")
 
 
-def box_of_index(scale: VolumeScale, index: Sequence[AxisIndex]) -> VoxelBox:
-    """Return the box of an index; an open end of a slice is that of the volume.
+class ShardedGrid(VolumeGrid):
+    """Chunks of a scale that is sharded.
 
-    Raises:
-        UsageError: There are not three axes, a step is not 1, or an end is outside the volume.
+    Args:
+        shard: The shard or data set that has the chunks.
+        space: The key space of the scale.
+        text: The info; empty where there is none.
+        member_of: Opens a shard of the scale.
+        one_file: Whether the chunks are those of the open file.
     """
-    if len(index) != len(scale.size):
-        raise UsageError(f"an index of {len(scale.size)} axes is needed, not {len(index)}")
-    begin, end = [], []
-    for one, first, length in zip(index, scale.voxel_offset, scale.size, strict=True):
-        if isinstance(one, slice):
-            if one.step not in (None, 1):
-                raise UsageError(f"a slice has the step 1, not {one.step}")
-            start = first if one.start is None else int(one.start)
-            stop = first + length if one.stop is None else int(one.stop)
-        else:
-            start, stop = int(one), int(one) + 1
-        if not first <= start <= stop <= first + length:
-            raise UsageError(f"{start}..{stop} is outside the volume, {first}..{first + length} on this axis")
-        begin.append(start)
-        end.append(stop)
-    return VoxelBox(tuple(begin), tuple(end))
+
+    def __init__(
+        self, shard: Shard, space: KeySpace, text: bytes, member_of: MemberOf, *, one_file: bool = False
+    ) -> None:
+        super().__init__(shard, space, text)
+        self._member_of = member_of
+        self._one_file = one_file
+
+    def cell(self, at: tuple[int, ...]) -> GridCell:
+        """Return a cell with its key, shard file and minishard."""
+        place = self.space.spec.place(encode(at, self.counts))
+        name = self.space.spec.shard_name(place.shard)
+        return GridCell(at, self.box_at(at), str(place.key), name, place.minishard)
+
+    def refs(self, cells: Sequence[GridCell]) -> list[Found]:
+        """Return the objects of cells: of each shard the minishards that list them are read, several at a time."""
+        if not cells:
+            return []
+        keys = encode_many(np.array([cell.at for cell in cells], np.uint64), self.counts)
+        minishards, shards = self.space.spec.place_many(keys)
+        if self._one_file and not self.space.spec.shard_bits:
+            shards = np.zeros_like(shards)
+        groups: dict[tuple[int, int], list[int]] = {}
+        for number, group in enumerate(zip(shards.tolist(), minishards.tolist(), strict=True)):
+            groups.setdefault(group, []).append(number)
+        found: list[Found] = [None] * len(cells)
+
+        def look_up(group: tuple[tuple[int, int], list[int]]) -> list[tuple[int, Found]]:
+            (shard, minishard), numbers = group
+            try:
+                return list(zip(numbers, self._listed(shard, minishard, keys[numbers]), strict=True))
+            except ShardError as error:
+                return [(number, error) for number in numbers]
+
+        jobs = self.shard.jobs if len(groups) > 1 else 1
+        for listed in in_order(look_up, groups.items(), jobs):
+            for number, ref in listed:
+                found[number] = ref
+        return found
+
+    def _listed(self, shard: int, minishard: int, keys: NDArray[np.uint64]) -> list[Found]:
+        """Return the objects that one minishard lists under some keys."""
+        opened = self._member_of(shard, minishard)
+        if opened is None:
+            return [None] * len(keys)
+        name, file, objects = opened
+        entries, _ = file.levels.minishard(minishard, file.source)
+        rows = _first_rows(entries, keys)
+        refs = [objects.of_entry(entries, row) if row >= 0 else None for row in rows.tolist()]
+        first = None if self._one_file else self.shard.first_row_of(name)  # type: ignore[attr-defined]
+        return [one if self._one_file or one is None else located(one, name, first) for one in refs]
 
 
-def cells_of(scale: VolumeScale, box: VoxelBox) -> list[tuple[int, ...]]:
-    """Return the cells of the grid that have voxels of a box."""
-    ranges = [
-        range((begin - first) // step, -(-(end - first) // step)) if end > begin else range(0)
-        for begin, end, first, step in zip(box.begin, box.end, scale.voxel_offset, scale.chunk_size, strict=True)
-    ]
-    return list(product(*ranges))
+def _first_rows(entries: MinishardEntries, keys: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """Return the first entry of each key; -1 where a key is not listed."""
+    order = np.argsort(entries.ids, kind="stable")
+    at = np.searchsorted(entries.ids, keys, sorter=order)
+    rows = np.full(len(keys), -1, np.int64)
+    inside = at < len(order)
+    rows[inside] = order[at[inside]]
+    rows[inside] = np.where(entries.ids[rows[inside]] == keys[inside], rows[inside], -1)
+    return rows
 
 
-def _copy(chunk: NDArray[Any], place: VoxelBox, out: NDArray[Any], box: VoxelBox) -> None:
-    """Copy the voxels that a chunk and a box have in common."""
-    begin = [max(a, b) for a, b in zip(place.begin, box.begin, strict=True)]
-    end = [min(a, b) for a, b in zip(place.end, box.end, strict=True)]
-    inside = tuple(slice(b - first, e - first) for b, e, first in zip(begin, end, place.begin, strict=True))
-    there = tuple(slice(b - first, e - first) for b, e, first in zip(begin, end, box.begin, strict=True))
-    out[there] = chunk[inside]
+def scales_of(info: Info) -> tuple[GridScale, ...]:
+    """Return the scales of a volume that can be read."""
+    return tuple(
+        GridScale(space.name, space.scale.size, space.scale.resolution)
+        for space in info.scales
+        if space.scale is not None
+    )

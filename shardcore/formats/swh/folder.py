@@ -75,6 +75,7 @@ class SwhDataSet(DataSet):
         context: How members are opened.
     """
 
+    routes = False
     key_form = KEY_FORM
     meanings = MEANINGS
     member_head = SMALL_HEAD

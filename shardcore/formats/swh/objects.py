@@ -12,6 +12,7 @@ from shardcore.errors import FormatError, UsageError
 from shardcore.formats.swh.file import SwhFile
 from shardcore.formats.swh.layout import NO_OBJECT, OBJECT, length_span
 from shardcore.formats.swh.slots import LENGTHS_AT_ONCE, read_lengths, read_slots_at
+from shardcore.model.byte_strings import ByteStrings
 from shardcore.model.keys import KeyForm
 from shardcore.model.objects import ObjectColumns, ObjectRef, Objects, State, in_states
 from shardcore.model.span import Span
@@ -29,6 +30,7 @@ class SwhObjects(Objects):
     """
 
     hashed_rows = True
+    key_encoding = "hash"
 
     def __init__(self, file: SwhFile) -> None:
         self._file = file
@@ -78,6 +80,11 @@ class SwhObjects(Objects):
     def key_texts(self, rows: I64) -> list[str | None]:
         """Return the keys of some slots in hex; None for slots without object."""
         return self._keys(read_slots_at(self._file.source, self._geometry, rows))
+
+    def key_bytes(self, rows: I64) -> ByteStrings:
+        """Return the keys of some slots as they are stored, 32 bytes each."""
+        slots = read_slots_at(self._file.source, self._geometry, rows)
+        return ByteStrings.rows(np.frombuffer(slots["key"].tobytes(), np.uint8).reshape(len(rows), -1))
 
     def _keys(self, slots: NDArray[Any]) -> list[str | None]:
         text = slots["key"].tobytes().hex()

@@ -11,6 +11,7 @@ from shardcore.codecs.xet.hashes import to_text
 from shardcore.codecs.xet.xorb_layout import CHUNK_HEADER, HEADER_SIZE, Scheme, read_u24
 from shardcore.formats.xorb.file import XorbFile
 from shardcore.formats.xorb.records import Read
+from shardcore.model.byte_strings import ByteStrings
 from shardcore.model.objects import ObjectColumns, ObjectRef, Objects, State
 
 CODECS = (*(scheme.label for scheme in Scheme), "unknown")
@@ -26,6 +27,7 @@ class XorbObjects(Objects):
 
     kinds = ("chunk",)
     codecs = CODECS
+    key_encoding = "number"
 
     def __init__(self, file: XorbFile) -> None:
         self.file = file
@@ -52,6 +54,10 @@ class XorbObjects(Objects):
     def key_texts(self, rows: NDArray[np.int64]) -> list[str | None]:
         """Return the keys of some rows: their numbers."""
         return [str(row) for row in np.asarray(rows).tolist()]
+
+    def key_bytes(self, rows: NDArray[np.int64]) -> ByteStrings:
+        """Return the numbers of the chunks, 8 bytes each."""
+        return ByteStrings.rows(np.ascontiguousarray(rows, "<i8"))
 
     def ref(self, row: int) -> ObjectRef:
         """Return one chunk as an object; its header is read when the index is not loaded."""

@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from shardcore.codecs.npy import MAGIC as NPY_MAGIC
-from shardcore.errors import FormatError, UsageError
+from shardcore.codecs.pictures import picture_format
+from shardcore.errors import FormatError, LimitExceeded, ShardError, Unsupported, UsageError
 from shardcore.model.array_layout import RAW, ArrayLayout
+from shardcore.model.content_part import part_at
+from shardcore.model.number_words import plural
 from shardcore.model.span import Span
 from shardcore.operations.content.archives import is_tar, tar_content, zip_content
+from shardcore.operations.content.geometry import KINDS as GEOMETRY_KINDS
+from shardcore.operations.content.geometry import geometry_content
+from shardcore.operations.content.pictures import picture_content
 from shardcore.operations.content.results import (
     ArchiveContent,
     ArrayContent,
     BytesContent,
     Content,
-    PictureContent,
     ShardContent,
 )
 from shardcore.operations.content.tensors import (
@@ -45,15 +51,6 @@ _MOST_STRINGS = 10_000
 _SHARD_MARK = 4
 """Bytes of a mark from which a nested shard is recognised by it alone."""
 
-_PICTURES = (
-    (0, b"\x89PNG\r\n\x1a\n", "png"),
-    (0, b"\xff\xd8\xff", "jpeg"),
-    (0, b"GIF87a", "gif"),
-    (0, b"GIF89a", "gif"),
-    (8, b"WEBP", "webp"),
-    (0, b"II*\0", "tiff"),
-    (0, b"MM\0*", "tiff"),
-)
 _COMPRESSED = (
     (b"\x1f\x8b\x08", "gzip"),
     (b"\x28\xb5\x2f\xfd", "zstd"),
@@ -96,16 +93,27 @@ def content(shard: Shard, ref: ObjectRef | Key, *, limit: int | None = None) -> 
             return head
         return shard.read_range(wanted, 0, size, limit=most)
 
-    if layout is not None and layout.encoding == RAW:
-        return _array(layout, whole(), size)
+    if layout is not None:
+        data = whole()
+        if layout.encoding == RAW:
+            return _array(layout, data, size)
+        try:
+            return _decoded_array(shard, wanted, layout, data, size)
+        except ShardError as error:
+            reason = error.message
     if size == 0:
         return _bytes(head, size, reason)
     name = next(iter(shard.file_names(wanted).values()), "")
+    if wanted.kind in GEOMETRY_KINDS:
+        shape, reason = _geometry(shard, wanted, whole(), size, limit)
+        if shape is not None:
+            return shape
     try:
         found = _by_magic(head, size, whole) or text_content(head, size, name)
     except FormatError as error:
         found, reason = None, error.message
-    return found or _bytes(head, size, reason)
+    found = found or _bytes(head, size, reason)
+    return replace(found, note=reason) if reason and not found.note else found
 
 
 def content_span(shard: Shard, ref: ObjectRef, start: int, stop: int) -> Span | None:
@@ -118,7 +126,7 @@ def content_span(shard: Shard, ref: ObjectRef, start: int, stop: int) -> Span | 
         FormatError: The stored bytes are damaged.
         SourceError: They cannot be read.
     """
-    part = next((one for one in shard.content_parts(ref) if one.start <= start < one.stop), None)
+    part = part_at(shard.content_parts(ref), start)
     return part.span_of(start, stop) if part is not None else None
 
 
@@ -129,6 +137,17 @@ def _layout_of(shard: Shard, ref: ObjectRef) -> tuple[ArrayLayout | None, str]:
         return None, error.message
 
 
+def _geometry(
+    shard: Shard, ref: ObjectRef, data: bytes, size: int, limit: int | None
+) -> tuple[Content | None, str]:
+    if len(data) != size:
+        return None, f"{plural(len(data), 'byte')} were read: a {ref.kind} is shown when all of them are"
+    try:
+        return geometry_content(shard, ref, data, limit=limit), ""
+    except (FormatError, Unsupported) as error:
+        return None, error.message
+
+
 def _array(layout: ArrayLayout, data: bytes, size: int) -> Content:
     title = f"{' × '.join(map(str, layout.shape))} array of {layout.dtype.name}"
     if size >= 0 and layout.start + layout.nbytes != size:
@@ -136,11 +155,24 @@ def _array(layout: ArrayLayout, data: bytes, size: int) -> Content:
     return ArrayContent(title, size, data, "", layout)
 
 
+def _decoded_array(shard: Shard, ref: ObjectRef, layout: ArrayLayout, data: bytes, size: int) -> Content:
+    """Return an array that is stored encoded, decoded.
+
+    Raises:
+        LimitExceeded: Not all of its bytes were read, or it has too many elements.
+        FormatError: They are invalid.
+        Unsupported: The encoding is not decoded here.
+    """
+    if size != len(data):
+        raise LimitExceeded(f"an array encoded as {layout.encoding} needs all {plural(size, 'byte')}")
+    decoded, elements = shard.decode_array(ref, layout, data, shard.decoder)
+    title = f"{' × '.join(map(str, layout.shape))} array of {layout.dtype.name}"
+    return ArrayContent(title, len(elements), elements, "", decoded, layout.encoding, size)
+
+
 def _by_magic(head: bytes, size: int, whole: Callable[[], bytes]) -> Content | None:
-    for at, magic, format in _PICTURES:
-        if head.startswith(magic, at):
-            width, height = _dimensions(head, format)
-            return PictureContent(f"{format.upper()} picture", size, whole(), "", format, width, height)
+    if picture_format(head):
+        return picture_content(whole(), size)
     if head.startswith(NPY_MAGIC):
         return npy_content(whole(), size)
     if head.startswith(GGUF):
@@ -159,14 +191,6 @@ def _by_magic(head: bytes, size: int, whole: Callable[[], bytes]) -> Content | N
         if marks and head.startswith(marks):
             return ShardContent(f"shard: {one.title}", size, head, "", one.name, f"begins with the magic of {one.name}")
     return None
-
-
-def _dimensions(head: bytes, format: str) -> tuple[int, int]:
-    if format == "png" and len(head) >= 24:
-        return int.from_bytes(head[16:20], "big"), int.from_bytes(head[20:24], "big")
-    if format == "gif" and len(head) >= 10:
-        return int.from_bytes(head[6:8], "little"), int.from_bytes(head[8:10], "little")
-    return 0, 0
 
 
 def _bytes(data: bytes, size: int, note: str) -> BytesContent:

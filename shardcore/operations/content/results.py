@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.model.array_layout import ArrayLayout
+from shardcore.model.array_layout import RAW, ArrayLayout
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +110,8 @@ class PictureContent(Content):
         format: `png`, `jpeg`, `gif`, `webp`, `tiff` or `bmp`.
         width: Pixels; 0 where the header was not read.
         height: Pixels.
+        frames: Pictures in it: of an animation, or pages.
+        mode: Channels, in words: `grey`, `RGB and alpha`.
     """
 
     kind: ClassVar[str] = "picture"
@@ -117,6 +119,8 @@ class PictureContent(Content):
     format: str = ""
     width: int = 0
     height: int = 0
+    frames: int = 1
+    mode: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,11 +129,15 @@ class ArrayContent(Content):
 
     Attributes:
         layout: Type, shape and order of the elements.
+        encoding: Encoding of the stored content: `raw`, or one that `data` was decoded from: `jpeg`.
+        stored_size: Bytes of the content before it was decoded; -1 where it is `raw`.
     """
 
     kind: ClassVar[str] = "array"
 
     layout: ArrayLayout = field(default_factory=lambda: ArrayLayout(np.dtype("u1"), (0,), "C"))
+    encoding: str = RAW
+    stored_size: int = -1
 
     @property
     def array(self) -> NDArray[Any]:

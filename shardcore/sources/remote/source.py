@@ -152,6 +152,11 @@ class RemoteSource(Source):
         return self._file.identity
 
     @property
+    def content_tag(self) -> str:
+        """Size and ETag, where that is a hash of the content, as stores compute it."""
+        return self._file.pin.content_tag
+
+    @property
     def tape(self) -> RequestLog:
         """Return what was requested for the opened thing."""
         return self._opened.remote.tape

@@ -33,6 +33,9 @@ _ELSEWHERE = ("PermanentRedirect", "AuthorizationHeaderMalformed", "IllegalLocat
 _BUSY = ("SlowDown", "RequestTimeout", "InternalError", "ServiceUnavailable", "Throttling")
 
 
+_MD5_ETAG = re.compile(r'"?[0-9a-f]{32}(-[0-9]+)?"?')
+
+
 @dataclass(frozen=True, slots=True)
 class Pin:
     """Identity of the file in an answer, which every further answer must repeat.
@@ -55,6 +58,11 @@ class Pin:
     def match(self) -> str:
         """The ETag that can be requested: a strong one."""
         return "" if self.etag.startswith("W/") else self.etag
+
+    @property
+    def content_tag(self) -> str:
+        """Size and ETag where that is an MD5, or one of MD5s of parts, as stores compute it; other ETags may be shared."""
+        return f"{self.size}-{self.etag}" if _MD5_ETAG.fullmatch(self.etag) else ""
 
     @property
     def mark(self) -> str:

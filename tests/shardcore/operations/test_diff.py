@@ -89,7 +89,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     first = written(tmp_path / "a.des", {"a": b"1", "b": b"22"})
     second = written(tmp_path / "b.des", {"a": b"1", "b": b"333"})
     assert run(["diff", str(first), str(first)]) == 0
-    assert "2 equal (compared: contents)" in capsys.readouterr().out
+    assert "2 equal (3 B); compared: contents" in capsys.readouterr().out
     assert run(["diff", str(first), str(second), "--json"]) == 1
     told = json.loads(capsys.readouterr().out)
     assert (told["equal"], told["compared"], told["counts"]["changed"]) == (False, "contents", 1)

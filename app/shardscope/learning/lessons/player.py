@@ -69,6 +69,7 @@ class LessonPlayer(QObject):
         self.skipped: tuple[str, ...] = ()
         self._given: set[int] = set()
         self._own = ""
+        self._document = session.document
         self._before: OpenRequest | None = None
         self._selected_before: Span | None = None
         self._made: dict[int, Path] = {}
@@ -91,7 +92,7 @@ class LessonPlayer(QObject):
             step: The first step, from 0.
             trying: Whether somebody tries a text of their own.
         """
-        before, selected = self._before, self._selected_before
+        before, selected, self._document = self._before, self._selected_before, self._session.document
         if self.lesson is None or self.astray:
             before, selected = self._open_now(), self._session.selection.span
         if own and self.lesson is not None and not self.astray:
@@ -346,6 +347,13 @@ class LessonPlayer(QObject):
 
     def _open(self, place: str) -> None:
         """Open the file of a step; where you are asked first and cancel, another file stays open."""
+        if self._document in self._session.documents:
+            self._session.show(self._document)
+            if self._session.request.uri == place:
+                return
+        elif self._session.shard is not None:
+            self._session.open_tab(OpenRequest(place))
+            return
         if self._session.open(place) is None:
             self.astray = self._session.request.name
             self.changed.emit()
@@ -355,10 +363,10 @@ class LessonPlayer(QObject):
         if self.lesson is None:
             return
         # The same file with other bytes: whoever changes them keeps the selection.
-        again = self.stage is not None and not self.astray
+        again = self._session.switching or (self.stage is not None and not self.astray)
         self.stage, self.verdict = None, None
         if self._session.request.uri == self._place(self.lesson, self.number):
-            self.astray = ""
+            self.astray, self._document = "", self._session.document
             self._stage(self.lesson, self.number, again=again)
         else:
             # Whoever opens something else decides whether the lesson is over.

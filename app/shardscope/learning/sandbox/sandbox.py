@@ -29,6 +29,9 @@ from shardscope.session.open_request import members_at_hand
 from shardscope.session.sandbox_changes import Sandboxed
 from shardscope.session.session import OpenFailure, Session
 
+_KEPT = ("on", "changes", "undone", "impact", "error", "_expects", "_saved", "_was", "_member", "_there", "_asked")
+"""The values that belong to a document."""
+
 SOON_MILLISECONDS = 300
 """The file is opened with typed bytes when nothing was typed for so long."""
 
@@ -292,6 +295,8 @@ class Sandbox(QObject):
     # --- what is open ---
 
     def _opened(self, _: Shard) -> None:
+        if self._session.switching:
+            return
         request = self._session.request
         was = self.on
         if request.sandbox and not request.inside:
@@ -342,6 +347,26 @@ class Sandbox(QObject):
             job.cancel()
         self.changed.emit()
         self.compared.emit()
+
+    # --- other tabs ---
+
+    def view_state(self) -> object:
+        """Return the sandbox of the document that is shown."""
+        self._soon.stop()
+        self.leaving, self._begin_at = False, ""
+        return {name: getattr(self, name) for name in _KEPT}
+
+    def restore_view_state(self, state: object) -> None:
+        """Go on with the sandbox of a document, or with none."""
+        if not isinstance(state, dict):
+            return
+        for name, value in state.items():
+            setattr(self, name, value)
+        self.changed.emit()
+        self.compared.emit()
+        if self.on and self.changes != self._there[0]:
+            # What was typed last, or undone, was not opened any more.
+            self._soon.start()
 
     # --- comparing ---
 
@@ -426,7 +451,7 @@ class Sandbox(QObject):
             priority=JobPriority.SCAN,
             lasting=True,
             title=self.tr("Record the objects of the file"),
-            done=done,
+            done=self._session.at_home(done),
         )
         self.compared.emit()
 

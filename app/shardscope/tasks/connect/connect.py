@@ -47,13 +47,13 @@ class ConnectTask(QObject):
         sheet = AddressDialog(request or OpenRequest(""), self.connections, self._session.jobs, self._window)
         if who is not None:
             sheet.who.choose(who)
-        sheet.chosen.connect(self._session.open)
+        sheet.chosen.connect(self._session.open_tab)
         sheet.open()
         return sheet
 
     def try_anonymous(self, request: OpenRequest) -> None:
         """Open it without any signature."""
-        self._session.open(request.reached(as_anonymous(request.remote)))
+        self._session.open_tab(request.reached(as_anonymous(request.remote)))
 
     def needs_keys(self, uri: str) -> bool:
         """Return whether keys have to be requested before an address can be opened."""

@@ -18,6 +18,7 @@ from shardcore.writing.edit_options import EditSubject, Verb
 from shardcore.writing.undo import Journal
 from shardscope.session.error_words import plain_words
 from shardscope.session.jobs import Job, JobPriority, Pool
+from shardscope.session.open_request import OpenRequest
 from shardscope.session.proposed_bytes import Proposed
 from shardscope.session.row_ranges import RowRanges
 from shardscope.session.session import Session
@@ -312,12 +313,12 @@ class Editor(QObject):
             else:
                 self._reload(uri)
 
-        title = what[:1].upper() + what[1:]
-        return session.jobs.submit(work, title=title, lasting=True, priority=JobPriority.SELECTED, done=done)
+        title, home = what[:1].upper() + what[1:], session.at_home(done, closed=True)
+        return session.jobs.submit(work, title=title, lasting=True, priority=JobPriority.SELECTED, done=home)
 
     def _reload(self, uri: str) -> None:
         if self._session.shard is None or (uri and uri != self._session.uri):
-            self._session.open(uri)
+            self._session.open_tab(OpenRequest(uri))
             return
         self._switch.stay()
         self.reloading.emit()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from shardcore.sources.remote.address import is_address
 from shardcore.writing.edit_options import REKEY
 from shardscope.session.error_words import plain_words
 from shardscope.session.jobs import Job, JobPriority
+from shardscope.session.open_request import OpenRequest
 from shardscope.session.session import Session
 from shardscope.tasks.edit.editor import News, title_of
 from shardscope.tasks.edit.permitted import maker
@@ -187,7 +189,8 @@ class RekeyTask(QObject):
         def take(_: None) -> None:
             sheet.accept()
             text = self.tr("{0} was written; what is open stays as it is").format(target)
-            self.news.emit(News(text, action=self.tr("Open it"), do=lambda: self._session.open(str(target))))
+            opens = partial(self._session.open_tab, OpenRequest(str(target)))
+            self.news.emit(News(text, action=self.tr("Open it"), do=opens))
 
         def failed(error: BaseException) -> None:
             if self.sheet is sheet and not isinstance(error, Cancelled):

@@ -34,7 +34,7 @@ class EditSwitch(QObject):
     def __init__(self, session: Session, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._session = session
-        self._stays = False
+        self._stays = self._again = False
         self.allowed = False
         self.standing = EditPermission()
         session.opened.connect(self._opened)
@@ -66,13 +66,13 @@ class EditSwitch(QObject):
         return ""
 
     def _opened(self, _: Shard) -> None:
-        stays, self._stays = self._stays, False
+        self._again, self._stays = self._stays, False
         self.allowed, self.standing = False, EditPermission(why_not=LOOKING)
         self.changed.emit()
         uri = self._session.uri
 
         def take(found: EditPermission) -> None:
-            self.standing, self.allowed = found, stays and not found.why_not
+            self.standing, self.allowed = found, self._again and not found.why_not
             self.changed.emit()
             if found.interrupted:
                 self.interrupted.emit(uri, found.interrupted)
@@ -89,6 +89,14 @@ class EditSwitch(QObject):
             key=("standing", self),
             priority=JobPriority.SCREEN,
         )
+
+    def view_state(self) -> object:
+        """Return whether the document that is shown may be changed."""
+        return self.allowed
+
+    def restore_view_state(self, state: object) -> None:
+        """Give the permission again, once it is known that the file can still be changed."""
+        self._again = state is True
 
     def _closed(self) -> None:
         self.allowed, self.standing = False, EditPermission()

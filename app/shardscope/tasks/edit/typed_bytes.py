@@ -75,6 +75,15 @@ class TypedBytes(QObject):
         if self.changes or self.undone:
             self._set((), ())
 
+    def view_state(self) -> object:
+        """Return what was typed into the document that is shown."""
+        return self.changes, self.undone
+
+    def restore_view_state(self, state: object) -> None:
+        """Show again what was typed."""
+        if isinstance(state, tuple) and any(state):
+            self._set(*state)
+
     def _set(self, changes: tuple[Change, ...], undone: tuple[Change, ...]) -> None:
         try:
             check_room(changes)

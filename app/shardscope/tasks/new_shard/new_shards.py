@@ -267,7 +267,7 @@ class NewShards(QObject):
         sound = packed.report is None or not packed.report.findings
         sheet.tell_written(packed, name, stay=bool(packed.notes or packed.removed or packed.skipped) or not sound)
         self._to_tell = str(work.target.path), result_text(packed, name)
-        self._session.open(OpenRequest(str(work.target.path), _named_format(work.target), packed.opening))
+        self._session.open_tab(OpenRequest(str(work.target.path), _named_format(work.target), packed.opening))
 
     def _opened(self) -> None:
         """Report the result after the new shard is open."""

@@ -27,6 +27,9 @@ class HexActions:
         select_field: What owns the byte with the caret.
         select_record: The record around it.
         select_section: The section of the byte with the caret.
+        note: A note on the selected bytes.
+        next_note: The note after the selected bytes.
+        previous_note: The note before them.
         follow: To where the field points.
         leads: Which bytes point to those that are selected.
         decoded: Between stored and decoded bytes.
@@ -62,6 +65,9 @@ class HexActions:
         self.select_field = self._action(self.tr("Select &field"), "Ctrl+Shift+F")
         self.select_record = self._action(self.tr("Select &record"), "Ctrl+Shift+R")
         self.select_section = self._action(self.tr("Select &section"), "Ctrl+Shift+S")
+        self.note = self._action(self.tr("Add &note…"), "Ctrl+B")
+        self.next_note = self._action(self.tr("Ne&xt note"), "F4")
+        self.previous_note = self._action(self.tr("Previo&us note"), "Shift+F4")
         self.follow = self._action(self.tr("Follow &pointer"))
         self.leads = self._action(self.tr("Find &references"), "Ctrl+Shift+W")
         self.decoded = self._action(self.tr("Show &decoded bytes"), "Ctrl+D")

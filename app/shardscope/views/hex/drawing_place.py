@@ -103,6 +103,16 @@ class DrawingPlace(QObject):
             self._forget()
         self._learn()
 
+    def view_state(self) -> object:
+        """Return whether the drawings are shown."""
+        return self.in_front or self._to_front
+
+    def restore_view_state(self, state: object) -> None:
+        """Show the drawings again as soon as it is known which there are, or the bytes alone."""
+        self._to_front = state is True
+        if self._to_front and self._known:
+            self._refresh()
+
     def _closed(self) -> None:
         if self._session.replacing:
             # What comes instead may be the same file: `opened` knows.

@@ -63,6 +63,7 @@ def hex_menu(view: QWidget, parent: QWidget, actions: HexActions, deeds: HexMenu
             actions.inside,
         ]
     )
+    menu.addAction(actions.note)
     menu.addSeparator()
     for text, act in (
         (translate("HexMenu", "Go to o&bject"), deeds.go),

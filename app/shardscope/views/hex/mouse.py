@@ -154,5 +154,6 @@ class HexMouse(QObject):
     def _show_tip(self, name: str, offset: int, place: QPoint, path: tuple[Node, ...]) -> None:
         if self._tip != (name, offset, place) or name != self._state.name:
             return
-        text = tip_text(offset, path, self._state.sections, self._state.marks_at(offset))
+        marks, notes = self._state.marks_at(offset), self._state.notes_at(offset)
+        text = tip_text(offset, path, self._state.sections, marks, notes)
         QToolTip.showText(place, text, self._viewport)

@@ -28,14 +28,18 @@ from PySide6.QtWidgets import QMenu, QSizePolicy, QToolTip, QWidget
 from shardcore import Finding, Section, Severity
 from shardcore.model.number_words import plural, size_text
 from shardcore.model.text import without_marks
+from shardcore.operations.notes import Note
 from shardscope.session.highlights import Arrow, Light, arrows_in, lights_in
 from shardscope.session.marks import Marks
+from shardscope.session.notes import notes_in
 from shardscope.session.pages import PageCache
-from shardscope.session.words import grouped, share_text
+from shardscope.session.words import cut_end, grouped, share_text
 from shardscope.widgets import theme
 from shardscope.widgets.badges import badge_font, badge_size, paint_badge
 from shardscope.widgets.clipboard import copy_text
+from shardscope.widgets.flag import BOOKMARK, FLAG, paint_flag
 from shardscope.widgets.picture import add_picture
+from shardscope.widgets.plain_text import shown
 from shardscope.widgets.strip_paint import LABEL_GAP, STRIP_HEIGHT, paint_changed, paint_names, paint_strip
 from shardscope.widgets.strip_scale import StripScale
 
@@ -137,6 +141,7 @@ _LEAST_VIEW = 4.0
 _NEAR = 2.0
 """Pixels between two loaded pieces that are still told apart."""
 _MOST_MARKS = 5000
+_LONGEST_NOTE = 160
 _RANK = {Severity.NOTE: 0, Severity.WARNING: 1, Severity.ERROR: 2}
 
 
@@ -176,6 +181,8 @@ class Overview(QWidget):
         self._hits: Sequence[int] = ()
         self._hit_xs: frozenset[int] = frozenset()
         self._mark_xs: dict[int, Severity] = {}
+        self._notes: tuple[Note, ...] = ()
+        self._note_xs: frozenset[int] = frozenset()
         self._changed: tuple[tuple[int, int], ...] = ()
         pages.changed.connect(self._page_changed)
         pages.cleared.connect(self.update)
@@ -185,6 +192,7 @@ class Overview(QWidget):
         self.name, self._size, self._sections = name, size, tuple(sections)
         self._view = self._selection = (0, 0)
         self._marks = Marks()
+        self._notes = ()
         self._fetched = self._hits = ()
         self._rescale()
         self.setAccessibleDescription(", ".join(self.label(section) for section in self._scale.sections))
@@ -209,6 +217,11 @@ class Overview(QWidget):
     def set_findings(self, findings: Iterable[Finding]) -> None:
         """Mark what findings are about."""
         self._marks = Marks(findings, self.name)
+        self._place_marks()
+
+    def set_notes(self, notes: Sequence[Note]) -> None:
+        """Mark where the notes on the source begin."""
+        self._notes = tuple(notes)
         self._place_marks()
 
     def set_lights(self, lights: Sequence[Light], arrows: Sequence[Arrow]) -> None:
@@ -274,6 +287,7 @@ class Overview(QWidget):
                     worst[x] = mark.severity
         self._mark_xs = worst
         self._hit_xs = frozenset(round(self.x_of(offset)) for offset in self._hits)
+        self._note_xs = frozenset(round(self.x_of(note.span.start)) for note in self._notes[:_MOST_MARKS])
         self.update()
 
     def _label_height(self) -> float:
@@ -300,6 +314,8 @@ class Overview(QWidget):
             self._paint_hits(painter, colours, strip)
             self._paint_marks(painter, colours, strip)
             self._paint_view(painter, colours, strip)
+            for x in self._note_xs:
+                paint_flag(painter, QRectF(x, strip.bottom() - 11, 7, 11), colours.text, colours.base)
             paint_strip_lights(painter, colours, strip, self.x_of, lights_in(self.lights, self.name))
             if arrows:
                 paint_strip_arrows(painter, colours, strip, self.x_of, arrows)
@@ -396,6 +412,8 @@ class Overview(QWidget):
             lines.append(self.tr("◆ changed in the sandbox"))
         near = self._marks.inside(self.offset_at(x - 4), self.offset_at(x + 4) + 1, 3)
         lines += [f"⚠ {escape(grouped(mark.message))}" for mark in reversed(near)]
+        noted = notes_in(self._notes, self.offset_at(x - 4), self.offset_at(x + 4) + 1)[:3]
+        lines += [f"{FLAG} {escape(cut_end(shown(note.text) or BOOKMARK, _LONGEST_NOTE))}" for note in noted]
         return "<br>".join(line for line in lines if line)
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import replace
 
-from PySide6.QtCore import QPoint, QPointF, QRect, QRectF, Qt
+from PySide6.QtCore import QPoint, QPointF, QRect, QRectF, QSizeF, Qt
 from PySide6.QtGui import (
     QColor,
     QFontMetricsF,
@@ -22,6 +22,7 @@ from PySide6.QtGui import (
     QStaticText,
 )
 
+from shardcore.operations.notes import Note
 from shardscope.session.highlights import Light
 from shardscope.views.hex.cells import ByteCells
 from shardscope.views.hex.field_column import FieldColumn
@@ -30,6 +31,7 @@ from shardscope.views.hex.layout import hex_column
 from shardscope.views.hex.paint_rows import HexRowPainter
 from shardscope.views.hex.scene import HexScene, Range
 from shardscope.widgets.badges import badge_font, badge_size, paint_badge
+from shardscope.widgets.flag import paint_flag
 from shardscope.widgets.theme import Palette
 
 _FILL = 0.2
@@ -86,6 +88,30 @@ def _corner(grid: HexGrid, scene: HexScene, light: Light) -> QPointF | None:
     start, stop = _reach(light)
     block = next(grid.blocks(start, stop, scene.top, scene.rows), None)
     return grid.rect(block, HexPart.HEX).topLeft() if block is not None else None
+
+
+# --- notes ---
+
+
+def paint_notes(painter: QPainter, grid: HexGrid, palette: Palette, scene: HexScene) -> None:
+    """Paint a dashed line around the bytes of notes, and a flag in the gap before the first of them."""
+    painter.setBrush(Qt.BrushStyle.NoBrush)
+    painter.setPen(QPen(palette.note, grid.rounded(1.5), Qt.PenStyle.DashLine))
+    for note in scene.notes:
+        for part in HexPart:
+            for line in grid.outlines(*_noted(note), scene.top, scene.rows, part):
+                painter.drawPolyline(line)
+    for note in scene.notes:
+        start = note.span.start
+        for block in grid.blocks(start, start + 1, scene.top, scene.rows):
+            corner = grid.rect(block, HexPart.HEX).topLeft()
+            area = QRectF(corner, QSizeF(grid.cell * 0.72, grid.row * 0.7))
+            paint_flag(painter, area.translated(-grid.cell * 0.12, 0), palette.note, palette.base)
+
+
+def _noted(note: Note) -> tuple[int, int]:
+    """Return the bytes of a note; a place between bytes is shown on the byte after it."""
+    return note.span.start, max(note.span.stop, note.span.start + 1)
 
 
 # --- arrows ---
@@ -295,6 +321,7 @@ class HexPainter:
         # Frames go on below the screen, but not into the strip that has no room for a row.
         painter.setClipRect(QRectF(grid.gutter, grid.header, area.width() - grid.gutter, scene.rows * grid.row))
         painter.translate(-scroll, 0)
+        paint_notes(painter, grid, self.palette, scene)
         paint_lights(painter, grid, self.palette, scene)
         self._over(painter, scene)
         paint_numbers(painter, grid, self.palette, scene)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 from PySide6.QtCore import QPoint, Signal
@@ -141,6 +142,19 @@ LOW = 330
 
 WIDE = 560
 """From this width on the number of bytes in a row has its label beside the path."""
+
+
+@dataclass(frozen=True, slots=True)
+class HexPlace:
+    """What is seen of the bytes of a document.
+
+    Attributes:
+        sources: What is in the tabs, each with its first byte on the screen.
+        name: The source that is shown.
+    """
+
+    sources: tuple[OpenSource, ...]
+    name: str
 
 
 class HexPanel(QWidget):
@@ -314,6 +328,7 @@ class HexPanel(QWidget):
         session.index_loaded.connect(self._index_loaded)
         session.findings_changed.connect(self._findings_changed)
         session.lights_changed.connect(self._lights_changed)
+        session.notes.changed.connect(self._notes_changed)
         self.pages.troubled.connect(session.note_trouble)
         if session.shard is not None:
             self._opened(session.shard)
@@ -324,7 +339,7 @@ class HexPanel(QWidget):
         self.pages.use(shard)
         self.tabs.clear()
         self.address.clear()
-        if not self._session.request.changes:
+        if not self._session.request.changes and not self._session.switching:
             # A change in the sandbox opens the file again: the keyboard stays on the bits, to flip the next one.
             self.view.setFocus()
         self.search.forget()
@@ -334,6 +349,9 @@ class HexPanel(QWidget):
         if shard.source is not None:
             self._show(OpenSource("", shard.source.size, shard.sections))
             self.naming.learn()
+        if self._session.switching:
+            return
+        if shard.source is not None:
             # The caret is on the first byte; what that is should not wait for a click.
             self._session.select_span(self.state.selection.span, self, remember=False)
         elif isinstance(shard, DataSet) and (members := members_at_hand(shard)):
@@ -350,6 +368,27 @@ class HexPanel(QWidget):
         self.overview.set_source("", 0)
         self._path_changed(())
         self.status.clear()
+
+    def view_state(self) -> object:
+        """Return the sources in the tabs, and what is seen of them."""
+        self._note_place()
+        return HexPlace(tuple(self.tabs.sources), self.state.name)
+
+    def restore_view_state(self, state: object) -> None:
+        """Show the same bytes of the same sources."""
+        if not isinstance(state, HexPlace) or not state.sources:
+            return
+        for source in state.sources:
+            self.tabs.show_source(source, tab_title(source.name))
+        shown = self.tabs.known(state.name) or state.sources[0]
+        self.tabs.show_source(shown, tab_title(shown.name))
+        self._lay_bytes(shown)
+        self.overview.set_selection(*self._selected())
+
+    def _note_place(self) -> None:
+        """Keep what is seen of the source that is shown."""
+        if (before := self.tabs.known(self.state.name)) is not None:
+            before.top, before.span = max(self.state.visible_bytes[0], 0), self.state.selection.span
 
     def _index_loaded(self) -> None:
         self.pages.refresh_runs()
@@ -368,6 +407,11 @@ class HexPanel(QWidget):
         findings = report.findings if report is not None else ()
         self.state.set_findings(findings)
         self.overview.set_findings(findings)
+
+    def _notes_changed(self) -> None:
+        notes = self._session.notes.on(self.state.name)
+        self.state.set_notes(notes)
+        self.overview.set_notes(notes)
 
     def _lights_changed(self) -> None:
         """Highlight bytes; where nothing is selected, those that a step computes with are brought into view."""
@@ -407,20 +451,30 @@ class HexPanel(QWidget):
     def _show(self, source: OpenSource, select: Span | None = None) -> None:
         before = self.tabs.known(self.state.name)
         if before is not None and before is not source:
-            before.top, before.span = self.state.visible_bytes[0], self.state.selection.span
+            self._note_place()
         self.tabs.show_source(source, tab_title(source.name))
         if self.state.name != source.name or self.state.layout.size != source.size or before is not source:
-            self.state.set_source(source.name, source.size, source.sections)
-            self.overview.set_source(source.name, source.size, source.sections)
-            self._findings_changed(self._session.report)
-            if source.span is not None and select is None:
-                self.state.select(source.span, reveal=False)
-            self.state.scroll_to(source.top)
+            self._lay_bytes(source, chosen=select is None)
         if select is not None:
             self.state.select(select)
         self.overview.set_selection(*self._selected())
         self._path_changed(())
         self._refresh_status()
+
+    def _lay_bytes(self, source: OpenSource, *, chosen: bool = True) -> None:
+        """Lay out the bytes of a source as they were seen last.
+
+        Args:
+            source: The source.
+            chosen: Whether what was selected in it is selected again.
+        """
+        self.state.set_source(source.name, source.size, source.sections)
+        self.overview.set_source(source.name, source.size, source.sections)
+        self._findings_changed(self._session.report)
+        self._notes_changed()
+        if source.span is not None and chosen:
+            self.state.select(source.span, reveal=False)
+        self.state.scroll_to(source.top)
 
     # --- the selection ---
 

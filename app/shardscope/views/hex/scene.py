@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from shardcore import Section, Span
+from shardcore.operations.notes import Note
 from shardscope.session.highlights import Arrow, Light
 from shardscope.session.marks import Marks
 from shardscope.session.proposed_bytes import Proposed
@@ -51,6 +52,7 @@ class HexScene:
         lights: What is highlighted, numbered.
         arrows: What leads where.
         sandboxed: What was changed in a sandbox, or None.
+        notes: Notes on bytes of these rows.
         half: Whether the second digit of the byte with the caret is typed next.
     """
 
@@ -71,4 +73,5 @@ class HexScene:
     lights: Sequence[Light] = ()
     arrows: Sequence[Arrow] = ()
     sandboxed: Sandboxed | None = None
+    notes: Sequence[Note] = ()
     half: bool = False

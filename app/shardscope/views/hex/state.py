@@ -14,10 +14,12 @@ from PySide6.QtCore import QObject, QPointF, QRectF, Signal
 from PySide6.QtWidgets import QAbstractScrollArea
 
 from shardcore import FieldRole, Finding, Node, Section, SectionRole, Span
+from shardcore.operations.notes import Note
 from shardcore.operations.search import Pattern, find_any
 from shardscope.session.debounce import Debounce
 from shardscope.session.highlights import Arrow, Light, arrows_in, lights_in
 from shardscope.session.marks import Mark, Marks
+from shardscope.session.notes import notes_in
 from shardscope.session.pages import PAGE, PageCache
 from shardscope.session.proposed_bytes import Proposed, about
 from shardscope.session.sandbox_changes import Sandboxed
@@ -112,6 +114,7 @@ class HexState(QObject):
         lights: What is highlighted, in all sources.
         arrows: What leads where, in all sources.
         sandboxed: What was changed of the file in a sandbox, or None.
+        notes: The notes on the source.
         edits: Takes what is typed; None where the file is read only.
     """
 
@@ -154,6 +157,7 @@ class HexState(QObject):
         self.lights: tuple[Light, ...] = ()
         self.arrows: tuple[Arrow, ...] = ()
         self.sandboxed: Sandboxed | None = None
+        self.notes: tuple[Note, ...] = ()
         self.edits: ByteEdits | None = None
         self._half_at = -1
         self._early: list[int] = []
@@ -238,6 +242,7 @@ class HexState(QObject):
             lights=lights_in(self.lights, self.name),
             arrows=arrows_in(self.arrows, self.name),
             sandboxed=self.sandboxed if self.name == "" else None,
+            notes=notes_in(self.notes, start, stop),
             half=self.half,
         )
 
@@ -248,6 +253,10 @@ class HexState(QObject):
     def marks_at(self, offset: int) -> list[Mark]:
         """Return the findings about a byte, the worst first."""
         return self.marks.at(offset)
+
+    def notes_at(self, offset: int) -> list[Note]:
+        """Return the notes on a byte."""
+        return notes_in(self.notes, offset, offset + 1)
 
     def set_source(self, name: str, size: int, sections: Sequence[Section] = ()) -> None:
         """Show the beginning of another source.
@@ -263,6 +272,7 @@ class HexState(QObject):
         self.hover = None
         self.frames = ()
         self.marks = Marks()
+        self.notes = ()
         self._scroller.top = 0
         self._across.setValue(0)
         self._relayout(size)
@@ -276,6 +286,11 @@ class HexState(QObject):
         """Underline what findings are about."""
         self.marks = Marks(findings, self.name)
         self._look_otherwise()
+
+    def set_notes(self, notes: Sequence[Note]) -> None:
+        """Show the notes on the source."""
+        self.notes = tuple(notes)
+        self.changed.emit()
 
     def set_patterns(self, patterns: Sequence[Pattern]) -> None:
         """Mark all bytes that one of some patterns fits."""

@@ -9,23 +9,33 @@ from shardcore import Node, Section
 from shardcore.model.details import headline
 from shardcore.model.number_words import plural
 from shardcore.model.text import without_marks
+from shardcore.operations.notes import Note
 from shardscope.session.marks import Mark
 from shardscope.session.sections import section_at
 from shardscope.session.words import cut_end, cut_middle, grouped
+from shardscope.widgets.flag import BOOKMARK, FLAG
+from shardscope.widgets.plain_text import shown_lines
 
 _WIDTH = 340
 _MOST_MARKS = 3
 _LONGEST = 160
 
 
-def tip_text(offset: int, path: Sequence[Node], sections: Sequence[Section], marks: Sequence[Mark]) -> str:
-    """Rich text: the path, the value, a sentence, the range, the findings.
+def tip_text(
+    offset: int,
+    path: Sequence[Node],
+    sections: Sequence[Section],
+    marks: Sequence[Mark],
+    notes: Sequence[Note] = (),
+) -> str:
+    """Rich text: the path, the value, a sentence, the range, the findings, the notes.
 
     Args:
         offset: The byte.
         path: From the source down to the smallest node that owns the byte; empty while it is unknown.
         sections: Of the source.
         marks: Findings about the byte, the worst first.
+        notes: Notes on it.
     """
     lines = [f"<b>{escape(path_text(path, offset, sections))}</b>"]
     if path:
@@ -45,6 +55,8 @@ def tip_text(offset: int, path: Sequence[Node], sections: Sequence[Section], mar
             lines.append(escape(range_text(section.start, section.stop)))
     lines.append(f"byte {offset:,} · {offset:#x}")
     lines += [f"⚠ {escape(cut_end(grouped(mark.message), _LONGEST))}" for mark in marks[:_MOST_MARKS]]
+    texts = [cut_end(shown_lines(note.text) or BOOKMARK, _LONGEST) for note in notes[:_MOST_MARKS]]
+    lines += [f"{FLAG} {escape(text)}".replace("\n", "<br>") for text in texts]
     return f"<table width={_WIDTH}><tr><td>{'<br>'.join(lines)}</td></tr></table>"
 
 

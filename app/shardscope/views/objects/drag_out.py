@@ -104,7 +104,8 @@ class DragOut(QObject):
 
     Args:
         session: What is open.
-        view: A table or a tree; lives as long as this object.
+        view: A table or a tree, of which a row is dragged, or another widget, which is dragged itself; lives as long as
+            this object.
         selected: Gives the selected rows of `Shard.objects`, of which more than `MOST_FILES` + 1 are not needed; or a
             node.
         small: Bytes that are written on a press already.
@@ -114,7 +115,7 @@ class DragOut(QObject):
         run_drag: Begins the drag; it returns when the drag has ended.
     """
 
-    def __init__(self, session: Session, view: QAbstractItemView, selected: Selected, *, small: int = SMALL) -> None:
+    def __init__(self, session: Session, view: QWidget, selected: Selected, *, small: int = SMALL) -> None:
         super().__init__(view)
         self.small = small
         self.run_drag: Callable[[QMimeData, QPixmap], None] = self._run_drag
@@ -130,7 +131,7 @@ class DragOut(QObject):
         self._pressed: QPoint | None = None
         self._kept: QModelIndex | None = None
         self._dragging = False
-        self._port = view.viewport()
+        self._port = view.viewport() if isinstance(view, QAbstractItemView) else view
         self._port.installEventFilter(self)
         view.installEventFilter(self)
         session.jobs.changed.connect(self._progressed)
@@ -177,19 +178,20 @@ class DragOut(QObject):
     def _press(self, event: QMouseEvent) -> bool:
         self._pressed = self._kept = None
         place = event.position().toPoint()
-        index = self._view.indexAt(place)
+        index = self._view.indexAt(place) if isinstance(self._view, QAbstractItemView) else None
         plain = event.button() == Qt.MouseButton.LeftButton and not event.modifiers()
-        if not plain or not index.isValid() or self._session.shard is None:
+        if not plain or (index is not None and not index.isValid()) or self._session.shard is None:
             return False
         self._pressed = place
         # The table selects the row first.
         QTimer.singleShot(0, self, self._prepare_small)
-        if isinstance(self._view, QTableView) and self._view.selectionModel().isSelected(index):
+        if index is not None and isinstance(self._view, QTableView) and self._view.selectionModel().isSelected(index):
             # A press on one of several selected rows may begin to drag them all: it selects that row at the release.
             self._kept = index
             self._view.setFocus(Qt.FocusReason.MouseFocusReason)
             return True
-        return False
+        # Another widget has no use for the press: the moves come to it then.
+        return index is None
 
     def _move(self, event: QMouseEvent) -> bool:
         if self._pressed is None or not event.buttons() & Qt.MouseButton.LeftButton:
@@ -212,7 +214,7 @@ class DragOut(QObject):
         if self._job is not None and self._then is None:
             # It was a click.
             self._cancel()
-        if kept is None:
+        if kept is None or not isinstance(self._view, QTableView):
             return False
         flags = self._view.selectionModel().SelectionFlag
         self._view.selectionModel().setCurrentIndex(kept, flags.ClearAndSelect | flags.Rows)

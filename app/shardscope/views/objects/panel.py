@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -213,6 +214,21 @@ MANY_ROWS = 1_000_000
 """Filtering more rows than this is a job that is shown."""
 
 
+@dataclass(frozen=True, slots=True)
+class ListPlace:
+    """What is seen of the objects of a document.
+
+    Attributes:
+        text: The filter.
+        view: The filter and the order that were applied last.
+        top: Where the table is scrolled to.
+    """
+
+    text: str
+    view: View
+    top: int
+
+
 class ObjectPanel(QWidget):
     """Follows the selection of the session, and makes it.
 
@@ -226,6 +242,7 @@ class ObjectPanel(QWidget):
         self._session = session
         self._view = View()
         self._note, self._refused = "", False
+        self._top: int | None = None
         self.salvage_button: QPushButton | None = None
         self.model = ObjectModel(session, self)
         self.table = ObjectTable(self.model, self)
@@ -314,6 +331,7 @@ class ObjectPanel(QWidget):
         session.index_loaded.connect(self._rows_known)
         session.index_changed.connect(self._index_changed)
         session.selection_changed.connect(self._follow)
+        session.switched.connect(self._return_to_top)
         self.table.rows_chosen.connect(lambda row: session.select_row(row, self))
         self.table.horizontalHeader().sectionClicked.connect(self._sort_by)
         self.table.row_opened.connect(self._open_row)
@@ -332,7 +350,7 @@ class ObjectPanel(QWidget):
     # --- what is open ---
 
     def _reload(self) -> None:
-        self._view, self._note, self._refused = View(), "", False
+        self._view, self._note, self._refused, self._top = View(), "", False, None
         self.filter.blockSignals(True)
         self.filter.clear()
         self.filter.blockSignals(False)
@@ -389,6 +407,32 @@ class ObjectPanel(QWidget):
             priority=JobPriority.PREFETCH,
         )
 
+    def view_state(self) -> object:
+        """Return the filter, the order and the first row on the screen."""
+        self._typing.stop()
+        return ListPlace(self.filter.text(), self._view, self.table.verticalScrollBar().value())
+
+    def restore_view_state(self, state: object) -> None:
+        """Show the same rows again."""
+        if not isinstance(state, ListPlace):
+            return
+        self.filter.blockSignals(True)
+        self.filter.setText(state.text)
+        self.filter.blockSignals(False)
+        self._show_filter()
+        self._top = state.top
+        wanted = View(state.text.strip(), state.view.order, state.view.descending)
+        if not wanted.plain:
+            self._show(wanted)
+
+    def _return_to_top(self) -> None:
+        """Scroll to where the list was left, once its rows and the selected one of them are found."""
+        waits = self._looking is not None or self._session.jobs.newest(("place", self)) is not None
+        if self._top is not None and not waits:
+            self.table.executeDelayedItemsLayout()
+            self.table.verticalScrollBar().setValue(self._top)
+            self._top = None
+
     # --- filter and order ---
 
     def _set_filter(self, text: str) -> None:
@@ -420,6 +464,7 @@ class ObjectPanel(QWidget):
 
     def _apply(self) -> None:
         self._show_filter()
+        self._top = None
         if self._wanted() != self._view:
             self._show(self._wanted())
 
@@ -452,6 +497,7 @@ class ObjectPanel(QWidget):
                 self.table.dim(False)
                 self.model.set_rows(rows)
                 self._follow(self._session.selection)
+                self._return_to_top()
                 self._update()
 
         def failed(error: BaseException) -> None:
@@ -519,6 +565,7 @@ class ObjectPanel(QWidget):
         def take(place: int | None) -> None:
             if self.model.order is order:
                 self.table.follow_place(place)
+                self._return_to_top()
 
         self._session.ask(lambda shard, job: place_in(order, row), take, key=("place", self), pool=Pool.CPU)
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QImage
+from PySide6.QtCore import QEvent, QModelIndex, QObject, Qt
+from PySide6.QtGui import QGuiApplication, QImage
 from PySide6.QtWidgets import (
     QComboBox,
     QGridLayout,
@@ -22,32 +23,28 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from shardcore import ArrayContent, Content, ObjectRef, Shard
 from shardcore.model.array_layout import ArrayLayout
-from shardscope.views.preview.plane import PlaneView
-from shardscope.widgets.elided import Elided
+from shardscope.session.session import Session
+from shardscope.views.preview.content_view import ContentView, Preview
+from shardscope.views.preview.levels import (
+    ArrayStatistics,
+    LevelsBar,
+    is_pictured,
+    label_colours,
+    level_colours,
+    statistics_of,
+)
+from shardscope.views.preview.plane import PlaneView, ZoomBar
+from shardscope.widgets.clipboard import copy_lines
 from shardscope.widgets.fonts import SMALL, mono
 from shardscope.widgets.table_model import TableModel
 
-GREY, LABELS, NUMBERS = range(3)
+LOOKS = ("Grey", "Viridis", "Magma", "Labels", "Numbers")
+GREY, VIRIDIS, MAGMA, LABELS, NUMBERS = range(len(LOOKS))
 
 MOST_COLUMNS = 1000
 """Columns of the table of numbers."""
-
-
-def grey_levels(plane: NDArray[Any], low: float, high: float) -> NDArray[np.uint32]:
-    """Return the pixels of a plane of numbers as grey ARGB values, from `low` (black) to `high` (white)."""
-    spread = 255 / (high - low) if high > low else 0
-    level = np.nan_to_num((plane.astype(np.float64) - low) * spread).clip(0, 255).astype(np.uint32)
-    return (level * np.uint32(0x010101)) | np.uint32(0xFF000000)
-
-
-def label_colours(plane: NDArray[Any]) -> NDArray[np.uint32]:
-    """Return the pixels of a plane of labels as ARGB values: a hash of each label; 0 is black."""
-    labels = plane.astype(np.uint64)
-    mixed = (labels ^ (labels >> np.uint64(33))) * np.uint64(0xFF51AFD7ED558CCD)
-    mixed = (mixed ^ (mixed >> np.uint64(33))) * np.uint64(0xC4CEB9FE1A85EC53)
-    colour = ((mixed >> np.uint64(40)) & np.uint64(0xFFFFFF)).astype(np.uint32) | np.uint32(0x404040)
-    return np.where(labels == 0, np.uint32(0xFF000000), np.uint32(0xFF000000) | colour)
 
 
 class NumbersModel(TableModel):
@@ -70,59 +67,58 @@ class NumbersModel(TableModel):
         return super().headerData(section, orientation, role)
 
     def text(self, row: int, column: int) -> str:
-        value = self.plane[row, column]
-        return f"{value:.6g}" if self.plane.dtype.kind in "fc" else str(value)
+        return element_text(self.plane[row, column])
 
 
-class ArrayView(QWidget):
-    """Array with controls for its axes.
+def element_text(value: Any) -> str:
+    """Return an element of an array as text."""
+    return f"{value:.6g}" if getattr(value, "dtype", np.dtype("O")).kind in "fc" else str(value)
 
-    `pointed(index)` and `chosen(index)` carry the index of an element as a tuple; None for none.
-    """
 
-    pointed = Signal(object)
-    chosen = Signal(object)
+class ArrayView(ContentView):
+    """Array with controls for its axes."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    label = "Array"
+
+    def __init__(self, session: Session, parent: QWidget | None = None) -> None:
+        super().__init__(session, parent)
         self.setObjectName("previewArray")
         self.plane = PlaneView()
+        self.zoom_bar = ZoomBar(self.plane)
+        self.levels = LevelsBar()
         self.numbers = NumbersModel()
         self.table = QTableView()
-        self.table.setObjectName("previewNumbers")
-        self.table.setAccessibleName(self.tr("Elements of the array"))
-        self.table.setModel(self.numbers)
-        self.table.setFont(mono(SMALL))
-        self.table.verticalHeader().setDefaultSectionSize(self.fontMetrics().height() + 6)
-        self.table.verticalHeader().setMinimumWidth(40)
         self.axes = QComboBox()
         self.axes.setObjectName("previewAxes")
         self.axes.setAccessibleName(self.tr("Axes of the picture"))
         self.look = QComboBox()
         self.look.setObjectName("previewLook")
         self.look.setAccessibleName(self.tr("Colours"))
-        self.look.addItems([self.tr("Grey"), self.tr("Labels"), self.tr("Numbers")])
-        self.value = Elided(greedy=True, parent=self)
-        self.value.setObjectName("previewValue")
+        self.look.addItems([self.tr(look) for look in LOOKS])
         self._array: NDArray[Any] = np.zeros((0, 0))
+        self._pixels: NDArray[np.uint32] = np.zeros((0, 0), np.uint32)
         self._layout = ArrayLayout(np.dtype("u1"), (0,), "C")
-        self._levels = (0.0, 1.0)
+        self._statistics = ArrayStatistics()
         self._sliders: dict[int, QSlider] = {}
+        self._marking = False
         self._build()
+        self._build_table()
         self.axes.currentIndexChanged.connect(lambda _: self._choose_axes())
         self.look.currentIndexChanged.connect(lambda _: self._show())
+        self.levels.levels_changed.connect(lambda *_: self._show())
         self.plane.pointed.connect(lambda x, y: self._point(self.index_of(x, y) if x >= 0 else None))
-        self.plane.chosen.connect(lambda x, y: self.chosen.emit(self.index_of(x, y)))
-        self.table.clicked.connect(lambda index: self.chosen.emit(self.index_of(index.column(), index.row())))
+        self.plane.chosen.connect(lambda x, y: self._choose(self.index_of(x, y)))
 
     def _build(self) -> None:
         self.setFocusProxy(self.plane)
         bar = QHBoxLayout()
-        bar.setContentsMargins(8, 4, 8, 4)
+        bar.setContentsMargins(8, 0, 8, 4)
+        bar.setSpacing(6)
         bar.addWidget(self.axes)
         bar.addWidget(self.look)
-        bar.addSpacing(6)
-        bar.addWidget(self.value, 1)
+        bar.addStretch(1)
+        bar.addWidget(self.levels.auto)
+        bar.addWidget(self.levels.whole)
         self._grid = QGridLayout()
         self._grid.setContentsMargins(8, 0, 8, 4)
         self.pages = QStackedWidget()
@@ -133,20 +129,65 @@ class ArrayView(QWidget):
         column.setSpacing(0)
         column.addLayout(bar)
         column.addLayout(self._grid)
+        column.addWidget(self.levels)
         column.addWidget(self.pages, 1)
+        column.addWidget(self.zoom_bar)
 
-    def show_array(self, array: NDArray[Any], layout: ArrayLayout) -> None:
+    def _build_table(self) -> None:
+        table = self.table
+        table.setObjectName("previewNumbers")
+        table.setAccessibleName(self.tr("Elements of the array"))
+        table.setModel(self.numbers)
+        table.setFont(mono(SMALL))
+        table.setMouseTracking(True)
+        table.setTabKeyNavigation(False)
+        table.verticalHeader().setDefaultSectionSize(self.fontMetrics().height() + 6)
+        table.verticalHeader().setMinimumWidth(40)
+        table.viewport().installEventFilter(self)
+        table.entered.connect(lambda index: self._point(self.index_of(index.column(), index.row())))
+        table.clicked.connect(lambda index: self._choose(self.index_of(index.column(), index.row())))
+        table.selectionModel().currentChanged.connect(self._move)
+
+    def _move(self, now: QModelIndex, before: QModelIndex) -> None:
+        """Keys choose the element that becomes current; a click does so anyway."""
+        walked = self.table.hasFocus() and not QGuiApplication.mouseButtons() & Qt.MouseButton.LeftButton
+        if walked and not self._marking and now.isValid():
+            self._choose(self.index_of(now.column(), now.row()))
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.Leave:
+            self._point(None)
+        return False
+
+    @classmethod
+    def shows(cls, content: Content) -> bool:
+        return isinstance(content, ArrayContent) and content.complete and content.layout.nbytes > 0
+
+    @classmethod
+    def prepare(cls, shard: Shard, ref: ObjectRef, content: Content) -> tuple[NDArray[Any], ArrayStatistics]:
+        assert isinstance(content, ArrayContent)
+        array = content.array
+        return array, statistics_of(array)
+
+    def show_preview(self, preview: Preview) -> None:
+        assert isinstance(preview.content, ArrayContent)
+        array, statistics = preview.prepared
+        self.show_array(array, preview.content.layout, statistics)
+
+    def show_array(self, array: NDArray[Any], layout: ArrayLayout, statistics: ArrayStatistics) -> None:
         """Show an array.
 
         Args:
-            array: The array; at least one axis.
-            layout: Its layout, for the names of the axes.
+            array: The array; at least one element.
+            layout: Its layout, for the names of the axes and the bytes of the elements.
+            statistics: Its statistics.
         """
+        if not array.ndim:
+            array, layout = array.reshape(1), replace(layout, shape=(1,))
         same = layout == self._layout
         self._array, self._layout = array, layout
-        finite = array[np.isfinite(array)] if array.dtype.kind == "f" else array
-        number = array.dtype.kind in "iufb" and finite.size
-        self._levels = (float(finite.min()), float(finite.max())) if number else (0.0, 1.0)
+        self._statistics = statistics
+        self.levels.show_statistics(statistics, (statistics.low, statistics.high))
         if not same:
             self.axes.blockSignals(True)
             self.axes.clear()
@@ -161,7 +202,7 @@ class ArrayView(QWidget):
             self.axes.blockSignals(False)
             self.axes.setVisible(len(pairs) > 1)
             self.look.blockSignals(True)
-            flat = len(large) < 2 or array.dtype.kind not in "iufb"
+            flat = len(large) < 2 or not is_pictured(array.dtype)
             wide = array.dtype.kind == "u" and array.dtype.itemsize >= 4
             self.look.setCurrentIndex(NUMBERS if flat else LABELS if wide else GREY)
             self.look.blockSignals(False)
@@ -180,6 +221,9 @@ class ArrayView(QWidget):
         rest = [axis for axis in range(self._array.ndim) if axis not in shown and self._array.shape[axis] > 1]
         for row, axis in enumerate(rest):
             slider, box = QSlider(Qt.Orientation.Horizontal), QSpinBox()
+            box.setButtonSymbols(QSpinBox.ButtonSymbols.NoButtons)
+            box.setObjectName(f"previewIndex{axis}")
+            box.setFixedWidth(box.fontMetrics().horizontalAdvance(f"{self._array.shape[axis]}") + 36)
             for one in (slider, box):
                 one.setRange(0, self._array.shape[axis] - 1)
                 one.setAccessibleName(self.tr("Index on {0}").format(self._name(axis)))
@@ -215,17 +259,47 @@ class ArrayView(QWidget):
         return plane.T if across < down else plane
 
     def _show(self) -> None:
-        plane = self.plane_shown()
-        numbers = self.look.currentIndex() == NUMBERS or plane.dtype.kind not in "iufb"
+        plane, look = self.plane_shown(), self.look.currentIndex()
+        pictured = is_pictured(plane.dtype)
+        self.look.setVisible(pictured)
+        numbers = look == NUMBERS or not pictured
         self.pages.setCurrentIndex(int(numbers))
+        self.setFocusProxy(self.table if numbers else self.plane)
+        self.levels.setVisible(not numbers and look != LABELS)
+        self.zoom_bar.show_zoom(not numbers)
+        self._tell(None)
         if numbers:
             self.numbers.show_plane(plane)
             return
-        pixels = label_colours(plane) if self.look.currentIndex() == LABELS else grey_levels(plane, *self._levels)
-        pixels = np.ascontiguousarray(pixels, np.uint32)
-        rows, columns = pixels.shape
-        image = QImage(pixels.tobytes(), columns, rows, 4 * columns, QImage.Format.Format_RGB32)
-        self.plane.show_image(image.copy())
+        name = LOOKS[look].lower()
+        colours = label_colours(plane) if look == LABELS else level_colours(plane, *self.levels.levels, name)
+        # The image has no bytes of its own.
+        self._pixels = np.ascontiguousarray(colours, np.uint32)
+        rows, columns = self._pixels.shape
+        self.plane.show_image(QImage(self._pixels.data, columns, rows, 4 * columns, QImage.Format.Format_RGB32))
+
+    def copy(self) -> bool:
+        if self.pages.currentIndex():
+            copy_lines(self._numbers_text())
+        else:
+            QGuiApplication.clipboard().setImage(self.plane.image.copy())
+        return True
+
+    def _numbers_text(self) -> str:
+        """Return the selected elements, or all of the plane, with tabs between them."""
+        chosen = sorted((index.row(), index.column()) for index in self.table.selectedIndexes())
+        plane = self.numbers.plane[:, :MOST_COLUMNS]
+        if len(chosen) == 1:
+            return str(plane[chosen[0]])
+        if chosen:
+            lines: dict[int, list[str]] = {}
+            for row, column in chosen:
+                lines.setdefault(row, []).append(str(plane[row, column]))
+            return "\n".join("\t".join(cells) for cells in lines.values())
+        return "\n".join("\t".join(map(str, row)) for row in plane[:MOST_COLUMNS])
+
+    def picture(self) -> QImage | None:
+        return None if self.pages.currentIndex() else self.plane.image.copy()
 
     def index_of(self, x: int, y: int) -> tuple[int, ...]:
         """Return the index of the element at a column and row of the picture."""
@@ -236,12 +310,9 @@ class ArrayView(QWidget):
             index[across] = x
         return tuple(index)
 
-    def mark(self, box: tuple[tuple[int, ...], tuple[int, ...]] | None) -> None:
-        """Mark the elements of a box, and show the slice that has the first.
-
-        Args:
-            box: First and last index on each axis, both included; None for no mark.
-        """
+    def mark(self, start: int, stop: int) -> None:
+        """Mark the elements of some bytes, and show the slice that has the first."""
+        box = self._layout.box_of(start, stop)
         if box is None:
             self.plane.set_mark(None)
             return
@@ -253,17 +324,31 @@ class ArrayView(QWidget):
         self.plane.set_mark((index[across], index[down]), size)
         if self.pages.currentIndex():
             column = index[across] if across != down else 0
+            self._marking = True
             self.table.setCurrentIndex(self.numbers.index(index[down], min(column, MOST_COLUMNS - 1)))
+            self._marking = False
         self._tell(index if last == index else None)
 
     def _point(self, index: tuple[int, ...] | None) -> None:
         self._tell(index)
-        self.pointed.emit(index)
+        self.pointed.emit(*(self._layout.bytes_of(index) if index is not None else (0, 0)))
+
+    def _choose(self, index: tuple[int, ...]) -> None:
+        self._tell(index)
+        self.chosen.emit(*self._layout.bytes_of(index))
 
     def _tell(self, index: tuple[int, ...] | None) -> None:
         if index is None:
-            self.value.clear()
+            self.zoom_bar.tell(self._about())
             return
         begin = self._layout.begin or (0,) * len(index)
         place = ", ".join(str(one + first) for one, first in zip(index, begin, strict=True))
-        self.value.tell(f"[{place}] = {self._array[index]}")
+        self.zoom_bar.tell(f"[{place}] = {self._array[index]}")
+
+    def _about(self) -> str:
+        """Return type and shape, and how many elements are no numbers."""
+        words = [self._array.dtype.name if self._array.dtype.names is None else self.tr("record")]
+        words.append(" × ".join(map(str, self._array.shape)))
+        if self._statistics.odd:
+            words.append(self.tr("{0} not finite").format(f"{self._statistics.odd:,}"))
+        return " · ".join(words)

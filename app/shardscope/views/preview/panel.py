@@ -2,43 +2,72 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 
-from PySide6.QtCore import QModelIndex, QSize, Qt
-from PySide6.QtGui import QImage, QImageReader
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QStackedWidget, QTableView, QVBoxLayout, QWidget
+from PySide6.QtCore import QBuffer, QEvent, QIODevice, QRectF, QSize, Qt
+from PySide6.QtGui import QContextMenuEvent, QImage, QKeyEvent, QKeySequence, QPainter, QPaintEvent, QPen, QResizeEvent
+from PySide6.QtWidgets import (
+    QApplication,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QMenu,
+    QPushButton,
+    QStackedWidget,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
 
 from shardcore import (
     ArchiveContent,
     ArrayContent,
-    BytesContent,
     Content,
     ObjectRef,
-    PictureContent,
     Shard,
     ShardError,
+    SourceError,
     Span,
-    TableContent,
     TensorsContent,
-    TextContent,
+    Unsupported,
     content,
 )
 from shardcore.model.content_part import ContentPart
-from shardcore.model.number_words import plural
+from shardcore.model.number_words import plural, size_text
+from shardcore.operations.content.tensors import tensor_layout
+from shardcore.operations.extraction.files import ending_of, write_object
+from shardcore.operations.extraction.names import Names
+from shardcore.writing.temporary import write_whole
 from shardscope.session.error_words import plain_words
+from shardscope.session.jobs import Job
 from shardscope.session.selection import Selection
 from shardscope.session.session import Session
+from shardscope.views.objects.drag_out import DragOut
 from shardscope.views.preview.array_view import ArrayView
-from shardscope.views.preview.plane import PlaneView
-from shardscope.views.preview.text_view import TextView, Token, tokens_of
-from shardscope.widgets.clipboard import copy_text
+from shardscope.views.preview.content_view import ContentView, Preview
+from shardscope.views.preview.geometry_view import GeometryView
+from shardscope.views.preview.json_view import JsonView
+from shardscope.views.preview.picture_view import PictureView
+from shardscope.views.preview.rows_view import RowsView
+from shardscope.views.preview.scope_switch import ScopeSwitch
+from shardscope.views.preview.text_view import TextView
+from shardscope.views.preview.volume_view import VolumeView
+from shardscope.widgets import theme
 from shardscope.widgets.elided import Elided
-from shardscope.widgets.row_table import row_table
-from shardscope.widgets.table_columns import ColumnRule
-from shardscope.widgets.table_model import TableModel
+from shardscope.widgets.file_dialogs import ask_target
 from shardscope.widgets.while_visible import WhileVisible
+
+VIEWS: tuple[type[ContentView], ...] = (
+    ArrayView,
+    PictureView,
+    GeometryView,
+    JsonView,
+    RowsView,
+    TextView,
+)
+"""Views, one line each: the first that shows a content is its default, the panel offers all that do."""
 
 REMOTE = 1 << 16
 """Bytes of a remote object that are read without a click."""
@@ -46,68 +75,29 @@ REMOTE = 1 << 16
 MOST_TEXT = 1 << 18
 """Bytes of a text that are shown at first."""
 
-MOST_PIXELS = 1 << 26
-"""Pixels of a picture that is decoded."""
+_WIDE = 420
+"""Pixels of a panel that has room for all buttons."""
 
 WHOLE = 64 << 20
 """Bytes that are read on request."""
 
 
-@dataclass(frozen=True, slots=True)
-class ContentRow:
-    """Row of a table: its cells, and its bytes in the content; none where it has no bytes of its own."""
-
-    cells: tuple[str, ...]
-    start: int = 0
-    stop: int = 0
+def views_of(found: Content) -> tuple[type[ContentView], ...]:
+    """Return the views that show a content; the first is its default."""
+    return tuple(view for view in VIEWS if view.shows(found))
 
 
-@dataclass(frozen=True, slots=True)
-class Preview:
-    """Content of an object, prepared for the window by a job.
-
-    Attributes:
-        ref: The object.
-        content: Its content.
-        parts: Parts of the content and where they are stored.
-        tokens: Tokens of a text.
-        titles: Titles of the columns of `rows`.
-        rows: Rows of a table.
-        image: The decoded picture.
-    """
-
-    ref: ObjectRef
-    content: Content
-    parts: tuple[ContentPart, ...]
-    tokens: Sequence[Token] = ()
-    titles: tuple[str, ...] = ()
-    rows: tuple[ContentRow, ...] = ()
-    image: QImage | None = None
-
-    def span_of(self, start: int, stop: int) -> Span | None:
-        """Return where bytes of the content are stored: exact, or the block that holds the first."""
-        part = next((one for one in self.parts if one.start <= start < one.stop), None)
-        return part.span_of(start, stop) if part is not None else None
-
-    def inside(self, span: Span | None) -> tuple[int, int] | None:
-        """Return the bytes of the content that are selected; None where none of them is."""
-        if span is None:
-            return None
-        for part in self.parts:
-            stored = part.stored
-            if span.source == stored.source and stored.start <= span.start < stored.stop:
-                first = part.content_at(span.start)
-                return first, first + max(min(span.size, part.stop - first), 1) if part.exact else part.stop
-        return None
-
-
-def preview_of(shard: Shard, ref: ObjectRef, limit: int | None) -> Preview:
+def preview_of(shard: Shard, ref: ObjectRef, limit: int | None, labels: Mapping[str, str]) -> tuple[Preview, str]:
     """Read and prepare the content of an object; runs in a job.
 
     Args:
         shard: The shard.
         ref: The object.
         limit: Bytes that are read at most; None for the default of each kind.
+        labels: Label of the view that was chosen last, by kind of content.
+
+    Returns:
+        The content, and the label of the view that it is prepared for; empty where no view shows it.
 
     Raises:
         ShardError: It cannot be read.
@@ -118,65 +108,68 @@ def preview_of(shard: Shard, ref: ObjectRef, limit: int | None) -> Preview:
     except ShardError:
         # The content is shown; what stores each byte of it is unknown.
         parts = ()
-    titles, rows = rows_of(found)
-    tokens = tokens_of(found.text, found.language) if isinstance(found, TextContent) else ()
-    return Preview(ref, found, parts, tokens, titles, rows, _image_of(found))
+    return prepared(shard, Preview(ref, found, parts), labels)
 
 
-def _image_of(found: Content) -> QImage | None:
-    if not isinstance(found, PictureContent) or found.width * found.height > MOST_PIXELS:
-        return None
-    QImageReader.setAllocationLimit(4 * MOST_PIXELS >> 20)
-    image = QImage.fromData(found.data)
-    return None if image.isNull() else image
+def prepared(shard: Shard, preview: Preview, labels: Mapping[str, str]) -> tuple[Preview, str]:
+    """Prepare a content for the view of its label, or for its default; see `preview_of`."""
+    found = preview.content
+    views = views_of(found)
+    views = tuple(sorted(views, key=lambda view: view.label != labels.get(found.kind)))
+    note = found.note
+    for view in views:
+        try:
+            ready = view.prepare(shard, preview.ref, found)
+        except SourceError:
+            raise
+        except ShardError as error:
+            note = "; ".join(filter(None, (note, error.message)))
+        else:
+            return replace(preview, content=replace(found, note=note), prepared=ready), view.label
+    return replace(preview, content=replace(found, note=note)), ""
 
 
-def rows_of(found: Content) -> tuple[tuple[str, ...], tuple[ContentRow, ...]]:
-    """Return titles and rows of a content that is shown as a table."""
-    if isinstance(found, TensorsContent):
-        return ("Name", "Type", "Shape", "Offset", "Bytes"), tuple(
-            ContentRow(
-                (one.name, one.dtype, " × ".join(map(str, one.shape)), f"{one.start:,}", f"{one.stop - one.start:,}"),
-                one.start,
-                max(one.stop, one.start),
-            )
-            for one in found.tensors
-        )
-    if isinstance(found, ArchiveContent) and found.members:
-        return ("Name", "Bytes", "Offset"), tuple(
-            ContentRow((one.name, f"{one.size:,}", f"{one.start:,}"), one.start, one.stop) for one in found.members
-        )
-    if isinstance(found, TableContent):
-        lined = len(found.rows) <= len(found.line_starts)
-        return found.rows[0], tuple(
-            ContentRow(row, *(found.line_bytes(number) if lined else (0, 0)))
-            for number, row in enumerate(found.rows[1:], 1)
-        )
-    if isinstance(found, BytesContent) and found.strings:
-        return ("Offset", "String"), tuple(
-            ContentRow((f"{offset:,}", text), offset, offset + len(text)) for offset, text in found.strings
-        )
-    return (), ()
+def tensor_preview(shard: Shard, shown: Preview, number: int, labels: Mapping[str, str]) -> tuple[Preview, str]:
+    """Read a tensor as an array; see `preview_of`."""
+    assert isinstance(shown.content, TensorsContent)
+    tensor = shown.content.tensors[number]
+    layout = tensor_layout(tensor)
+    if layout is None:
+        raise Unsupported(f"tensors of type {tensor.dtype} are not shown as arrays")
+    size = tensor.stop - tensor.start
+    data = shard.read_range(shown.ref, tensor.start, tensor.stop, limit=WHOLE)
+    title = f"{' × '.join(map(str, tensor.shape)) or 'one'} of {tensor.dtype}"
+    one = ArrayContent(title, size, data, "", layout)
+    begin = shown.begin + tensor.start
+    return prepared(shard, replace(shown, content=one, prepared=None, begin=begin, name=tensor.name), labels)
 
 
-class ContentRows(TableModel):
-    """Rows of a content: cells, and bytes."""
+class DragHandle(QWidget):
+    """Sheet that is dragged out of the preview: the object as a file."""
 
-    def text(self, row: int, column: int) -> str:
-        cells = self.things[row].cells
-        return cells[column] if column < len(cells) else ""
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("previewDrag")
+        self.setAccessibleName(self.tr("Drag the object out"))
+        self.setToolTip(self.tr("Drag the object to another program"))
+        self.setCursor(Qt.CursorShape.OpenHandCursor)
+        self.setFixedSize(18, 22)
 
-    def show_rows(self, titles: tuple[str, ...], rows: tuple[ContentRow, ...]) -> None:
-        """Show other rows."""
-        self.beginResetModel()
-        self.titles, self.things = titles, rows
-        self.numbers = tuple(n for n, title in enumerate(titles) if title in ("Offset", "Bytes"))
-        self.endResetModel()
+    def paintEvent(self, event: QPaintEvent) -> None:
+        colours = theme.of(self)
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(QPen(colours.accent if self.underMouse() else colours.muted, 1.2))
+        painter.setBrush(colours.base)
+        painter.drawRoundedRect(QRectF(2.5, 2.5, 13, 17), 2, 2)
+        for line in (7, 11, 15):
+            painter.drawLine(5, line, 12, line)
 
-    def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        if role == Qt.ItemDataRole.DisplayRole and orientation is Qt.Orientation.Horizontal:
-            return self.titles[section]
-        return super().headerData(section, orientation, role)
+    def enterEvent(self, event: object) -> None:
+        self.update()
+
+    def leaveEvent(self, event: object) -> None:
+        self.update()
 
 
 class PreviewPanel(QWidget):
@@ -184,6 +177,7 @@ class PreviewPanel(QWidget):
 
     Attributes:
         shown: What is shown; None for nothing.
+        view: The view that shows it; None for none.
     """
 
     def __init__(self, session: Session, parent: QWidget | None = None) -> None:
@@ -192,92 +186,146 @@ class PreviewPanel(QWidget):
         self.setAccessibleName(self.tr("Preview"))
         self._session = session
         self.shown: Preview | None = None
-        self._wanted: ObjectRef | None = None
+        self.view: ContentView | None = None
+        self._whole: tuple[Preview, str] | None = None
+        self._views: dict[type[ContentView], ContentView] = {}
+        self._labels: dict[str, str] = {}
+        self._where: Span | None = None
         self.title = Elided(greedy=True, parent=self)
         self.title.setObjectName("previewTitle")
-        self.more = QPushButton(self.tr("Read all"))
-        self.more.setObjectName("previewMore")
-        self.copy = QPushButton(self.tr("Copy"))
+        self.handle = DragHandle(self)
+        self.drag = DragOut(session, self.handle, self._dragged)
+        self.back = self._button("previewBack", self.tr("Back to list"), self._go_back)
+        self.more = self._button("previewMore", self.tr("Read all"), self._read_all)
+        self.location = self._button("previewLocation", self.tr("Show location"), self._show_location)
+        self.copy = QToolButton()
         self.copy.setObjectName("previewCopy")
-        self.copy.setToolTip(self.tr("Copy the text"))
-        self.note = QLabel()
+        self.copy.setText(self.tr("Copy"))
+        self.copy.setToolTip(self.tr("Copy the content, or what is selected of it (Ctrl+C)"))
+        self.copy.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.menu = QToolButton()
+        self.menu.setObjectName("previewMenu")
+        self.menu.setText("⋯")
+        self.menu.setAccessibleName(self.tr("More actions"))
+        self.menu.setToolTip(self.tr("Save, copy"))
+        self.menu.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        self.menu.setStyleSheet("QToolButton { padding: 3px 6px; } QToolButton::menu-indicator { image: none; }")
+        self.menu.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.note, self.hint, self.empty = QLabel(), QLabel(), QWidget()
         self.note.setObjectName("previewNote")
-        self.hint = QLabel()
         self.hint.setObjectName("previewHint")
-        self.text, self.array, self.picture = TextView(), ArrayView(), PlaneView()
-        self.rows = ContentRows()
-        self.table = self._table()
+        self.volume, self.scope = VolumeView(session), ScopeSwitch()
         self._build()
-        self.more.clicked.connect(self._read_all)
-        self.copy.clicked.connect(self._copy_text)
-        self.text.pointed.connect(self._point_line)
-        self.text.chosen.connect(lambda line: self._choose_bytes(*self._line_bytes(line)))
-        self.array.pointed.connect(self._point_element)
-        self.array.chosen.connect(lambda index: self._choose_bytes(*self._element_bytes(index)))
+        self.scope.changed.connect(self._show_scope)
+        self.volume.offered.connect(lambda there: self.scope.offer(there, whole=session.selection.ref is None))
+        self.copy.clicked.connect(lambda _: self.copy_content())
         session.opened.connect(lambda _: self._clear())
         session.closed.connect(self._clear)
         WhileVisible(session.selection_changed, self, self._follow)
+        WhileVisible(session.opened, self, lambda _: self.volume.look_for())
         self._clear()
 
     def sizeHint(self) -> QSize:
         return QSize(360, 420)
 
-    def _table(self) -> QTableView:
-        rules = (ColumnRule(120), ColumnRule(), ColumnRule(), ColumnRule(leaves=2), ColumnRule(leaves=2))
-        table = row_table(self, self.rows, rules, 0, self._choose_row, lambda _: None)
-        table.setObjectName("previewTable")
-        table.setAccessibleName(self.tr("Rows of the object"))
-        return table
+    def _button(self, name: str, text: str, clicked: Callable[[], object]) -> QPushButton:
+        button = QPushButton(text, self)
+        button.setObjectName(name)
+        button.clicked.connect(lambda _: clicked())
+        return button
 
     def _build(self) -> None:
         self.note.setTextFormat(Qt.TextFormat.PlainText)
         self.note.setWordWrap(True)
-        self.note.setContentsMargins(8, 2, 8, 4)
         self.hint.setTextFormat(Qt.TextFormat.PlainText)
         self.hint.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.hint.setWordWrap(True)
         self.hint.setEnabled(False)
+        self._switch = QHBoxLayout()
+        self._switch.setSpacing(2)
+        menu = QMenu(self.menu)
+        menu.aboutToShow.connect(lambda: self._fill_menu(menu))
+        self.menu.setMenu(menu)
         bar = QHBoxLayout()
-        bar.setContentsMargins(8, 6, 8, 4)
+        bar.setContentsMargins(8, 5, 8, 4)
+        bar.setSpacing(4)
+        bar.addWidget(self.handle)
         bar.addWidget(self.title, 1)
-        bar.addWidget(self.more)
+        bar.addWidget(self.scope)
+        bar.addLayout(self._switch)
         bar.addWidget(self.copy)
+        bar.addWidget(self.menu)
+        notes = QHBoxLayout()
+        notes.setContentsMargins(8, 0, 8, 4)
+        notes.addWidget(self.note, 1)
+        notes.addWidget(self.back)
+        notes.addWidget(self.more)
+        empty = QVBoxLayout(self.empty)
+        empty.addStretch(1)
+        empty.addWidget(self.hint)
+        empty.addWidget(self.location, 0, Qt.AlignmentFlag.AlignCenter)
+        empty.addStretch(1)
+        self._notes = QWidget()
+        self._notes.setLayout(notes)
         self.pages = QStackedWidget()
-        for page in (self.hint, self.text, self.table, self.picture, self.array):
-            self.pages.addWidget(page)
+        self.pages.addWidget(self.empty)
+        self.pages.addWidget(self.volume)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
         column.addLayout(bar)
-        column.addWidget(self.note)
+        column.addWidget(self._notes)
         column.addWidget(self.pages, 1)
+
+    def page(self, kind: type[ContentView]) -> ContentView:
+        """Return the view of a kind; it is created when it is needed first."""
+        if kind not in self._views:
+            view = self._views[kind] = kind(self._session)
+            view.pointed.connect(self._point)
+            view.chosen.connect(self._choose_bytes)
+            view.part_wanted.connect(self._open_part)
+            self.pages.addWidget(view)
+        return self._views[kind]
 
     # --- what is shown ---
 
     def _clear(self) -> None:
-        self.shown, self._wanted = None, None
+        self.shown = self._whole = None
         self._say(self.tr("Select an object to see its content."))
 
-    def _say(self, text: str) -> None:
+    def _say(self, text: str, where: Span | None = None) -> None:
+        """Show a sentence instead of a content, and the way to the place that it is about."""
         self.title.clear()
-        for part in (self.more, self.copy, self.note):
+        for part in (self.handle, self.copy, self.menu, self._notes):
             part.hide()
+        self._offer((), "")
+        self.view, self._where = None, where
+        self.location.setVisible(where is not None)
         self.hint.setText(text)
-        self.pages.setCurrentWidget(self.hint)
+        self.pages.setCurrentWidget(self.empty)
 
     def _follow(self, selection: Selection) -> None:
         """Show the selected object; bytes of what is shown are marked in it."""
-        if not selection.complete:
+        if not selection.complete or self.scope.whole:
             return
         shown, ref = self.shown, selection.ref
         if shown is not None and (ref is None or ref == shown.ref):
             marked = shown.inside(selection.span)
-            if marked is not None and selection.origin is not self:
-                self._mark(*marked)
+            if marked is not None and selection.origin is not self and self.view is not None:
+                self.view.mark(*marked)
             return
         if ref is None or selection.origin is self:
             return
         self._read(ref, self._first_limit(ref))
+
+    def _show_scope(self, whole: bool) -> None:
+        """Show the whole volume, or the selected chunk of it."""
+        self._clear()
+        if whole:
+            self.title.tell(self.volume.title)
+            self.pages.setCurrentWidget(self.volume)
+        else:
+            self._follow(self._session.selection)
 
     def _first_limit(self, ref: ObjectRef) -> int | None:
         """Return how many bytes are read without a click; None for the default of each kind."""
@@ -285,91 +333,276 @@ class PreviewPanel(QWidget):
             return REMOTE
         return MOST_TEXT if ref.size > WHOLE else None
 
+    def _failed(self, error: BaseException) -> None:
+        self.shown = self._whole = None
+        span = getattr(error, "span", None)
+        text = plain_words(error)
+        if isinstance(span, Span):
+            source = self.tr(" of {0}").format(span.source) if span.source else ""
+            text = self.tr("{0}\nAt offset {1}{2}").format(text, f"0x{span.start:x}", source)
+        self._say(text, span if isinstance(span, Span) else None)
+
+    def _show_location(self) -> None:
+        if self._where is not None:
+            self._session.select_span(self._where, self)
+
     def _read(self, ref: ObjectRef, limit: int | None) -> None:
-        self._wanted = ref
-
-        def failed(error: BaseException) -> None:
-            self.shown = None
-            self._say(plain_words(error))
-
         if ref.error:
-            self.shown = None
-            self._say(ref.error)
+            self.shown = self._whole = None
+            self._say(ref.error, next(iter(ref.spans), None))
             return
-        work = lambda shard, _job: preview_of(shard, ref, limit)  # noqa: E731
-        self._session.ask(work, self._take, failed=failed, key=("preview", self))
+        labels = dict(self._labels)
+        work = lambda shard, _job: preview_of(shard, ref, limit, labels)  # noqa: E731
+        self._session.ask(work, self._take, failed=self._failed, key=("preview", self))
 
     def _read_all(self) -> None:
         if self.shown is not None:
             self._read(self.shown.ref, max(min(self.shown.content.size, WHOLE), 1))
 
-    def _take(self, found: Preview) -> None:
-        self.shown = found
-        one = found.content
-        size = plural(one.size, "byte") if one.size >= 0 else self.tr("size unknown")
-        self.title.tell(f"{one.title} · {size}")
+    def _take(self, found: tuple[Preview, str]) -> None:
+        self.shown, label = found
+        if not self.shown.name:
+            self._whole = found
+        one = self.shown.content
+        size = size_text(one.size) if one.size >= 0 else self.tr("size unknown")
+        self.title.tell(" · ".join(filter(None, (self.shown.name, one.title, size))))
+        self.title.setToolTip(plural(one.size, "byte") if one.size >= 0 else "")
         cut = not one.complete and one.size > 0
-        self.more.setVisible(cut and one.size <= WHOLE)
-        self.more.setText(self.tr("Read all {0}").format(plural(one.size, "byte")))
+        self.back.setVisible(bool(self.shown.name))
+        self.more.setVisible(cut and len(one.data) < min(one.size, WHOLE))
+        words = self.tr("Read all {0}") if one.size <= WHOLE else self.tr("Read {0}")
+        self.more.setText(words.format(size_text(min(one.size, WHOLE))))
         notes = [one.note] if one.note else []
         if cut:
-            notes.append(self.tr("Only the first {0} were read.").format(plural(len(one.data), "byte")))
+            notes.append(self.tr("The first {0} of {1}.").format(size_text(len(one.data)), size_text(one.size)))
         self.note.setText("\n".join(notes))
-        self.note.setVisible(bool(notes))
-        self.copy.setVisible(isinstance(one, TextContent))
-        self._show_content(found)
-        if (marked := found.inside(self._session.selection.span)) is not None and marked != (0, one.size):
-            self._mark(*marked)
+        self._notes.setVisible(bool(notes or self.shown.name))
+        for part in (self.handle, self.menu):
+            part.show()
+        self._show_view(label)
+        marked = self.shown.inside(self._session.selection.span)
+        if marked is not None and marked != (0, one.size) and self.view is not None:
+            self.view.mark(*marked)
 
-    def _show_content(self, found: Preview) -> None:
-        one = found.content
-        if isinstance(one, ArrayContent) and one.complete and one.layout.nbytes:
-            self.array.show_array(one.array, one.layout)
-            self.pages.setCurrentWidget(self.array)
-        elif found.image is not None:
-            self.picture.show_image(found.image)
-            self.pages.setCurrentWidget(self.picture)
-        elif found.rows or isinstance(one, TableContent):
-            self.rows.show_rows(found.titles, found.rows)
-            self.pages.setCurrentWidget(self.table)
-        elif isinstance(one, TextContent):
-            self.text.show_text(one.text, list(found.tokens))
-            self.pages.setCurrentWidget(self.text)
-        else:
+    def _show_view(self, label: str) -> None:
+        assert self.shown is not None
+        one = self.shown.content
+        views = views_of(one)
+        kind = next((view for view in views if view.label == label), None)
+        self._offer(views, label)
+        self.location.hide()
+        self.view = self.page(kind) if kind is not None else None
+        self._fit_bar()
+        if self.view is None:
             self.hint.setText(self.tr("Empty") if one.size == 0 else one.title)
-            self.pages.setCurrentWidget(self.hint)
+            self.pages.setCurrentWidget(self.empty)
+            return
+        self.view.show_preview(self.shown)
+        self.pages.setCurrentWidget(self.view)
 
-    def _copy_text(self) -> None:
-        if self.shown is not None and isinstance(self.shown.content, TextContent):
-            copy_text(self.shown.content.text)
+    def _offer(self, views: tuple[type[ContentView], ...], label: str) -> None:
+        """Offer the views of a content, where it has several."""
+        names = [view.label for view in views] if len(views) > 1 else []
+        buttons = [item.widget() for n in range(self._switch.count()) if (item := self._switch.itemAt(n)) is not None]
+        if names != [button.property("label") for button in buttons if button is not None]:
+            while (item := self._switch.takeAt(0)) is not None:
+                if (old := item.widget()) is not None:
+                    old.hide()
+                    old.deleteLater()
+            for name in names:
+                self._switch.addWidget(self._switch_button(name))
+        for number in range(self._switch.count()):
+            item = self._switch.itemAt(number)
+            button = item.widget() if item is not None else None
+            if isinstance(button, QToolButton):
+                button.setChecked(button.property("label") == label)
+
+    def _fit_bar(self) -> None:
+        """Leave the title its room in a narrow dock: *Copy* is in the menu as well."""
+        room = self._switch.count() == 0 or self.width() >= _WIDE
+        self.copy.setVisible(self.view is not None and room)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit_bar()
+
+    def _switch_button(self, label: str) -> QToolButton:
+        button = QToolButton()
+        button.setText(self.tr(label))
+        button.setObjectName(f"previewAs{label}")
+        button.setProperty("label", label)
+        button.setCheckable(True)
+        button.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        button.clicked.connect(lambda _: self.show_as(label))
+        return button
+
+    def show_as(self, label: str) -> None:
+        """Show the content in the view of a label; contents of the same kind are shown so from now on."""
+        shown = self.shown
+        if shown is not None:
+            self._labels[shown.content.kind] = label
+            labels = dict(self._labels)
+            work = lambda shard, _job: prepared(shard, shown, labels)  # noqa: E731
+            self._session.ask(work, self._take, failed=self._failed, key=("preview", self))
+
+    # --- parts of what is shown ---
+
+    def _open_part(self, number: int) -> None:
+        """Open a tensor as an array, or a member of an archive."""
+        shown = self.shown
+        if shown is None:
+            return
+        if isinstance(shown.content, ArchiveContent):
+            self.open_member(shown.content.members[number].name)
+        elif isinstance(shown.content, TensorsContent):
+            labels = dict(self._labels)
+            work = lambda shard, _job: tensor_preview(shard, shown, number, labels)  # noqa: E731
+            self._session.ask(work, self._take, failed=self._not_opened, key=("preview", self))
+
+    def open_member(self, name: str) -> None:
+        """Open a member of an archive."""
+
+    def _not_opened(self, error: BaseException) -> None:
+        """The list stays: only this part cannot be shown."""
+        self.note.setText(plain_words(error))
+        self._notes.show()
+        for part in (self.back, self.more):
+            part.hide()
+
+    def _go_back(self) -> None:
+        if self._whole is not None:
+            self._take(self._whole)
+            if self.view is not None:
+                self.view.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    # --- out of the preview ---
+
+    def _dragged(self) -> tuple[int, ...]:
+        return (self.shown.ref.row,) if self.shown is not None else ()
+
+    def _fill_menu(self, menu: QMenu) -> None:
+        menu.clear()
+        if self.shown is None:
+            return
+        if self.view is not None:
+            menu.addAction(self.tr("&Copy"), self.copy_content)
+        menu.addAction(self.tr("Copy &file"), self.drag.copy_files)
+        menu.addSeparator()
+        menu.addAction(self.tr("&Save as…"), self.ask_save)
+        if self.view is not None and self.view.picture() is not None:
+            menu.addAction(self.tr("Save &picture…"), self.ask_picture)
+        if self.view is not None and type(self.view).open_find is not ContentView.open_find:
+            menu.addSeparator()
+            menu.addAction(self.tr("F&ind in the text"), self.view.open_find)
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self._fill_menu(menu)
+        if not menu.isEmpty():
+            menu.popup(event.globalPos())
+
+    def copy_content(self) -> None:
+        """Put the content, or what is selected of it, on the clipboard."""
+        if self.view is not None and self.view.copy():
+            self._session.message.emit(self.tr("Copied"))
+
+    def _proposed(self, ending: str = "") -> str:
+        assert self.shown is not None
+        name = self.shown.ref.key or f"row-{self.shown.ref.row}"
+        if self.shown.name:
+            name = f"{name}.{self.shown.name}"
+        one = self.shown.content
+        name = Names().give(name.rpartition("/")[2] or name, ending or ending_of(one.data, whole=one.complete))
+        return f"{name}{ending}" if ending and not name.endswith(ending) else name
+
+    def ask_save(self) -> None:
+        """Ask under which name the content is written."""
+        if self.shown is not None and not self._is_sandbox():
+            ask_target(self, self.tr("Save as"), lambda path: self.save_to(Path(path)), name=self._proposed())
+
+    def _is_sandbox(self) -> bool:
+        """Return whether what is open is a sandbox, and tell so: changed bytes are no content of the file."""
+        if self._session.request.sandbox:
+            told = self.tr("Nothing is saved out of the sandbox: save it as a copy, and open that")
+            self._session.say(told, failed=True)
+        return self._session.request.sandbox
+
+    def save_to(self, path: Path) -> None:
+        """Write the content into a file, by a job; a file that exists is replaced."""
+        shown = self.shown
+        if shown is None:
+            return
+
+        def work(shard: Shard, job: Job) -> Path:
+            if shown.name:
+                write_whole(path, iter([shown.content.data]), force=True)
+                return path
+            done = [0]
+
+            def each(count: int) -> None:
+                done[0] += count
+                job.progress(done[0], max(shown.ref.size, done[0]))
+
+            write_object(shard, shown.ref, path, force=True, each_piece=each)
+            return path
+
+        self._write(work, path)
+
+    def ask_picture(self) -> None:
+        """Ask under which name the picture is written, as PNG."""
+        if self.shown is not None and not self._is_sandbox():
+            kinds = {self.tr("PNG (*.png)"): "png"}
+            name = self._proposed(".png")
+            ask_target(
+                self, self.tr("Save picture"), lambda path: self.save_picture(Path(path)), name=name, kinds=kinds
+            )
+
+    def save_picture(self, path: Path) -> None:
+        """Write what is pictured as PNG: one pixel per pixel or element."""
+        image = self.view.picture() if self.view is not None else None
+        if image is not None:
+            self._write(lambda _shard, _job: _write_png(image, path), path)
+
+    def _write(self, work: Callable[[Shard, Job], Path], path: Path) -> None:
+        self._session.ask(
+            work,
+            lambda found: self._session.say(self.tr("Saved: {0}").format(found)),
+            failed=self.tr("The file cannot be saved"),
+            title=f"Save {path.name}",
+        )
+
+    # --- keys ---
+
+    def event(self, event: QEvent) -> bool:
+        """Ctrl+F and Ctrl+C are about the preview while the keyboard is here: menus have them for the bytes."""
+        if event.type() == QEvent.Type.ShortcutOverride and isinstance(event, QKeyEvent) and self._is_ours(event):
+            event.accept()
+            return True
+        return super().event(event)
+
+    def _is_ours(self, event: QKeyEvent) -> bool:
+        if self.view is None or isinstance(QApplication.focusWidget(), QLineEdit):
+            return False
+        if event.matches(QKeySequence.StandardKey.Find):
+            return type(self.view).open_find is not ContentView.open_find
+        return event.matches(QKeySequence.StandardKey.Copy)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if self._is_ours(event):
+            if event.matches(QKeySequence.StandardKey.Copy):
+                self.copy_content()
+            elif self.view is not None:
+                self.view.open_find()
+        else:
+            super().keyPressEvent(event)
 
     # --- the bytes of what is shown ---
-
-    def _line_bytes(self, line: int) -> tuple[int, int]:
-        found = self.shown.content if self.shown is not None else None
-        if not isinstance(found, TextContent) or not 0 <= line < len(found.line_starts):
-            return 0, 0
-        return found.line_bytes(line)
-
-    def _element_bytes(self, index: tuple[int, ...]) -> tuple[int, int]:
-        found = self.shown.content if self.shown is not None else None
-        return found.layout.bytes_of(index) if isinstance(found, ArrayContent) else (0, 0)
-
-    def _point_line(self, line: int) -> None:
-        self._point(*(self._line_bytes(line) if line >= 0 else (0, 0)))
-
-    def _point_element(self, index: tuple[int, ...] | None) -> None:
-        self._point(*(self._element_bytes(index) if index is not None else (0, 0)))
 
     def _point(self, start: int, stop: int) -> None:
         """Highlight the bytes of what is pointed at; none for an empty range."""
         span = self.shown.span_of(start, stop) if self.shown is not None and start < stop else None
         self._session.point_at([span] if span is not None else [])
-
-    def _choose_row(self, current: QModelIndex, previous: QModelIndex) -> None:
-        if current.isValid():
-            row = self.rows.things[current.row()]
-            self._choose_bytes(row.start, row.stop)
 
     def _choose_bytes(self, start: int, stop: int) -> None:
         """Select the bytes of what was clicked."""
@@ -377,15 +610,12 @@ class PreviewPanel(QWidget):
         if span is not None:
             self._session.select_span(span, self)
 
-    def _mark(self, start: int, stop: int) -> None:
-        """Mark the line, row or element that has the selected bytes."""
-        found = self.shown.content if self.shown is not None else None
-        page = self.pages.currentWidget()
-        if page is self.text and isinstance(found, TextContent):
-            self.text.mark(found.line_at(start), found.line_at(max(stop - 1, start)))
-        elif page is self.array and isinstance(found, ArrayContent):
-            self.array.mark(found.layout.box_of(start, stop))
-        elif page is self.table:
-            row = next((n for n, one in enumerate(self.rows.things) if one.start <= start < one.stop), None)
-            if row is not None:
-                self.table.scrollTo(self.rows.index(row, 0))
+
+def _write_png(image: QImage, path: Path) -> Path:
+    """Write a picture; runs in a job."""
+    buffer = QBuffer()
+    buffer.open(QIODevice.OpenModeFlag.WriteOnly)
+    if not image.save(buffer, "PNG"):  # type: ignore[call-overload]
+        raise SourceError("the picture cannot be encoded as PNG")
+    write_whole(path, iter([bytes(buffer.data().data())]), force=True)
+    return path

@@ -3,15 +3,28 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QPoint, QPointF, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QAccessible, QImage, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QWheelEvent
-from PySide6.QtWidgets import QSizePolicy, QWidget
+from PySide6.QtGui import (
+    QAccessible,
+    QImage,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QPen,
+    QPixmap,
+    QResizeEvent,
+    QWheelEvent,
+)
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QToolButton, QWidget
 
 from shardscope.widgets import theme
+from shardscope.widgets.elided import Elided
 
 MOST_ZOOM = 64.0
 """Screen pixels per pixel."""
 
 _STEP = 1.25
+_CHECK = 8
 _ARROWS = {
     Qt.Key.Key_Left: (-1, 0),
     Qt.Key.Key_Right: (1, 0),
@@ -29,6 +42,8 @@ class PlaneView(QWidget):
 
     pointed = Signal(int, int)
     chosen = Signal(int, int)
+    zoomed = Signal()
+    """Pixels have another size on the screen."""
     spoken_role = QAccessible.Role.Graphic
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -68,6 +83,7 @@ class PlaneView(QWidget):
             self._zoom, self._offset, self._mark = 0.0, QPointF(), None
         self._image = image
         self.update()
+        self.zoomed.emit()
 
     def set_mark(self, pixel: tuple[int, int] | None, size: tuple[int, int] = (1, 1)) -> None:
         """Mark some pixels.
@@ -81,12 +97,24 @@ class PlaneView(QWidget):
             self.update()
 
     def zoom(self, factor: float | None) -> None:
-        """Multiply the zoom; None fits the image into the widget, 0 shows real pixels."""
+        """Multiply the zoom; None fits the image into the widget, 0 shows a pixel of it on each of the screen."""
         if factor is None:
             self._zoom, self._offset = 0.0, QPointF()
         else:
-            self._zoom = min(max(self._scale * factor, 1 / MOST_ZOOM), MOST_ZOOM) if factor else 1.0
+            real = 1 / self.devicePixelRatioF()
+            self._zoom = min(max(self._scale * factor, 1 / MOST_ZOOM), MOST_ZOOM) if factor else real
         self.update()
+        self.zoomed.emit()
+
+    @property
+    def fits(self) -> bool:
+        """Return whether the image is fitted into the widget."""
+        return not self._zoom
+
+    @property
+    def screen_pixels(self) -> float:
+        """Screen pixels per pixel of the image."""
+        return self._scale * self.devicePixelRatioF()
 
     @property
     def _scale(self) -> float:
@@ -96,7 +124,8 @@ class PlaneView(QWidget):
             return 1.0
         room = min(self.width() / self._image.width(), self.height() / self._image.height())
         # Enlarged pixels have whole numbers of screen pixels.
-        return max(float(int(room)), 1.0) if room >= 1 else room
+        ratio = self.devicePixelRatioF()
+        return max(float(int(room * ratio)), 1.0) / ratio if room * ratio >= 1 else room
 
     @property
     def _frame(self) -> QRectF:
@@ -125,6 +154,8 @@ class PlaneView(QWidget):
         colours = theme.of(self)
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform, self._scale < 1)
+        if self._image.hasAlphaChannel():
+            painter.drawTiledPixmap(self._frame.intersected(QRectF(self.rect())), self._checks())
         painter.drawImage(self._frame, self._image)
         if self._mark is not None:
             frame, (x, y) = self._frame, self._mark
@@ -140,6 +171,21 @@ class PlaneView(QWidget):
         if self.hasFocus():
             painter.setPen(QPen(colours.accent, 1))
             painter.drawRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5))
+
+    def _checks(self) -> QPixmap:
+        """Return the squares behind transparent pixels."""
+        colours = theme.of(self)
+        tile = QPixmap(2 * _CHECK, 2 * _CHECK)
+        tile.fill(colours.base)
+        painter = QPainter(tile)
+        for x in range(2):
+            painter.fillRect(x * _CHECK, x * _CHECK, _CHECK, _CHECK, colours.border)
+        painter.end()
+        return tile
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self.zoomed.emit()
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         if self._drag is not None:
@@ -197,3 +243,51 @@ class PlaneView(QWidget):
     def _choose(self, pixel: tuple[int, int]) -> None:
         self.set_mark(pixel)
         self.chosen.emit(*pixel)
+
+
+class ZoomBar(QWidget):
+    """Buttons for the zoom of a plane, and a text about the pixel under the pointer."""
+
+    def __init__(self, plane: PlaneView, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("previewZoomBar")
+        self._plane = plane
+        self.text = Elided(greedy=True, parent=self)
+        self.text.setObjectName("previewValue")
+        self.percent = QLabel()
+        self.percent.setObjectName("previewZoom")
+        self.fit = self._button("previewFit", self.tr("Fit"), self.tr("Fit into the view (0)"), None)
+        self.real = self._button("previewReal", self.tr("1:1"), self.tr("Real pixels (1)"), 0)
+        bar = QHBoxLayout(self)
+        bar.setContentsMargins(8, 3, 8, 4)
+        bar.setSpacing(4)
+        bar.addWidget(self.text, 1)
+        bar.addWidget(self.percent)
+        bar.addWidget(self.fit)
+        bar.addWidget(self.real)
+        plane.zoomed.connect(self._follow)
+
+    def _button(self, name: str, text: str, tip: str, factor: float | None) -> QToolButton:
+        button = QToolButton()
+        button.setObjectName(name)
+        button.setText(text)
+        button.setToolTip(tip)
+        button.setCheckable(True)
+        button.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        button.clicked.connect(lambda _: self._plane.zoom(factor))
+        return button
+
+    def tell(self, text: str) -> None:
+        """Show a text about a pixel, or about the picture."""
+        self.text.tell(text)
+
+    def show_zoom(self, shown: bool) -> None:
+        """Show or hide what is about the zoom."""
+        for part in (self.percent, self.fit, self.real):
+            part.setVisible(shown)
+
+    def _follow(self) -> None:
+        share = self._plane.screen_pixels
+        self.percent.setText(f"{100 * share:,.0f} %")
+        self.fit.setChecked(self._plane.fits)
+        self.real.setChecked(not self._plane.fits and share == 1)

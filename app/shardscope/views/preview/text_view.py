@@ -1,7 +1,8 @@
-"""Text with line numbers and colours; each line knows its bytes in the content."""
+"""Text with line numbers, colours and a find line; each line has its bytes in the content."""
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from typing import Any
 
@@ -10,6 +11,8 @@ from PySide6.QtGui import (
     QAccessible,
     QColor,
     QFont,
+    QGuiApplication,
+    QKeyEvent,
     QMouseEvent,
     QPainter,
     QPaintEvent,
@@ -18,9 +21,15 @@ from PySide6.QtGui import (
     QTextCharFormat,
     QTextDocument,
 )
-from PySide6.QtWidgets import QPlainTextEdit, QTextEdit, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QPlainTextEdit, QTextEdit, QToolButton, QVBoxLayout, QWidget
 
+from shardcore import Content, JsonContent, ObjectRef, Shard, TableContent, TextContent
+from shardcore.model.number_words import plural, size_text
+from shardcore.model.text import visible
+from shardscope.session.session import Session
+from shardscope.views.preview.content_view import ContentView, Preview
 from shardscope.widgets import theme
+from shardscope.widgets.elided import Elided
 from shardscope.widgets.fonts import NORMAL, mono
 
 Token = tuple[int, int, str]
@@ -28,6 +37,20 @@ Token = tuple[int, int, str]
 
 MOST_COLOURED = 1 << 18
 """Characters that get colours."""
+
+FIRST = 1 << 18
+"""Characters that are shown at first."""
+
+MOST = 1 << 22
+"""Characters that are shown on request."""
+
+MOST_LINE = 10_000
+"""Characters of a line that are shown: Qt lays out longer lines slowly."""
+
+MOST_FOUND = 10_000
+"""Places of a searched text that are counted."""
+
+_MARKED = 1000
 
 _ROLES = (
     ("Token.Comment", "muted"),
@@ -38,6 +61,14 @@ _ROLES = (
     ("Token.Name.Function", "warning"),
     ("Token.Name.Class", "warning"),
 )
+
+
+def shown_text(text: str) -> str:
+    """Return a text as it is shown: as many lines, nothing in it acts, long lines are cut."""
+    lines = visible(text.replace("\r\n", "\n"), keep="\n\t").split("\n")
+    return "\n".join(
+        line if len(line) <= MOST_LINE else f"{line[:MOST_LINE]} … ({len(line):,} characters)" for line in lines
+    )
 
 
 def tokens_of(text: str, language: str) -> list[Token]:
@@ -87,7 +118,7 @@ class _Numbers(QWidget):
 
     spoken_role = QAccessible.Role.RowHeader
 
-    def __init__(self, view: TextView) -> None:
+    def __init__(self, view: TextLines) -> None:
         super().__init__(view)
         self.setAccessibleName(self.tr("Line numbers"))
         self._view = view
@@ -99,8 +130,8 @@ class _Numbers(QWidget):
         self._view.paint_numbers(self, event.rect())
 
 
-class TextView(QPlainTextEdit):
-    """Text of a content.
+class TextLines(QPlainTextEdit):
+    """Text with line numbers.
 
     `pointed(line)` carries the line under the pointer, -1 for none; `chosen(line)` a line that was clicked.
     """
@@ -120,6 +151,9 @@ class TextView(QPlainTextEdit):
         self.viewport().setMouseTracking(True)
         self._colours = _Colours(self.document(), self)
         self._numbers = _Numbers(self)
+        self._marked: list[int] = []
+        self._found: list[tuple[int, int]] = []
+        self._at = -1
         self.blockCountChanged.connect(lambda _: self._make_room())
         self.updateRequest.connect(self._follow)
         self._make_room()
@@ -127,29 +161,87 @@ class TextView(QPlainTextEdit):
     def show_text(self, text: str, tokens: list[Token]) -> None:
         """Show another text."""
         self._colours.tokens = []
-        self.setPlainText(text.replace("\r\n", "\n").replace("\r", "\n") if not tokens else text)
+        self._marked, self._found, self._at = [], [], -1
+        self.setPlainText(text)
         self._colours.show_tokens(tokens)
-        self.setExtraSelections([])
+        self._paint_selections()
 
     def mark(self, first: int, last: int) -> None:
         """Mark lines `first` to `last`, both included, and show the first."""
-        selections: list[Any] = []
-        colour = QColor(theme.of(self).selection)
-        for line in range(first, min(last, first + 1000) + 1):
+        self._marked = []
+        for line in range(first, min(last, first + _MARKED) + 1):
             block = self.document().findBlockByNumber(line)
             if not block.isValid():
                 break
-            selection = QTextEdit.ExtraSelection()
-            selection.format.setBackground(colour)
-            selection.format.setProperty(QTextCharFormat.Property.FullWidthSelection, True)
+            self._marked.append(block.position())
+        self._paint_selections()
+        if self._marked and not self._visible(first):
             cursor = self.textCursor()
-            cursor.setPosition(block.position())
-            selection.cursor = cursor
-            selections.append(selection)
-        self.setExtraSelections(selections)
-        if selections and not self._visible(first):
-            self.setTextCursor(selections[0].cursor)
+            cursor.setPosition(self._marked[0])
+            self.setTextCursor(cursor)
             self.centerCursor()
+
+    def find_all(self, text: str) -> int:
+        """Highlight the places of a text, case ignored, and show the first from the cursor on; returns their number."""
+        self._found, self._at = [], -1
+        if text:
+            for match in re.finditer(re.escape(text), self.toPlainText(), re.IGNORECASE):
+                self._found.append((match.start(), match.end()))
+                if len(self._found) >= MOST_FOUND:
+                    break
+        if self._found:
+            begin = self.textCursor().selectionStart()
+            self._at = next((n for n, (start, _) in enumerate(self._found) if start >= begin), 0) - 1
+            self.step(1)
+        else:
+            self._paint_selections()
+        return len(self._found)
+
+    def step(self, by: int) -> int:
+        """Show the next place (1) or the one before (-1); returns its number from 0 on, -1 for none."""
+        if not self._found:
+            return -1
+        self._at = (self._at + by) % len(self._found)
+        cursor = self.textCursor()
+        start, stop = self._found[self._at]
+        cursor.setPosition(start)
+        cursor.setPosition(stop, cursor.MoveMode.KeepAnchor)
+        self.setTextCursor(cursor)
+        self.ensureCursorVisible()
+        self._paint_selections()
+        return self._at
+
+    @property
+    def found(self) -> int:
+        """The number of places that were found."""
+        return len(self._found)
+
+    @property
+    def at(self) -> int:
+        """The number of the place that is shown, from 0 on; -1 for none."""
+        return self._at
+
+    def _paint_selections(self) -> None:
+        colours = theme.of(self)
+        selections: list[Any] = []
+        for start in self._marked:
+            selections.append(self._selection(start, start, QColor(colours.selection), whole=True))
+        first = max(self._at - _MARKED // 2, 0)
+        for start, stop in self._found[first : first + _MARKED]:
+            shade = QColor(colours.warning)
+            shade.setAlpha(90)
+            selections.append(self._selection(start, stop, shade, whole=False))
+        self.setExtraSelections(selections)
+
+    def _selection(self, start: int, stop: int, colour: QColor, *, whole: bool) -> Any:
+        selection = QTextEdit.ExtraSelection()
+        selection.format.setBackground(colour)
+        selection.format.setProperty(QTextCharFormat.Property.FullWidthSelection, whole)
+        cursor = self.textCursor()
+        cursor.setPosition(start)
+        cursor.setPosition(stop, cursor.MoveMode.KeepAnchor)
+        selection.cursor = cursor
+        return selection
 
     def _visible(self, line: int) -> bool:
         top = self.firstVisibleBlock().blockNumber()
@@ -213,3 +305,192 @@ class TextView(QPlainTextEdit):
     def leaveEvent(self, event: QEvent) -> None:
         self.pointed.emit(-1)
         super().leaveEvent(event)
+
+
+class _FindLine(QLineEdit):
+    """Line for the searched text: Return goes on, Shift+Return goes back, Escape leaves."""
+
+    stepped = Signal(int)
+    left = Signal()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() == Qt.Key.Key_Escape:
+            self.left.emit()
+        elif event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            self.stepped.emit(-1 if event.modifiers() & Qt.KeyboardModifier.ShiftModifier else 1)
+        elif event.key() in (Qt.Key.Key_Down, Qt.Key.Key_Up):
+            self.stepped.emit(1 if event.key() == Qt.Key.Key_Down else -1)
+        else:
+            super().keyPressEvent(event)
+
+
+class FindBar(QWidget):
+    """Find line of a text: next, previous, the number of places. `left` is emitted when it closes."""
+
+    left = Signal()
+
+    def __init__(self, lines: TextLines, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("previewFind")
+        self._lines = lines
+        self.field = _FindLine()
+        self.field.setObjectName("previewFindText")
+        self.field.setAccessibleName(self.tr("Find in the text"))
+        self.field.setPlaceholderText(self.tr("Find in the text"))
+        self.count = Elided(parent=self)
+        self.count.setObjectName("previewFindCount")
+        bar = QHBoxLayout(self)
+        bar.setContentsMargins(8, 2, 8, 4)
+        bar.setSpacing(4)
+        bar.addWidget(self.field, 1)
+        bar.addWidget(self.count)
+        for sign, name, step in (("↑", self.tr("Previous"), -1), ("↓", self.tr("Next"), 1), ("✕", self.tr("Close"), 0)):
+            button = QToolButton()
+            button.setText(sign)
+            button.setObjectName(f"previewFind{step}")
+            button.setAccessibleName(name)
+            button.setToolTip(name)
+            button.clicked.connect((lambda _, by=step: self.step(by)) if step else (lambda _: self.close_line()))
+            bar.addWidget(button)
+        self.field.textChanged.connect(lambda _: self.search())
+        self.field.stepped.connect(self.step)
+        self.field.left.connect(self.close_line)
+        self.hide()
+
+    def open_line(self) -> None:
+        """Open the line; what is selected in the text is searched."""
+        chosen = self._lines.textCursor().selectedText()
+        self.show()
+        if chosen and "\u2029" not in chosen:
+            self.field.setText(chosen)
+        self.field.selectAll()
+        self.field.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        self.search()
+
+    def close_line(self) -> None:
+        """Close the line; nothing is highlighted any more."""
+        self._lines.find_all("")
+        self.hide()
+        self._lines.setFocus(Qt.FocusReason.OtherFocusReason)
+        self.left.emit()
+
+    def search(self) -> None:
+        """Search what is in the line."""
+        if self.isVisible():
+            self._tell(self._lines.find_all(self.field.text()))
+
+    def step(self, by: int) -> None:
+        """Go to the next place or the one before."""
+        self._lines.step(by)
+        self._tell(self._lines.found)
+
+    def _tell(self, count: int) -> None:
+        if not self.field.text():
+            self.count.clear()
+        elif not count:
+            self.count.tell(self.tr("Not found"))
+        else:
+            more = "+" if count >= MOST_FOUND else ""
+            self.count.tell(self.tr("{0} of {1}").format(f"{self._lines.at + 1:,}", f"{count:,}{more}"))
+
+
+class TextView(ContentView):
+    """Text of a content; each line has its bytes."""
+
+    label = "Text"
+
+    def __init__(self, session: Session, parent: QWidget | None = None) -> None:
+        super().__init__(session, parent)
+        self.lines = TextLines()
+        self.find_bar = FindBar(self.lines)
+        self.setFocusProxy(self.lines)
+        self._content = TextContent("", 0, b"")
+        self._length = FIRST
+        self.about = Elided(greedy=True, parent=self)
+        self.about.setObjectName("previewEncoding")
+        self.all = self._button("previewShowAll", self.tr("Show all"), self._show_all)
+        self.find_button = self._button("previewFindButton", self.tr("Find"), self.open_find)
+        self.find_button.setToolTip(self.tr("Find in the text (Ctrl+F)"))
+        self.wrap = self._button("previewWrap", self.tr("Wrap"), self._wrap)
+        self.wrap.setCheckable(True)
+        self.wrap.setToolTip(self.tr("Break long lines"))
+        bar = QHBoxLayout()
+        bar.setContentsMargins(8, 0, 8, 4)
+        bar.setSpacing(4)
+        bar.addWidget(self.about, 1)
+        for button in (self.all, self.find_button, self.wrap):
+            bar.addWidget(button)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addLayout(bar)
+        column.addWidget(self.find_bar)
+        column.addWidget(self.lines)
+        self.lines.pointed.connect(lambda line: self.pointed.emit(*self._line_bytes(line)))
+        self.lines.chosen.connect(lambda line: self.chosen.emit(*self._line_bytes(line)))
+
+    def _button(self, name: str, text: str, clicked: Any) -> QToolButton:
+        button = QToolButton(self)
+        button.setObjectName(name)
+        button.setText(text)
+        button.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        button.clicked.connect(lambda _: clicked())
+        return button
+
+    @classmethod
+    def shows(cls, content: Content) -> bool:
+        return isinstance(content, TextContent)
+
+    @classmethod
+    def prepare(cls, shard: Shard, ref: ObjectRef, content: Content) -> tuple[str, list[Token]]:
+        assert isinstance(content, TextContent)
+        text = shown_text(content.text[:MOST])
+        return text, tokens_of(text, content.language)
+
+    def show_preview(self, preview: Preview) -> None:
+        assert isinstance(preview.content, TextContent)
+        self._content = one = preview.content
+        self._text, self._tokens = preview.prepared
+        self._length = FIRST
+        words = [one.language] if one.language and not isinstance(one, JsonContent | TableContent) else []
+        words += [one.encoding.upper().replace("UTF-8-SIG", "UTF-8 with mark")]
+        words.append(plural(len(one.line_starts), "line"))
+        self.about.tell(" · ".join(words))
+        self._fill()
+
+    def _fill(self) -> None:
+        text = self._text
+        cut = len(text) > self._length
+        if cut:
+            # Only whole lines.
+            text = text[: text.rfind("\n", 0, self._length) if "\n" in text[: self._length] else self._length]
+        self.all.setVisible(cut and self._length < MOST)
+        self.all.setText(self.tr("Show all {0}").format(size_text(len(self._content.data))))
+        self.lines.show_text(text, [token for token in self._tokens if token[1] <= len(text)])
+        self.find_bar.search()
+
+    def _show_all(self) -> None:
+        self._length = MOST
+        self._fill()
+
+    def _wrap(self) -> None:
+        mode = QPlainTextEdit.LineWrapMode
+        self.lines.setLineWrapMode(mode.WidgetWidth if self.wrap.isChecked() else mode.NoWrap)
+
+    def open_find(self) -> bool:
+        self.find_bar.open_line()
+        return True
+
+    def copy(self) -> bool:
+        chosen = self.lines.textCursor().selectedText().replace("\u2029", "\n")
+        QGuiApplication.clipboard().setText(chosen or visible(self._content.text, keep="\n\r\t"))
+        return True
+
+    def mark(self, start: int, stop: int) -> None:
+        first, last = self._content.line_at(start), self._content.line_at(max(stop - 1, start))
+        if first >= self.lines.blockCount() and self.all.isVisible():
+            self._show_all()
+        self.lines.mark(first, last)
+
+    def _line_bytes(self, line: int) -> tuple[int, int]:
+        return self._content.line_bytes(line) if 0 <= line < len(self._content.line_starts) else (0, 0)

@@ -6,9 +6,11 @@ import json
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from html import escape
 
 from PySide6.QtCore import (
     QCoreApplication,
+    QEvent,
     QItemSelectionModel,
     QModelIndex,
     QPersistentModelIndex,
@@ -21,7 +23,7 @@ from PySide6.QtCore import (
     Qt,
     Signal,
 )
-from PySide6.QtGui import QColor, QContextMenuEvent, QFocusEvent, QFont, QKeyEvent, QPainter, QResizeEvent
+from PySide6.QtGui import QColor, QContextMenuEvent, QFocusEvent, QFont, QHelpEvent, QKeyEvent, QPainter, QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QHeaderView,
@@ -30,6 +32,7 @@ from PySide6.QtWidgets import (
     QStyledItemDelegate,
     QStyleOptionViewItem,
     QToolButton,
+    QToolTip,
     QTreeView,
     QWidget,
 )
@@ -40,6 +43,7 @@ from shardcore.model.details import headline
 from shardcore.model.node import ExternalBytes, named, nearest_row
 from shardscope.session.debounce import Debounce
 from shardscope.session.highlights import Light
+from shardscope.session.jobs import JobPriority
 from shardscope.session.selection import Selection
 from shardscope.session.session import Session
 from shardscope.widgets import theme
@@ -47,9 +51,11 @@ from shardscope.widgets.badges import badge_font, badge_size, paint_badge
 from shardscope.widgets.clipboard import copy_lines, copy_text
 from shardscope.widgets.column_widths import Room, share_room
 from shardscope.widgets.elided import cut_text
+from shardscope.widgets.flag import BOOKMARK, FLAG, paint_flag
 from shardscope.widgets.keyboard import select_current
 from shardscope.widgets.node_model import COLUMNS, NODE_ROLE, SECTION_ROLE, NodeModel
 from shardscope.widgets.picture import add_picture
+from shardscope.widgets.plain_text import shown_lines, tip
 from shardscope.widgets.while_visible import WhileVisible
 
 translate = QCoreApplication.translate
@@ -214,6 +220,14 @@ BAR = 4
 _BESIDE = 16
 """Pixels of a name's cell that neither the bar, nor the name, nor the numbers of what is highlighted have."""
 
+FLAG_ROOM = 14
+"""Pixels of a name's cell that the flag of a note has."""
+
+_MOST_TOLD = 5
+
+MOST_FLAGS = 500
+"""Notes whose nodes are looked for."""
+
 _EDGE = 8
 """Pixels of a cell beside its text."""
 
@@ -253,6 +267,7 @@ class NodeDelegate(QStyledItemDelegate):
             if index.column() == 0:
                 badges = _badge_sizes(self._lights(index), badge_font(option.font))
                 room = option.rect.width() - BAR - _BESIDE - int(sum(size.width() + 1 for size in badges))
+                room -= FLAG_ROOM if self._tree.notes_at(index) else 0
             option.text = cut_text(option.fontMetrics, option.text, max(room, 0))
 
     def _lights(self, index: Index) -> Sequence[Light]:
@@ -278,19 +293,23 @@ class NodeDelegate(QStyledItemDelegate):
     def _paint_badges(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         """The numbers of what is highlighted, at the right end of the name."""
         lights = self._lights(index)
-        if not lights:
-            return
         selected = bool(option.state & QStyle.StateFlag.State_Selected)
         colours = theme.of(self._tree)
+        right = option.rect.right() - 2
+        if self._tree.notes_at(index):
+            right -= FLAG_ROOM
+            flag = QRectF(right + 4, option.rect.center().y() - 5, 8, 12)
+            ground, ink = (colours.accent, colours.base) if selected else (colours.base, colours.note)
+            paint_flag(painter, flag, ink, ground)
+        if not lights:
+            return
         painter.save()
         painter.setFont(badge_font(option.font))
         sizes = _badge_sizes(lights, painter.font())
-        left = option.rect.right() - 2 - sum(size.width() + 1 for size in sizes)
+        left = right - sum(size.width() + 1 for size in sizes)
         # No letter of the name looks out from below them.
         ground = colours.accent if selected else colours.base
-        painter.fillRect(
-            QRectF(left - 4, option.rect.top(), option.rect.right() - left + 4, option.rect.height()), ground
-        )
+        painter.fillRect(QRectF(left - 4, option.rect.top(), right + 2 - left + 4, option.rect.height()), ground)
         for light, size in zip(lights, sizes, strict=True):
             place = QPointF(left, option.rect.center().y() - size.height() / 2 + 1)
             paint_badge(painter, colours, place, light.number, hollow=light.hollow, inverted=selected)
@@ -298,8 +317,30 @@ class NodeDelegate(QStyledItemDelegate):
         painter.restore()
 
 
+def joined_tip(own: str, notes: str) -> str:
+    """Return the tool tip of a row with the notes on it below; the first may be markup."""
+    if own.startswith("<span>"):
+        return f"{own}<br>{escape(shown_lines(notes))}".replace("\n", "<br>")
+    return tip("\n".join(part for part in (own, notes) if part))
+
+
 def _badge_sizes(lights: Sequence[Light], font: QFont) -> list[QSizeF]:
     return [badge_size(light.number, font) for light in lights]
+
+
+@dataclass(frozen=True, slots=True)
+class TreePlace:
+    """What is seen of the tree of a document.
+
+    Attributes:
+        uri: The file.
+        expanded: The names of the expanded nodes, each from the root down.
+        top: Where the tree is scrolled to.
+    """
+
+    uri: str
+    expanded: frozenset[tuple[str, ...]]
+    top: int
 
 
 class StructureTree(QTreeView):
@@ -308,6 +349,7 @@ class StructureTree(QTreeView):
     Attributes:
         session: What is open.
         lit: Which rows are highlighted.
+        noted: Which rows have notes, by the number of the note.
     """
 
     look_up_requested = Signal(object)
@@ -319,8 +361,10 @@ class StructureTree(QTreeView):
         super().__init__(parent)
         self.session = session
         self._following = False
+        self._top: int | None = None
         self.nodes = NodeModel(session, self)
         self.lit = LitNodes()
+        self.noted = LitNodes()
         self.setObjectName("structureTree")
         self.setAccessibleName(self.tr("Structure of the file"))
         self.setModel(self.nodes)
@@ -344,6 +388,8 @@ class StructureTree(QTreeView):
         for shown in (self.nodes.dataChanged, self.nodes.layoutChanged, self.nodes.rowsInserted, self.expanded):
             shown.connect(self._size_soon.again)
         self.verticalScrollBar().valueChanged.connect(self._size_soon.again)
+        self.verticalScrollBar().rangeChanged.connect(lambda *_: self._return_to_top())
+        self.verticalScrollBar().actionTriggered.connect(lambda _: self._stay())
         self.nodes.modelReset.connect(self._expand_root)
         # The same file read again, or with more of it known, keeps what was expanded.
         self._expanded: tuple[str, set[tuple[str, ...]]] = ("", set())
@@ -357,6 +403,7 @@ class StructureTree(QTreeView):
         session.index_loaded.connect(self._index_loaded)
         WhileVisible(session.selection_changed, self, self._follow)
         session.lights_changed.connect(self._lights_changed)
+        session.notes.changed.connect(self._notes_changed)
         self._size_columns()
 
     def _make_differs(self) -> None:
@@ -392,6 +439,44 @@ class StructureTree(QTreeView):
             take(LitNodes())
         else:
             self.session.ask(lambda shard, _: lit_nodes(shard, lights), take, key=("lit", self))
+
+    def notes_at(self, index: Index) -> str:
+        """Return the notes on a row, as lines; those on what is in it while that is closed. Empty for none."""
+        if not self.noted.ends:
+            return ""
+        notes = self.session.notes.all
+        numbers = [light.number for light in self.noted.at(index.data(NODE_ROLE), expanded=self.isExpanded(index))]
+        texts = [notes[number].text or BOOKMARK for number in numbers if number < len(notes)]
+        return "\n".join(f"{FLAG} {text}" for text in texts[:_MOST_TOLD])
+
+    def _notes_changed(self) -> None:
+        """Find the nodes of the notes, in a job."""
+        notes = self.session.notes.all[:MOST_FLAGS]
+
+        def take(noted: LitNodes) -> None:
+            self.noted = noted
+            self.viewport().update()
+
+        if not notes:
+            take(LitNodes())
+            return
+        lights = [Light(number, note.span) for number, note in enumerate(notes)]
+        self.session.ask(
+            lambda shard, _: lit_nodes(shard, lights),
+            take,
+            key=("noted", self),
+            priority=JobPriority.PREFETCH,
+        )
+
+    def viewportEvent(self, event: QEvent) -> bool:
+        """Show the tool tip of a row, with the notes on it."""
+        if isinstance(event, QHelpEvent) and (index := self.indexAt(event.pos())).isValid():
+            notes = self.notes_at(index.siblingAtColumn(0))
+            if notes:
+                own = str(index.siblingAtColumn(0).data(Qt.ItemDataRole.ToolTipRole) or "")
+                QToolTip.showText(event.globalPos(), joined_tip(own, notes), self.viewport())
+                return True
+        return super().viewportEvent(event)
 
     def _forget_widths(self) -> None:
         self._seen, self._longest = [0] * len(COLUMNS), 0
@@ -475,12 +560,32 @@ class StructureTree(QTreeView):
         self._expand_root()
 
     def _opened(self, _: object) -> None:
+        self._stay()
         self._size_columns()
-        if self._expanded[0] != self.session.uri:
+        if self._expanded[0] != self.session.uri or self.session.switching:
             self._expanded = (self.session.uri, set())
         self.nodes.only_differing = False
         self.differs.setChecked(False)
         self.nodes.load()
+
+    def view_state(self) -> object:
+        """Return what is expanded, and where the tree is scrolled to."""
+        return TreePlace(self._expanded[0], frozenset(self._expanded[1]), self.verticalScrollBar().value())
+
+    def restore_view_state(self, state: object) -> None:
+        """Expand the same nodes as they are read again, and scroll to the same place."""
+        if isinstance(state, TreePlace):
+            self._expanded = (state.uri, set(state.expanded))
+            self._top = state.top
+
+    def _return_to_top(self) -> None:
+        """Scroll to where the tree was left, as far as its rows are read, until something else is selected."""
+        if self._top is not None:
+            self.verticalScrollBar().setValue(self._top)
+
+    def _stay(self) -> None:
+        """The user scrolls or selects: what was seen before is over."""
+        self._top = None
 
     def _expand_root(self) -> None:
         root = self.nodes.index(0, 0)
@@ -522,6 +627,8 @@ class StructureTree(QTreeView):
         self.nodes.modelReset.connect(again)
 
     def _follow(self, selection: Selection) -> None:
+        if not self.session.switching and selection.origin is not self.session:
+            self._stay()
         if selection.origin is self or not selection.complete:
             return
         if selection.path:
@@ -541,6 +648,7 @@ class StructureTree(QTreeView):
         self.selectionModel().setCurrentIndex(index, command)
         if not self.viewport().rect().contains(self.visualRect(index).center()):
             self.scrollTo(index, QAbstractItemView.ScrollHint.PositionAtCenter)
+        self._return_to_top()
         self._following = False
 
     def focusInEvent(self, event: QFocusEvent) -> None:

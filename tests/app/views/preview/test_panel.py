@@ -6,6 +6,7 @@ import io
 import json
 import struct
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 import pytest
@@ -16,9 +17,14 @@ import shardcore
 from shardcore import Span
 from shardscope.session.session import Session
 from shardscope.startup import assets
-from shardscope.views.preview.array_view import GREY, LABELS, NUMBERS
+from shardscope.views.preview.array_view import GREY, LABELS, NUMBERS, ArrayView
+from shardscope.views.preview.content_view import ContentView
 from shardscope.views.preview.panel import REMOTE, PreviewPanel
+from shardscope.views.preview.rows_view import RowsView
+from shardscope.views.preview.text_view import TextView
 from tests.app.conftest import open_in
+
+V = TypeVar("V", bound=ContentView)
 
 SCRIPT = b"import os\n\n\ndef main():\n    return 1\n"
 
@@ -74,6 +80,12 @@ def show(panel: PreviewPanel, session: Session, qtbot: QtBot, key: str) -> bytes
     return session.shard.read(ref)
 
 
+def view(panel: PreviewPanel, kind: type[V]) -> V:
+    """The view that shows the object, which has to be of a kind."""
+    assert isinstance(panel.view, kind)
+    return panel.view
+
+
 def selected_bytes(session: Session) -> bytes:
     """The bytes that are selected."""
     span = session.selection.span
@@ -85,20 +97,21 @@ def selected_bytes(session: Session) -> bytes:
 def test_a_line_has_its_bytes(panel: PreviewPanel, session: Session, qtbot: QtBot) -> None:
     """Pointing at a line highlights its bytes, a click selects them, and selecting bytes marks the line."""
     show(panel, session, qtbot, "main.py")
-    assert panel.title.text().startswith("Python · 37 bytes")
-    assert panel.text.toPlainText().encode() == SCRIPT
-    panel.text.pointed.emit(3)
+    text = view(panel, TextView)
+    assert panel.title.text().startswith("Python · 37 B")
+    assert text.lines.toPlainText().encode() == SCRIPT
+    text.lines.pointed.emit(3)
     (light,) = session.lights
     assert light.span.stop - light.span.start == len(b"def main():\n")
-    panel.text.pointed.emit(-1)
+    text.lines.pointed.emit(-1)
     assert not session.lights
-    panel.text.chosen.emit(3)
+    text.lines.chosen.emit(3)
     qtbot.waitUntil(lambda: session.selection.complete)
     assert selected_bytes(session) == b"def main():\n"
     span = session.selection.span
     assert span is not None
     session.select_span(Span(span.source, span.start - 5, span.start - 4))
-    qtbot.waitUntil(lambda: bool(panel.text.extraSelections()))
+    qtbot.waitUntil(lambda: bool(text.lines.extraSelections()))
     assert panel.shown is not None
     assert panel.shown.ref.key == "main.py"
 
@@ -106,46 +119,49 @@ def test_a_line_has_its_bytes(panel: PreviewPanel, session: Session, qtbot: QtBo
 def test_an_element_has_its_bytes(panel: PreviewPanel, session: Session, qtbot: QtBot) -> None:
     """A click on a pixel selects the bytes of that element; selecting them marks the pixel and shows its slice."""
     show(panel, session, qtbot, "cube.npy")
-    assert panel.array.look.currentIndex() == GREY
-    panel.array.axes.setCurrentIndex(0)
-    assert panel.array.plane_shown().shape == (3, 4)
-    slider = panel.array._sliders[2]
+    array = view(panel, ArrayView)
+    assert array.look.currentIndex() == GREY
+    array.axes.setCurrentIndex(0)
+    assert array.plane_shown().shape == (3, 4)
+    slider = array._sliders[2]
     slider.setValue(3)
-    qtbot.waitUntil(lambda: panel.array.plane.pixel_at(panel.array.plane.rect().center().toPointF()) is not None)
-    place = panel.array.plane.place_of(1, 2)
-    qtbot.mouseMove(panel.array.plane, QPoint(1, 1))
-    qtbot.mouseMove(panel.array.plane, place)
+    qtbot.waitUntil(lambda: array.plane.pixel_at(array.plane.rect().center().toPointF()) is not None)
+    place = array.plane.place_of(1, 2)
+    qtbot.mouseMove(array.plane, QPoint(1, 1))
+    qtbot.mouseMove(array.plane, place)
     qtbot.waitUntil(lambda: bool(session.lights))
-    assert panel.array.value.text() == "[2, 1, 3] = 48"
-    qtbot.mouseClick(panel.array.plane, Qt.MouseButton.LeftButton, pos=place)
+    assert array.zoom_bar.text.text() == "[2, 1, 3] = 48"
+    qtbot.mouseClick(array.plane, Qt.MouseButton.LeftButton, pos=place)
     qtbot.waitUntil(lambda: session.selection.complete)
     assert selected_bytes(session) == struct.pack("<H", 48)
     span = session.selection.span
     assert span is not None
     session.select_span(Span(span.source, span.start + 2, span.start + 3))
     qtbot.waitUntil(lambda: slider.value() == 4)
-    assert panel.array.plane.mark == (1, 2)
+    assert array.plane.mark == (1, 2)
 
 
 def test_numbers_and_labels(panel: PreviewPanel, session: Session, qtbot: QtBot) -> None:
     """An array is shown as grey levels, as labels of a colour each, or as numbers."""
     show(panel, session, qtbot, "cube.npy")
-    panel.array.look.setCurrentIndex(NUMBERS)
-    assert panel.array.numbers.index(1, 2).data() == str(panel.array.plane_shown()[1, 2])
-    panel.array.look.setCurrentIndex(LABELS)
-    image = panel.array.plane.image
+    array = view(panel, ArrayView)
+    array.look.setCurrentIndex(NUMBERS)
+    assert array.numbers.index(1, 2).data() == str(array.plane_shown()[1, 2])
+    array.look.setCurrentIndex(LABELS)
+    image = array.plane.image
     assert len({image.pixel(x, y) for x in range(image.width()) for y in range(image.height())}) == 12
     for key in (Qt.Key.Key_Right, Qt.Key.Key_Down, Qt.Key.Key_Right):
-        qtbot.keyClick(panel.array.plane, key)
-    assert panel.array.plane.mark == (1, 1)
+        qtbot.keyClick(array.plane, key)
+    assert array.plane.mark == (1, 1)
 
 
 def test_a_row_has_its_bytes(panel: PreviewPanel, session: Session, qtbot: QtBot) -> None:
     """Tensors and rows of tables are listed; choosing one selects its bytes."""
-    for key, row, cell, data in (("model.safetensors", 1, "b", bytes(range(8, 16))), ("table.csv", 1, "3", b"3,4\n")):
+    for key, row, cell, data in (("model.safetensors", 1, "b", bytes(range(8, 16))), ("table.csv", 1, "3", b"3")):
         show(panel, session, qtbot, key)
-        assert panel.rows.index(row, 0).data() == cell
-        panel.table.setCurrentIndex(panel.rows.index(row, 0))
+        rows = view(panel, RowsView)
+        assert rows.rows.index(row, 0).data() == cell
+        rows.table.clicked.emit(rows.rows.index(row, 0))
         qtbot.waitUntil(lambda: session.selection.complete)
         assert selected_bytes(session) == data
 
@@ -153,7 +169,8 @@ def test_a_row_has_its_bytes(panel: PreviewPanel, session: Session, qtbot: QtBot
 def test_bytes_without_a_kind(panel: PreviewPanel, session: Session, qtbot: QtBot) -> None:
     """Unknown bytes show the strings in them; an empty object says so."""
     show(panel, session, qtbot, "noise")
-    assert panel.rows.rowCount() > 0
+    rows = view(panel, RowsView)
+    assert rows.rows.rowCount() > 0
     show(panel, session, qtbot, "empty")
     assert panel.hint.text() == "Empty"
 
@@ -189,5 +206,5 @@ def test_closing_clears(panel: PreviewPanel, session: Session, qtbot: QtBot) -> 
     show(panel, session, qtbot, "main.py")
     session.close()
     assert panel.shown is None
-    assert panel.pages.currentWidget() is panel.hint
+    assert panel.pages.currentWidget() is panel.empty
     assert REMOTE < 1 << 20

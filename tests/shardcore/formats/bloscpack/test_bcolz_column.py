@@ -267,18 +267,18 @@ def test_one_process_decompresses_for_all_files(monkeypatch: pytest.MonkeyPatch)
             self.calls, self.closed = 0, False
             made_workers.append(self)
 
-        def decompress(self, chunk: bytes, *, limit: int, place: Any = None) -> bytes:
+        def run(self, *arguments: Any, **named: Any) -> Any:
             """As the real one."""
-            from shardcore.formats.bloscpack.decode import decompress
+            from shardcore.codecs.isolated import run_task
 
             self.calls += 1
-            return decompress(chunk, limit=limit, place=place)
+            return run_task(*arguments, **named)
 
         def close(self) -> None:
             """As the real one."""
             self.closed = True
 
-    monkeypatch.setattr("shardcore.formats.bloscpack.worker.Worker", FakeWorker)
+    monkeypatch.setattr("shardcore.codecs.isolated.IsolatedDecoder", FakeWorker)
     with opened_column(isolated=True) as shard:
         shard.read_array()
     assert [(worker.calls, worker.closed) for worker in made_workers] == [(13, True)]

@@ -182,7 +182,7 @@ def test_a_decoder_in_a_process_of_its_own() -> None:
         with pytest.raises(LimitExceeded):
             shard.read(shard.find("2"), limit=10)
         processes = multiprocessing.active_children()
-        assert [process.name for process in processes] == ["chunk decoder"]
+        assert [process.name for process in processes] == ["decoder"]
     assert multiprocessing.active_children() == []
 
 

@@ -1,0 +1,418 @@
+"""Open documents of a window: one is shown, the others are parked with everything that is known of them."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol
+
+from PySide6.QtCore import QObject, Signal
+
+from shardcore import Cancelled, RequestLog, Shard, Span
+from shardcore.sources.remote.address import is_address
+from shardscope.session.jobs import Job, JobPriority, Jobs
+from shardscope.session.open_request import OpenRequest
+from shardscope.session.opened import IndexState, OpenedShard
+
+MOST_CLOSED = 20
+"""Closed tabs that can be reopened."""
+
+MOST_OPEN = 200
+"""Tabs of a window."""
+
+_numbers = itertools.count(1)
+
+
+@dataclass(eq=False)
+class Document:
+    """One open file.
+
+    Attributes:
+        request: How it was opened.
+        number: Counts the requests to open something: tabs are in this order until they are moved.
+        shard: What is open; None while it is being opened.
+        select: What to select when it is first shown.
+        fresh: Whether it was not shown yet.
+        unsaved: Whether leaving it would lose changes, known while it is parked.
+        state: The values of the session, while it is parked.
+        views: The states of the views, while it is parked.
+        mail: Delivers the results of jobs that ended meanwhile.
+    """
+
+    request: OpenRequest = field(default_factory=lambda: OpenRequest(""))
+    number: int = field(default_factory=lambda: next(_numbers))
+    shard: Shard | None = None
+    select: Span | None = None
+    fresh: bool = True
+    unsaved: bool = False
+    state: dict[str, Any] = field(default_factory=dict)
+    views: dict[str, object] = field(default_factory=dict)
+    mail: list[Callable[[], object]] = field(default_factory=list)
+
+    @property
+    def troubled(self) -> bool:
+        """Return whether the file is damaged, or was changed on disk while it was shown."""
+        return self.state.get("trouble") is not None or (self.shard is not None and self.shard.damage is not None)
+
+
+class KeepsView(Protocol):
+    """View whose state belongs to a document. It is asked before the document is parked."""
+
+    def view_state(self) -> object:
+        """Return what is to be found again."""
+
+    def restore_view_state(self, state: object) -> None:
+        """Show it again, after the document was announced by `opened`."""
+
+
+def same_place(one: str, other: str) -> bool:
+    """Return whether two paths or addresses are the same; relative paths are seen from the working directory."""
+    return one == other or (bool(one and other) and _whole(one) == _whole(other))
+
+
+def _whole(uri: str) -> str:
+    return uri if is_address(uri) else str(Path(uri).absolute())
+
+
+def _alike(one: OpenRequest, other: OpenRequest) -> bool:
+    """Return whether two requests show the same."""
+    way = one.remote is None or other.remote is None or one.remote == other.remote
+    said = one.format == other.format and dict(one.options) == dict(other.options)
+    return said and way and one.sandbox == other.sandbox and same_place(one.uri, other.uri)
+
+
+class Documents(OpenedShard):
+    """Shows one of several open documents. Views follow the same signals as when one file replaces another.
+
+    Attributes:
+        document: The one that is shown; without a shard nothing is open.
+        documents: All that are open, in the order of the tabs.
+        switching: Whether what is closed is only parked, or what is opened was only parked.
+        may_show: Asked before a document that was opened comes to the front by itself.
+    """
+
+    documents_changed = Signal()
+    """There are others, in another order, or one of them is another; or another is shown."""
+    switched = Signal()
+    """A parked document is shown again, and all signals on it were emitted."""
+
+    PARKED: tuple[str, ...] = ("index_state", "listing", "trouble", "_agreed", "_held")
+    """The values that belong to a document."""
+
+    def __init__(self, jobs: Jobs, parent: QObject | None = None) -> None:
+        super().__init__(jobs, parent)
+        self.document = Document()
+        self.documents: list[Document] = []
+        self.switching = False
+        self.may_show: Callable[[], bool] = lambda: True
+        self._keepers: dict[str, KeepsView] = {}
+        self._unsaved: list[Callable[[], bool]] = []
+        self._coming: dict[Document, bool] = {}
+        self._closed_requests: list[tuple[OpenRequest, Span | None]] = []
+        jobs.scope = self.document
+
+    # --- what belongs to documents ---
+
+    def keep_view(self, name: str, view: KeepsView) -> None:
+        """Let a view find its state again for each document."""
+        self._keepers[name] = view
+
+    def count_unsaved(self, unsaved: Callable[[], bool]) -> None:
+        """Ask this, too, whether leaving what is shown would lose changes."""
+        self._unsaved.append(unsaved)
+
+    def at_home(self, deliver: Callable[..., object], *, closed: bool = False) -> Callable[..., None]:
+        """Return a callback that waits until the document that is shown now is shown again.
+
+        Args:
+            deliver: Called then, or at once where it is shown.
+            closed: Whether it is called, too, when the document was closed.
+        """
+        document = self.document
+
+        def arrive(*values: object) -> None:
+            if self.document is not document and document in self.documents:
+                document.mail.append(partial(deliver, *values))
+                self.documents_changed.emit()
+            elif self.document is document or closed:
+                deliver(*values)
+
+        return arrive
+
+    def _arrived_late(self, shard: Shard, job: Job, deliver: Callable[[], object]) -> None:
+        document = next((one for one in self.documents if one.shard is shard), None)
+        if document is not None and _goes_on(job):
+            document.mail.append(deliver)
+            self.documents_changed.emit()
+
+    # --- opening ---
+
+    def open_tab(
+        self, request: OpenRequest, select: Span | None = None, *, front: bool = True, agreed: bool = False
+    ) -> Job | None:
+        """Open something beside what is open; what is open already is shown.
+
+        Args:
+            request: What, and how.
+            select: What to select in it.
+            front: Whether it comes to the front.
+            agreed: Whether the user agreed that opening fetches much.
+
+        Returns:
+            The job that opens it; None where nothing has to be opened, or the user is asked first.
+        """
+        there = next((one for one in self.documents if _alike(request, one.request)), None)
+        if there is not None:
+            if front:
+                self.show(there)
+                if select is not None and self.document is there:
+                    self._arrive(select)
+            return None
+        if front and self._stays_here(request):
+            return self.open(request, select=select, agreed=agreed)
+        if not self._has_room():
+            return None
+        return self._open_beside(request, select, front, agreed)
+
+    def _stays_here(self, request: OpenRequest) -> bool:
+        """Return whether a request needs no tab: nothing is open, or the same file is, read in another way."""
+        if self._coming:
+            return False
+        same = same_place(request.uri, self.request.uri) and not self.request.sandbox and not request.sandbox
+        return self.shard is None or same
+
+    def open_tabs(self, files: Sequence[tuple[OpenRequest, Span | None]], current: int = 0) -> None:
+        """Open several files beside what is open; those that are open already are left as they are.
+
+        Args:
+            files: The requests, in the order of the tabs, and what to select in each.
+            current: The number of the one that comes to the front.
+        """
+        for number, (request, select) in enumerate(files):
+            if any(_alike(request, one.request) for one in (*self.documents, *self._coming)):
+                if number == current:
+                    self.open_tab(request, select)
+            elif self._has_room():
+                self._open_beside(request, select, number == current, False)
+
+    def _has_room(self) -> bool:
+        if len(self.documents) + len(self._coming) < MOST_OPEN:
+            return True
+        self.say(self.tr("Close a tab first: {0} are open").format(MOST_OPEN), failed=True)
+        return False
+
+    def _open_beside(self, request: OpenRequest, select: Span | None, front: bool, agreed: bool) -> Job:
+        request = self._with_way(request)
+        tape = RequestLog() if request.is_remote else None
+        document = Document(request, select=select)
+        self._coming[document] = front
+
+        def done(found: tuple[Shard, OpenRequest] | None, error: BaseException | None) -> None:
+            was_front = self._coming.pop(document)
+            if found is not None:
+                document.shard, document.request = found
+                self._add(document)
+                waited_for = self.shard is None and not any(self._coming.values())
+                if (was_front or waited_for) and self.may_show():
+                    self.show(document)
+                return
+            self._set_tape(self.shard.tape if self.shard is not None else None)
+            if not isinstance(error, Cancelled):
+                self._not_opened(request, error, partial(self.open_tab, select=select, front=front))
+            if self.shard is None and self.documents and not any(self._coming.values()):
+                self.show(self.documents[0])
+
+        if front:
+            self.opening.emit(request.shown)
+            if tape is not None:
+                self._set_tape(tape)
+        return self.jobs.submit(
+            self._opener(request, tape, agreed=agreed),
+            key="open",
+            priority=JobPriority.SCREEN if front else JobPriority.SELECTED,
+            done=done,
+            discard=lambda found: found[0].close(),
+            scope=document,
+        )
+
+    def _add(self, document: Document) -> None:
+        """Put a document behind those that were requested before it."""
+        at = len(self.documents)
+        while at and self.documents[at - 1].number > document.number:
+            at -= 1
+        self.documents.insert(at, document)
+        self.documents_changed.emit()
+
+    def _take(self, shard: Shard, request: OpenRequest) -> None:
+        document = self.document
+        if document not in self.documents:
+            document.number = next(_numbers)
+        document.shard, document.request, document.fresh = shard, request, False
+        super()._take(shard, request)
+        if document in self.documents:
+            self.documents_changed.emit()
+        else:
+            self._add(document)
+
+    # --- switching ---
+
+    def show(self, document: Document) -> None:
+        """Show another document; that which is shown is parked."""
+        if document is self.document or document not in self.documents or document.shard is None:
+            return
+        self._park()
+        self._bring(document)
+
+    def step(self, by: int) -> None:
+        """Show the next document, or the one before: after the last comes the first."""
+        if self.document in self.documents:
+            at = self.documents.index(self.document) + by
+            self.show(self.documents[at % len(self.documents)])
+
+    def move(self, start: int, stop: int) -> None:
+        """Give a document another place in the order of the tabs."""
+        self.documents.insert(stop, self.documents.pop(start))
+        self.documents_changed.emit()
+
+    def _park(self) -> None:
+        """Keep everything of the document that is shown; jobs that only feed the screen end."""
+        document = self.document
+        self.jobs.cancel_where(lambda job: job.scope is document and not job.lasting and not _goes_on(job))
+        if self.shard is None:
+            return
+        document.views = {name: view.view_state() for name, view in self._keepers.items()}
+        document.unsaved = any(unsaved() for unsaved in self._unsaved)
+        document.state = {name: getattr(self, name) for name in self.PARKED}
+        self._watch.stop()
+        self.shard = None
+        self.replacing = self.switching = True
+        self._reset()
+        self.closed.emit()
+        self.replacing = self.switching = False
+
+    def _bring(self, document: Document) -> None:
+        """Show a document, while none is."""
+        shard = document.shard
+        assert shard is not None
+        self.document = self.jobs.scope = document
+        if document.fresh:
+            select, document.select = document.select, None
+            self._take(shard, document.request)
+            self._arrive(select)
+            return
+        self.shard, self.request = shard, document.request
+        self.switching = True
+        for name, value in document.state.items():
+            setattr(self, name, value)
+        self._set_tape(shard.tape)
+        self.opened.emit(shard)
+        if shard.source is not None:
+            self._watch.start(shard.source)
+        for name, state in document.views.items():
+            self._keepers[name].restore_view_state(state)
+        document.state, document.views, document.unsaved = {}, {}, False
+        self._retell()
+        self.switching = False
+        mail, document.mail = document.mail, []
+        for deliver in mail:
+            deliver()
+        self.switched.emit()
+        self.documents_changed.emit()
+        self.check_source()
+
+    def _retell(self) -> None:
+        """Announce what was known of a parked document, as if it had just been found."""
+        self.index_changed.emit(self.index_state)
+        if self.index_state is IndexState.LOADED:
+            self.index_loaded.emit()
+        if self.trouble is not None:
+            self.source_trouble.emit(self.trouble)
+
+    # --- closing ---
+
+    def close(self) -> None:
+        """Close what is shown, and show the document beside it, if any."""
+        if self.shard is not None and self.may_leave(None, self._dismiss):
+            self._dismiss()
+
+    def close_document(self, document: Document) -> None:
+        """Close a document; one with changes that would be lost is shown first, and you are asked."""
+        if document.unsaved:
+            self.show(document)
+        if document is self.document:
+            self.close()
+        elif document in self.documents:
+            self._drop(document)
+            self.documents_changed.emit()
+
+    def close_all(self) -> None:
+        """Close all documents without asking."""
+        for document in [one for one in self.documents if one is not self.document]:
+            self._drop(document)
+        self._close()
+        self.documents.clear()
+        self.documents_changed.emit()
+
+    @property
+    def unsaved_document(self) -> Document | None:
+        """Return a parked document with changes that would be lost."""
+        return next((one for one in self.documents if one.unsaved and one is not self.document), None)
+
+    def _dismiss(self) -> None:
+        document = self.document
+        if self.shard is None:
+            return
+        self._remember(document, self._selected_span())
+        at = self.documents.index(document)
+        self.documents.remove(document)
+        beside = self.documents[min(at, len(self.documents) - 1)] if self.documents else None
+        self.replacing = beside is not None
+        self._close()
+        self.replacing = False
+        if beside is not None:
+            self._bring(beside)
+        else:
+            self.document = self.jobs.scope = Document()
+        self.documents_changed.emit()
+
+    def _drop(self, document: Document) -> None:
+        """Close a parked document."""
+        self.documents.remove(document)
+        shard = document.shard
+        assert shard is not None
+        self._remember(document, self._parked_span(document))
+        self.jobs.cancel_all(then=partial(self._release, shard), scope=document)
+        document.state, document.views, document.mail = {}, {}, []
+
+    def _selected_span(self) -> Span | None:
+        return None
+
+    def _parked_span(self, document: Document) -> Span | None:
+        return document.select
+
+    # --- closed tabs ---
+
+    @property
+    def can_reopen(self) -> bool:
+        """Return whether a tab was closed that can be opened again."""
+        return bool(self._closed_requests)
+
+    def reopen(self) -> None:
+        """Open the tab that was closed last again, with the same bytes selected."""
+        if self._closed_requests:
+            request, span = self._closed_requests.pop()
+            self.open_tab(request, span)
+            self.documents_changed.emit()
+
+    def _remember(self, document: Document, span: Span | None) -> None:
+        # The changes of a sandbox were dropped, or saved as a copy.
+        self._closed_requests.append((document.request.unbroken(), span))
+        del self._closed_requests[:-MOST_CLOSED]
+
+
+def _goes_on(job: Job) -> bool:
+    """Return whether a job goes on while its document is parked: what is shown with its progress, and the index."""
+    return bool(job.title) or (isinstance(job.key, tuple) and job.key[:1] == ("index",))

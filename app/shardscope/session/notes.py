@@ -1,0 +1,229 @@
+"""Notes on what is open: read and written by jobs, for the views that show them."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, Signal
+
+from shardcore import Shard, Span
+from shardcore.operations.notes import (
+    Note,
+    NoteBook,
+    add_note,
+    keep_beside,
+    note_place,
+    notes_markdown,
+    open_notes,
+    remove_notes,
+)
+from shardcore.writing.temporary import write_whole
+from shardscope.session.error_words import plain_words
+from shardscope.session.jobs import Job, JobPriority
+
+if TYPE_CHECKING:
+    from shardscope.session.session import Session
+
+MOST_PLACES = 1000
+"""Notes whose fields are named."""
+
+
+def notes_in(notes: Sequence[Note], start: int, stop: int) -> list[Note]:
+    """Return the notes of one source that touch `[start, stop)`; a note on no byte is a place."""
+    return [note for note in notes if note.span.start < stop and max(note.span.stop, note.span.start + 1) > start]
+
+
+class SessionNotes(QObject):
+    """Notes on the open file or data set. In a sandbox they are those of the file, and can only be read.
+
+    Args:
+        session: What is open.
+
+    Attributes:
+        book: The notes; None while nothing is open, while they are read, and where they cannot be.
+        error: Why they cannot be read, or empty.
+        places: The fields that notes are about, by their bytes, as far as they are looked up.
+        removed: The notes that were removed last.
+    """
+
+    changed = Signal()
+    """The notes, or what is known of them."""
+    added = Signal(object)
+    """A `Note` that was added or edited."""
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
+        self._session = session
+        self._writing = Lock()
+        self.book: NoteBook | None = None
+        self.error = ""
+        self.places: dict[Span, str] = {}
+        self.removed: tuple[Note, ...] = ()
+        session.opened.connect(lambda _: self.load())
+        session.closed.connect(self._forget)
+        session.index_loaded.connect(self._name_places)
+
+    @property
+    def all(self) -> tuple[Note, ...]:
+        """Return the notes, by source and offset."""
+        return self.book.notes if self.book is not None else ()
+
+    @property
+    def can_change(self) -> bool:
+        """Return whether notes can be added, edited and removed."""
+        return self.book is not None and not self._session.request.sandbox
+
+    @property
+    def warning(self) -> str:
+        """Return what has to be known of the notes besides themselves, or nothing."""
+        if self.error:
+            return self.error
+        if self.book is not None and self.book.changed:
+            return self.tr("The file has changed since these notes were written: offsets may be others.")
+        if self.book is not None and self._session.request.sandbox:
+            return self.tr("Notes of the file: read-only in the sandbox")
+        return ""
+
+    def on(self, source: str) -> tuple[Note, ...]:
+        """Return the notes on one source."""
+        return self.book.on(source) if self.book is not None else ()
+
+    def at(self, span: Span | None) -> Note | None:
+        """Return the note on exactly these bytes, or None."""
+        return next((note for note in self.all if note.span == span), None)
+
+    def load(self) -> None:
+        """Read the notes on what is open."""
+        self._forget()
+
+        def failed(error: BaseException) -> None:
+            self.error = plain_words(error)
+            self.changed.emit()
+
+        self._session.ask(
+            lambda shard, _: open_notes(shard),
+            self._take,
+            failed=failed,
+            key=("notes", self),
+            priority=JobPriority.PREFETCH,
+        )
+
+    def add(self, span: Span, text: str) -> None:
+        """Add a note; one on the same bytes is replaced."""
+        self._change(
+            lambda shard, book: add_note(shard, book, Note(span, text.strip())),
+            self.tr("The note cannot be stored"),
+            lambda: self.added.emit(self.at(span)),
+        )
+
+    def remove(self, notes: Sequence[Note]) -> None:
+        """Remove notes; `restore` brings them back."""
+        gone = tuple(notes)
+
+        def then() -> None:
+            self.removed = gone
+            self.changed.emit()
+
+        self._change(lambda shard, book: remove_notes(shard, book, gone), self.tr("The note cannot be deleted"), then)
+
+    def restore(self) -> None:
+        """Bring back what was removed last."""
+        gone, self.removed = self.removed, ()
+
+        def work(shard: Shard, book: NoteBook) -> NoteBook:
+            for note in gone:
+                book = add_note(shard, book, note)
+            return book
+
+        self._change(work, self.tr("The note cannot be restored"))
+
+    def set_beside(self, beside: bool) -> None:
+        """Keep the notes beside the file, or in the data folder of the user."""
+        self._change(
+            lambda shard, book: keep_beside(shard, book, beside=beside),
+            self.tr("The notes cannot be moved"),
+            failed=self.changed.emit,
+        )
+
+    def export(self, path: Path) -> None:
+        """Write the notes as Markdown; the dialog has asked whether a file is replaced."""
+        book = self.book
+        if book is None:
+            return
+
+        def work(shard: Shard, _: Job) -> int:
+            return write_whole(path, [notes_markdown(shard, book).encode("utf-8", "surrogateescape")], force=True)
+
+        self._session.ask(
+            work,
+            lambda _: self._session.say(self.tr("Notes written to {0}").format(path)),
+            failed=self.tr("The notes cannot be written"),
+        )
+
+    def next_from(self, span: Span | None, *, backward: bool = False) -> Note | None:
+        """Return the note after some bytes, or before them; from the last one the first."""
+        notes = self.all
+        if not notes:
+            return None
+        spans = [note.span for note in notes]
+        if span is None:
+            return notes[-1 if backward else 0]
+        at = bisect_left(spans, span) - 1 if backward else bisect_right(spans, span)
+        return notes[at % len(notes)]
+
+    def _change(
+        self,
+        work: Callable[[Shard, NoteBook], NoteBook],
+        what: str,
+        then: Callable[[], object] = lambda: None,
+        failed: Callable[[], object] = lambda: None,
+    ) -> None:
+        book = self.book
+        if book is None or not self.can_change:
+            return
+
+        def locked(shard: Shard, _: Job) -> NoteBook:
+            # Each change reads what is stored and writes it again: one after the other.
+            with self._writing:
+                return work(shard, book)
+
+        def take(changed: NoteBook) -> None:
+            self._take(changed)
+            then()
+
+        def fail(error: BaseException) -> None:
+            self._session.tell(what, error)
+            failed()
+
+        self._session.ask(locked, take, failed=fail)
+
+    def _take(self, book: NoteBook) -> None:
+        self.book, self.error = book, ""
+        self.changed.emit()
+        self._name_places()
+
+    def _name_places(self) -> None:
+        spans = [note.span for note in self.all[:MOST_PLACES]]
+        if not spans:
+            return
+
+        def work(shard: Shard, job: Job) -> dict[Span, str]:
+            found = {}
+            for span in spans:
+                job.check()
+                found[span] = note_place(shard, span)
+            return found
+
+        def take(found: dict[Span, str]) -> None:
+            self.places = found
+            self.changed.emit()
+
+        self._session.ask(work, take, key=("note places", self), priority=JobPriority.PREFETCH)
+
+    def _forget(self) -> None:
+        self.book, self.error, self.places, self.removed = None, "", {}, ()
+        self.changed.emit()

@@ -1,0 +1,281 @@
+"""Tabs of the open files, above everything that shows the one in front."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import PurePosixPath, PureWindowsPath
+
+from PySide6.QtCore import QEvent, QPoint, QSize, Qt
+from PySide6.QtGui import QAction, QContextMenuEvent, QIcon, QKeyEvent, QKeySequence, QMouseEvent
+from PySide6.QtWidgets import QMainWindow, QMenu, QSizePolicy, QTabBar, QToolBar, QToolButton, QWidget
+
+from shardscope.session.documents import Document
+from shardscope.session.jobs import Job, JobState
+from shardscope.session.session import Session
+from shardscope.session.words import cut_middle
+from shardscope.startup import assets
+from shardscope.widgets.plain_text import shown, tip
+
+LONGEST_TITLE = 32
+"""Letters of a name on a tab; of longer ones the middle is left out."""
+
+_CROSS = 12
+"""Pixels of the cross that closes."""
+
+_BUTTON = QSize(18, 18)
+
+_LEAST = 100
+"""Pixels of the narrowest bar."""
+
+_LEAST_TAB = 150
+"""Pixels of the narrowest tab with a long name."""
+
+
+def titles(documents: Sequence[Document]) -> list[str]:
+    """Return the names on the tabs: those of several files have as many of their folders as tell them apart."""
+    parts = [_parts(document.request.shown) for document in documents]
+    found = []
+    for own in parts:
+        others = [other for other in parts if other is not own and other != own]
+        count = 1
+        while count < len(own) and any(other[-count:] == own[-count:] for other in others):
+            count += 1
+        found.append(own[-1] if count == 1 else f"{own[-1]} — {own[-count]}")
+    return found
+
+
+def _parts(uri: str) -> tuple[str, ...]:
+    pure = PureWindowsPath(uri) if "\\" in uri and "/" not in uri else PurePosixPath(uri)
+    return tuple(part for part in pure.parts if part) or (uri,)
+
+
+class FileTabs(QTabBar):
+    """One tab per open file.
+
+    Args:
+        session: What is open.
+        parent: The bar around them.
+    """
+
+    def __init__(self, session: Session, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._session = session
+        self._shown: list[Document] = []
+        self.setObjectName("fileTabs")
+        self.setAccessibleName(self.tr("Open files"))
+        self.setMovable(True)
+        self.setExpanding(False)
+        self.setDocumentMode(True)
+        self.setDrawBase(False)
+        self.setUsesScrollButtons(True)
+        self.setElideMode(Qt.TextElideMode.ElideMiddle)
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.setSelectionBehaviorOnRemove(QTabBar.SelectionBehavior.SelectPreviousTab)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.currentChanged.connect(self._chosen)
+        self.tabMoved.connect(self._moved)
+        session.documents_changed.connect(self.refresh)
+        session.source_trouble.connect(lambda _: self.refresh())
+        session.index_changed.connect(lambda _: self.refresh())
+        session.jobs.added.connect(self._job_changed)
+        session.jobs.changed.connect(self._job_changed)
+
+    def refresh(self) -> None:
+        """Show the documents as they are now."""
+        documents = self._session.documents
+        blocked = self.blockSignals(True)
+        for number in range(self.count() - 1, -1, -1):
+            if self._shown[number] not in documents:
+                del self._shown[number]
+                self.removeTab(number)
+        for number, document in enumerate(documents):
+            if number >= len(self._shown) or self._shown[number] is not document:
+                if document in self._shown:
+                    at = self._shown.index(document)
+                    self._shown.insert(number, self._shown.pop(at))
+                    self.moveTab(at, number)
+                else:
+                    self._shown.insert(number, document)
+                    self.insertTab(number, "")
+                    self.setTabButton(number, QTabBar.ButtonPosition.RightSide, self._close_button(document))
+        for number, (document, title) in enumerate(zip(documents, titles(documents), strict=True)):
+            self._label(number, document, title)
+        if self._session.document in documents:
+            self.setCurrentIndex(documents.index(self._session.document))
+        self.blockSignals(blocked)
+
+    def _label(self, number: int, document: Document, title: str) -> None:
+        notes = []
+        sign = ""
+        if document.request.sandbox:
+            notes.append(self.tr("Sandbox"))
+        running = [job.title for job in self._session.jobs.open_jobs if job.title and job.scope is document]
+        if running:
+            sign = "▶ "
+            notes += [shown(text) for text in running]
+        if self._is_troubled(document):
+            sign = "▲ "
+            notes.append(self.tr("Damaged or changed"))
+        elif document.mail and not running:
+            sign = "● "
+            notes.append(self.tr("New results"))
+        text = sign + cut_middle(shown(title), LONGEST_TITLE).replace("&", "&&")
+        where = shown(document.request.shown)
+        if text != self.tabText(number):
+            self.setTabText(number, text)
+        self.setTabToolTip(number, tip("\n".join([where, *notes])))
+        # Signs are read out as words.
+        self.setAccessibleTabName(number, ", ".join([shown(title), *notes]))
+        button = self.tabButton(number, QTabBar.ButtonPosition.RightSide)
+        if button is not None:
+            button.setAccessibleName(self.tr("Close {0}").format(shown(title)))
+
+    def _is_troubled(self, document: Document) -> bool:
+        now = self._session.trouble if document is self._session.document else None
+        return now is not None or document.troubled
+
+    def _job_changed(self, job: Job) -> None:
+        if job.scope in self._shown and (job.state.ended or job.state is JobState.WAITING):
+            self.refresh()
+
+    def _close_button(self, document: Document) -> QToolButton:
+        button = QToolButton(self)
+        button.setObjectName("closeFile")
+        button.setIcon(QIcon(str(assets.path("icons/close.svg"))))
+        button.setIconSize(QSize(_CROSS, _CROSS))
+        button.setAutoRaise(True)
+        button.setFixedSize(_BUTTON)
+        button.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        button.setToolTip(self.tr("Close (Ctrl+W)"))
+        button.clicked.connect(lambda _: self._session.close_document(document))
+        return button
+
+    def _chosen(self, number: int) -> None:
+        if 0 <= number < len(self._shown):
+            self._session.show(self._shown[number])
+
+    def _moved(self, start: int, stop: int) -> None:
+        # Qt moved the tab already, with its button.
+        self._shown.insert(stop, self._shown.pop(start))
+        self._session.move(start, stop)
+
+    def close_at(self, point: QPoint) -> None:
+        """Close the file whose tab is at a point."""
+        if (number := self.tabAt(point)) >= 0:
+            self._session.close_document(self._shown[number])
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        super().mouseReleaseEvent(event)
+        if event.button() is Qt.MouseButton.MiddleButton:
+            self.close_at(event.position().toPoint())
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        moves = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1}
+        by = moves.get(Qt.Key(event.key()), 0)
+        now = self.currentIndex()
+        if event.key() == Qt.Key.Key_Delete:
+            self._session.close()
+        elif by and event.modifiers() & Qt.KeyboardModifier.ControlModifier and 0 <= now + by < self.count():
+            self.moveTab(now, now + by)
+        else:
+            super().keyPressEvent(event)
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        number = self.tabAt(event.pos()) if event.reason() == QContextMenuEvent.Reason.Mouse else self.currentIndex()
+        if number >= 0:
+            self.menu_of(number).popup(event.globalPos())
+
+    def menu_of(self, number: int) -> QMenu:
+        """Return what can be done with a tab."""
+        document, menu = self._shown[number], QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu.setAccessibleName(self.tr("Tab"))
+        menu.addAction(self.tr("&Close")).triggered.connect(lambda _=False: self._session.close_document(document))
+        others = menu.addAction(self.tr("Close &others"))
+        others.setEnabled(self.count() > 1)
+        others.triggered.connect(lambda _=False: self._close_others(document))
+        return menu
+
+    def _close_others(self, kept: Document) -> None:
+        self._session.show(kept)
+        for document in list(self._session.documents):
+            # One with changes that would be lost stays: it is closed alone, and asks.
+            if document is not kept and not document.unsaved:
+                self._session.close_document(document)
+
+    def minimumTabSizeHint(self, index: int) -> QSize:
+        """Return the size down to which a tab gives way to the others: its name can still be recognised."""
+        wanted = self.tabSizeHint(index)
+        return QSize(min(wanted.width(), _LEAST_TAB), wanted.height())
+
+    def sizeHint(self) -> QSize:
+        # The bar would put wider tabs into a menu; arrows lead to them instead.
+        return QSize(_LEAST, super().sizeHint().height())
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(_LEAST, super().minimumSizeHint().height())
+
+
+class FileTabBar(QToolBar):
+    """The bar of the tabs; hidden while one file is open, or none.
+
+    Args:
+        session: What is open.
+        window: Where it stands.
+
+    Attributes:
+        tabs: The tabs.
+        next: Shows the next tab.
+        previous: Shows the tab before.
+        reopen: Opens again what was closed last.
+    """
+
+    def __init__(self, session: Session, window: QMainWindow) -> None:
+        super().__init__("Tabs", window)
+        self._session = session
+        self._needed = False
+        self.setObjectName("fileTabBar")
+        self.setAccessibleName(self.tr("Tabs"))
+        self.setMovable(False)
+        self.setFloatable(False)
+        self.toggleViewAction().setEnabled(False)
+        self.toggleViewAction().setVisible(False)
+        self.setContextMenuPolicy(Qt.ContextMenuPolicy.PreventContextMenu)
+        self.tabs = FileTabs(session, self)
+        self.addWidget(self.tabs)
+        self._keep_low()
+        window.addToolBarBreak()
+        window.addToolBar(self)
+        self.next = self._action(self.tr("Ne&xt tab"), lambda: session.step(1), "Ctrl+Tab")
+        self.previous = self._action(self.tr("&Previous tab"), lambda: session.step(-1), "Ctrl+Shift+Tab")
+        self.reopen = self._action(self.tr("Reopen c&losed tab"), session.reopen, "Ctrl+Shift+T")
+        session.documents_changed.connect(self._refresh)
+        self._refresh()
+
+    def _action(self, text: str, act: Callable[[], object], keys: str) -> QAction:
+        action = QAction(text, self.window())
+        action.setShortcut(QKeySequence(keys))
+        action.triggered.connect(lambda _=False: act())
+        return action
+
+    def _refresh(self) -> None:
+        several = len(self._session.documents) > 1
+        self.next.setEnabled(several)
+        self.previous.setEnabled(several)
+        self.reopen.setEnabled(self._session.can_reopen)
+        if several is not self._needed or several is self.isHidden():
+            self._needed = several
+            self.setVisible(several)
+
+    def setVisible(self, visible: bool) -> None:
+        """Be there while there are several files, whatever a layout says that was stored with one."""
+        super().setVisible(self._needed)
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() is QEvent.Type.StyleChange:
+            self._keep_low()
+
+    def _keep_low(self) -> None:
+        if (row := self.layout()) is not None:
+            row.setContentsMargins(0, 0, 0, 0)

@@ -1,0 +1,264 @@
+"""One window for all starts: a second start hands over what to open, and ends.
+
+The socket belongs to the user alone, and so must whoever answers on it. A message is one line of JSON: paths, addresses
+and how they are read. What may be a credential is not sent: such a start opens a window of its own.
+"""
+
+from __future__ import annotations
+
+import getpass
+import hashlib
+import json
+import os
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from PySide6.QtCore import QDir, QObject, QSettings, QTimer, Signal
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtNetwork import QLocalServer, QLocalSocket
+
+from shardcore import Span, UsageError
+from shardcore.shards.registry import FORMATS
+from shardcore.sources.remote.address import is_address, parse_address, shown_address
+
+LONGEST = 64 * 1024
+"""Bytes of a message."""
+
+MOST = 200
+"""Files of one message."""
+
+LONGEST_PATH = 4096
+"""Letters of a path or address."""
+
+MOST_GUESTS = 8
+"""Starts that are listened to at the same time."""
+
+PATIENCE_MILLISECONDS = 2_000
+"""A window that does not answer for so long is left alone."""
+
+_VERSION = 1
+_OK = b"ok\n"
+_HIDDEN = ("offscreen", "minimal", "vnc")
+
+
+@dataclass(frozen=True, slots=True)
+class Handover:
+    """One file to open.
+
+    Attributes:
+        uri: A whole path, or an address.
+        format: The name of its format, or None.
+        select: What to select in it, or None.
+    """
+
+    uri: str
+    format: str | None = None
+    select: Span | None = None
+
+
+def socket_name() -> str:
+    """Return the name of the socket: it depends on the user, the display and the settings."""
+    user = str(os.getuid()) if sys.platform != "win32" else re.sub(r"\W", "_", getpass.getuser())
+    settings = QSettings(QSettings.Format.IniFormat, QSettings.Scope.UserScope, "shardscope", "shardscope").fileName()
+    place = [os.environ.get(name, "") for name in ("DISPLAY", "WAYLAND_DISPLAY")]
+    digest = hashlib.sha256("\n".join([*place, settings]).encode(errors="surrogateescape")).hexdigest()[:12]
+    name = f"shardscope-{user}-{digest}"
+    folder = os.environ.get("XDG_RUNTIME_DIR", "")
+    if sys.platform != "win32" and folder and Path(folder).is_dir() and len(folder) < 60:
+        return f"{folder}/{name}"
+    return name
+
+
+def is_shown() -> bool:
+    """Return whether windows of this program are on a display."""
+    return QGuiApplication.platformName() not in _HIDDEN
+
+
+def may_be_sent(uri: str) -> bool:
+    """Return whether a path or address has nothing in it that may be a credential."""
+    return not is_address(uri) or shown_address(uri) == uri
+
+
+# --- the message ---
+
+
+def message_of(files: Sequence[Handover]) -> bytes:
+    """Return the message that asks a running window to open files; empty where it cannot be sent."""
+    if len(files) > MOST or not all(may_be_sent(one.uri) for one in files):
+        return b""
+    entries: list[dict[str, Any]] = []
+    for one in files:
+        uri = one.uri if is_address(one.uri) else str(Path(one.uri).absolute())
+        select = [one.select.source, one.select.start, one.select.stop] if one.select is not None else None
+        entries.append({"uri": uri, "format": one.format, "select": select})
+    text = json.dumps({"version": _VERSION, "open": entries}).encode() + b"\n"
+    return text if len(text) <= LONGEST else b""
+
+
+def read_message(data: bytes) -> tuple[Handover, ...]:
+    """Return the files of a message.
+
+    Raises:
+        ValueError: It is no such message.
+    """
+    if len(data) > LONGEST:
+        raise ValueError("too long")
+    try:
+        found = json.loads(data.decode())
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
+    if not isinstance(found, Mapping) or found.get("version") != _VERSION:
+        raise ValueError("another version")
+    entries = found.get("open")
+    if not isinstance(entries, list) or len(entries) > MOST:
+        raise ValueError("no list of files")
+    return tuple(_read_entry(entry) for entry in entries)
+
+
+def _read_entry(entry: object) -> Handover:
+    if not isinstance(entry, Mapping):
+        raise ValueError("no file")
+    uri, format = entry.get("uri"), entry.get("format")
+    if not isinstance(uri, str) or not 0 < len(uri) <= LONGEST_PATH or not uri.isprintable():
+        raise ValueError("no path")
+    if is_address(uri):
+        try:
+            parse_address(uri)
+        except UsageError as error:
+            raise ValueError("no address") from error
+        if not may_be_sent(uri):
+            raise ValueError("a credential")
+    elif not Path(uri).is_absolute():
+        raise ValueError("no whole path")
+    if format is not None and format not in FORMATS:
+        raise ValueError("no format")
+    return Handover(uri, format, _read_span(entry.get("select")))
+
+
+def _read_span(found: object) -> Span | None:
+    if found is None:
+        return None
+    if not isinstance(found, list) or len(found) != 3:
+        raise ValueError("no range")
+    source, start, stop = found
+    numbers = all(type(one) is int and 0 <= one < 1 << 63 for one in (start, stop))
+    if not isinstance(source, str) or len(source) > LONGEST_PATH or not numbers or start > stop:
+        raise ValueError("no range")
+    return Span(source, start, stop)
+
+
+# --- the second start ---
+
+
+def hand_over(name: str, message: bytes) -> bool:
+    """Return whether a running window took a message.
+
+    Args:
+        name: The name of the socket.
+        message: What `message_of` returned.
+    """
+    if not message or not _is_own(name):
+        return False
+    socket = QLocalSocket()
+    socket.connectToServer(name)
+    if not socket.waitForConnected(PATIENCE_MILLISECONDS):
+        return False
+    socket.write(message)
+    answer = b""
+    while len(answer) < len(_OK) and socket.waitForReadyRead(PATIENCE_MILLISECONDS):
+        answer += bytes(socket.readAll().data())
+    socket.disconnectFromServer()
+    return answer == _OK
+
+
+def _is_own(name: str) -> bool:
+    """Return whether the socket belongs to this user; others may have put one of that name there."""
+    if sys.platform == "win32":
+        return True
+    path = Path(name) if name.startswith("/") else Path(QDir.tempPath()) / name
+    try:
+        return path.lstat().st_uid == os.getuid()
+    except OSError:
+        return False
+
+
+# --- the running window ---
+
+
+class SingleWindow(QObject):
+    """Listens for further starts of the program by the same user.
+
+    Args:
+        name: The name of the socket.
+        parent: Ends it.
+    """
+
+    wanted = Signal(object)
+    """The files as a tuple of `Handover`; empty where the window is only to come to the front."""
+
+    def __init__(self, name: str, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._server = QLocalServer(self)
+        self._server.setSocketOptions(QLocalServer.SocketOption.UserAccessOption)
+        self._server.setMaxPendingConnections(MOST_GUESTS)
+        self._server.newConnection.connect(self._connected)
+        self._guests: dict[QLocalSocket, bytes] = {}
+        # No window answered on it: what is there was left by one that crashed.
+        QLocalServer.removeServer(name)
+        self.listens = self._server.listen(name)
+
+    def close(self) -> None:
+        """Listen no more, and remove the socket."""
+        for guest in list(self._guests):
+            guest.abort()
+        self._server.close()
+
+    def _connected(self) -> None:
+        while (guest := self._server.nextPendingConnection()) is not None:
+            if len(self._guests) >= MOST_GUESTS:
+                guest.abort()
+                guest.deleteLater()
+                continue
+            self._guests[guest] = b""
+            guest.setReadBufferSize(LONGEST + 1)
+            guest.readyRead.connect(self._read)
+            guest.disconnected.connect(self._left)
+            clock = QTimer(guest)
+            clock.setSingleShot(True)
+            clock.timeout.connect(guest.abort)
+            clock.start(PATIENCE_MILLISECONDS)
+            self._take(guest)
+
+    def _read(self) -> None:
+        guest = self.sender()
+        if isinstance(guest, QLocalSocket):
+            self._take(guest)
+
+    def _take(self, guest: QLocalSocket) -> None:
+        if guest not in self._guests:
+            return
+        data = self._guests[guest] = self._guests[guest] + bytes(guest.readAll().data())
+        line, end, rest = data.partition(b"\n")
+        if not end and len(data) <= LONGEST:
+            return
+        try:
+            files = read_message(line) if end and not rest else None
+        except ValueError:
+            files = None
+        if files is None:
+            guest.abort()
+            return
+        guest.write(_OK)
+        guest.flush()
+        guest.disconnectFromServer()
+        self.wanted.emit(files)
+
+    def _left(self) -> None:
+        guest = self.sender()
+        if isinstance(guest, QLocalSocket) and guest in self._guests:
+            del self._guests[guest]
+            guest.deleteLater()

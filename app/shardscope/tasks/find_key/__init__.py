@@ -1,0 +1,1 @@
+"""Search for a key in the files of a folder."""

@@ -1,0 +1,75 @@
+"""The dialog in which a note is written."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtGui import QKeySequence, QShortcut
+from PySide6.QtWidgets import QDialog, QDialogButtonBox, QLabel, QPlainTextEdit, QVBoxLayout, QWidget
+
+from shardcore import Span
+from shardcore.model.number_words import plural
+from shardcore.operations.notes import MOST_LETTERS
+from shardscope.widgets.elided import Elided
+
+
+class NoteDialog(QDialog):
+    """Asks for the text of a note. `written` carries the bytes and the text.
+
+    Args:
+        span: The bytes of the note.
+        place: The field that they are, or empty.
+        text: The text that it has so far.
+        parent: The window.
+
+    Attributes:
+        field: The text.
+    """
+
+    written = Signal(object, str)
+
+    def __init__(self, span: Span, place: str, text: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("noteDialog")
+        self.setWindowTitle(self.tr("Edit note") if text else self.tr("Add note"))
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self._span = span
+        where = Elided(greedy=True, parent=self)
+        parts = (span.source, f"{span.start:#x}–{span.stop:#x}", plural(span.size, "byte"), place)
+        where.tell("  ·  ".join(part for part in parts if part))
+        self.field = QPlainTextEdit(self)
+        self.field.setObjectName("noteText")
+        self.field.setAccessibleName(self.tr("Text of the note"))
+        self.field.setPlaceholderText(self.tr("Without a text it is a bookmark."))
+        self.field.setTabChangesFocus(True)
+        self.field.setPlainText(text)
+        self.field.selectAll()
+        self.field.textChanged.connect(self._limit)
+        self.limit = QLabel(self)
+        self.limit.setTextFormat(Qt.TextFormat.PlainText)
+        self.buttons = QDialogButtonBox(self)
+        self.save = self.buttons.addButton(self.tr("&Save"), QDialogButtonBox.ButtonRole.AcceptRole)
+        self.save.setToolTip(self.tr("Ctrl+Return"))
+        self.buttons.addButton(QDialogButtonBox.StandardButton.Cancel)
+        self.buttons.accepted.connect(self.accept)
+        self.buttons.rejected.connect(self.reject)
+        for keys in ("Ctrl+Return", "Ctrl+Enter"):
+            QShortcut(QKeySequence(keys), self).activated.connect(self.accept)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(16, 12, 16, 12)
+        column.setSpacing(8)
+        for part in (where, self.field, self.limit, self.buttons):
+            column.addWidget(part)
+        self.accepted.connect(lambda: self.written.emit(self._span, self.field.toPlainText()))
+        self._limit()
+        self.resize(QSize(480, 260))
+        self.field.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def _limit(self) -> None:
+        letters = len(self.field.toPlainText())
+        self.save.setEnabled(letters <= MOST_LETTERS)
+        over = self.tr("{0} of at most {1} letters").format(f"{letters:,}", f"{MOST_LETTERS:,}")
+        self.limit.setText(over if letters > MOST_LETTERS * 0.9 else self.tr("Ctrl+Return saves"))
+
+    def accept(self) -> None:
+        if self.save.isEnabled():
+            super().accept()

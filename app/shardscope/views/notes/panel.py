@@ -1,0 +1,243 @@
+"""The panel of notes: a table, and what can be done with them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QPoint, Qt
+from PySide6.QtGui import QAction, QKeySequence
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QHBoxLayout,
+    QLabel,
+    QMenu,
+    QPushButton,
+    QStackedLayout,
+    QTableView,
+    QVBoxLayout,
+    QWidget,
+)
+
+from shardcore import Span
+from shardcore.operations.notes import Note
+from shardscope.session.session import Session
+from shardscope.session.words import short_size
+from shardscope.views.notes.dialog import NoteDialog
+from shardscope.widgets.clipboard import copy_lines, copy_text
+from shardscope.widgets.elided import Elided
+from shardscope.widgets.file_dialogs import ask_target
+from shardscope.widgets.flag import BOOKMARK, FLAG
+from shardscope.widgets.picture import add_picture
+from shardscope.widgets.row_table import row_table
+from shardscope.widgets.table_columns import ColumnRule
+from shardscope.widgets.table_model import TableModel
+from shardscope.widgets.tick_box import TickBox
+
+Index = QModelIndex | QPersistentModelIndex
+
+
+class NoteModel(TableModel):
+    """Notes: offset, size, field, text."""
+
+    titles = ("Offset", "Size", "Field", "Note")
+    numbers = (0, 1)
+    things: tuple[Note, ...] = ()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._places: dict[Span, str] = {}
+
+    def show_notes(self, notes: tuple[Note, ...], places: dict[Span, str]) -> None:
+        """Show notes, with the fields that they are about."""
+        if notes == self.things:
+            self._places = places
+            self.change()
+            return
+        self._places = places
+        self.show_things(notes)
+
+    def text(self, row: int, column: int) -> str:
+        note = self.things[row]
+        if column == 0:
+            return f"{note.span.start:#x}"
+        if column == 1:
+            return short_size(note.span.size)
+        if column == 2:
+            return " › ".join(part for part in (note.span.source, self._places.get(note.span, "")) if part)
+        first, more, _ = note.text.partition("\n")
+        return f"{FLAG} {first}{' …' if more else ''}" if note.text else f"{FLAG} {self.tr(BOOKMARK)}"
+
+    def tip(self, row: int, column: int) -> str:
+        note = self.things[row]
+        return "\n".join(part for part in (note.text, note.created) if part) if column == 3 else self.text(row, column)
+
+    def spoken(self, row: int, column: int) -> str | None:
+        return (self.things[row].text or self.tr(BOOKMARK)) if column == 3 else None
+
+
+class NotesPanel(QWidget):
+    """Lists the notes on what is open; a row that is chosen is gone to."""
+
+    def __init__(self, session: Session, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._session = session
+        self._notes = session.notes
+        self.setObjectName("notesPanel")
+        self.model = NoteModel()
+        self.state = Elided(greedy=True, parent=self)
+        self.state.setObjectName("notesState")
+        self.table = self._table()
+        self.setFocusProxy(self.table)
+        self.empty = QLabel(self)
+        self.empty.setTextFormat(Qt.TextFormat.PlainText)
+        self.empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.empty.setWordWrap(True)
+        self.edit = self._action(self.tr("&Edit…"), "F2", self._edit)
+        self.delete = self._action(self.tr("&Delete"), "Del", self._delete)
+        self.restore = self._action(self.tr("&Undo delete"), "Ctrl+Z", self._notes.restore)
+        self.beside = TickBox(self.tr("Keep &beside file"), self)
+        self.beside.setObjectName("notesBeside")
+        self.beside.setToolTip(self.tr("In FILE.notes.json, so that they travel with the file"))
+        self.beside.clicked.connect(self._notes.set_beside)
+        self.add_button = self._button(self.tr("&Add…"), "notesAdd", self.ask)
+        self.undo_button = self._button(self.tr("&Undo"), "notesUndo", self._notes.restore)
+        self.export_button = self._button(self.tr("E&xport…"), "notesExport", self._ask_export)
+        self._lay_out()
+        self._notes.changed.connect(self._show)
+        session.selection_changed.connect(lambda _: self._enable())
+        self._show()
+
+    def _lay_out(self) -> None:
+        bar = QHBoxLayout()
+        bar.setContentsMargins(8, 6, 8, 2)
+        bar.setSpacing(10)
+        for part in (self.add_button, self.undo_button, self.export_button):
+            bar.addWidget(part)
+        bar.addWidget(self.state, 1)
+        bar.addWidget(self.beside)
+        self._stack = QStackedLayout()
+        self._stack.addWidget(self.empty)
+        self._stack.addWidget(self.table)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(2)
+        layout.addLayout(bar)
+        layout.addLayout(self._stack)
+
+    def _table(self) -> QTableView:
+        rules = (ColumnRule(), ColumnRule(leaves=1), ColumnRule(180, leaves=2), ColumnRule(200))
+        table = row_table(self, self.model, rules, 3, self._choose, self._open_menu)
+        table.setObjectName("notesTable")
+        table.setAccessibleName(self.tr("Notes"))
+        table.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
+        table.doubleClicked.connect(lambda _: self._edit())
+        return table
+
+    def _action(self, text: str, keys: str, act: object) -> QAction:
+        action = QAction(text, self)
+        action.setShortcut(QKeySequence(keys))
+        action.setShortcutContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
+        action.triggered.connect(lambda _=False: act() if callable(act) else None)
+        self.table.addAction(action)
+        return action
+
+    def _button(self, text: str, name: str, act: object) -> QPushButton:
+        button = QPushButton(text, self)
+        button.setObjectName(name)
+        button.clicked.connect(lambda _=False: act() if callable(act) else None)
+        return button
+
+    # --- what is shown ---
+
+    def _show(self) -> None:
+        notes = self._notes
+        chosen = {note.span for note in self._chosen()}
+        self.model.show_notes(notes.all, notes.places)
+        for row, note in enumerate(notes.all):
+            if note.span in chosen and not self._chosen():
+                self.table.setCurrentIndex(self.model.index(row, 0))
+        self.state.tell(notes.warning)
+        self.empty.setText(notes.error or self.tr("Select bytes and press Ctrl+B to add a note."))
+        self._stack.setCurrentIndex(int(bool(notes.all)))
+        self.beside.setChecked(notes.book is not None and notes.book.is_beside)
+        self._enable()
+
+    def _enable(self) -> None:
+        notes, changes = self._notes, self._notes.can_change
+        self.add_button.setEnabled(changes and self._session.selection.span is not None)
+        self.undo_button.setEnabled(changes and bool(notes.removed))
+        self.restore.setEnabled(changes and bool(notes.removed))
+        self.export_button.setEnabled(bool(notes.all))
+        self.edit.setEnabled(changes)
+        self.delete.setEnabled(changes)
+        self.beside.setEnabled(changes and notes.book is not None and notes.book.beside is not None)
+
+    # --- what is done ---
+
+    def ask(self) -> NoteDialog | None:
+        """Ask for a note on the selected bytes."""
+        span = self._session.selection.span
+        if span is None:
+            return None
+        if not self._notes.can_change:
+            self._session.say(self._notes.warning or self.tr("The notes are not read yet"), failed=True)
+            return None
+        return self._ask(span)
+
+    def go(self, *, backward: bool = False) -> None:
+        """Select the bytes of the next note, or of the one before."""
+        note = self._notes.next_from(self._session.selection.span, backward=backward)
+        if note is None:
+            self._session.message.emit(self.tr("There are no notes on this file."))
+        else:
+            self._session.select_span(note.span)
+
+    def _ask(self, span: Span) -> NoteDialog:
+        note = self._notes.at(span)
+        path = self._session.selection.path if span == self._session.selection.span else ()
+        place = self._notes.places.get(span) or " › ".join(node.name for node in path[1:])
+        dialog = NoteDialog(span, place, note.text if note is not None else "", self.window())
+        dialog.written.connect(self._notes.add)
+        dialog.open()
+        return dialog
+
+    def _chosen(self) -> tuple[Note, ...]:
+        rows = sorted({index.row() for index in self.table.selectionModel().selectedRows()})
+        return tuple(self.model.things[row] for row in rows if row < len(self.model.things))
+
+    def _choose(self, current: QModelIndex, previous: QModelIndex) -> None:
+        if current.isValid():
+            self._session.select_span(self.model.things[current.row()].span, self)
+
+    def _edit(self) -> None:
+        if (chosen := self._chosen()) and self._notes.can_change:
+            self._ask(chosen[0].span)
+
+    def _delete(self) -> None:
+        if chosen := self._chosen():
+            self._notes.remove(chosen)
+
+    def _ask_export(self) -> None:
+        request = self._session.request
+        start = "" if request.is_remote else str(Path(request.uri).parent)
+        kinds = {self.tr("Markdown (*.md)"): "md"}
+        title, name = self.tr("Export notes"), f"{request.name}.notes.md"
+        ask_target(self, title, lambda path: self._notes.export(Path(path)), name=name, start=start, kinds=kinds)
+
+    def _open_menu(self, place: QPoint) -> None:
+        index = self.table.indexAt(place)
+        if index.isValid():
+            self.menu_of(self.model.things[index.row()]).popup(self.table.viewport().mapToGlobal(place))
+
+    def menu_of(self, note: Note) -> QMenu:
+        """Return what can be done with a note."""
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu.addAction(self.tr("&Select bytes"), lambda: self._session.select_span(note.span, self))
+        menu.addActions([self.edit, self.delete, self.restore])
+        menu.addSeparator()
+        menu.addAction(self.tr("&Copy text"), lambda: copy_lines(note.text))
+        menu.addAction(self.tr("Copy &offset"), lambda: copy_text(f"{note.span.start:#x}"))
+        menu.addSeparator()
+        add_picture(menu, self.table, "notes", self._session.say)
+        return menu

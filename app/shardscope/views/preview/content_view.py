@@ -1,0 +1,121 @@
+"""Content of an object, prepared for the window, and the base class of its views: one view per kind of content."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from PySide6.QtCore import Signal
+from PySide6.QtGui import QImage
+from PySide6.QtWidgets import QWidget
+
+from shardcore import Content, ObjectRef, Shard, Span
+from shardcore.model.content_part import ContentPart, part_at, part_stored_at
+from shardscope.session.session import Session
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """Content of an object, prepared for the window by a job.
+
+    Attributes:
+        ref: The object.
+        content: Its content.
+        parts: Parts of the object and where they are stored.
+        prepared: Result of `ContentView.prepare` of the view that shows it.
+        begin: Offset of the content in the object; not 0 for a part of it, such as a tensor.
+        name: Name of that part; empty for the object.
+    """
+
+    ref: ObjectRef
+    content: Content
+    parts: Sequence[ContentPart]
+    prepared: Any = None
+    begin: int = 0
+    name: str = ""
+
+    def span_of(self, start: int, stop: int) -> Span | None:
+        """Return where bytes of the content are stored: exact, or the blocks that hold them.
+
+        Blocks of one source become one span, from the first to the last; of others only the first counts.
+        """
+        start, stop = start + self.begin, stop + self.begin
+        first, last = part_at(self.parts, start), part_at(self.parts, max(stop - 1, start))
+        if first is None:
+            return None
+        found = first.span_of(start, stop)
+        if last is None or last == first:
+            return found
+        end = last.span_of(max(start, last.start), stop)
+        if end.source != found.source or end.stop < found.start:
+            return found
+        return Span(found.source, min(found.start, end.start), max(found.stop, end.stop))
+
+    def inside(self, span: Span | None) -> tuple[int, int] | None:
+        """Return the bytes of the content that are selected; None where none of them is."""
+        part = part_stored_at(self.parts, span) if span is not None else None
+        if span is None or part is None:
+            return None
+        first = part.content_at(span.start)
+        stop = first + max(min(span.size, part.stop - first), 1) if part.exact else part.stop
+        first, stop = max(first - self.begin, 0), stop - self.begin
+        return (first, stop) if first < stop else None
+
+
+class ContentView(QWidget):
+    """View of one kind of content: a class derives, and is one line in `VIEWS` of the panel.
+
+    It never reads: `prepare` runs in a job, `show_preview` gets its result. Bytes are offsets in the content.
+
+    Args:
+        session: What is open; for jobs of the view's own.
+    """
+
+    pointed = Signal(object, object)
+    """Bytes `[start, stop)` of what is under the pointer; 0, 0 for none."""
+    chosen = Signal(object, object)
+    """Bytes `[start, stop)` of what was clicked or reached with a key."""
+
+    part_wanted = Signal(int)
+    """Number of the tensor or member that is to be opened."""
+
+    label: ClassVar[str] = ""
+    """Name of the view in the switch of the panel: one word."""
+
+    def __init__(self, session: Session, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.session = session
+
+    @classmethod
+    def shows(cls, content: Content) -> bool:
+        """Return whether this view can show a content."""
+        raise NotImplementedError
+
+    @classmethod
+    def prepare(cls, shard: Shard, ref: ObjectRef, content: Content) -> Any:
+        """Return what the view needs to show a content: `Preview.prepared`. Runs in a job, and may read.
+
+        Raises:
+            ShardError: The content cannot be shown.
+        """
+        return None
+
+    def show_preview(self, preview: Preview) -> None:
+        """Show a content."""
+        raise NotImplementedError
+
+    def mark(self, start: int, stop: int) -> None:
+        """Mark what has bytes `[start, stop)`, and bring it into view."""
+
+    def open_find(self) -> bool:
+        """Open a find line; returns False where the view has none."""
+        return False
+
+    def copy(self) -> bool:
+        """Put the content, or what is selected of it, on the clipboard; returns False where the view has no copy."""
+        return False
+
+    def picture(self) -> QImage | None:
+        """Return the picture to save: whole pixels, as it is coloured; None where the view has none."""
+        return None

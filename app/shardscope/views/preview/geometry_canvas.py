@@ -1,0 +1,446 @@
+"""Canvas of a scene: turned, zoomed, pointed at. Draws by NumPy, fewer details while it turns."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PySide6.QtCore import QEvent, QLineF, QPointF, QRectF, QSize, Qt, QTimer, Signal
+from PySide6.QtGui import (
+    QAccessible,
+    QColor,
+    QImage,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QPen,
+    QResizeEvent,
+    QWheelEvent,
+)
+from PySide6.QtWidgets import QSizePolicy, QWidget
+
+from shardcore.operations.content.scene import Scene, box_lines
+from shardcore.operations.content.shade import LINE, Camera, Shaded, shade
+from shardscope.widgets import theme
+from shardscope.widgets.fonts import SMALL, sized
+
+BUDGET = 0.016
+"""Seconds that a picture may take while the scene turns."""
+
+SETTLE_MILLISECONDS = 120
+"""Time without a move after which the scene is drawn in full."""
+
+REACH = 12.0
+"""Distance of the pointer from a vertex that it points at, in pixels."""
+
+DEGREES = 10.0
+_ZOOM = 1.25
+_ARROWS = {
+    Qt.Key.Key_Left: (-1, 0),
+    Qt.Key.Key_Right: (1, 0),
+    Qt.Key.Key_Up: (0, -1),
+    Qt.Key.Key_Down: (0, 1),
+}
+_AXES = (("x", QColor("#d9534a")), ("y", QColor("#3f9b4f")), ("z", QColor("#3b7dd8")))
+
+Drawn = Callable[[Shaded], None]
+Painter = Callable[[Scene, Camera, int, int, float, Drawn], None]
+"""Draws a scene in full somewhere else, and hands the picture over: scene, camera, columns, rows, width of lines."""
+
+
+class GeometryCanvas(QWidget):
+    """Scene with its box, axes and a scale.
+
+    A drag or the arrow keys turn it, the wheel, + and - zoom, 0 resets; page keys go from thing to thing.
+    `pointed(thing)` carries the number of the thing under the pointer, -1 for none; `chosen(thing)` one that was
+    clicked or reached with a key.
+
+    Args:
+        draw: Draws the scene in full, not on this thread.
+
+    Attributes:
+        camera: Direction and zoom.
+        scene: What is shown.
+        shaded: The picture of it that is shown; None until there is one.
+    """
+
+    pointed = Signal(int)
+    chosen = Signal(int)
+    spoken_role = QAccessible.Role.Graphic
+    # Set before the base class is: it sends events while it begins.
+    scene: Scene | None = None
+    shaded: Shaded | None = None
+
+    def __init__(self, draw: Painter, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("previewScene")
+        self.setAccessibleName(self.tr("3D view"))
+        self.setToolTip(self.tr("Drag or arrow keys: turn · wheel, + and −: zoom · 0: reset · page keys: next part"))
+        self.setMouseTracking(True)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
+        self.camera = Camera.first()
+        self.colour = QColor(Qt.GlobalColor.gray)
+        self.unit = ""
+        self._draw = draw
+        self._coarse: Scene | None = None
+        self._full = False
+        self._divisor = 2.0
+        self._image = QImage()
+        self._hover = self._mark = -1
+        self._drag: QPointF | None = None
+        self._moved = False
+        self._settle = QTimer(self)
+        self._settle.setSingleShot(True)
+        self._settle.setInterval(SETTLE_MILLISECONDS)
+        self._settle.timeout.connect(self._draw_full)
+
+    def sizeHint(self) -> QSize:
+        return QSize(320, 280)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(80, 80)
+
+    # --- what is shown ---
+
+    def show_scene(self, scene: Scene, coarse: Scene, colour: QColor, unit: str, *, keep: bool = False) -> None:
+        """Show another scene.
+
+        Args:
+            scene: The scene.
+            coarse: The same with fewer details.
+            colour: Its colour in full light.
+            unit: Unit of its coordinates.
+            keep: Whether the direction stays: the same thing in other detail.
+        """
+        self.scene, self._coarse, self.colour, self.unit = scene, coarse, colour, unit
+        self._hover = self._mark = -1
+        if not keep:
+            self.camera = Camera.first()
+        self.shaded = self.shaded if keep else None
+        self._quick()
+        self._draw_full()
+
+    @property
+    def full(self) -> bool:
+        """Return whether the picture has all details."""
+        return self._full
+
+    @property
+    def mark(self) -> int:
+        """Number of the marked thing; -1 for none."""
+        return self._mark
+
+    @property
+    def image(self) -> QImage:
+        """Return the picture of the scene alone; transparent where it has nothing."""
+        return self._image
+
+    def set_mark(self, thing: int) -> None:
+        """Mark a thing; -1 for none."""
+        if thing != self._mark:
+            self._mark = thing
+            self._colour()
+
+    def place_of(self, thing: int) -> QPointF | None:
+        """Return where the first anchor of a thing, or else some pixel of it, is on the canvas; None for nowhere."""
+        scene, shaded = self.scene, self.shaded
+        if scene is None or shaded is None:
+            return None
+        factor = self.width() / shaded.light.shape[1]
+        found = np.flatnonzero(scene.things == thing)
+        if len(found):
+            column, row = shaded.project(scene.anchors[found[:1]])[0, :2] * factor
+            return QPointF(column, row)
+        if not self._full or not len(scene.triangle_things):
+            return None
+        rows, columns = np.nonzero(self._owned(shaded, thing))
+        if not len(rows):
+            return None
+        middle = len(rows) // 2
+        return QPointF((columns[middle] + 0.5) * factor, (rows[middle] + 0.5) * factor)
+
+    def thing_at(self, place: QPointF) -> int:
+        """Return the thing at a place: the triangle there, or the nearest vertex within reach; -1 for none."""
+        scene, shaded = self.scene, self.shaded
+        if scene is None or shaded is None or not self._full:
+            return -1
+        rows, columns = shaded.light.shape
+        factor = columns / max(self.width(), 1)
+        if len(scene.triangles):
+            column, row = int(place.x() * factor), int(place.y() * factor)
+            hit = int(shaded.hit[row, column]) if 0 <= row < rows and 0 <= column < columns else -1
+            return int(scene.triangle_things[hit]) if 0 <= hit < LINE else -1
+        if not len(scene.anchors):
+            return -1
+        seen = shaded.project(scene.anchors)
+        away = np.hypot(seen[:, 0] - place.x() * factor, seen[:, 1] - place.y() * factor)
+        # Of some that are as near, the one in front.
+        nearest = int(np.argmin(away - 1e-6 * seen[:, 2]))
+        return int(scene.things[nearest]) if away[nearest] <= REACH * factor else -1
+
+    def _owned(self, shaded: Shaded, thing: int) -> NDArray[np.bool_]:
+        """Pixels of a thing that has triangles."""
+        assert self.scene is not None
+        there = (shaded.hit >= 0) & (shaded.hit < LINE)
+        owned = np.zeros(shaded.hit.shape, np.bool_)
+        owned[there] = self.scene.triangle_things[shaded.hit[there]] == thing
+        return owned
+
+    # --- drawing ---
+
+    def _pixels(self, divisor: float = 0.0) -> tuple[int, int, float]:
+        """Columns and rows of a picture, and its pixels per pixel of the widget.
+
+        Args:
+            divisor: Factor by which it is coarser than the screen; 0 for a full picture, which is finer where pixels
+                are large: its edges are smooth then.
+        """
+        screen = self.devicePixelRatioF()
+        ratio = screen / divisor if divisor else 2 * screen if screen < 1.5 else screen
+        return max(round(self.width() * ratio), 1), max(round(self.height() * ratio), 1), ratio
+
+    def _quick(self) -> None:
+        """Draw at once with fewer details, and in full when the moves have ended."""
+        coarse = self._coarse
+        if coarse is None or not self.isVisible():
+            return
+        columns, rows, wide = self._pixels(self._divisor)
+        begun = time.perf_counter()
+        shaded = shade(coarse, self.camera, columns, rows, wide=wide)
+        taken = time.perf_counter() - begun
+        # Pixels are what it costs: the next picture has as many as fit into the budget.
+        self._divisor = min(max(self._divisor * math.sqrt(max(taken, 1e-4) / (0.8 * BUDGET)), 1.0), 6.0)
+        self._take(shaded, full=False)
+        self._settle.start()
+
+    def _draw_full(self) -> None:
+        scene, camera = self.scene, self.camera
+        if scene is None or not self.isVisible():
+            return
+        columns, rows, wide = self._pixels()
+
+        def take(shaded: Shaded) -> None:
+            # Another picture was begun meanwhile.
+            if scene is self.scene and camera is self.camera and (columns, rows, wide) == self._pixels():
+                self._take(shaded, full=True)
+
+        self._draw(scene, camera, columns, rows, wide, take)
+
+    def _take(self, shaded: Shaded, *, full: bool) -> None:
+        self.shaded, self._full = shaded, full
+        self._colour()
+
+    def _colour(self) -> None:
+        """Give the picture its colours: that of the scene, and of the things under the pointer and selected."""
+        shaded, scene = self.shaded, self.scene
+        if shaded is None or scene is None:
+            return
+        colours = theme.of(self)
+        base = np.array([self.colour.red(), self.colour.green(), self.colour.blue()], np.float32)
+        tint = np.broadcast_to(base, (*shaded.light.shape, 3)).copy()
+        if self._full and len(scene.triangles):
+            accent = np.array([colours.accent.red(), colours.accent.green(), colours.accent.blue()], np.float32)
+            for thing, share in ((self._hover, 0.45), (self._mark, 0.75)):
+                if thing >= 0:
+                    owned = self._owned(shaded, thing)
+                    tint[owned] = tint[owned] * (1 - share) + accent * share
+        lit = np.clip(tint * shaded.light[..., None], 0, 255).astype(np.uint32)
+        pixels = lit[..., 0] << 16 | lit[..., 1] << 8 | lit[..., 2] | np.uint32(0xFF000000)
+        pixels = np.ascontiguousarray(np.where(shaded.hit >= 0, pixels, 0), np.uint32)
+        rows, columns = pixels.shape
+        self._image = QImage(pixels.tobytes(), columns, rows, 4 * columns, QImage.Format.Format_ARGB32).copy()
+        self.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        colours = theme.of(self)
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        if self.shaded is not None and self.scene is not None and len(self.scene.points):
+            behind, front = self._box()
+            painter.setPen(QPen(colours.border, 1))
+            painter.drawLines(behind)
+            painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform, True)
+            painter.drawImage(QRectF(self.rect()), self._image)
+            faint = QColor(colours.border)
+            faint.setAlphaF(0.7)
+            painter.setPen(QPen(faint, 1))
+            painter.drawLines(front)
+            for thing, colour in ((self._hover, colours.text), (self._mark, colours.accent)):
+                self._paint_ring(painter, thing, colour)
+            self._paint_axes(painter, colours)
+            self._paint_scale(painter, colours)
+        if self.hasFocus():
+            painter.setPen(QPen(colours.accent, 1))
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.drawRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5))
+
+    def _box(self) -> tuple[list[QLineF], list[QLineF]]:
+        """Edges of the box of the scene on the canvas: those behind it, and those that end in its nearest corner."""
+        assert self.scene is not None
+        assert self.shaded is not None
+        low, high = self.scene.bounds
+        corners, lines = box_lines(low[None], high[None])
+        seen = self.shaded.project(corners)
+        factor = self.width() / self.shaded.light.shape[1]
+        nearest = int(np.argmax(seen[:, 2]))
+        found: tuple[list[QLineF], list[QLineF]] = [], []
+        for one, two in lines.tolist():
+            (x1, y1), (x2, y2) = seen[one, :2] * factor, seen[two, :2] * factor
+            found[int(nearest in (one, two))].append(QLineF(x1, y1, x2, y2))
+        return found
+
+    def _paint_ring(self, painter: QPainter, thing: int, colour: QColor) -> None:
+        if thing < 0 or self.scene is None or len(self.scene.triangles):
+            return
+        place = self.place_of(thing)
+        if place is not None:
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.setPen(QPen(colour, 2))
+            painter.drawEllipse(place, 6, 6)
+
+    def _paint_axes(self, painter: QPainter, colours: theme.Palette) -> None:
+        """Directions of x, y and z in the lower left corner; the one that comes nearer is drawn last."""
+        painter.setFont(sized(painter.font(), SMALL))
+        middle = QPointF(34, self.height() - 34)
+        rotation = self.camera.rotation
+        for axis in np.argsort(rotation[2]).tolist():
+            name, colour = _AXES[axis]
+            end = middle + QPointF(rotation[0, axis], -rotation[1, axis]) * 20
+            painter.setPen(QPen(colour, 2))
+            painter.drawLine(QLineF(middle, end))
+            painter.setPen(colours.muted)
+            letter = middle + QPointF(rotation[0, axis], -rotation[1, axis]) * 29
+            painter.drawText(QRectF(letter.x() - 8, letter.y() - 8, 16, 16), Qt.AlignmentFlag.AlignCenter, name)
+
+    def _paint_scale(self, painter: QPainter, colours: theme.Palette) -> None:
+        """Draw a line of a round length, with its unit."""
+        assert self.shaded is not None
+        per_unit = self.shaded.scale * self.width() / self.shaded.light.shape[1]
+        if per_unit <= 0 or not math.isfinite(per_unit):
+            return
+        length = round_length(90 / per_unit)
+        right, bottom = self.width() - 12.0, self.height() - 14.0
+        left = right - length * per_unit
+        painter.setPen(QPen(colours.muted, 2))
+        painter.drawLine(QLineF(left, bottom, right, bottom))
+        painter.setFont(sized(painter.font(), SMALL))
+        box = QRectF(right - 160, bottom - 20, 160, 16)
+        side = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+        painter.drawText(box, side, length_text(length, self.unit))
+
+    # --- moves ---
+
+    def turn(self, across: float, down: float) -> None:
+        """Turn the scene, in degrees."""
+        self.camera = self.camera.turn(math.radians(across), math.radians(down))
+        self._quick()
+
+    def zoom(self, factor: float) -> None:
+        """Multiply the zoom."""
+        self.camera = self.camera.zoomed(factor)
+        self._quick()
+
+    def reset(self) -> None:
+        """Show the scene from where it was seen first."""
+        self.camera = Camera.first()
+        self._quick()
+
+    def _step(self, step: int) -> None:
+        """Choose the next thing."""
+        scene = self.scene
+        if scene is None:
+            return
+        things = scene.triangle_things if len(scene.triangles) else scene.things
+        if len(things):
+            numbers = np.unique(things)
+            at = int(np.searchsorted(numbers, self._mark)) if self._mark >= 0 else (-1 if step > 0 else 0)
+            self._choose(int(numbers[(at + step) % len(numbers)]))
+
+    def _choose(self, thing: int) -> None:
+        self.set_mark(thing)
+        self.chosen.emit(thing)
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        if event.button() is Qt.MouseButton.LeftButton:
+            self._drag, self._moved = event.position(), False
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        if self._drag is not None:
+            moved = event.position() - self._drag
+            if self._moved or moved.manhattanLength() > 3:
+                self._moved, self._drag = True, event.position()
+                self.turn(0.5 * moved.x(), 0.5 * moved.y())
+            return
+        self._point(self.thing_at(event.position()))
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        pressed, self._drag = self._drag is not None, None
+        thing = self.thing_at(event.position())
+        if pressed and not self._moved and thing >= 0:
+            self._choose(thing)
+
+    def leaveEvent(self, event: object) -> None:
+        self._point(-1)
+
+    def _point(self, thing: int) -> None:
+        if thing != self._hover:
+            self._hover = thing
+            self._colour()
+            self.pointed.emit(thing)
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        self.zoom(_ZOOM if event.angleDelta().y() > 0 else 1 / _ZOOM)
+        event.accept()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        key = event.key()
+        if key in _ARROWS:
+            across, down = _ARROWS[Qt.Key(key)]
+            self.turn(DEGREES * across, DEGREES * down)
+        elif key in (Qt.Key.Key_Plus, Qt.Key.Key_Equal):
+            self.zoom(_ZOOM)
+        elif key == Qt.Key.Key_Minus:
+            self.zoom(1 / _ZOOM)
+        elif key == Qt.Key.Key_0:
+            self.reset()
+        elif key in (Qt.Key.Key_PageDown, Qt.Key.Key_PageUp):
+            self._step(1 if key == Qt.Key.Key_PageDown else -1)
+        else:
+            super().keyPressEvent(event)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._quick()
+
+    def showEvent(self, event: Any) -> None:
+        super().showEvent(event)
+        self._quick()
+        self._draw_full()
+
+    def changeEvent(self, event: Any) -> None:
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.PaletteChange:
+            self._colour()
+
+
+def round_length(length: float) -> float:
+    """Return the longest of 1, 2 or 5 times a power of ten that is not longer than a length over 0."""
+    power = 10.0 ** math.floor(math.log10(length))
+    return next(step * power for step in (5, 2, 1) if step * power <= length * 1.000001)
+
+
+def length_text(length: float, unit: str) -> str:
+    """Return a length for people: nanometres from 1,000 on as micrometres, from 1,000,000 on as millimetres."""
+    if unit == "nm":
+        for name, size in (("mm", 1e6), ("µm", 1e3)):
+            if abs(length) >= size:
+                return f"{length / size:,.4g} {name}"
+    return f"{length:,.4g} {unit}".rstrip()
+
+

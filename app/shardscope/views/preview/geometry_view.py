@@ -1,0 +1,261 @@
+"""Mesh, skeleton or annotations in 3D. Fragments, vertices and rows have their bytes, in both directions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QColor, QImage
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QVBoxLayout, QWidget
+
+from shardcore import Content, ObjectRef, Shard, Span
+from shardcore.model.number_words import plural
+from shardcore.operations.content.geometry import (
+    AnnotationsContent,
+    GeometryContent,
+    MeshContent,
+    SkeletonContent,
+    decode_level,
+)
+from shardcore.operations.content.scene import Scene, coarse_scene, scene_of
+from shardcore.operations.content.shade import Camera, shade
+from shardscope.session.error_words import plain_words
+from shardscope.session.jobs import Pool
+from shardscope.session.selection import Selection
+from shardscope.session.session import Session
+from shardscope.views.preview.levels import label_colours
+from shardscope.views.preview.content_view import ContentView, Preview
+from shardscope.views.preview.geometry_canvas import GeometryCanvas, length_text
+from shardscope.widgets.elided import Elided
+from shardscope.widgets.while_visible import WhileVisible
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PreparedGeometry:
+    """Content with its scene, and the same with fewer details."""
+
+    content: GeometryContent
+    scene: Scene
+    coarse: Scene
+
+
+def prepared_geometry(found: GeometryContent) -> PreparedGeometry:
+    """Return a content with its scenes; runs in a job."""
+    scene = scene_of(found)
+    return PreparedGeometry(found, scene, coarse_scene(scene))
+
+
+class GeometryView(ContentView):
+    """Scene of a content, with its counts and size; of a mesh, the choice of a level.
+
+    Attributes:
+        canvas: The scene.
+        levels: The levels of a mesh.
+        counts: Number of triangles and vertices, and the size of the box.
+        value: What is under the pointer, or else what is marked.
+    """
+
+    label = "3D"
+
+    def __init__(self, session: Session, parent: QWidget | None = None) -> None:
+        super().__init__(session, parent)
+        self.setObjectName("previewGeometry")
+        self.canvas = GeometryCanvas(self._draw)
+        self.levels = QComboBox()
+        self.levels.setObjectName("previewLevel")
+        self.levels.setAccessibleName(self.tr("Level of detail"))
+        self.counts = Elided(greedy=True, parent=self)
+        self.counts.setObjectName("previewCounts")
+        self.value = Elided(greedy=True, parent=self)
+        self.value.setObjectName("previewValue")
+        self._preview: Preview | None = None
+        self._found: GeometryContent | None = None
+        self._build()
+        self.levels.activated.connect(self.show_level)
+        self.canvas.pointed.connect(self._point)
+        self.canvas.chosen.connect(self._choose)
+        WhileVisible(session.selection_changed, self, self._follow)
+
+    def _build(self) -> None:
+        self.setFocusProxy(self.canvas)
+        bar = QHBoxLayout()
+        bar.setContentsMargins(8, 4, 8, 4)
+        bar.addWidget(self.levels)
+        bar.addWidget(self.counts, 1)
+        below = QHBoxLayout()
+        below.setContentsMargins(8, 2, 8, 4)
+        below.addWidget(self.value, 1)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addLayout(bar)
+        column.addWidget(self.canvas, 1)
+        column.addLayout(below)
+
+    @classmethod
+    def shows(cls, content: Content) -> bool:
+        return isinstance(content, GeometryContent)
+
+    @classmethod
+    def prepare(cls, shard: Shard, ref: ObjectRef, content: Content) -> PreparedGeometry:
+        assert isinstance(content, GeometryContent)
+        return prepared_geometry(content)
+
+    # --- what is shown ---
+
+    def show_preview(self, preview: Preview) -> None:
+        self._preview = preview
+        self._fill_levels(preview.prepared.content)
+        self._show(preview.prepared, keep=False)
+
+    def _fill_levels(self, found: GeometryContent) -> None:
+        self.levels.clear()
+        levels = found.layout.levels if isinstance(found, MeshContent) else ()
+        for number, level in enumerate(levels):
+            self.levels.addItem(self.tr("Level {0}").format(number))
+            tip = f"{plural(len(level), 'fragment')}, {plural(level.nbytes, 'byte')}"
+            self.levels.setItemData(number, tip, Qt.ItemDataRole.ToolTipRole)
+        self.levels.setVisible(bool(levels))
+
+    def _show(self, prepared: PreparedGeometry, *, keep: bool) -> None:
+        self._found = prepared.content
+        if isinstance(prepared.content, MeshContent):
+            self.levels.setCurrentIndex(prepared.content.level)
+        unit = prepared.content.geometry().unit
+        self.canvas.show_scene(prepared.scene, prepared.coarse, self._colour(), unit, keep=keep)
+        self.counts.tell(counts_text(prepared.content))
+        self.value.clear()
+
+    def _colour(self) -> QColor:
+        """Return the colour that a segment has in its volume."""
+        key = self._preview.ref.key if self._preview is not None else None
+        if key is None or not key.isdecimal() or not 0 < int(key) < 1 << 64:
+            return QColor("#7fa3c7")
+        colour = QColor.fromRgb(int(label_colours(np.array([int(key)], np.uint64))[0]))
+        return QColor.fromHslF(max(colour.hslHueF(), 0.0), 0.5, 0.62)
+
+    def show_level(self, level: int) -> None:
+        """Decode and show a level of a mesh, in a job."""
+        found = self._found
+        if isinstance(found, MeshContent) and level != found.level:
+            work = lambda shard, _job: prepared_geometry(decode_level(shard, found, level))  # noqa: E731
+            self.session.ask(work, self._take_level, failed=self._failed, key=("level", self))
+
+    def _take_level(self, prepared: PreparedGeometry) -> None:
+        self._show(prepared, keep=True)
+
+    def _failed(self, error: BaseException) -> None:
+        if isinstance(self._found, MeshContent):
+            self.levels.setCurrentIndex(self._found.level)
+        self.value.tell(plain_words(error))
+
+    def _draw(self, scene: Scene, camera: Camera, columns: int, rows: int, wide: float, take: object) -> None:
+        work = lambda _shard, _job: shade(scene, camera, columns, rows, wide=wide)  # noqa: E731
+        self.session.ask(work, take, key=("shade", self), pool=Pool.CPU)  # type: ignore[arg-type]
+
+    def picture(self) -> QImage | None:
+        return self.canvas.image if self.canvas.full else None
+
+    # --- bytes ---
+
+    def _span_of(self, thing: int) -> Span | None:
+        """Return the bytes of a fragment, vertex or row."""
+        found, preview = self._found, self._preview
+        if preview is None or thing < 0:
+            return None
+        if isinstance(found, MeshContent):
+            level = found.level if found.level >= 0 else coarsest(found)
+            return found.layout.fragment_span(level, thing)
+        if isinstance(found, SkeletonContent):
+            return preview.span_of(*found.vertex_bytes(thing))
+        if isinstance(found, AnnotationsContent):
+            return preview.span_of(*found.annotations.row_bytes(thing))
+        return None
+
+    def _point(self, thing: int) -> None:
+        span = self._span_of(thing)
+        self.session.point_at([span] if span is not None else [])
+        self._tell(thing if thing >= 0 else self.canvas.mark)
+
+    def _choose(self, thing: int) -> None:
+        span = self._span_of(thing)
+        self._tell(thing)
+        if span is not None:
+            self.session.select_span(span, self)
+
+    def _tell(self, thing: int) -> None:
+        if self._found is None or thing < 0:
+            self.value.clear()
+        else:
+            self.value.tell(thing_text(self._found, thing))
+
+    def _follow(self, selection: Selection) -> None:
+        """Mark the fragment that has the selected bytes: they are not in the content of a mesh."""
+        found, span = self._found, selection.span
+        if not selection.complete or selection.origin is self or span is None or not isinstance(found, MeshContent):
+            return
+        place = found.layout.fragment_at(span)
+        if place is None:
+            return
+        if place[0] == found.level:
+            self.canvas.set_mark(place[1])
+            self._tell(place[1])
+        else:
+            self.value.tell(self.tr("These bytes are of level {0}.").format(place[0]))
+
+    def mark(self, start: int, stop: int) -> None:
+        found = self._found
+        thing: int | None = None
+        if isinstance(found, SkeletonContent):
+            thing = found.vertex_at(start)
+        elif isinstance(found, AnnotationsContent):
+            thing = found.annotations.row_at(start)
+        self.canvas.set_mark(-1 if thing is None else thing)
+        self._tell(self.canvas.mark)
+
+
+def coarsest(found: MeshContent) -> int:
+    """Return the coarsest level that has fragments; 0 where none has."""
+    return max((number for number, level in enumerate(found.layout.levels) if len(level)), default=0)
+
+
+def counts_text(found: GeometryContent) -> str:
+    """Return what a content has, and the size of its box."""
+    if isinstance(found, MeshContent):
+        text = f"{plural(len(found.triangles), 'triangle')}, {plural(len(found.vertices), 'vertex', 'vertices')}"
+        if found.level < 0:
+            text = plural(len(found.layout.levels[coarsest(found)]), "box", "boxes") if found.layout.levels else ""
+    elif isinstance(found, SkeletonContent):
+        text = plural(len(found.skeleton.vertices), "vertex", "vertices")
+        text += f", {plural(len(found.skeleton.edges), 'edge')}"
+    else:
+        text = found.title
+    bounds = found.bounds()
+    if bounds is None:
+        return text
+    unit = found.geometry().unit
+    lengths = " × ".join(length_text(high - low, unit) for low, high in zip(*bounds, strict=True))
+    return f"{text} · {lengths}"
+
+
+def thing_text(found: GeometryContent, thing: int) -> str:
+    """Return what a fragment, vertex or row is, in a line."""
+    unit = f" {found.geometry().unit}".rstrip()
+    if isinstance(found, MeshContent):
+        level = found.level if found.level >= 0 else coarsest(found)
+        span = found.layout.fragment_span(level, thing)
+        cell = ", ".join(map(str, found.layout.levels[level].positions[thing].tolist()))
+        text = f"Fragment {thing} · cell {cell} · {plural(span.size, 'byte')}"
+        if found.level >= 0:
+            triangles = int(found.triangle_starts[thing + 1] - found.triangle_starts[thing])
+            text += f" · {plural(triangles, 'triangle')}"
+        return text
+    if isinstance(found, SkeletonContent):
+        place = ", ".join(f"{one:,.1f}" for one in found.skeleton.vertices[thing].tolist())
+        values = [f"{name} {np.round(column[thing], 3)}" for name, column in found.skeleton.attributes.items()]
+        return " · ".join([f"Vertex {thing} at {place}{unit}", *values[:4]])
+    if isinstance(found, AnnotationsContent):
+        pairs = zip(found.titles(), found.cells(thing), strict=True)
+        return " · ".join(f"{title} {cell}" for title, cell in pairs)
+    return ""

@@ -1,0 +1,302 @@
+"""JSON as a tree of names and values; each value has its bytes in the content."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+from PySide6.QtCore import QAbstractItemModel, QEvent, QModelIndex, QPersistentModelIndex, Qt
+from PySide6.QtGui import QColor, QGuiApplication
+from PySide6.QtWidgets import QHeaderView, QTreeView, QVBoxLayout, QWidget
+
+from shardcore import Content, JsonContent, ObjectRef, Shard
+from shardcore.codecs.json_spans import JsonSpans, JsonValue
+from shardcore.model.number_words import plural
+from shardscope.session.session import Session
+from shardscope.views.preview.content_view import ContentView, Preview
+from shardscope.widgets import theme
+from shardscope.widgets.clipboard import copy_lines
+from shardscope.widgets.plain_text import shown, tip
+
+GROUP = 1000
+"""Items of one level; more are shown in groups of as many."""
+
+_SHALLOW = 40
+"""Rows of the first levels that are unfolded at first."""
+
+_COLOURS = {"string": "ok", "number": "note", "boolean": "accent", "null": "accent"}
+_CONTAINERS = ("object", "array")
+_WIDE = ("utf-16", "utf-32")
+
+Index = QModelIndex | QPersistentModelIndex
+
+
+@dataclass(eq=False, slots=True)
+class _Item:
+    """Value in the tree, or the members `[first, last)` of one.
+
+    Attributes:
+        parent: The item it belongs to; None for the root.
+        row: Its number there.
+        value: The value; of a group, the value of which it has members.
+        key: Text of the first column.
+        first: First member that it shows.
+        last: One past the last.
+        group: Whether it is a group of members.
+    """
+
+    parent: _Item | None
+    row: int
+    value: JsonValue
+    key: str
+    first: int
+    last: int
+    group: bool = False
+    items: list[_Item] | None = field(default=None, repr=False)
+
+
+class JsonTree(QAbstractItemModel):
+    """Tree of a JSON text, computed as far as it is unfolded."""
+
+    def __init__(self, view: QWidget) -> None:
+        super().__init__(view)
+        self._view = view
+        self._spans = JsonSpans(b"0")
+        self._root = self._item(None, 0, self._spans.root, "")
+
+    def show_json(self, spans: JsonSpans) -> None:
+        """Show another text."""
+        self.beginResetModel()
+        self._spans = spans
+        self._root = self._item(None, 0, spans.root, "")
+        self.endResetModel()
+
+    def _item(self, parent: _Item | None, row: int, value: JsonValue, key: str) -> _Item:
+        return _Item(parent, row, value, key, 0, value.count)
+
+    def _items(self, item: _Item) -> list[_Item]:
+        if item.items is not None:
+            return item.items
+        value = item.value
+        if item.last - item.first > GROUP:
+            ends = [(at, min(at + GROUP, item.last)) for at in range(item.first, item.last, GROUP)]
+            item.items = [
+                _Item(item, row, value, f"{first:,} … {last - 1:,}", first, last, group=True)
+                for row, (first, last) in enumerate(ends)
+            ]
+        else:
+            item.items = [
+                self._item(item, row, one, one.key if value.kind == "object" else str(item.first + row))
+                for row, one in enumerate(self._spans.members(value, item.first, item.last))
+            ]
+        return item.items
+
+    def of(self, index: Index) -> _Item:
+        """Return the item of an index; the root for none."""
+        found = index.internalPointer() if index.isValid() else self._root
+        assert isinstance(found, _Item)
+        return found
+
+    def bytes_of(self, index: Index) -> tuple[int, int]:
+        """Return the bytes of a value with its name; of a group, of its members."""
+        item = self.of(index)
+        if item.group:
+            inner = [next(self._spans.members(item.value, at, at + 1)) for at in (item.first, item.last - 1)]
+            return inner[0].key_start, inner[-1].stop
+        return item.value.key_start, item.value.stop
+
+    def value_bytes(self, index: Index) -> tuple[int, int]:
+        """Return the bytes of a value without its name."""
+        item = self.of(index)
+        return (item.value.start, item.value.stop) if not item.group else self.bytes_of(index)
+
+    def index_at(self, offset: int) -> QModelIndex:
+        """Return the index of the smallest value with a byte."""
+        found = QModelIndex()
+        if not self._root.value.count:
+            return self.index(0, 0) if self.rowCount() else found
+        for number in self._spans.path(offset):
+            item = self.of(found)
+            if item.last - item.first > GROUP:
+                found = self.index(number // GROUP, 0, found)
+                number %= GROUP
+            found = self.index(number, 0, found)
+        return found
+
+    def source_text(self, value: JsonValue) -> str:
+        """Return a value as it is written in the text."""
+        return self._spans.raw(value.start, value.stop)
+
+    def path_of(self, index: Index) -> str:
+        """Return the path of a value: `a.b[3]`."""
+        parts: list[str] = []
+        item: _Item | None = self.of(index)
+        while item is not None and item.parent is not None:
+            above = item.parent
+            if not item.group:
+                plain = item.key.isidentifier()
+                in_array = above.value.kind == "array"
+                key = f"[{item.key}]" if in_array else f".{item.key}" if plain else f"[{json.dumps(item.key)}]"
+                parts.append(key)
+            item = above
+        return "".join(reversed(parts)).lstrip(".")
+
+    # --- Qt ---
+
+    def index(self, row: int, column: int, parent: Index = QModelIndex()) -> QModelIndex:  # noqa: B008
+        items = self._items(self.of(parent)) if not (parent.isValid() and parent.column()) else []
+        if not parent.isValid() and not self._root.value.count:
+            # The text is one plain value.
+            return self.createIndex(row, column, self._root) if row == 0 and 0 <= column < 2 else QModelIndex()
+        return self.createIndex(row, column, items[row]) if 0 <= row < len(items) and 0 <= column < 2 else QModelIndex()
+
+    def parent(self, index: Index = QModelIndex()) -> QModelIndex:  # type: ignore[override]  # noqa: B008
+        above = self.of(index).parent if index.isValid() else None
+        return QModelIndex() if above is None or above is self._root else self.createIndex(above.row, 0, above)
+
+    def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
+        if parent.isValid() and parent.column():
+            return 0
+        if not parent.isValid() and not self._root.value.count:
+            return 1
+        return len(self._items(self.of(parent))) if self.of(parent).value.count else 0
+
+    def hasChildren(self, parent: Index = QModelIndex()) -> bool:  # noqa: B008
+        return not parent.isValid() or (parent.column() == 0 and self.of(parent).value.count > 0)
+
+    def columnCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
+        return 2
+
+    def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        if role == Qt.ItemDataRole.DisplayRole and orientation is Qt.Orientation.Horizontal:
+            return (self.tr("Name"), self.tr("Value"))[section]
+        return None
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        if not index.isValid():
+            return None
+        item = self.of(index)
+        if role == Qt.ItemDataRole.DisplayRole:
+            return shown(item.key if index.column() == 0 else self.value_text(item))
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return tip(self.path_of(index) if index.column() == 0 else self.value_text(item)) or None
+        if role == Qt.ItemDataRole.ForegroundRole:
+            colours = theme.of(self._view)
+            in_array = item.parent is not None and item.parent.value.kind == "array"
+            quiet = item.group or (in_array if index.column() == 0 else item.value.kind in _CONTAINERS)
+            name = "muted" if quiet else "text" if index.column() == 0 else _COLOURS.get(item.value.kind, "text")
+            return QColor(getattr(colours, name))
+        return None
+
+    def value_text(self, item: _Item) -> str:
+        """Return the text of the second column."""
+        value = item.value
+        if item.group:
+            return ""
+        if value.kind == "object":
+            return f"{{{plural(value.count, 'member')}}}" if value.count else "{}"
+        if value.kind == "array":
+            return f"[{plural(value.count, 'item')}]" if value.count else "[]"
+        return self._spans.text(value.start, value.stop)
+
+
+class JsonView(ContentView):
+    """Tree of a JSON text."""
+
+    label = "Tree"
+
+    def __init__(self, session: Session, parent: QWidget | None = None) -> None:
+        super().__init__(session, parent)
+        self.tree = JsonTree(self)
+        self.view = QTreeView()
+        self.view.setObjectName("previewJson")
+        self.view.setAccessibleName(self.tr("JSON of the object"))
+        self.view.setModel(self.tree)
+        self.view.setUniformRowHeights(True)
+        self.view.setMouseTracking(True)
+        self.view.setExpandsOnDoubleClick(True)
+        header = self.view.header()
+        header.setSectionResizeMode(0, QHeaderView.ResizeMode.Interactive)
+        header.setStretchLastSection(True)
+        self.setFocusProxy(self.view)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(self.view)
+        self.view.viewport().installEventFilter(self)
+        self.view.entered.connect(lambda index: self.pointed.emit(*self._bytes(index)))
+        self.view.clicked.connect(self._choose)
+        self.view.selectionModel().currentChanged.connect(self._move)
+        self._exact = True
+        self._marking = False
+
+    @classmethod
+    def shows(cls, content: Content) -> bool:
+        return isinstance(content, JsonContent)
+
+    @classmethod
+    def prepare(cls, shard: Shard, ref: ObjectRef, content: Content) -> JsonSpans:
+        assert isinstance(content, JsonContent)
+        if content.encoding.startswith(_WIDE):
+            return JsonSpans(content.text.lstrip("\ufeff").encode("utf-8", "replace"))
+        encoding = "utf-8" if content.encoding == "utf-8-sig" else content.encoding
+        return JsonSpans(content.data, encoding)
+
+    def show_preview(self, preview: Preview) -> None:
+        assert isinstance(preview.content, JsonContent)
+        self._exact = not preview.content.encoding.startswith(_WIDE)
+        self.tree.show_json(preview.prepared)
+        self._unfold(QModelIndex(), _SHALLOW)
+        width = self.view.sizeHintForColumn(0)
+        self.view.setColumnWidth(0, min(max(width + 12, 90), max(self.width() // 2, 140)))
+
+    def _unfold(self, parent: QModelIndex, room: int) -> int:
+        """Unfold small objects of the first levels while there is room; returns the room that is left."""
+        rows = [self.tree.index(row, 0, parent) for row in range(self.tree.rowCount(parent))]
+        room -= len(rows)
+        for index in rows:
+            item = self.tree.of(index)
+            if item.value.kind == "object" and not item.group and 0 < item.value.count <= room:
+                self.view.expand(index)
+                room = self._unfold(index, room)
+        return room
+
+    def mark(self, start: int, stop: int) -> None:
+        index = self.tree.index_at(start) if self._exact else QModelIndex()
+        # The smallest value that has all of the bytes.
+        while index.isValid() and self.tree.bytes_of(index)[1] < stop:
+            index = index.parent()
+        if index.isValid():
+            self._marking = True
+            self.view.setCurrentIndex(index)
+            self.view.scrollTo(index)
+            self._marking = False
+
+    def copy(self) -> bool:
+        index = self.view.currentIndex()
+        if index.isValid():
+            item = self.tree.of(index)
+            leaf = item.value.kind not in _CONTAINERS
+            copy_lines(self.tree.value_text(item) if leaf else self.tree.source_text(item.value))
+        else:
+            copy_lines(self.tree.source_text(self.tree.of(index).value))
+        return True
+
+    def _bytes(self, index: QModelIndex) -> tuple[int, int]:
+        if not index.isValid() or not self._exact:
+            return 0, 0
+        return self.tree.bytes_of(index) if index.column() == 0 else self.tree.value_bytes(index)
+
+    def _choose(self, index: QModelIndex) -> None:
+        self.chosen.emit(*self._bytes(index))
+
+    def _move(self, now: QModelIndex, before: QModelIndex) -> None:
+        """Keys choose the value that becomes current; a click does so anyway."""
+        walked = self.view.hasFocus() and not QGuiApplication.mouseButtons() & Qt.MouseButton.LeftButton
+        if walked and not self._marking and now.isValid():
+            self._choose(now)
+
+    def eventFilter(self, watched: Any, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.Leave:
+            self.pointed.emit(0, 0)
+        return False

@@ -1,0 +1,296 @@
+"""Levels of an array: statistics of its elements, colour maps, and the histogram in which the levels are shown."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QDoubleValidator, QMouseEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QSizePolicy, QToolButton, QWidget
+
+from shardscope.widgets import theme
+
+BINS = 128
+"""Bins of the histogram; fewer where there are fewer values."""
+
+SAMPLE = 1 << 20
+"""Elements from which histogram and percentiles are computed."""
+
+NAN = 0xFFB0306A
+"""Colour of what is no number."""
+
+_ROWS = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayStatistics:
+    """Statistics of the elements of an array.
+
+    Attributes:
+        low: Smallest finite value.
+        high: Largest finite value.
+        auto: Values at 1 % and 99 %.
+        counts: Elements in each bin from `low` to `high`; of a sample where the array is large.
+        odd: Elements that are not finite.
+    """
+
+    low: float = 0.0
+    high: float = 1.0
+    auto: tuple[float, float] = (0.0, 1.0)
+    counts: NDArray[np.int64] = field(default_factory=lambda: np.zeros(1, np.int64))
+    odd: int = 0
+
+
+def scalars(array: NDArray[Any]) -> NDArray[Any]:
+    """Return numbers that can be ordered: of complex ones their magnitude, of booleans 0 and 1."""
+    if array.dtype.kind == "c":
+        magnitude: NDArray[Any] = np.abs(array)
+        return magnitude
+    return array.view(np.uint8) if array.dtype.kind == "b" else array
+
+
+def is_pictured(dtype: np.dtype[Any]) -> bool:
+    """Return whether elements of a type can be pixels."""
+    return dtype.kind in "iufbc"
+
+
+def statistics_of(array: NDArray[Any]) -> ArrayStatistics:
+    """Return the statistics of an array; of one whose elements are no numbers, those of nothing."""
+    if not is_pictured(array.dtype) or not array.size:
+        return ArrayStatistics()
+    flat = array.reshape(-1, order="A")
+    sample = scalars(flat[:: -(-len(flat) // SAMPLE)])
+    kept = sample[np.isfinite(sample)] if sample.dtype.kind == "f" else sample
+    if not kept.size:
+        return ArrayStatistics(odd=array.size)
+    low, high, odd = float(kept.min()), float(kept.max()), 0
+    for start in range(0, len(flat), _ROWS):
+        block = scalars(flat[start : start + _ROWS])
+        if block.dtype.kind == "f":
+            finite = np.isfinite(block)
+            odd += len(block) - int(np.count_nonzero(finite))
+            block = block[finite]
+        if block.size:
+            low, high = min(low, float(block.min())), max(high, float(block.max()))
+    whole = kept.dtype.kind in "iu" and high - low < BINS
+    bins = int(high - low) + 1 if whole else BINS
+    values = kept.astype(np.float64)
+    # Bounds far apart overflow in their difference: bins are computed from shares.
+    spread = high / 2 - low / 2
+    share = (values / 2 - low / 2) / spread if spread else np.zeros(len(values))
+    counts = np.bincount(np.minimum((share * bins).astype(np.int64), bins - 1), minlength=bins)
+    first, last = np.percentile(values, (1, 99))
+    auto = (float(first), float(last)) if first < last else (low, high)
+    return ArrayStatistics(low, high, auto, counts.astype(np.int64), odd)
+
+
+@functools.cache
+def colour_table(name: str) -> NDArray[np.uint32]:
+    """Return 256 ARGB colours of a colour map, `grey` included."""
+    if name == "grey":
+        return (np.arange(256, dtype=np.uint32) * np.uint32(0x010101)) | np.uint32(0xFF000000)
+    from pyqtgraph import colormap
+
+    red, green, blue = colormap.get(name).getLookupTable(nPts=256)[:, :3].astype(np.uint32).T
+    colours: NDArray[np.uint32] = np.uint32(0xFF000000) | red << np.uint32(16) | green << np.uint32(8) | blue
+    return colours
+
+
+def level_colours(plane: NDArray[Any], low: float, high: float, name: str = "grey") -> NDArray[np.uint32]:
+    """Return the pixels of a plane of numbers as ARGB values.
+
+    Args:
+        plane: The numbers, of shape `(rows, columns)`.
+        low: Value of the first colour; what is less has it, too.
+        high: Value of the last colour.
+        name: The colour map.
+    """
+    table = colour_table(name)
+    pixels = np.empty(plane.shape, np.uint32)
+    step = max(_ROWS // max(plane.shape[1], 1), 1)
+    for row in range(0, len(plane), step):
+        block = scalars(plane[row : row + step])
+        values = block.astype(np.float64)
+        spread = high / 2 - low / 2
+        with np.errstate(invalid="ignore", over="ignore"):
+            share = (values / 2 - low / 2) / spread if spread > 0 else (values >= high).astype(np.float64)
+        level = (np.nan_to_num(share, posinf=1.0, neginf=0.0).clip(0, 1) * 255 + 0.5).astype(np.uint8)
+        shades = table[level]
+        if block.dtype.kind == "f":
+            shades = np.where(np.isnan(values), np.uint32(NAN), shades)
+        pixels[row : row + step] = shades
+    return pixels
+
+
+def label_colours(plane: NDArray[Any]) -> NDArray[np.uint32]:
+    """Return the pixels of a plane of labels as ARGB values: a hash of each label; 0 is black."""
+    labels = scalars(plane).astype(np.uint64)
+    mixed = (labels ^ (labels >> np.uint64(33))) * np.uint64(0xFF51AFD7ED558CCD)
+    mixed = (mixed ^ (mixed >> np.uint64(33))) * np.uint64(0xC4CEB9FE1A85EC53)
+    colour = ((mixed >> np.uint64(40)) & np.uint64(0xFFFFFF)).astype(np.uint32) | np.uint32(0x404040)
+    return np.where(labels == 0, np.uint32(0xFF000000), np.uint32(0xFF000000) | colour)
+
+
+class Histogram(QWidget):
+    """Histogram with the levels as two lines that can be dragged. `levels_changed(low, high)` while they are."""
+
+    levels_changed = Signal(float, float)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("previewHistogram")
+        self.setAccessibleName(self.tr("Histogram"))
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.setCursor(Qt.CursorShape.SizeHorCursor)
+        self._statistics = ArrayStatistics()
+        self._levels = (0.0, 1.0)
+        self._dragged = -1
+
+    def sizeHint(self) -> QSize:
+        return QSize(120, 30)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(60, 30)
+
+    def show_statistics(self, statistics: ArrayStatistics, low: float, high: float) -> None:
+        """Show other counts and levels."""
+        self._statistics, self._levels = statistics, (low, high)
+        odd = self._statistics.odd
+        self.setToolTip(self.tr("{0} elements are no finite numbers").format(f"{odd:,}") if odd else "")
+        self.update()
+
+    def _x(self, value: float) -> float:
+        one = self._statistics
+        spread = one.high / 2 - one.low / 2
+        share = (value / 2 - one.low / 2) / spread if spread else 0.5
+        return 3 + min(max(share, 0.0), 1.0) * (self.width() - 6)
+
+    def _value(self, x: float) -> float:
+        one = self._statistics
+        share = min(max((x - 3) / max(self.width() - 6, 1), 0.0), 1.0)
+        return one.low * (1 - share) + one.high * share
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        colours, counts = theme.of(self), self._statistics.counts
+        painter = QPainter(self)
+        area = QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5)
+        painter.fillRect(area, colours.base)
+        # Rare values are seen beside frequent ones.
+        heights = np.log1p(counts) / max(float(np.log1p(counts.max())), 1.0)
+        wide = (area.width() - 6) / len(counts)
+        low, high = (self._x(value) for value in self._levels)
+        for number, height in enumerate(heights.tolist()):
+            left = area.left() + 3 + number * wide
+            inside = low <= left + wide / 2 <= high
+            tall = height * (area.height() - 4)
+            if tall:
+                box = QRectF(left, area.bottom() - 1 - tall, max(wide, 1.0), tall)
+                painter.fillRect(box, colours.muted if inside else colours.faint)
+        painter.setPen(QPen(colours.accent, 2))
+        for x in (low, high):
+            painter.drawLine(QPointF(x, area.top() + 1), QPointF(x, area.bottom() - 1))
+        painter.setPen(QPen(colours.border, 1))
+        painter.drawRect(area)
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        if event.button() is Qt.MouseButton.LeftButton:
+            x = event.position().x()
+            apart = [abs(self._x(value) - x) for value in self._levels]
+            self._dragged = 0 if apart[0] < apart[1] or (apart[0] == apart[1] and x < self._x(self._levels[0])) else 1
+            self._drag(x)
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        if self._dragged >= 0:
+            self._drag(event.position().x())
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        self._dragged = -1
+
+    def _drag(self, x: float) -> None:
+        value, (low, high) = self._value(x), self._levels
+        low, high = (min(value, high), high) if self._dragged == 0 else (low, max(value, low))
+        self.levels_changed.emit(low, high)
+
+
+class LevelsBar(QWidget):
+    """Levels of an array: the least and the largest value, the histogram between them, *Auto* and *All*."""
+
+    levels_changed = Signal(float, float)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("previewLevels")
+        self._statistics = ArrayStatistics()
+        self.levels = (0.0, 1.0)
+        self.histogram = Histogram()
+        self.low = self._field("previewLow", self.tr("Value of the first colour"))
+        self.high = self._field("previewHigh", self.tr("Value of the last colour"))
+        # They stand where the owner has room.
+        self.auto = self._button("previewAuto", self.tr("Auto"), self.tr("From 1 % to 99 % of the elements"))
+        self.whole = self._button("previewAllLevels", self.tr("All"), self.tr("From the minimum to the maximum"))
+        bar = QHBoxLayout(self)
+        bar.setContentsMargins(8, 0, 8, 4)
+        bar.setSpacing(4)
+        for part in (self.low, self.histogram, self.high):
+            bar.addWidget(part)
+        self.histogram.levels_changed.connect(self.set_levels)
+        self.auto.clicked.connect(lambda _: self.set_levels(*self._statistics.auto))
+        self.whole.clicked.connect(lambda _: self.set_levels(self._statistics.low, self._statistics.high))
+
+    def _field(self, name: str, spoken: str) -> QLineEdit:
+        line = QLineEdit()
+        line.setObjectName(name)
+        line.setAccessibleName(spoken)
+        line.setToolTip(spoken)
+        line.setValidator(QDoubleValidator(line))
+        line.setFixedWidth(line.fontMetrics().horizontalAdvance("-0.00000") + 18)
+        line.editingFinished.connect(self._typed)
+        return line
+
+    def _button(self, name: str, text: str, tip: str) -> QToolButton:
+        button = QToolButton(self)
+        button.setObjectName(name)
+        button.setText(text)
+        button.setToolTip(tip)
+        button.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        return button
+
+    def setVisible(self, visible: bool) -> None:
+        super().setVisible(visible)
+        for button in (self.auto, self.whole):
+            button.setVisible(visible)
+
+    def show_statistics(self, statistics: ArrayStatistics, levels: tuple[float, float]) -> None:
+        """Show the statistics of another array."""
+        self._statistics, self.levels = statistics, levels
+        self._fill()
+
+    def set_levels(self, low: float, high: float) -> None:
+        """Set the levels."""
+        self.levels = low, high
+        self._fill()
+        self.levels_changed.emit(low, high)
+
+    def _fill(self) -> None:
+        low, high = self.levels
+        self.low.setText(f"{low:.6g}")
+        self.high.setText(f"{high:.6g}")
+        for line in (self.low, self.high):
+            line.setCursorPosition(0)
+        self.histogram.show_statistics(self._statistics, low, high)
+
+    def _typed(self) -> None:
+        try:
+            low, high = float(self.low.text()), float(self.high.text())
+        except ValueError:
+            self._fill()
+            return
+        shown = tuple(float(f"{value:.6g}") for value in self.levels)
+        if low <= high and (low, high) != shown:
+            self.set_levels(low, high)
+        else:
+            self._fill()

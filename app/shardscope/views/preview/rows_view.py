@@ -1,0 +1,338 @@
+"""Rows of a content: cells of a table, tensors, members of an archive, strings in bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PySide6.QtCore import QEvent, QModelIndex, QObject, Qt
+from PySide6.QtGui import QGuiApplication, QKeyEvent
+from PySide6.QtWidgets import QAbstractItemView, QTableView, QVBoxLayout, QWidget
+
+from shardcore import ArchiveContent, BytesContent, Content, ObjectRef, Shard, TableContent, TensorsContent
+from shardcore.codecs.csv_spans import cell_spans, cell_text, row_spans
+from shardscope.session.session import Session
+from shardscope.views.preview.content_view import ContentView, Preview
+from shardscope.widgets.clipboard import copy_lines
+from shardscope.widgets.keyboard import select_current
+from shardscope.widgets.plain_text import shown
+from shardscope.widgets.table_model import TableModel
+
+MOST_WIDTH = 280
+"""Pixels of a column at first."""
+
+_MEASURED = 100
+_COPIED = 100_000
+_WIDE = ("utf-16", "utf-32")
+
+
+class ContentRows:
+    """Rows whose cells are listed, each with its bytes in the content."""
+
+    def __init__(
+        self, titles: Sequence[str], rows: Sequence[tuple[str, ...]], spans: Sequence[tuple[int, int]]
+    ) -> None:
+        self.titles = tuple(titles)
+        self._rows, self._spans = rows, spans
+        self.by_cell = False
+        self.numbered = False
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def cells(self, row: int) -> tuple[str, ...]:
+        """Return the texts of a row."""
+        return self._rows[row]
+
+    def bytes_of(self, row: int, column: int) -> tuple[int, int]:
+        """Return the bytes of a cell, or of its row; an empty range where it has none."""
+        return self._spans[row]
+
+    def cell_at(self, offset: int) -> tuple[int, int] | None:
+        """Return row and column that have a byte."""
+        found = next((n for n, (start, stop) in enumerate(self._spans) if start <= offset < stop), None)
+        return None if found is None else (found, 0)
+
+
+class DelimitedRows(ContentRows):
+    """Rows of a table with a delimiter: cells are found in the bytes when they are shown."""
+
+    def __init__(self, content: TableContent) -> None:
+        encoding = "utf-8" if content.encoding == "utf-8-sig" else content.encoding
+        data = content.data
+        if encoding.startswith(_WIDE):
+            # The cells have no bytes: those of the copy in UTF-8 are others.
+            data, encoding = content.text.encode("utf-8", "replace"), "utf-8"
+        self._exact = data is content.data
+        self._data, self._encoding, self._delimiter = data, encoding, content.delimiter
+        self._starts = self._row_starts(content)
+        self._kept: dict[int, list[tuple[int, int]]] = {}
+        titles = self._texts(0) if len(self._starts) else ()
+        self._starts = self._starts[1:]
+        self._kept = {}
+        super().__init__(titles, (), ())
+        self.by_cell = True
+        self.numbered = True
+
+    def _row_starts(self, content: TableContent) -> NDArray[np.int64]:
+        found = row_spans(self._data)
+        listed = sum(1 for row in content.rows if row)
+        if len(found) < listed:
+            # Quotes within cells that have no quotes around them: each line is a row.
+            plain = row_spans(self._data.replace(b'"', b"_"))
+            return plain if len(plain) == listed else found
+        return found
+
+    def __len__(self) -> int:
+        return len(self._starts)
+
+    def _spans_of(self, row: int) -> list[tuple[int, int]]:
+        if row not in self._kept:
+            if len(self._kept) > 4 * _MEASURED:
+                self._kept.clear()
+            start, stop = (int(edge) for edge in self._starts[row])
+            self._kept[row] = cell_spans(self._data, start, stop, self._delimiter)
+        return self._kept[row]
+
+    def _texts(self, row: int) -> tuple[str, ...]:
+        return tuple(cell_text(self._data[start:stop], self._encoding) for start, stop in self._spans_of(row))
+
+    def cells(self, row: int) -> tuple[str, ...]:
+        return self._texts(row)
+
+    def bytes_of(self, row: int, column: int) -> tuple[int, int]:
+        spans = self._spans_of(row)
+        return spans[column] if self._exact and 0 <= column < len(spans) else (0, 0)
+
+    def cell_at(self, offset: int) -> tuple[int, int] | None:
+        row = int(np.searchsorted(self._starts[:, 0], offset, "right")) - 1
+        if not self._exact or row < 0 or offset >= int(self._starts[row, 1]) + 2:
+            return None
+        column = sum(1 for start, _ in self._spans_of(row) if start <= offset) - 1
+        return row, max(column, 0)
+
+
+def rows_of(found: Content) -> ContentRows:
+    """Return the rows of a content that is shown as a table."""
+    if isinstance(found, TensorsContent):
+        cells = [
+            (one.name, one.dtype, " × ".join(map(str, one.shape)), f"{one.stop - one.start:,}", f"{one.start:,}")
+            for one in found.tensors
+        ]
+        spans = [(one.start, max(one.stop, one.start)) for one in found.tensors]
+        return ContentRows(("Name", "Type", "Shape", "Bytes", "Offset"), cells, spans)
+    if isinstance(found, ArchiveContent) and found.members:
+        names = [(one.name, f"{one.size:,}" if one.size >= 0 else "", f"{one.start:,}") for one in found.members]
+        return ContentRows(("Name", "Bytes", "Offset"), names, [(one.start, one.stop) for one in found.members])
+    if isinstance(found, TableContent):
+        return DelimitedRows(found)
+    if isinstance(found, BytesContent) and found.strings:
+        listed = [(f"{offset:,}", text) for offset, text in found.strings]
+        return ContentRows(
+            ("Offset", "String"), listed, [(offset, offset + len(text)) for offset, text in found.strings]
+        )
+    return ContentRows((), (), ())
+
+
+def number_of(text: str) -> float | None:
+    """Return the number that a cell states, thousands separated or not; None where it states none."""
+    try:
+        return float(text.replace(",", "").strip())
+    except ValueError:
+        return None
+
+
+class RowsModel(TableModel):
+    """Rows in an order of their own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.source = ContentRows((), (), ())
+        self._kept: tuple[int, tuple[str, ...]] = (-1, ())
+
+    def show_rows(self, source: ContentRows) -> None:
+        """Show other rows, in their own order."""
+        self.beginResetModel()
+        self.source = source
+        self.titles, self.things, self._kept = source.titles, range(len(source)), (-1, ())
+        sample = [source.cells(row) for row in range(min(len(source), _MEASURED))]
+        self.numbers = tuple(n for n in range(len(self.titles)) if _all_numbers(sample, n))
+        self.endResetModel()
+
+    def text(self, row: int, column: int) -> str:
+        number = int(self.things[row])
+        if self._kept[0] != number:
+            self._kept = number, self.source.cells(number)
+        cells = self._kept[1]
+        return cells[column] if column < len(cells) else ""
+
+    def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        if role == Qt.ItemDataRole.DisplayRole:
+            if orientation is Qt.Orientation.Horizontal:
+                return shown(self.titles[section])
+            return f"{int(self.things[section]) + 1}"
+        return super().headerData(section, orientation, role)
+
+    def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:
+        """Sort by a column: numbers as numbers, cells without one last; -1 for the order of the content."""
+        count, source = len(self.source), self.source
+        self.layoutAboutToBeChanged.emit()
+        kept = [(index, int(self.things[index.row()])) for index in self.persistentIndexList() if index.isValid()]
+        if column < 0:
+            self.things = range(count)
+        else:
+            texts = [cells[column] if column < len(cells := source.cells(row)) else "" for row in range(count)]
+            self.things = np.array(_sorted(texts, falling=order is Qt.SortOrder.DescendingOrder), np.int64)
+        self._kept = (-1, ())
+        places = {int(number): row for row, number in enumerate(self.things)} if kept else {}
+        for index, number in kept:
+            self.changePersistentIndex(index, self.index(places[number], index.column()))
+        self.layoutChanged.emit()
+
+    def row_of(self, number: int) -> int:
+        """Return the row in the table of a row of the content."""
+        if isinstance(self.things, range):
+            return number
+        return int(np.flatnonzero(self.things == number)[0])
+
+
+def _all_numbers(sample: list[tuple[str, ...]], column: int) -> bool:
+    texts = [cells[column] for cells in sample if column < len(cells) and cells[column].strip()]
+    return bool(texts) and all(number_of(text) is not None for text in texts)
+
+
+def _sorted(texts: list[str], *, falling: bool) -> list[int]:
+    """Return the order of some cells; equal ones stay in order."""
+    filled = [row for row, text in enumerate(texts) if text.strip()]
+    numbers = [number_of(texts[row]) for row in filled]
+    if filled and all(number is not None for number in numbers):
+        keys: dict[int, Any] = dict(zip(filled, numbers, strict=True))
+    else:
+        keys = {row: texts[row].casefold() for row in filled}
+    ordered = sorted(filled, key=keys.__getitem__, reverse=falling)
+    rest = set(filled)
+    return ordered + [row for row in range(len(texts)) if row not in rest]
+
+
+class _RowTable(QTableView):
+    """Table whose Return opens a row."""
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self.currentIndex().isValid():
+            self.activated.emit(self.currentIndex())
+        else:
+            super().keyPressEvent(event)
+
+
+class RowsView(ContentView):
+    """Table of the rows of a content."""
+
+    label = "Table"
+
+    def __init__(self, session: Session, parent: QWidget | None = None) -> None:
+        super().__init__(session, parent)
+        self.rows = RowsModel()
+        self.table = table = _RowTable()
+        table.setObjectName("previewTable")
+        table.setAccessibleName(self.tr("Rows of the object"))
+        table.setModel(self.rows)
+        table.setShowGrid(False)
+        table.setWordWrap(False)
+        table.setMouseTracking(True)
+        table.setTabKeyNavigation(False)
+        table.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
+        table.verticalHeader().setDefaultSectionSize(self.fontMetrics().height() + 8)
+        table.verticalHeader().setDefaultAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        header = table.horizontalHeader()
+        header.setHighlightSections(False)
+        header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+        header.setSortIndicatorClearable(True)
+        header.setSortIndicator(-1, Qt.SortOrder.AscendingOrder)
+        header.setResizeContentsPrecision(_MEASURED)
+        header.setStretchLastSection(True)
+        table.setSortingEnabled(True)
+        self.setFocusProxy(table)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(table)
+        table.installEventFilter(self)
+        table.viewport().installEventFilter(self)
+        table.entered.connect(lambda index: self.pointed.emit(*self.bytes_of(index)))
+        table.clicked.connect(lambda index: self.chosen.emit(*self.bytes_of(index)))
+        table.activated.connect(self._open)
+        table.selectionModel().currentChanged.connect(self._move)
+        self._marking = False
+
+    @classmethod
+    def shows(cls, content: Content) -> bool:
+        if isinstance(content, ArchiveContent):
+            return bool(content.members)
+        if isinstance(content, BytesContent):
+            return bool(content.strings)
+        return isinstance(content, TensorsContent | TableContent)
+
+    @classmethod
+    def prepare(cls, shard: Shard, ref: ObjectRef, content: Content) -> ContentRows:
+        return rows_of(content)
+
+    def show_preview(self, preview: Preview) -> None:
+        table, source = self.table, preview.prepared
+        behaviour = QAbstractItemView.SelectionBehavior
+        table.setSelectionBehavior(behaviour.SelectItems if source.by_cell else behaviour.SelectRows)
+        table.verticalHeader().setVisible(source.numbered)
+        table.horizontalHeader().setSortIndicator(-1, Qt.SortOrder.AscendingOrder)
+        self.rows.show_rows(source)
+        for column in range(min(len(source.titles), 64)):
+            title = table.horizontalHeader().fontMetrics().boundingRect(shown(source.titles[column])).width()
+            # Room for the arrow of the order beside the title.
+            wide = max(table.sizeHintForColumn(column), title + 20) + 4
+            table.setColumnWidth(column, min(max(wide, 48), MOST_WIDTH))
+
+    def bytes_of(self, index: QModelIndex) -> tuple[int, int]:
+        """Return the bytes of a cell, or of its row."""
+        if not index.isValid():
+            return 0, 0
+        return self.rows.source.bytes_of(int(self.rows.things[index.row()]), index.column())
+
+    def mark(self, start: int, stop: int) -> None:
+        found = self.rows.source.cell_at(start)
+        if found is not None:
+            self._marking = True
+            index = self.rows.index(self.rows.row_of(found[0]), found[1])
+            self.table.setCurrentIndex(index)
+            self.table.scrollTo(index)
+            self._marking = False
+
+    def copy(self) -> bool:
+        chosen = sorted((index.row(), index.column()) for index in self.table.selectedIndexes())
+        if len(chosen) > 1 or (chosen and self.rows.source.by_cell):
+            lines: dict[int, list[str]] = {}
+            for row, column in chosen:
+                lines.setdefault(row, []).append(self.rows.text(row, column))
+            rows = list(lines.values())
+        else:
+            columns, count = range(len(self.rows.titles)), min(self.rows.rowCount(), _COPIED)
+            rows = [list(self.rows.titles)]
+            rows += [[self.rows.text(row, column) for column in columns] for row in range(count)]
+        copy_lines("\n".join("\t".join(cell.replace("\t", " ").replace("\n", " ") for cell in row) for row in rows))
+        return True
+
+    def _open(self, index: QModelIndex) -> None:
+        if index.isValid():
+            self.part_wanted.emit(int(self.rows.things[index.row()]))
+
+    def _move(self, now: QModelIndex, before: QModelIndex) -> None:
+        """Keys choose the cell that becomes current; a click does so anyway."""
+        walked = self.table.hasFocus() and not QGuiApplication.mouseButtons() & Qt.MouseButton.LeftButton
+        if walked and not self._marking and self.table.selectionModel().isSelected(now):
+            self.chosen.emit(*self.bytes_of(now))
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if watched is self.table.viewport() and event.type() == QEvent.Type.Leave:
+            self.pointed.emit(0, 0)
+        if watched is self.table and select_current(self.table, event):
+            self.chosen.emit(*self.bytes_of(self.table.currentIndex()))
+            return True
+        return False

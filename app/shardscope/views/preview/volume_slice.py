@@ -1,0 +1,262 @@
+"""Window of a plane of a volume, filled with chunks as they arrive."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PySide6.QtGui import QImage
+
+from shardcore import ShardError
+from shardcore.model.chunk_grid import Chunk, ChunkGrid, GridCell, VoxelBox, copy_box
+from shardcore.shards.cache import LruCache
+from shardscope.views.preview.levels import label_colours, level_colours
+
+MOST_EDGE = 1024
+"""Pixels across and down that are shown of a plane at once."""
+
+MOST_SHOWN = 2048
+"""Chunks that are shown of a plane at once."""
+
+KEPT = 128 << 20
+"""Bytes of decoded chunks that are kept, so that the next slice needs no request."""
+
+MOST_CHUNK = 64 << 20
+"""Decoded bytes of a chunk that is shown."""
+
+
+class ChunkState(Enum):
+    """State of a chunk in the picture."""
+
+    PENDING = "not loaded"
+    SHOWN = "shown"
+    MISSING = "not stored"
+    DAMAGED = "damaged"
+    ELSEWHERE = "in another file"
+
+
+Kept = LruCache[tuple[str, tuple[int, ...]], tuple[Chunk]]
+"""Decoded chunks by scale and cell."""
+
+
+def is_shown(grid: ChunkGrid) -> bool:
+    """Return whether an array can be shown as slices: numbers on two axes or more, in chunks that are not too large."""
+    size = int(np.prod([min(a, b) for a, b in zip(grid.chunk, grid.shape, strict=True)], dtype=object))
+    size *= grid.dtype.itemsize * int(np.prod(grid.inner, dtype=object))
+    return grid.dtype.kind in "iufb" and sum(length > 1 for length in grid.shape) > 1 and size <= MOST_CHUNK
+
+
+def keep(kept: Kept, grid: ChunkGrid, cell: GridCell, chunk: Chunk) -> None:
+    """Keep a chunk that arrived; on any thread."""
+    size = chunk.nbytes if isinstance(chunk, np.ndarray) else 64
+    kept.put((grid.name, cell.at), (chunk,), size)
+
+
+@dataclass(frozen=True, slots=True)
+class ShownChunk:
+    """A chunk in the picture.
+
+    Attributes:
+        cell: The chunk.
+        x: First column.
+        y: First row.
+        width: Columns.
+        height: Rows.
+    """
+
+    cell: GridCell
+    x: int
+    y: int
+    width: int
+    height: int
+
+    def meets(self, left: int, top: int, right: int, bottom: int) -> bool:
+        """Return whether it has pixels of a rectangle."""
+        return self.x < right and left < self.x + self.width and self.y < bottom and top < self.y + self.height
+
+
+def _count(lengths: Sequence[int], steps: Sequence[int], edge: int) -> float:
+    """Return about how many chunks a window with such an edge has pixels of."""
+    across, down = (min(edge, length) / step + 1 for length, step in zip(lengths, steps, strict=True))
+    return across * down
+
+
+class VolumeSlice:
+    """Pixels of a window of a plane. Lives on the GUI thread.
+
+    Attributes:
+        grid: The array.
+        across: The axis from left to right.
+        down: The axis from top to bottom.
+        at: The coordinate on each axis; on the two axes of the plane that of the first pixel.
+        channel: Which value of an element is shown.
+        size: Columns and rows.
+        chunks: The chunks that the window has pixels of.
+        states: The state of each, by its place in the grid.
+        values: The elements, shape `(rows, columns)`.
+        levels: The values that are shown black and white.
+    """
+
+    def __init__(self, grid: ChunkGrid, across: int, down: int, kept: Kept) -> None:
+        self.grid, self.across, self.down = grid, across, down
+        self._kept = kept
+        self.at = [(begin + end) // 2 for begin, end in zip(grid.box.begin, grid.box.end, strict=True)]
+        self.at[across], self.at[down] = grid.box.begin[across], grid.box.begin[down]
+        self.channel = 0
+        self.labels = grid.labels or (grid.dtype.kind == "u" and grid.dtype.itemsize >= 4)
+        self.size = self._window()
+        self.levels = (0.0, 1.0)
+        self.chunks: tuple[ShownChunk, ...] = ()
+        self.states: dict[tuple[int, ...], ChunkState] = {}
+        self._planned: tuple[object, ...] = ()
+        middle = [(grid.box.begin[axis] + grid.box.end[axis]) // 2 for axis in (across, down)]
+        self.centre_on(*middle)
+
+    def _window(self) -> tuple[int, int]:
+        """Return columns and rows of the window: the plane, or as much of it as may be shown."""
+        grid = self.grid
+        lengths = [grid.shape[axis] for axis in (self.across, self.down)]
+        steps = [grid.chunk[axis] for axis in (self.across, self.down)]
+        edge = MOST_EDGE
+        while edge > 16 and _count(lengths, steps, edge) > MOST_SHOWN:
+            edge //= 2
+        return min(lengths[0], edge), min(lengths[1], edge)
+
+    @property
+    def is_whole(self) -> bool:
+        """Return whether the window has the whole plane."""
+        return self.size == (self.grid.shape[self.across], self.grid.shape[self.down])
+
+    @property
+    def box(self) -> VoxelBox:
+        """The elements in the window."""
+        begin, end = list(self.at), [one + 1 for one in self.at]
+        for axis, length in zip((self.across, self.down), self.size, strict=True):
+            end[axis] = begin[axis] + length
+        return VoxelBox(tuple(begin), tuple(end))
+
+    def centre_on(self, x: int, y: int) -> tuple[int, int]:
+        """Move the window so that a coordinate is in its middle, as far as the plane goes.
+
+        Returns:
+            Columns and rows that it moved by.
+        """
+        before = self.at[self.across], self.at[self.down]
+        for axis, middle, length in zip((self.across, self.down), (x, y), self.size, strict=True):
+            first, last = self.grid.box.begin[axis], self.grid.box.end[axis] - length
+            self.at[axis] = min(max(middle - length // 2, first), last)
+        self.plan()
+        return self.at[self.across] - before[0], self.at[self.down] - before[1]
+
+    def move_to(self, axis: int, place: int) -> None:
+        """Show the plane at a coordinate of one of the other axes."""
+        if self.at[axis] != place:
+            self.at[axis] = place
+            self.plan()
+
+    def plan(self) -> None:
+        """Plan the chunks of the window; those that are kept are shown at once."""
+        grid, box = self.grid, self.box
+        cells = tuple(
+            ((a - first) // step, -(-(b - first) // step))
+            for a, b, first, step in zip(box.begin, box.end, grid.box.begin, grid.chunk, strict=True)
+        )
+        planned = (cells, self.at[self.across], self.at[self.down])
+        if planned != self._planned:
+            self._planned = planned
+            self.chunks = tuple(self._shown(cell) for cell in grid.cells_in(box))
+        self.values = np.zeros((self.size[1], self.size[0]), grid.dtype)
+        self.pixels = np.zeros(self.values.shape, np.uint32)
+        self.states = {one.cell.at: ChunkState.PENDING for one in self.chunks}
+        for one in self.chunks:
+            if (found := self._kept.get((grid.name, one.cell.at))) is not None:
+                self._put(one, found[0])
+        self.colour()
+
+    def _shown(self, cell: GridCell) -> ShownChunk:
+        ends = []
+        for axis, length in zip((self.across, self.down), self.size, strict=True):
+            first = max(cell.box.begin[axis] - self.at[axis], 0)
+            ends.append((first, min(cell.box.end[axis] - self.at[axis], length) - first))
+        (x, width), (y, height) = ends
+        return ShownChunk(cell, x, y, width, height)
+
+    def pending(self, left: int, top: int, right: int, bottom: int) -> list[GridCell]:
+        """Return the chunks of a rectangle of pixels that are not loaded."""
+        return [
+            one.cell
+            for one in self.chunks
+            if self.states[one.cell.at] is ChunkState.PENDING and one.meets(left, top, right, bottom)
+        ]
+
+    def put(self, found: Sequence[tuple[GridCell, Chunk]]) -> None:
+        """Show chunks that arrived; those of other windows are passed over."""
+        places = {one.cell.at: one for one in self.chunks}
+        for cell, chunk in found:
+            if (one := places.get(cell.at)) is not None:
+                self._put(one, chunk)
+        self.colour()
+
+    def _put(self, one: ShownChunk, chunk: Chunk) -> None:
+        if isinstance(chunk, ShardError):
+            self.states[one.cell.at] = ChunkState.DAMAGED
+        elif chunk is None:
+            self.states[one.cell.at] = ChunkState.MISSING if self.grid.whole else ChunkState.ELSEWHERE
+        else:
+            self.states[one.cell.at] = ChunkState.SHOWN
+            self._copy(chunk, one.cell.box)
+
+    def _copy(self, chunk: NDArray[Any], place: VoxelBox) -> None:
+        """Copy the plane of a chunk into the window."""
+        elements = chunk[..., self.channel] if self.grid.inner else chunk
+        out = self.values.T if self.across < self.down else self.values
+        others = tuple(axis for axis in range(elements.ndim) if axis not in (self.across, self.down))
+        copy_box(elements, place, np.expand_dims(out, others), self.box)
+
+    def colour(self) -> None:
+        """Compute the pixels of what is shown."""
+        loaded = self.values
+        if self.labels:
+            self.pixels = label_colours(loaded)
+            return
+        states = set(self.states.values())
+        if ChunkState.SHOWN in states:
+            seen = loaded[self._mask()] if len(states) > 1 else loaded
+            seen = seen[np.isfinite(seen)] if seen.dtype.kind == "f" else seen
+            if seen.size:
+                self.levels = (float(seen.min()), float(seen.max()))
+        self.pixels = level_colours(loaded, *self.levels)
+
+    def _mask(self) -> NDArray[np.bool_]:
+        mask = np.zeros(self.values.shape, np.bool_)
+        for one in self.chunks:
+            if self.states[one.cell.at] is ChunkState.SHOWN:
+                mask[one.y : one.y + one.height, one.x : one.x + one.width] = True
+        return mask
+
+    def image(self) -> QImage:
+        """Return the picture."""
+        pixels = np.ascontiguousarray(self.pixels, np.uint32)
+        rows, columns = pixels.shape
+        return QImage(pixels.tobytes(), columns, rows, 4 * columns, QImage.Format.Format_RGB32).copy()
+
+    def index_of(self, x: int, y: int) -> tuple[int, ...]:
+        """Return the coordinates of the element at a column and row."""
+        index = list(self.at)
+        index[self.across] += x
+        index[self.down] += y
+        return tuple(index)
+
+    def pixel_of(self, index: Sequence[int]) -> tuple[int, int]:
+        """Return the column and row of an element; outside the window they are negative or too large."""
+        return index[self.across] - self.at[self.across], index[self.down] - self.at[self.down]
+
+    def value_at(self, x: int, y: int) -> str:
+        """Return an element as text; the state of its chunk where it is not shown."""
+        one = next((one for one in self.chunks if one.meets(x, y, x + 1, y + 1)), None)
+        state = self.states[one.cell.at] if one is not None else ChunkState.PENDING
+        return str(self.values[y, x]) if state is ChunkState.SHOWN else state.value

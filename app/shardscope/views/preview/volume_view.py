@@ -1,0 +1,538 @@
+"""Volume as one picture: a slice assembled from chunks, and where the voxel that was clicked is stored."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import combinations
+from math import prod
+from typing import Any
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QHideEvent, QShowEvent
+from PySide6.QtWidgets import (
+    QComboBox,
+    QGridLayout,
+    QHBoxLayout,
+    QLabel,
+    QPushButton,
+    QSlider,
+    QSpinBox,
+    QVBoxLayout,
+    QWidget,
+)
+
+from shardcore import Shard, Span
+from shardcore.model.array_layout import RAW
+from shardcore.model.chunk_grid import Chunk, ChunkGrid, ElementLocation, GridCell
+from shardcore.model.content_part import part_stored_at
+from shardcore.model.number_words import plural
+from shardcore.shards.stored_grid import StoredGrid
+from shardscope.session.debounce import Debounce
+from shardscope.session.error_words import plain_words
+from shardscope.session.jobs import Job, JobPriority
+from shardscope.session.selection import Selection
+from shardscope.session.session import Session
+from shardscope.views.preview.volume_plane import VolumePlane, shard_colour
+from shardscope.views.preview.volume_slice import KEPT, ChunkState, Kept, VolumeSlice, is_shown, keep
+from shardscope.widgets.elided import Elided
+from shardscope.widgets.plain_text import shown as plain
+from shardscope.widgets.tick_box import TickBox
+from shardscope.widgets.while_visible import WhileVisible
+
+BATCH = 32
+"""Chunks that a job reads before they are shown."""
+
+SETTLE_MILLISECONDS = 60
+"""Time after the last move of the picture or a slider before chunks are read."""
+
+MOST_SHARDS = 8
+"""Shards that the legend names."""
+
+FACTS = ("Voxel", "Value", "Chunk", "Offset in chunk", "Shard", "Minishard", "Key", "Stored bytes")
+"""Facts on a voxel, two in a row; the last two have a row each."""
+
+
+@dataclass(frozen=True, slots=True)
+class GridFound:
+    """Array that is open.
+
+    Attributes:
+        grid: Its chunks.
+        own: Whether its chunks are objects of the open shard; those of another scale are not.
+    """
+
+    grid: ChunkGrid
+    own: bool
+
+
+def grid_of(shard: Shard, scale: str) -> GridFound | None:
+    """Return the array that the chunks of a shard make up, if it can be shown; runs in a job.
+
+    Raises:
+        ShardError: It cannot be read.
+    """
+    grid = shard.chunk_grid(scale)
+    if grid is None or not is_shown(grid):
+        return None
+    return GridFound(grid, isinstance(grid, StoredGrid) and grid.shard is shard)
+
+
+def elements_of(shard: Shard, selection: Selection, grid: ChunkGrid) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+    """Return the first and last element that selected bytes store; None where they store none. Runs in a job."""
+    ref, span = selection.ref, selection.span
+    if ref is None or span is None:
+        return None
+    layout = shard.array_layout(ref)
+    axes = len(grid.shape)
+    if layout is None or len(layout.shape) < axes or not layout.begin:
+        return None
+    part = part_stored_at(shard.content_parts(ref), span)
+    if part is None:
+        return None
+    first = part.content_at(span.start)
+    stop = first + min(span.size, part.stop - first) if part.exact else part.stop
+    box = replace(layout, encoding=RAW).box_of(first, max(stop, first + 1))
+    if box is None:
+        return None
+    low, high = (tuple(n + a for n, a in zip(one, layout.begin, strict=True))[:axes] for one in box)
+    return low, high
+
+
+class VolumeView(QWidget):
+    """Slice of the array whose chunks are open. Reads by jobs while it is visible, and only what can be seen.
+
+    Attributes:
+        found: The array; None where there is none.
+        slice: What is shown of it.
+    """
+
+    offered = Signal(bool)
+    """Whether the open shard has an array of many chunks."""
+
+    def __init__(self, session: Session, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("volume")
+        self.setAccessibleName(self.tr("Volume"))
+        self._session = session
+        self.found: GridFound | None = None
+        self.slice: VolumeSlice | None = None
+        self._kept = Kept(KEPT)
+        self._sliders: dict[int, QSlider] = {}
+        self._place: ElementLocation | None = None
+        self.plane = VolumePlane()
+        self.scales = self._choice("volumeScale", self.tr("Scale"))
+        self.axes = self._choice("volumeAxes", self.tr("Axes of the picture"))
+        self.look = self._choice("volumeLook", self.tr("Colours"))
+        self.look.addItems([self.tr("Grey"), self.tr("Labels")])
+        self.edges = self._tick("volumeGrid", self.tr("Chunks"), self.tr("Edges of the chunks"))
+        self.colours = self._tick("volumeShards", self.tr("Shards"), self.tr("Colours of the shards"))
+        self.value = Elided(greedy=True, parent=self)
+        self.value.setObjectName("volumeValue")
+        self.note = QLabel()
+        self.legend = QLabel()
+        self.facts: dict[str, Elided] = {}
+        self.look_up = QPushButton(self.tr("Look up"))
+        self.mesh = QPushButton(self.tr("Show mesh"))
+        self._build()
+        self._soon = Debounce(self, self._read, SETTLE_MILLISECONDS)
+        self._connect()
+
+    def _choice(self, name: str, title: str) -> QComboBox:
+        choice = QComboBox()
+        choice.setObjectName(name)
+        choice.setAccessibleName(title)
+        choice.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
+        return choice
+
+    def _tick(self, name: str, text: str, title: str) -> TickBox:
+        box = TickBox(text)
+        box.setObjectName(name)
+        box.setAccessibleName(title)
+        return box
+
+    def _build(self) -> None:
+        self.setFocusProxy(self.plane)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        for row in ((self.scales, self.axes, self.look), (self.edges, self.colours)):
+            bar = QHBoxLayout()
+            bar.setContentsMargins(8, 4, 8, 2)
+            bar.setSpacing(8)
+            for part in row:
+                bar.addWidget(part)
+            if row[0] is self.edges:
+                bar.addWidget(self.value, 1)
+            else:
+                bar.addStretch(1)
+            column.addLayout(bar)
+        self._grid = QGridLayout()
+        self._grid.setContentsMargins(8, 2, 8, 4)
+        self._grid.setHorizontalSpacing(8)
+        column.addLayout(self._grid)
+        column.addWidget(self.plane, 1)
+        for label, name in ((self.legend, "volumeLegend"), (self.note, "volumeNote")):
+            label.setObjectName(name)
+            label.setWordWrap(True)
+            label.setContentsMargins(8, 3, 8, 2)
+            label.hide()
+            column.addWidget(label)
+        self.legend.setTextFormat(Qt.TextFormat.RichText)
+        self.note.setTextFormat(Qt.TextFormat.PlainText)
+        column.addWidget(self._fact_panel())
+
+    def _fact_panel(self) -> QWidget:
+        self._facts = QWidget()
+        self._facts.setObjectName("volumeFacts")
+        self._facts.setAccessibleName(self.tr("Storage of the voxel"))
+        grid = QGridLayout(self._facts)
+        grid.setContentsMargins(8, 4, 8, 6)
+        grid.setVerticalSpacing(2)
+        grid.setHorizontalSpacing(10)
+        for number, name in enumerate(FACTS):
+            title, text = QLabel(self.tr(name)), Elided(greedy=True, parent=self)
+            title.setEnabled(False)
+            text.setObjectName(f"volume{name.title().replace(' ', '')}")
+            text.setAccessibleName(self.tr(name))
+            long = number >= len(FACTS) - 2
+            row, column = (number - 3, 0) if long else divmod(number, 2)
+            grid.addWidget(title, row, 2 * column)
+            grid.addWidget(text, row, 2 * column + 1, 1, 3 if long else 1)
+            self.facts[name] = text
+        grid.setColumnStretch(1, 1)
+        grid.setColumnStretch(3, 1)
+        bar = QHBoxLayout()
+        bar.setContentsMargins(0, 4, 0, 0)
+        self.look_up.setObjectName("volumeLookUp")
+        self.mesh.setObjectName("volumeMesh")
+        bar.addWidget(self.look_up)
+        bar.addWidget(self.mesh)
+        bar.addStretch(1)
+        grid.addLayout(bar, len(FACTS) - 3, 0, 1, 4)
+        self._facts.hide()
+        return self._facts
+
+    def _connect(self) -> None:
+        session = self._session
+        self.scales.activated.connect(lambda _: self._open_scale(str(self.scales.currentData())))
+        self.axes.currentIndexChanged.connect(lambda _: self._show_axes())
+        self.look.activated.connect(lambda _: self._colour())
+        self.edges.toggled.connect(self._lay_over)
+        self.colours.toggled.connect(self._lay_over)
+        self.plane.moved.connect(self._moved)
+        self.plane.pointed.connect(self._point)
+        self.plane.chosen.connect(self._choose)
+        self.look_up.clicked.connect(self._look_up)
+        session.opened.connect(lambda _: self._opened())
+        session.closed.connect(self._forget)
+        WhileVisible(session.selection_changed, self, self._follow)
+
+    # --- what is open ---
+
+    def look_for(self) -> None:
+        """Look whether the open shard has an array of many chunks; in a job."""
+        self._open_scale("")
+
+    def _opened(self) -> None:
+        self._forget()
+
+    def _forget(self) -> None:
+        self.found, self.slice, self._place = None, None, None
+        self._kept.clear()
+        self.plane.show_slice(None)
+        self._facts.hide()
+        self.offered.emit(False)
+
+    def _open_scale(self, scale: str) -> None:
+        failed = lambda error: self._tell(plain_words(error))  # noqa: E731
+        self._session.ask(
+            lambda shard, _: grid_of(shard, scale), self._take_grid, failed=failed, key=("volume grid", self)
+        )
+
+    def _take_grid(self, found: GridFound | None) -> None:
+        self.found = found
+        if found is None:
+            self.offered.emit(False)
+            return
+        grid = found.grid
+        self.scales.clear()
+        for scale in grid.scales:
+            self.scales.addItem(f"{scale.name.removeprefix('scale ')} · {times(scale.shape)}", scale.name)
+        self.scales.setCurrentIndex(self.scales.findData(grid.name))
+        self.scales.setVisible(len(grid.scales) > 1)
+        large = [axis for axis, length in enumerate(grid.shape) if length > 1]
+        pairs = list(combinations(large, 2))
+        if not grid.axes:
+            # Rows of a matrix are rows of the picture; named axes (x, y, z) begin with the one across.
+            pairs = [(across, down) for down, across in pairs]
+        self.axes.blockSignals(True)
+        self.axes.clear()
+        for across, down in pairs:
+            self.axes.addItem(f"{self._name(across)} × {self._name(down)}", (across, down))
+        if not grid.axes:
+            self.axes.setCurrentIndex(len(pairs) - 1)
+        self.axes.blockSignals(False)
+        self.axes.setVisible(len(pairs) > 1)
+        self._show_axes()
+        self.offered.emit(True)
+
+    @property
+    def title(self) -> str:
+        """Return what is open, in a few words."""
+        if self.found is None:
+            return ""
+        grid = self.found.grid
+        name = self.tr("Segmentation") if grid.labels else self.tr("Volume") if grid.axes else self.tr("Array")
+        return f"{name} · {times(grid.shape)} · {grid.dtype.name} · {plural(prod(grid.counts), 'chunk')}"
+
+    def _name(self, axis: int) -> str:
+        axes = self.found.grid.axes if self.found is not None else ()
+        return axes[axis] if axes else self.tr("axis {0}").format(axis)
+
+    # --- the slice ---
+
+    def _show_axes(self) -> None:
+        """Show the middle plane of two axes; each other axis gets a slider."""
+        if self.found is None or self.axes.currentData() is None:
+            return
+        grid = self.found.grid
+        across, down = self.axes.currentData()
+        self.slice = VolumeSlice(grid, across, down, self._kept)
+        self.look.setCurrentIndex(int(self.slice.labels))
+        while (item := self._grid.takeAt(0)) is not None:
+            if (widget := item.widget()) is not None:
+                widget.hide()
+                widget.deleteLater()
+        self._sliders = {}
+        for axis in range(len(grid.shape)):
+            if axis not in (across, down) and grid.shape[axis] > 1:
+                ends = grid.box.begin[axis], grid.box.end[axis] - 1
+                self._add_slider(axis, self._name(axis), ends, self.slice.at[axis])
+        if grid.inner and grid.inner[0] > 1:
+            self._add_slider(-1, self.tr("channel"), (0, grid.inner[0] - 1), 0)
+        self._refresh()
+        if not self.slice.is_whole:
+            self.plane.zoom(0)
+        self._lay_over()
+
+    def _add_slider(self, axis: int, name: str, ends: tuple[int, int], value: int) -> None:
+        slider, box = QSlider(Qt.Orientation.Horizontal), QSpinBox()
+        for one in (slider, box):
+            one.setRange(*ends)
+            one.setValue(value)
+            one.setAccessibleName(self.tr("Position on {0}").format(name))
+        slider.setObjectName(f"volumeSlice{axis if axis >= 0 else 'Channel'}")
+        box.setObjectName(f"volumePosition{axis if axis >= 0 else 'Channel'}")
+        slider.valueChanged.connect(box.setValue)
+        box.valueChanged.connect(slider.setValue)
+        slider.valueChanged.connect(lambda place: self._move(axis, place))
+        row = self._grid.rowCount()
+        for column, widget in enumerate((QLabel(name), slider, box)):
+            self._grid.addWidget(widget, row, column)
+        self._sliders[axis] = slider
+
+    def _move(self, axis: int, place: int) -> None:
+        if self.slice is None:
+            return
+        if axis < 0:
+            self.slice.channel = place
+            self.slice.plan()
+        else:
+            self.slice.move_to(axis, place)
+        self._refresh()
+
+    def _colour(self) -> None:
+        if self.slice is not None:
+            self.slice.labels = self.look.currentIndex() == 1
+            self.slice.colour()
+            self._refresh()
+
+    def _refresh(self) -> None:
+        """Show what there is, and read the rest soon."""
+        self.plane.show_slice(self.slice)
+        self._tell_state()
+        self._soon.start()
+
+    def _moved(self) -> None:
+        """Move the window along where what can be seen reaches its edge; read what has come into view."""
+        shown = self.slice
+        if shown is None:
+            return
+        left, top, right, bottom = self.plane.visible()
+        edge = left <= 0 or top <= 0 or right >= shown.size[0] or bottom >= shown.size[1]
+        if not shown.is_whole and edge and right - left < shown.size[0]:
+            middle = shown.index_of((left + right) // 2, (top + bottom) // 2)
+            if (moved := shown.centre_on(middle[shown.across], middle[shown.down])) != (0, 0):
+                self.plane.shift(*moved)
+                self.plane.show_slice(shown)
+                self._tell_state()
+        self._soon.start()
+
+    def _lay_over(self) -> None:
+        """Draw edges and colours of shards as chosen."""
+        self.plane.edges = self.edges.isChecked()
+        names = sorted({one.cell.shard for one in self.slice.chunks}) if self.slice is not None else []
+        files = self.found is not None and len(names) == len(self.slice.chunks if self.slice is not None else ())
+        several = len(names) > 1 and not files
+        self.colours.setVisible(several)
+        self.plane.shards = None
+        if several and self.colours.isChecked():
+            self.plane.shards = {name: number for number, name in enumerate(names)}
+            swatches = [
+                f'<span style="color:{shard_colour(number).name()}">■</span> {plain(name)}'
+                for number, name in enumerate(names[:MOST_SHARDS])
+            ]
+            if len(names) > MOST_SHARDS:
+                swatches.append(self.tr("and {0} more").format(len(names) - MOST_SHARDS))
+            self.legend.setText("&nbsp; ".join(swatches))
+        self.legend.setVisible(self.plane.shards is not None)
+        self.plane.update()
+
+    def _tell(self, text: str) -> None:
+        self.note.setText(text)
+        self.note.setVisible(bool(text))
+
+    def _tell_state(self) -> None:
+        """State what part of the plane is shown, and which of its chunks are not."""
+        shown = self.slice
+        if shown is None:
+            self._tell("")
+            return
+        notes = []
+        if not shown.is_whole:
+            lengths = [shown.grid.shape[axis] for axis in (shown.across, shown.down)]
+            notes.append(self.tr("{0} of {1} pixels; drag to move.").format(times(shown.size), times(lengths)))
+        states = list(shown.states.values())
+        for state in (ChunkState.PENDING, ChunkState.MISSING, ChunkState.DAMAGED, ChunkState.ELSEWHERE):
+            if count := states.count(state):
+                notes.append(f"{plural(count, 'chunk')} {self.tr(state.value)}.")
+        self._tell(" ".join(notes))
+
+    # --- reading ---
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._soon.start()
+
+    def hideEvent(self, event: QHideEvent) -> None:
+        super().hideEvent(event)
+        if (job := self._session.jobs.newest(("volume", self))) is not None:
+            job.cancel()
+
+    def _read(self) -> None:
+        """Read the next chunks that can be seen and are not loaded."""
+        shown = self.slice
+        if shown is None or not self.isVisible():
+            return
+        cells = shown.pending(*self.plane.visible())[:BATCH]
+        if not cells:
+            self._tell_state()
+            return
+        grid, kept = shown.grid, self._kept
+
+        def work(_shard: Shard, job: Job) -> list[tuple[GridCell, Chunk]]:
+            found = []
+            for cell, chunk in grid.read_cells(cells):
+                keep(kept, grid, cell, chunk)
+                found.append((cell, chunk))
+                job.check()
+            return found
+
+        def take(found: list[tuple[GridCell, Chunk]]) -> None:
+            if self.slice is shown:
+                shown.put(found)
+                self.plane.show_slice(shown)
+                self._tell_state()
+                self._read()
+
+        failed = lambda error: self._tell(plain_words(error))  # noqa: E731
+        self._session.ask(work, take, failed=failed, key=("volume", self), priority=JobPriority.SCREEN)
+
+    # --- one voxel ---
+
+    def _point(self, x: int, y: int) -> None:
+        if self.slice is None or x < 0:
+            self.value.clear()
+            return
+        index = self.slice.index_of(x, y)
+        self.value.tell(f"[{', '.join(map(str, index))}] = {self.slice.value_at(x, y)}")
+
+    def _choose(self, x: int, y: int) -> None:
+        """Show where a voxel is stored, and select its bytes."""
+        shown = self.slice
+        if shown is None:
+            return
+        self._point(x, y)
+        index, grid = shown.index_of(x, y), shown.grid
+        failed = lambda error: self._tell(plain_words(error))  # noqa: E731
+        self._session.ask(
+            lambda _shard, _job: grid.locate(index), self._take_place, failed=failed, key=("volume voxel", self)
+        )
+
+    def _take_place(self, place: ElementLocation) -> None:
+        if self.slice is None or self.found is None:
+            return
+        self._place = place
+        cell = place.cell
+        x, y = self.slice.pixel_of(place.index)
+        self.facts["Voxel"].tell(", ".join(map(str, place.index)))
+        self.facts["Value"].tell(self.slice.value_at(x, y))
+        self.facts["Chunk"].tell(", ".join(map(str, cell.at)))
+        bits = f" = 0b{int(cell.key):b}" if cell.minishard is not None else ""
+        self.facts["Key"].tell(f"{cell.key}{bits}")
+        self.facts["Shard"].tell(cell.shard or self.tr("this file"))
+        self.facts["Minishard"].tell(str(cell.minishard) if cell.minishard is not None else "–")
+        self.facts["Offset in chunk"].tell(f"{place.start:,}" if place.start >= 0 else "–")
+        self.facts["Stored bytes"].tell(stored_text(place) if place.ref is not None else self.tr("not stored"))
+        self._facts.show()
+        self.look_up.setEnabled(self.found.own)
+        self.mesh.hide()
+        if place.span is not None and self.found.own:
+            self._session.select_span(place.span, self)
+
+    def _look_up(self) -> None:
+        if self._place is not None:
+            self._session.look_up(self._place.cell.key)
+
+    def _follow(self, selection: Selection) -> None:
+        """Mark the voxels that selected bytes store."""
+        found = self.found
+        if found is None or not found.own or selection.origin is self or not selection.complete:
+            return
+        if selection.ref is None or selection.span is None:
+            return
+        self._session.ask(
+            lambda shard, _: elements_of(shard, selection, found.grid), self._mark, key=("volume mark", self)
+        )
+
+    def _mark(self, ends: tuple[tuple[int, ...], tuple[int, ...]] | None) -> None:
+        shown = self.slice
+        if ends is None or shown is None:
+            return
+        low, high = ends
+        for axis, slider in self._sliders.items():
+            if axis >= 0 and not low[axis] <= slider.value() <= high[axis]:
+                slider.setValue(low[axis])
+        x, y = shown.pixel_of(low)
+        if not (0 <= x < shown.size[0] and 0 <= y < shown.size[1]):
+            shown.centre_on(low[shown.across], low[shown.down])
+            x, y = shown.pixel_of(low)
+            self._refresh()
+        wide, tall = (high[axis] - low[axis] + 1 for axis in (shown.across, shown.down))
+        self.plane.set_mark((x, y), (wide, tall))
+
+
+def times(lengths: Any) -> str:
+    """Return lengths as people write them: `64 × 64 × 32`."""
+    return " × ".join(f"{length:,}" for length in lengths)
+
+
+def stored_text(place: ElementLocation) -> str:
+    """Return the stored bytes of a voxel in words."""
+    span: Span | None = place.span
+    if span is None:
+        return "–"
+    where = f"{span.start:,}..{span.stop:,}"
+    if "@" in span.source:
+        return f"{where} of the decompressed chunk"
+    return where if place.exact else f"{where}, compressed"

@@ -1,0 +1,71 @@
+"""The command that searches for a key in many files: find."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import closing
+from typing import Annotated, Any
+
+import typer
+
+from shardcore.cli.options import USUAL, Json, Opening, opens, progress_bar
+from shardcore.cli.output import error_line, object_json, print_json, print_line, warn
+from shardcore.cli.program import exit_code
+from shardcore.errors import ShardError
+
+
+@opens
+def find(
+    key: Annotated[str, typer.Argument(metavar="KEY", help="A key, in the text form of its format.")],
+    paths: Annotated[
+        list[str],
+        typer.Argument(metavar="PATH…", help="Files, folders (with their sub-folders) and addresses."),
+    ],
+    json: Json = False,
+    how: Opening = USUAL,
+) -> int:
+    """Find the files and folders that hold a key; exit code 1 where none does."""
+    from shardcore.operations.find_key import find_in
+
+    given = {"format": how.format, "remote": how.remote, "tape": how.tape, **how.options}
+    found, first = 0, None
+    with progress_bar("searching") as progress:
+        with closing(find_in(key, paths, jobs=how.jobs, progress=progress, **given)) as search:
+            for hit in search:
+                if hit.error is not None:
+                    first = first or hit.error
+                    warn(_located(hit.path, hit.error))
+                else:
+                    found += 1
+                _print(hit, json=json)
+        if found:
+            return 0
+    return exit_code(first) if first is not None and not search.searched else 1
+
+
+def _print(hit: Any, *, json: bool) -> None:
+    """Print one hit at once: who pipes them may act on each."""
+    if json:
+        print_json(_hit_json(hit))
+    elif hit.ref is not None:
+        size = f"{hit.ref.size:,}" if hit.ref.size >= 0 else "–"
+        within = f"  {hit.ref.shard}" if hit.ref.shard else ""
+        print_line(f"{hit.path}  {hit.format}  {size}{within}")
+    sys.stdout.flush()
+
+
+def _hit_json(hit: Any) -> dict[str, Any]:
+    if hit.error is not None:
+        return {"path": hit.path, "error": error_line(hit.error)}
+    told = object_json(hit.ref)
+    return {
+        "path": hit.path,
+        "format": hit.format,
+        **{name: told[name] for name in ("key", "kind", "size", "start", "stop", "shard")},
+    }
+
+
+def _located(path: str, error: ShardError) -> str:
+    """Return an error that names its file, which the messages of some errors do not."""
+    text = error_line(error)
+    return text if path in text else f"{path}: {text}"

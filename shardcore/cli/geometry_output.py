@@ -1,0 +1,143 @@
+"""Meshes, skeletons and annotations as JSON and as lines for people."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from shardcore.cli.output import print_line
+from shardcore.model.number_words import plural
+from shardcore.operations.content.geometry import (
+    AnnotationsContent,
+    GeometryContent,
+    MeshContent,
+    SkeletonContent,
+)
+from shardcore.operations.content.scene import scene_of
+from shardcore.operations.content.shade import Camera, shade
+
+ROWS = 20
+"""Fragments, vertices and annotations that are printed for people."""
+
+MOST_JSON = 10_000
+"""Fragments and annotations in JSON."""
+
+PICTURE = 512
+"""Pixels along each edge of a picture."""
+
+
+def geometry_json(found: GeometryContent) -> dict[str, Any]:
+    """Return what a content has as values of JSON."""
+    bounds = found.bounds()
+    told: dict[str, Any] = {
+        "unit": found.geometry().unit,
+        "bounds": None if bounds is None else {"low": list(bounds[0]), "high": list(bounds[1])},
+    }
+    if isinstance(found, MeshContent):
+        told |= {
+            "level": found.level if found.level >= 0 else None,
+            "vertices": len(found.vertices),
+            "triangles": len(found.triangles),
+            "levels": [_level_json(found, number) for number in range(len(found.layout.levels))],
+        }
+    elif isinstance(found, SkeletonContent):
+        one = found.skeleton
+        attributes = [
+            {"id": name, "dtype": column.dtype.str, "components": column.shape[1] if column.ndim > 1 else 1}
+            for name, column in one.attributes.items()
+        ]
+        told |= {"vertices": len(one.vertices), "edges": len(one.edges), "attributes": attributes}
+    elif isinstance(found, AnnotationsContent):
+        told |= _annotations_json(found)
+    return told
+
+
+def _level_json(found: MeshContent, number: int) -> dict[str, Any]:
+    level, boxes = found.layout.levels[number], found.layout.boxes(number)[:MOST_JSON]
+    fragments = [
+        {
+            "position": level.positions[at].tolist(),
+            "start": int(level.starts[at]),
+            "stop": int(level.starts[at + 1]),
+            "box": _finite(boxes[at]),
+        }
+        for at in range(len(boxes))
+    ]
+    return {"scale": _finite(np.array(level.scale)), "bytes": level.nbytes, "fragments": fragments}
+
+
+def _finite(values: Any) -> Any:
+    """Numbers as JSON has them: None for those that it does not have."""
+    if values.ndim:
+        return [_finite(one) for one in values]
+    return float(values) if np.isfinite(values) else None
+
+
+def _annotations_json(found: AnnotationsContent) -> dict[str, Any]:
+    one = found.annotations
+    rows = []
+    for at in range(min(len(one.rows), MOST_JSON)):
+        start, stop = one.row_bytes(at)
+        row: dict[str, Any] = {"id": str(one.ids[at]), "start": start, "stop": stop}
+        rows.append(row | {name: _finite(np.asarray(one.rows[name][at])) for name in one.rows.dtype.names or ()})
+    return {
+        "annotation_type": one.shape,
+        "axes": [{"name": name, "scale": scale} for name, scale in zip(one.axes, one.scales, strict=True)],
+        "count": len(one.rows),
+        "rows": rows,
+        "related": {name: list(map(str, keys.tolist())) for name, keys in one.related.items()},
+    }
+
+
+def print_geometry(found: GeometryContent) -> None:
+    """Print counts, the box and the first rows."""
+    bounds, unit = found.bounds(), found.geometry().unit
+    if bounds is not None:
+        low, high = (", ".join(f"{one:,.6g}" for one in corner) for corner in bounds)
+        print_line(f"box {low} to {high} {unit}".rstrip())
+    if isinstance(found, MeshContent):
+        _print_mesh(found)
+    elif isinstance(found, SkeletonContent):
+        _print_skeleton(found)
+    elif isinstance(found, AnnotationsContent):
+        print_line("  ".join(("bytes", *found.titles())))
+        for row in range(min(len(found.annotations.rows), ROWS)):
+            start, stop = found.annotations.row_bytes(row)
+            print_line("  ".join((f"{start:,}-{stop:,}", *found.cells(row))))
+        _print_rest(len(found.annotations.rows), "annotation")
+
+
+def _print_mesh(found: MeshContent) -> None:
+    for number, level in enumerate(found.layout.levels):
+        counts = ""
+        if number == found.level:
+            vertices = plural(len(found.vertices), "vertex", "vertices")
+            counts = f", {plural(len(found.triangles), 'triangle')}, {vertices}"
+        fragments = f"{plural(len(level), 'fragment')}, {plural(level.nbytes, 'byte')}"
+        print_line(f"level {number}: scale {level.scale:g}, {fragments}{counts}")
+        for at, cell in enumerate(islice(level.positions.tolist(), ROWS)):
+            place = f"cell {', '.join(map(str, cell))}, bytes {level.starts[at]:,} to {level.starts[at + 1]:,}"
+            print_line(f"  fragment {at}: {place}")
+        _print_rest(len(level), "fragment")
+
+
+def _print_skeleton(found: SkeletonContent) -> None:
+    one = found.skeleton
+    print_line("  ".join(("vertex", "x, y, z", *one.attributes)))
+    for at in range(min(len(one.vertices), ROWS)):
+        place = ", ".join(f"{value:,.6g}" for value in one.vertices[at].tolist())
+        print_line("  ".join((f"{at:>6}", place, *(str(column[at]) for column in one.attributes.values()))))
+    _print_rest(len(one.vertices), "vertex", "vertices")
+
+
+def _print_rest(count: int, noun: str, many: str = "") -> None:
+    if count > ROWS:
+        print_line(f"… and {plural(count - ROWS, noun, many)} more")
+
+
+def picture_of_geometry(found: GeometryContent) -> Any:
+    """Return a content as a plane of grey levels, shape `(512, 512)`."""
+    light = shade(scene_of(found), Camera.first(), 2 * PICTURE, 2 * PICTURE, wide=2).light
+    return light.reshape(PICTURE, 2, PICTURE, 2).mean(axis=(1, 3))

@@ -1,0 +1,250 @@
+"""Decoders written in C, run in a process of their own.
+
+A check of the numbers in a payload leaves the stream of the codec unread: a mistake in a codec could still end the
+process. A program that must not end with it, such as a window, gives the work to an `IsolatedDecoder`. What comes back
+through the pipe is bytes and JSON, never pickled objects: the process is not trusted either.
+
+A task is a function `(header, data) -> (header, bytes)`: a dictionary of JSON values and the payload in, the same out.
+`header["limit"]` is the number of bytes that it may return. Tasks raise `ShardError`s only. They are named in `TASKS`
+and loaded where they run, so that the table can name modules of formats.
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import sys
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from importlib import import_module
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Protocol
+
+from shardcore.errors import DEFAULT_LIMIT, FormatError, LimitExceeded, ShardError, Truncated, Unsupported, UsageError
+from shardcore.model.budget import charge_expanded
+from shardcore.model.number_words import grouped_digits
+from shardcore.model.span import Span
+
+Header = dict[str, Any]
+Task = Callable[[Header, bytes], tuple[Header, bytes]]
+
+TASKS = {
+    "blosc": "shardcore.formats.bloscpack.decode:blosc_task",
+    "picture": "shardcore.codecs.pictures:picture_task",
+    "segmentation": "shardcore.formats.neuroglancer.segmentation:segmentation_task",
+    "draco": "shardcore.formats.neuroglancer.draco:draco_task",
+}
+"""Name of each task: `module:function`."""
+
+START_SECONDS = 60.0
+"""Seconds that the process may take to start; it imports NumPy."""
+
+_READY: Header = {"state": "ready"}
+_ERRORS = {kind.__name__: kind for kind in (FormatError, Truncated, Unsupported, LimitExceeded, UsageError)}
+_MESSAGE_LIMIT = 1 << 20
+_ROOM = 2 << 30
+"""Bytes of address space beyond what the process has: libraries reserve some for each thread."""
+_COPIES = 4
+"""Copies of payload and result that decoders may hold."""
+
+
+class Decoder(Protocol):
+    """Runs tasks: `run_task` in this process, `IsolatedDecoder.run` in another one."""
+
+    def __call__(
+        self, task: str, header: Header, data: bytes | memoryview, *, limit: int = ..., place: Span | None = ...
+    ) -> tuple[Header, bytes]:
+        """Run a task."""
+
+
+def run_task(
+    task: str, header: Header, data: bytes | memoryview, *, limit: int = DEFAULT_LIMIT, place: Span | None = None
+) -> tuple[Header, bytes]:
+    """Run a task in this process; see `IsolatedDecoder.run`."""
+    try:
+        return _task(TASKS[task])({**header, "limit": limit}, bytes(data))
+    except ShardError as error:
+        error.span = error.span or place
+        raise
+    except MemoryError as error:
+        raise LimitExceeded("the decoder needs more memory than there is", span=place) from error
+
+
+class IsolatedDecoder:
+    """One process that decodes, started at the first task and again after it died.
+
+    Calls from several threads wait for each other. The process is started by the `spawn` method, so a
+    script that uses it keeps its own work after `if __name__ == "__main__":`.
+
+    Args:
+        timeout: Seconds that one task may take before the process is killed.
+    """
+
+    def __init__(self, timeout: float = 60.0) -> None:
+        self.timeout = timeout
+        self._lock = threading.Lock()
+        self._closed = False
+        self._process: BaseProcess | None = None
+        self._pipe: Connection[Any, Any] | None = None
+
+    def run(
+        self,
+        task: str,
+        header: Header,
+        data: bytes | memoryview,
+        *,
+        limit: int = DEFAULT_LIMIT,
+        place: Span | None = None,
+    ) -> tuple[Header, bytes]:
+        """Run a task; what kills the decoder is an error, not the end of this process.
+
+        Args:
+            task: Its name in `TASKS`.
+            header: What it needs to know, as values of JSON.
+            data: The payload.
+            limit: Bytes that may come back; the process gets memory for some copies of them.
+            place: Span of the payload, for errors.
+
+        Raises:
+            FormatError: The payload is invalid, or the decoder died of it, or took longer than `timeout`.
+            Unsupported: The payload is of a kind that the decoder does not have.
+            LimitExceeded: The result has more than `limit` bytes, or needs too much memory.
+            ShardError: The process cannot be started, or was closed.
+        """
+        question = json.dumps({"task": TASKS[task], "header": {**header, "limit": limit}}).encode()
+        with self._lock:
+            pipe = self._started()
+            try:
+                pipe.send_bytes(question)
+                pipe.send_bytes(data)
+                if not pipe.poll(self.timeout):
+                    self._kill()
+                    raise FormatError(f"the decoder did not finish in {self.timeout:g} seconds", span=place)
+                answer = json.loads(pipe.recv_bytes(_MESSAGE_LIMIT))
+                result = pipe.recv_bytes(max(limit, 1))
+            except (EOFError, OSError, ValueError) as error:
+                code = self._kill()
+                if self._closed:
+                    raise ShardError("the decoder process was closed") from error
+                raise FormatError(f"the decoder died of these bytes (exit code {code})", span=place) from error
+        if "error" in answer:
+            raise _ERRORS.get(answer["error"], FormatError)(str(answer.get("message")), span=place)
+        charge_expanded(len(result))
+        return answer, result
+
+    def close(self) -> None:
+        """End the process, also while it works; nothing can be decoded afterwards."""
+        self._closed = True
+        process = self._process
+        if process is not None:
+            # It may end or be forgotten by another thread at the same time.
+            with suppress(ValueError, AttributeError):
+                process.kill()
+        with self._lock:
+            self._kill()
+
+    def __enter__(self) -> IsolatedDecoder:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _started(self) -> Connection[Any, Any]:
+        """Return the pipe to a living process."""
+        if self._closed:
+            raise ShardError("the decoder process was closed")
+        if self._pipe is not None and self._process is not None and self._process.is_alive():
+            return self._pipe
+        self._kill()
+        context = multiprocessing.get_context("spawn")
+        try:
+            self._pipe, theirs = context.Pipe()
+            self._process = context.Process(target=_serve, args=(theirs,), name="decoder", daemon=True)
+            self._process.start()
+            theirs.close()
+            if self._pipe.poll(START_SECONDS) and self._pipe.recv_bytes() == json.dumps(_READY).encode():
+                return self._pipe
+        except (EOFError, OSError, RuntimeError) as error:
+            self._kill()
+            raise ShardError(f"the decoder process cannot be started: {error}") from error
+        self._kill()
+        raise ShardError(f"the decoder process did not start within {START_SECONDS:g} seconds")
+
+    def _kill(self) -> int | None:
+        """End the process and forget it; its exit code (negative: a signal) when it had ended by itself."""
+        process, pipe = self._process, self._pipe
+        self._process = self._pipe = None
+        if pipe is not None:
+            pipe.close()
+        if process is None or process.pid is None:
+            return None
+        process.join(0.5)
+        if process.is_alive():
+            process.kill()
+            process.join()
+        code = process.exitcode
+        process.close()
+        return code
+
+
+def _task(name: str) -> Task:
+    """Return the function `module:function`."""
+    module, _, function = name.partition(":")
+    found: Task = getattr(import_module(module), function)
+    return found
+
+
+def _serve(pipe: Connection[Any, Any]) -> None:
+    """Run tasks until the pipe closes: the life of the process."""
+    # Libraries such as libtiff print what they find wrong.
+    quiet = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(quiet, 1)
+    os.dup2(quiet, 2)
+    os.close(quiet)
+    pipe.send_bytes(json.dumps(_READY).encode())
+    while True:
+        try:
+            question = json.loads(pipe.recv_bytes())
+            data = pipe.recv_bytes()
+        except (EOFError, OSError):
+            return
+        header, result = _answer(question["task"], question["header"], data)
+        pipe.send_bytes(json.dumps(header).encode())
+        pipe.send_bytes(result)
+
+
+def _answer(name: str, header: Header, data: bytes) -> tuple[Header, bytes]:
+    """Return the answer of a task, or its error."""
+    limit = int(header["limit"])
+    try:
+        task = _task(name)
+        _limit_memory(_ROOM + _COPIES * (limit + len(data)))
+        answer, result = task(header, data)
+        if len(result) > limit:
+            raise LimitExceeded(f"the decoder returns {grouped_digits(len(result))} bytes; the limit is {limit:,}")
+    except ShardError as error:
+        return {"error": type(error).__name__, "message": error.message[:1000]}, b""
+    except MemoryError:
+        return {"error": "LimitExceeded", "message": "the decoder needs more memory than it may have"}, b""
+    except Exception as error:  # noqa: BLE001 - whatever a decoder raises is the fault of the bytes
+        return {"error": "FormatError", "message": f"the decoder failed: {error!r}"[:1000]}, b""
+    return answer, result
+
+
+def _limit_memory(room: int) -> None:
+    """Limit the address space to what the process has now, and some; only where the platform states it."""
+    if not sys.platform.startswith("linux"):
+        return
+    import resource
+
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    wanted = pages * resource.getpagesize() + room
+    resource.setrlimit(resource.RLIMIT_AS, (wanted if hard == resource.RLIM_INFINITY else min(wanted, hard), hard))

@@ -1,0 +1,166 @@
+"""Bytes of the values of a JSON text: one NumPy pass over its brackets, then members of a container on demand."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shardcore.codecs.json_text import FREE, JsonLimits, structure, structure_fault
+from shardcore.errors import FormatError
+
+_SPACE = b" \t\r\n"
+_OPEN = b"[{"
+_KINDS = {b"{": "object", b"[": "array", b'"': "string", b"t": "boolean", b"f": "boolean", b"n": "null"}
+
+
+@dataclass(frozen=True, slots=True)
+class JsonValue:
+    """Value in a JSON text.
+
+    Attributes:
+        key: Name in its object, as it is decoded; empty for the root and for items of arrays.
+        start: First byte of the value; without its name.
+        stop: One past the last byte.
+        kind: `object`, `array`, `string`, `number`, `boolean` or `null`.
+        count: Members of an object, items of an array; 0 for others.
+        key_start: First byte of its name; `start` where it does not have one.
+    """
+
+    key: str
+    start: int
+    stop: int
+    kind: str
+    count: int = 0
+    key_start: int = 0
+
+
+class JsonSpans:
+    """Values of a JSON text and their bytes.
+
+    A text that is not JSON gives values that are wrong, but within the text: parse it first.
+
+    Args:
+        data: The text: UTF-8, or another encoding in which ASCII is one byte per character.
+        encoding: Encoding of its strings.
+        limits: Limits of the text.
+
+    Raises:
+        FormatError: The text exceeds the limits, or its brackets do not match.
+    """
+
+    def __init__(self, data: bytes, encoding: str = "utf-8", *, limits: JsonLimits = FREE) -> None:
+        if len(data) > limits.size:
+            raise FormatError(f"the JSON text has {len(data)} bytes; at most {limits.size} are read")
+        if fault := structure_fault(data, limits):
+            raise FormatError(f"the JSON text: {fault}")
+        self._data = data
+        self._encoding = encoding
+        blocks = list(structure(data))
+        places = np.concatenate([at for at, _ in blocks]) if blocks else np.zeros(0, np.int64)
+        marks = np.concatenate([mark for _, mark in blocks]) if blocks else np.zeros(0, np.uint8)
+        opens = np.isin(marks, np.frombuffer(_OPEN, np.uint8))
+        closes = np.isin(marks, np.frombuffer(b"]}", np.uint8))
+        levels = np.cumsum(opens.astype(np.int32) - closes) + closes
+        if np.count_nonzero(opens) != np.count_nonzero(closes) or (len(levels) and int(levels.min()) < 1):
+            raise FormatError("the JSON text: the brackets do not match")
+        self._ends = self._pairs(places, levels, opens, closes)
+        commas, colons = marks == ord(","), marks == ord(":")
+        self._commas = {int(n): places[commas & (levels == n)] for n in np.unique(levels[commas])}
+        self._colons = {int(n): places[colons & (levels == n)] for n in np.unique(levels[colons])}
+
+    @staticmethod
+    def _pairs(
+        places: NDArray[np.int64], levels: NDArray[np.int32], opens: NDArray[np.bool_], closes: NDArray[np.bool_]
+    ) -> dict[int, tuple[int, int]]:
+        """Return the offset past the closing bracket and the level of each opening bracket."""
+        # Brackets of one level alternate: sorted by level and place, an opening one is followed by its closing one.
+        order = np.lexsort((places, levels))
+        first, last = order[opens[order]], order[closes[order]]
+        stops = (places[last] + 1).tolist()
+        return dict(zip(places[first].tolist(), zip(stops, levels[first].tolist(), strict=True), strict=True))
+
+    @property
+    def root(self) -> JsonValue:
+        """The value of the text."""
+        begin = 3 if self._data.startswith(b"\xef\xbb\xbf") else 0
+        return self._value("", *self._stripped(begin, len(self._data)))
+
+    def members(self, value: JsonValue, first: int = 0, last: int | None = None) -> Iterator[JsonValue]:
+        """Yield members `[first, last)` of an object or items of an array, in the order of the text."""
+        if not value.count:
+            return
+        _, level = self._ends[value.start]
+        commas = self._within(self._commas, level, value)
+        # Item n lies between the commas n - 1 and n, of which the brackets are the outermost.
+        edges = np.concatenate([[value.start], commas, [value.stop - 1]])
+        colons = self._within(self._colons, level, value) if value.kind == "object" else None
+        for number in range(first, min(value.count if last is None else last, value.count)):
+            start, stop = int(edges[number]) + 1, int(edges[number + 1])
+            if colons is None or number >= len(colons):
+                yield self._value("", *self._stripped(start, stop))
+                continue
+            colon = int(colons[number])
+            key_start, key_stop = self._stripped(start, colon)
+            yield self._value(self.text(key_start, key_stop), *self._stripped(colon + 1, stop), key_start)
+
+    def path(self, offset: int) -> tuple[int, ...]:
+        """Return the numbers of the members that lead from the root to the smallest value with a byte.
+
+        The name of a member, and the space before it, belong to its value.
+        """
+        at, found = self.root, []
+        while at.count:
+            _, level = self._ends[at.start]
+            commas = self._within(self._commas, level, at)
+            if not at.start < offset < at.stop - 1:
+                break
+            number = int(np.searchsorted(commas, offset, "left"))
+            found.append(number)
+            at = next(self.members(at, number, number + 1))
+        return tuple(found)
+
+    def raw(self, start: int, stop: int) -> str:
+        """Return a part of the text as it is written."""
+        return self._data[start:stop].decode(self._encoding, "replace")
+
+    def text(self, start: int, stop: int) -> str:
+        """Return a value as text: a string without quotes and escapes, others as they are written."""
+        raw = self.raw(start, stop)
+        if raw.startswith('"'):
+            try:
+                parsed = json.loads(raw, strict=False)
+            except ValueError:
+                return raw
+            return parsed if isinstance(parsed, str) else raw
+        return raw
+
+    def _value(self, key: str, start: int, stop: int, key_start: int | None = None) -> JsonValue:
+        kind = _KINDS.get(self._data[start : start + 1], "number")
+        before = start if key_start is None else key_start
+        if kind not in ("object", "array"):
+            return JsonValue(key, start, stop, kind, 0, before)
+        stop, level = self._ends[start]
+        inner = self._stripped(start + 1, stop - 1)
+        plain = JsonValue(key, start, stop, kind, 0, before)
+        count = len(self._within(self._commas, level, plain)) + 1 if inner[0] < inner[1] else 0
+        return JsonValue(key, start, stop, kind, count, before)
+
+    def _within(self, places: dict[int, NDArray[np.int64]], level: int, value: JsonValue) -> NDArray[np.int64]:
+        found = places.get(level)
+        if found is None:
+            return np.zeros(0, np.int64)
+        first, last = np.searchsorted(found, (value.start, value.stop))
+        return found[first:last]
+
+    def _stripped(self, start: int, stop: int) -> tuple[int, int]:
+        """Return a range of the text without the space around it."""
+        data = self._data
+        while start < stop and data[start] in _SPACE:
+            start += 1
+        while stop > start and data[stop - 1] in _SPACE:
+            stop -= 1
+        return start, stop

@@ -1,0 +1,129 @@
+"""Array of many chunks, as a grid: of a Bloscpack file, and of a bcolz column.
+
+Chunks are cut from the stored bytes, so that the axis whose places are stored one after the other is the one that is
+divided: the first in C order, the last in F order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shardcore.errors import FormatError, ShardError
+from shardcore.formats.bloscpack.keys import ALL
+from shardcore.model.array_layout import ArrayLayout
+from shardcore.model.chunk_grid import ElementLocation, GridCell, VoxelBox
+from shardcore.model.objects import ObjectRef
+from shardcore.model.span import Span
+from shardcore.shards.stored_grid import StoredGrid
+
+if TYPE_CHECKING:
+    from shardcore.shards.shard import Shard
+
+FileOf = Callable[[int], str | None]
+"""Name of the file of a chunk; None where it is not there."""
+
+Places = Callable[[int, int], tuple[int, int]]
+"""Offsets of two chunks in the file, as its header states them; -1 for an unknown one."""
+
+
+class ArrayGrid(StoredGrid):
+    """Chunks of an array. Where chunks end within a place of the divided axis, a cell has as many places as fit in one.
+
+    Args:
+        shard: What has the array as the object `all`.
+        layout: The array.
+        chunk_bytes: Uncompressed bytes of a chunk.
+        file_of: Name of the file of a chunk of a column; empty names for chunks of one file.
+        places: Offsets of chunks in the one file, by which they are fetched ahead.
+    """
+
+    def __init__(
+        self,
+        shard: Shard,
+        layout: ArrayLayout,
+        chunk_bytes: int,
+        file_of: FileOf = lambda _: "",
+        places: Places = lambda first, last: (-1, -1),
+    ) -> None:
+        self.shard, self.layout = shard, layout
+        self.dtype = layout.dtype
+        self.box = VoxelBox((0,) * len(layout.shape), layout.shape)
+        self._chunk_bytes = chunk_bytes
+        self._file_of = file_of
+        self._places = places
+        self.axis = 0 if layout.order == "C" else len(layout.shape) - 1
+        self._place_bytes = layout.nbytes // layout.shape[self.axis]
+        edge = max(chunk_bytes // self._place_bytes, 1)
+        self.chunk = tuple(edge if axis == self.axis else length for axis, length in enumerate(layout.shape))
+        self._all: ObjectRef | None = None
+
+    def cell(self, at: tuple[int, ...]) -> GridCell:
+        """Return a cell; its key is the chunk that holds its first byte."""
+        box = self.box_at(at)
+        number = box.begin[self.axis] * self._place_bytes // self._chunk_bytes
+        return GridCell(at, box, str(number), self._file_of(number) or "")
+
+    def refs(self, cells: Sequence[GridCell]) -> list[ObjectRef | ShardError | None]:
+        """Return the whole array for each cell: its bytes are a range of it; None where a file is missing."""
+        return [replace(self._whole, spans=self._spans(cell)) if self._is_there(cell) else None for cell in cells]
+
+    def _spans(self, cell: GridCell) -> tuple[Span, ...]:
+        """Return the stored bytes of a cell, where offsets state them: they are fetched ahead."""
+        start, stop = self._bytes_of(cell.box)
+        first, last = self._places(start // self._chunk_bytes, -(-stop // self._chunk_bytes))
+        return (Span("", first, last),) if 0 < first < last else ()
+
+    @property
+    def _whole(self) -> ObjectRef:
+        if self._all is None:
+            self._all = replace(self.shard.find(ALL), spans=())
+        return self._all
+
+    def _is_there(self, cell: GridCell) -> bool:
+        start, stop = self._bytes_of(cell.box)
+        numbers = range(start // self._chunk_bytes, -(-stop // self._chunk_bytes))
+        return all(self._file_of(number) is not None for number in numbers)
+
+    def _bytes_of(self, box: VoxelBox) -> tuple[int, int]:
+        return box.begin[self.axis] * self._place_bytes, box.end[self.axis] * self._place_bytes
+
+    def elements(self, cell: GridCell, ref: ObjectRef) -> NDArray[Any]:
+        """Return the elements of a cell: its range of the content."""
+        start, stop = self._bytes_of(cell.box)
+        data = self.shard.read_range(ref, start, stop, limit=max(stop - start, 1))
+        if len(data) != stop - start:
+            raise FormatError(f"the content ends at byte {start + len(data):,}; the array has {self.layout.nbytes:,}")
+        return np.frombuffer(data, self.dtype).reshape(cell.box.shape, order="C" if self.layout.order == "C" else "F")
+
+    def locate(self, index: Sequence[int]) -> ElementLocation:
+        """Return where an element is stored: its chunk, and the block of it."""
+        self.box_of(tuple(index))
+        begin, end = self.layout.bytes_of(index)
+        number, start = divmod(begin, self._chunk_bytes)
+        box = self.cell_of(index).box
+        at = tuple(0 if axis != self.axis else number for axis in range(len(self.shape)))
+        name = self._file_of(number)
+        cell = GridCell(at, box, str(number), name or "")
+        if name is None:
+            return ElementLocation(tuple(index), cell)
+        ref = self.shard.find(str(number))
+        return self._stored(ElementLocation(tuple(index), cell, ref, start, start + end - begin))
+
+
+def array_grid(shard: Shard, layout: ArrayLayout | None, chunk_bytes: int, **more: Any) -> ArrayGrid | None:
+    """Return the grid of an array; None where there is no array, or it has no elements or no chunks.
+
+    Args:
+        shard: What has the array as the object `all`.
+        layout: The array, or None.
+        chunk_bytes: Uncompressed bytes of a chunk.
+        **more: `file_of` and `places`; see `ArrayGrid`.
+    """
+    if layout is None or not layout.shape or not layout.nbytes or chunk_bytes <= 0:
+        return None
+    return ArrayGrid(shard, layout, chunk_bytes, **more)

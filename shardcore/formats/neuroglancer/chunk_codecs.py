@@ -1,0 +1,102 @@
+"""Encodings of the chunks of a volume: `jpeg`, `png` and `compressed_segmentation`.
+
+Section "Chunk encodings" of the volume page. A picture has the voxels of a chunk row by row, x fastest, then y, then z;
+its width and height are any two numbers with that product, its channels those of the volume.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from shardcore.codecs.isolated import Decoder, run_task
+from shardcore.codecs.pictures import decode_samples, picture_header
+from shardcore.errors import FormatError, LimitExceeded, Unsupported
+from shardcore.formats.neuroglancer.segmentation import ENCODING as SEGMENTATION
+from shardcore.formats.neuroglancer.segmentation import SegmentationParts, channel_blocks
+from shardcore.model.array_layout import RAW, ArrayLayout
+from shardcore.model.content_part import ContentPart
+from shardcore.model.number_words import plural
+from shardcore.model.span import Span
+
+PICTURES = ("jpeg", "png")
+MOST_BYTES = 1 << 28
+"""Decoded bytes of a chunk."""
+
+
+def decode_chunk(
+    layout: ArrayLayout, data: bytes, *, decoder: Decoder = run_task, place: Span | None = None
+) -> tuple[ArrayLayout, bytes]:
+    """Return the voxels of an encoded chunk, x fastest, and their layout.
+
+    Args:
+        layout: Layout of the chunk, with its encoding.
+        data: The chunk.
+        decoder: Decoder, such as `Shard.decoder`. Default: decode in this process.
+        place: Span of the chunk, for errors.
+
+    Raises:
+        Unsupported: The encoding is not decoded here.
+        FormatError: The bytes are invalid, or have another number or type of voxels.
+        LimitExceeded: The chunk has too many voxels.
+    """
+    if layout.encoding == RAW:
+        return layout, data
+    if layout.nbytes > MOST_BYTES:
+        size = plural(layout.nbytes, "byte")
+        raise LimitExceeded(f"the chunk has {size} of voxels; at most {MOST_BYTES:,} are decoded", span=place)
+    if layout.encoding == SEGMENTATION:
+        return replace(layout, encoding=RAW), _labels(layout, data, decoder, place)
+    if layout.encoding in PICTURES:
+        return replace(layout, encoding=RAW), _picture(layout, data, decoder, place)
+    raise Unsupported(f"chunks encoded as {layout.encoding!r} are not decoded here", span=place)
+
+
+def chunk_parts(layout: ArrayLayout, stored: ContentPart, read: Callable[[], bytes]) -> Sequence[ContentPart]:
+    """Return the parts of the voxels of an encoded chunk: all of it for pictures, runs of blocks for segmentations.
+
+    Args:
+        layout: Layout of the chunk, with its encoding.
+        stored: The one part of the chunk before it is decoded.
+        read: Reads the chunk.
+
+    Raises:
+        FormatError: The chunk is invalid.
+        SourceError: It cannot be read.
+    """
+    if layout.encoding != SEGMENTATION or not stored.exact or layout.nbytes > MOST_BYTES:
+        return (ContentPart(0, layout.nbytes, stored.stored),)
+    return SegmentationParts(layout, channel_blocks(read(), layout, stored.stored), stored.stored)
+
+
+def _labels(layout: ArrayLayout, data: bytes, decoder: Decoder, place: Span | None) -> bytes:
+    if layout.dtype.name not in ("uint32", "uint64"):
+        raise FormatError(f"compressed_segmentation stores uint32 or uint64, not {layout.dtype.name}", span=place)
+    *volume, channels = layout.shape
+    header = {"shape": volume, "dtype": layout.dtype.str, "block": list(layout.block)}
+    found, size = [], layout.nbytes // channels if channels else 0
+    for blocks in channel_blocks(data, layout, place) if layout.nbytes else ():
+        # A channel with an offset before it is a chunk of one channel.
+        one = (1).to_bytes(4, "little") + data[blocks.start :]
+        found.append(decoder("segmentation", header, one, limit=max(size, 1), place=place)[1])
+        if len(found[-1]) != size:
+            raise FormatError(f"a channel decodes to {len(found[-1]):,} bytes instead of {size:,}", span=place)
+    return b"".join(found)
+
+
+def _picture(layout: ArrayLayout, data: bytes, decoder: Decoder, place: Span | None) -> bytes:
+    *volume, channels = layout.shape
+    header, voxels = picture_header(data), math.prod(volume)
+    if header is None or header.format != layout.encoding:
+        raise FormatError(f"the chunk is no {layout.encoding.upper()} picture", span=place)
+    if header.width * header.height != voxels:
+        pixels = f"{header.width:,} × {header.height:,} pixels"
+        raise FormatError(f"the picture has {pixels}, the chunk {plural(voxels, 'voxel')}", span=place)
+    samples = decode_samples(data, decoder=decoder, place=place)
+    if samples.size != voxels * channels or samples.dtype != layout.dtype:
+        found = f"{plural(samples.shape[2], 'channel')} of {samples.dtype.name}"
+        raise FormatError(f"the picture has {found}, the chunk {channels:,} of {layout.dtype.name}", span=place)
+    return np.ascontiguousarray(samples.reshape(voxels, channels).T).tobytes()

@@ -1,0 +1,304 @@
+"""Geometry of meshes, skeletons and annotations, from their bytes and what the info states about them.
+
+Follows the pages on meshes, skeletons and annotations of the precomputed specification.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shardcore.codecs.json_text import parse_json
+from shardcore.errors import FormatError, Truncated, Unsupported
+from shardcore.formats.neuroglancer.info import INFO_LIMITS, SpaceKind
+from shardcore.formats.neuroglancer.layout import fragments_span, read_manifest
+from shardcore.formats.neuroglancer.spec_origin import Origin
+from shardcore.model.geometry import (
+    IDENTITY,
+    VERTEX_SIZE,
+    AnnotationsGeometry,
+    Geometry,
+    MeshLayout,
+    MeshLevel,
+    SkeletonGeometry,
+    transformed,
+)
+from shardcore.model.number_words import plural
+from shardcore.model.span import Span
+from shardcore.model.text import short
+
+MOST_ATTRIBUTES = 256
+"""Attributes of vertices, properties and relationships of annotations."""
+MOST_COMPONENTS = 1024
+MOST_AXES = 64
+
+NUMBER_TYPES = {
+    "float32": "<f4", "int32": "<i4", "uint32": "<u4", "int16": "<i2", "uint16": "<u2", "int8": "|i1", "uint8": "|u1",
+}  # fmt: skip
+"""Data types of attributes and properties."""
+COLOURS = {"rgb": 3, "rgba": 4}
+"""Types of properties that are some bytes."""
+
+POINTS = {
+    "point": ("position",),
+    "line": ("point_a", "point_b"),
+    "axis_aligned_bounding_box": ("point_a", "point_b"),
+    "ellipsoid": ("center", "radii"),
+}
+"""Shapes of annotations: their vectors in the order of the bytes."""
+
+_METRES = {"m": 1e9, "dm": 1e8, "cm": 1e7, "mm": 1e6, "um": 1e3, "µm": 1e3, "nm": 1.0, "pm": 1e-3}
+
+
+def geometry_of(origin: Origin, base: int, place: Span | None, key: str | None, data: bytes) -> Geometry | None:
+    """Return the geometry of an object; None where the info does not state one.
+
+    Args:
+        origin: The key space, and its info.
+        base: Bytes of the shard index.
+        place: Stored bytes of the object; fragments lie in front of those of a manifest.
+        key: The key of the object.
+        data: Its content.
+
+    Raises:
+        FormatError: Its bytes, or the info, are invalid.
+        Unsupported: Annotations have a shape that is not decoded.
+    """
+    kind = origin.space.kind
+    if kind is SpaceKind.MESH and place is not None:
+        return mesh_layout(_info(origin), data, place, base)
+    if kind is SpaceKind.SKELETON:
+        return skeleton(_info(origin), data, place)
+    if kind is SpaceKind.ANNOTATION_ID:
+        return annotation(_info(origin), data, int(key or 0), place)
+    if kind in (SpaceKind.ANNOTATION_RELATION, SpaceKind.ANNOTATION_SPATIAL):
+        return annotation_list(_info(origin), data, place)
+    return None
+
+
+def _info(origin: Origin) -> Mapping[str, Any]:
+    if not origin.text:
+        return {}
+    members = parse_json(origin.text, "the info", limits=INFO_LIMITS, encoding="utf-8-sig")
+    return members if isinstance(members, Mapping) else {}
+
+
+# --- meshes ---
+
+
+def mesh_layout(info: Mapping[str, Any], data: bytes, place: Span, base: int) -> MeshLayout:
+    """Return the layout of a mesh from its manifest.
+
+    Raises:
+        FormatError: The manifest or the info is invalid.
+    """
+    manifest = read_manifest(data, place)
+    stored = fragments_span(manifest, place.start, base)
+    bits = info.get("vertex_quantization_bits", 16)
+    if bits not in range(1, 33):
+        raise FormatError(f"vertex_quantization_bits is {short(bits)}")
+    scale = _number("lod_scale_multiplier", info.get("lod_scale_multiplier", 1.0))
+    levels, first = [], stored.start
+    parts = zip(manifest.lod_scales, manifest.vertex_offsets, manifest.positions, manifest.sizes, strict=True)
+    with np.errstate(all="ignore"):
+        for size, offset, positions, sizes in parts:
+            starts = first + np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
+            levels.append(MeshLevel(float(size) * scale, offset.astype(np.float64), positions.T, starts))
+            first = int(starts[-1])
+    return MeshLayout(
+        chunk_shape=np.array(manifest.chunk_shape, np.float64),
+        grid_origin=np.array(manifest.grid_origin, np.float64),
+        levels=tuple(levels),
+        bits=int(bits),
+        transform=_transform(info),
+        stored=Span(place.source, stored.start, stored.stop),
+    )
+
+
+def _transform(info: Mapping[str, Any]) -> NDArray[np.float64]:
+    numbers = info.get("transform", IDENTITY)
+    if not isinstance(numbers, Sequence) or isinstance(numbers, str) or len(numbers) != 12:
+        raise FormatError(f"transform is {short(numbers)}: 12 numbers are needed")
+    return np.array([_number("a number of transform", one) for one in numbers]).reshape(3, 4)
+
+
+def _number(name: str, value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise FormatError(f"{name} is {short(value)}, not a number")
+    try:
+        return float(value)
+    except OverflowError as error:
+        raise FormatError(f"{name} is {short(value)}: too large") from error
+
+
+# --- skeletons ---
+
+
+def skeleton(info: Mapping[str, Any], data: bytes, place: Span | None = None) -> SkeletonGeometry:
+    """Return a skeleton.
+
+    Raises:
+        Truncated: It has fewer bytes than its counts state.
+        FormatError: It has more, an edge has no such vertex, or the info is invalid.
+    """
+    attributes = _attributes(info)
+    if len(data) < 8:
+        raise Truncated(f"a skeleton of {plural(len(data), 'byte')}: its counts take 8", span=place)
+    vertices, edges = (int(count) for count in np.frombuffer(data, "<u4", 2))
+    starts = {"vertices": 8, "edges": 8 + VERTEX_SIZE * vertices}
+    at = starts["edges"] + 8 * edges
+    for name, dtype, components in attributes:
+        starts[name] = at
+        at += vertices * components * dtype.itemsize
+    if at != len(data):
+        kind = Truncated if at > len(data) else FormatError
+        counts = f"{plural(vertices, 'vertex', 'vertices')} and {plural(edges, 'edge')}"
+        raise kind(f"the skeleton has {plural(len(data), 'byte')}; {counts} take {at:,}", span=place)
+    pairs = np.frombuffer(data, "<u4", 2 * edges, starts["edges"]).reshape(-1, 2)
+    if edges and int(pairs.max()) >= vertices:
+        edge = int(np.argmax(pairs.max(axis=1) >= vertices))
+        raise FormatError(f"edge {edge:,} has vertex {int(pairs[edge].max()):,} of {vertices:,}", span=place)
+    stored = np.frombuffer(data, "<f4", 3 * vertices, 8).reshape(-1, 3)
+    with np.errstate(all="ignore"):
+        placed = transformed(stored, _transform(info)).astype(np.float32)
+    values = {}
+    for name, dtype, components in attributes:
+        column = np.frombuffer(data, dtype, vertices * components, starts[name])
+        values[name] = column if components == 1 else column.reshape(-1, components)
+    return SkeletonGeometry(vertices=placed, edges=pairs, attributes=values, starts=starts)
+
+
+def _attributes(info: Mapping[str, Any]) -> list[tuple[str, np.dtype[Any], int]]:
+    found: list[tuple[str, np.dtype[Any], int]] = []
+    for one in _members("vertex_attributes", info.get("vertex_attributes", [])):
+        dtype, components = one.get("data_type"), one.get("num_components", 1)
+        if dtype not in NUMBER_TYPES or type(components) is not int or not 1 <= components <= MOST_COMPONENTS:
+            name = short(one.get("id"))
+            raise FormatError(f"vertex attribute {name}: type {short(dtype)}, {short(components)} values")
+        name = _unique(str(one.get("id")), [name for name, _, _ in found] + ["vertices", "edges"])
+        found.append((name, np.dtype(NUMBER_TYPES[dtype]), components))
+    return found
+
+
+def _members(name: str, value: object) -> list[Mapping[str, Any]]:
+    fine = isinstance(value, list) and len(value) <= MOST_ATTRIBUTES
+    if not isinstance(value, list) or not fine or not all(isinstance(one, Mapping) for one in value):
+        raise FormatError(f"{name} is {short(value)}: not a list of at most {MOST_ATTRIBUTES} objects")
+    return value
+
+
+def _unique(name: str, before: Sequence[str]) -> str:
+    name = name[:100] or "unnamed"
+    found, number = name, 2
+    while found in before:
+        found, number = f"{name} {number}", number + 1
+    return found
+
+
+# --- annotations ---
+
+
+def annotation(info: Mapping[str, Any], data: bytes, key: int, place: Span | None = None) -> AnnotationsGeometry:
+    """Return one annotation, as it is stored by its key: its row, then the keys of related objects.
+
+    Raises:
+        Truncated: It has fewer bytes than a row, or than its counts state.
+        FormatError: It has more, or the info is invalid.
+        Unsupported: The shape is not decoded.
+    """
+    head, dtype = _annotation_head(info)
+    if len(data) < dtype.itemsize:
+        raise Truncated(f"the annotation has {plural(len(data), 'byte')}; a row takes {dtype.itemsize:,}", span=place)
+    at, related = dtype.itemsize, dict[str, NDArray[np.uint64]]()
+    for one in _members("relationships", info.get("relationships", [])):
+        count = int.from_bytes(data[at : at + 4], "little")
+        if at + 4 + 8 * count > len(data):
+            raise Truncated(f"{count:,} related objects do not fit in {plural(len(data), 'byte')}", span=place)
+        name = _unique(str(one.get("id")), list(related))
+        related[name] = np.frombuffer(data, "<u8", count, at + 4)
+        at += 4 + 8 * count
+    if at != len(data):
+        raise FormatError(f"the annotation has {plural(len(data), 'byte')}; its parts take {at:,}", span=place)
+    rows = np.frombuffer(data, dtype, 1)
+    return AnnotationsGeometry(rows=rows, ids=np.array([key], np.uint64), related=related, **head)
+
+
+def annotation_list(info: Mapping[str, Any], data: bytes, place: Span | None = None) -> AnnotationsGeometry:
+    """Return a list of annotations: their number, the rows, then the keys.
+
+    Raises:
+        Truncated: It has fewer bytes than its count states.
+        FormatError: It has more, or the info is invalid.
+        Unsupported: The shape is not decoded.
+    """
+    head, dtype = _annotation_head(info)
+    count = int.from_bytes(data[:8], "little")
+    needed = 8 + count * (dtype.itemsize + 8)
+    if len(data) < 8 or needed != len(data):
+        kind = Truncated if len(data) < max(needed, 8) else FormatError
+        raise kind(f"the list has {plural(len(data), 'byte')}; {count:,} annotations take {needed:,}", span=place)
+    ids_start = 8 + count * dtype.itemsize
+    rows, ids = np.frombuffer(data, dtype, count, 8), np.frombuffer(data, "<u8", count, ids_start)
+    return AnnotationsGeometry(rows=rows, ids=ids, start=8, ids_start=ids_start, **head)
+
+
+def _annotation_head(info: Mapping[str, Any]) -> tuple[dict[str, Any], np.dtype[Any]]:
+    """What the info states about all annotations, and the type of a row."""
+    shape = str(info.get("annotation_type", "")).lower()
+    if shape not in POINTS:
+        raise Unsupported(f"annotations of type {short(info.get('annotation_type'))} are not decoded")
+    dimensions = info.get("dimensions")
+    if not isinstance(dimensions, Mapping) or not 1 <= len(dimensions) <= MOST_AXES:
+        raise FormatError(f"dimensions is {short(dimensions)}: not an object of 1 to {MOST_AXES} axes")
+    scales, units = [], set()
+    for name, one in dimensions.items():
+        if not isinstance(one, list) or len(one) != 2:
+            raise FormatError(f"dimension {short(name)} is {short(one)}: a scale and a unit are needed")
+        scales.append(_number("a scale", one[0]) * _METRES.get(str(one[1]), 1.0))
+        units.add("nm" if one[1] in _METRES else str(one[1]))
+    names = POINTS[shape]
+    stored, labels = _properties(info, list(names))
+    dtype = _padded([*((name, "<f4", (len(dimensions),)) for name in names), *stored])
+    unit = units.pop() if len(units) == 1 else ""
+    axes = tuple(map(str, dimensions))
+    return {"shape": shape, "axes": axes, "scales": tuple(scales), "labels": labels, "unit": unit}, dtype
+
+
+def _properties(
+    info: Mapping[str, Any], before: Sequence[str]
+) -> tuple[list[tuple[Any, ...]], dict[str, dict[float, str]]]:
+    """Fields of the properties in the order of their bytes: the largest numbers first; and labels of values."""
+    found: list[tuple[Any, ...]] = []
+    labels: dict[str, dict[float, str]] = {}
+    for one in _members("properties", info.get("properties", [])):
+        kind = one.get("type")
+        name = _unique(str(one.get("id")), [*before, *(field[0] for field in found)])
+        if kind in COLOURS:
+            found.append((name, "|u1", (COLOURS[kind],)))
+        elif kind in NUMBER_TYPES:
+            found.append((name, NUMBER_TYPES[kind]))
+        else:
+            raise FormatError(f"property {short(name)} is of type {short(kind)}")
+        values, texts = one.get("enum_values"), one.get("enum_labels")
+        if isinstance(values, list) and isinstance(texts, list) and len(values) == len(texts):
+            pairs = zip(values, texts, strict=True)
+            labels[name] = {_number("an enum value", value): str(text) for value, text in pairs}
+    return sorted(found, key=lambda one: -np.dtype(one[1]).itemsize), labels
+
+
+def _padded(members: list[Any]) -> np.dtype[Any]:
+    """Type of a row: its members one after the other, and padding up to a multiple of 4 bytes."""
+    packed: np.dtype[Any] = np.dtype(members)
+    fields: Mapping[str, Any] = packed.fields or {}
+    names = packed.names or ()
+    described: Any = {
+        "names": list(names),
+        "formats": [fields[name][0] for name in names],
+        "offsets": [fields[name][1] for name in names],
+        "itemsize": packed.itemsize + -packed.itemsize % 4,
+    }
+    padded: np.dtype[Any] = np.dtype(described)
+    return padded

@@ -1,0 +1,288 @@
+"""Chunks of the encoding `compressed_segmentation`: their blocks, checked, decoded and located.
+
+A chunk begins with one uint32 per channel: the offset of the channel. A channel begins with two uint32 per block, x
+fastest: the offset of its table of labels (24 bits) and the bits per voxel (8), then the offset of its encoded values,
+one index into the table per voxel. Offsets count uint32, those of a channel from its beginning.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shardcore.errors import FormatError, LimitExceeded
+from shardcore.model.array_layout import ArrayLayout
+from shardcore.model.content_part import ContentPart, ContentParts
+from shardcore.model.span import Span
+
+ENCODING = "compressed_segmentation"
+
+_WORD = 4
+_BITS = (0, 1, 2, 4, 8, 16, 32)
+_SLAB = 1 << 20
+"""Words that are unpacked at once."""
+_MOST_VALUES = 1 << 28
+"""Encoded values that are looked at where tables of labels end beyond the chunk; of blocks that the chunk cuts, too."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelBlocks:
+    """Blocks of one channel; offsets are bytes of the chunk, arrays have the shape `(blocks,)`.
+
+    Attributes:
+        start: Offset of the channel.
+        grid: Blocks along x, y and z.
+        tables: Offset of the table of labels of each block.
+        bits: Bits of each encoded value.
+        values: Offset of the encoded values of each block.
+        sizes: Bytes of the encoded values of each block.
+    """
+
+    start: int
+    grid: tuple[int, int, int]
+    tables: NDArray[np.int64]
+    bits: NDArray[np.int64]
+    values: NDArray[np.int64]
+    sizes: NDArray[np.int64]
+
+    def block_at(self, cell: Sequence[int]) -> int:
+        """Return the number of the block in a cell of the grid."""
+        x, y, z = cell
+        return x + self.grid[0] * (y + self.grid[1] * z)
+
+
+@dataclass(frozen=True, slots=True)
+class VoxelSpans:
+    """Bytes of a chunk that store a voxel, half-open.
+
+    Attributes:
+        header: The header of its block.
+        values: The encoded values of its block; empty where all its voxels have the one label of the table.
+        value: The bytes of the values that hold its own bits.
+        label: The entry of the table: its label.
+    """
+
+    header: tuple[int, int]
+    values: tuple[int, int]
+    value: tuple[int, int]
+    label: tuple[int, int]
+
+
+def channel_blocks(data: bytes, layout: ArrayLayout, place: Span | None = None) -> tuple[ChannelBlocks, ...]:
+    """Return the blocks of a chunk, each of their offsets checked against its bytes.
+
+    Args:
+        data: The chunk.
+        layout: Its layout: `shape` is x, y, z and channel, `block` the edge lengths of a block.
+        place: Span of the chunk, for errors; where it is stored uncompressed, they have the exact offset.
+
+    Raises:
+        FormatError: An offset, a number of bits or an index is invalid.
+        LimitExceeded: The blocks have too many values to be checked.
+    """
+    *volume, channels = layout.shape
+    fault = _Fault(len(data), place)
+    if len(data) % _WORD or len(data) < _WORD * channels:
+        fault(0, f"{len(data):,} bytes are no uint32 offset of each of {channels:,} channels")
+    block = layout.block
+    if len(block) != 3 or min(block) < 1:
+        fault(0, f"the blocks have the edge lengths {list(block)}")
+    first, second, third = (-(-length // edge) for length, edge in zip(volume, block, strict=True))
+    grid = first, second, third
+    words = np.frombuffer(data, "<u4")
+    return tuple(_channel(words, at, grid, layout, fault) for at in range(channels))
+
+
+@dataclass(frozen=True, slots=True)
+class _Fault:
+    """Raises the error of an offset of a chunk."""
+
+    size: int
+    place: Span | None
+
+    def __call__(self, at: int, message: str) -> NoReturn:
+        place = self.place
+        if place is not None and place.size == self.size:
+            place = Span(place.source, place.start + at, place.start + min(at + 8, self.size))
+        raise FormatError(f"invalid compressed_segmentation at byte {at:,} of the chunk: {message}", span=place)
+
+
+def _channel(
+    words: NDArray[np.uint32], number: int, grid: tuple[int, int, int], layout: ArrayLayout, fault: _Fault
+) -> ChannelBlocks:
+    start, count, volume = int(words[number]) * _WORD, math.prod(grid), math.prod(layout.block)
+    room = _WORD * len(words) - start
+    if start < _WORD * layout.shape[-1] or 8 * count > room:
+        fault(_WORD * number, f"channel {number} begins at byte {start:,}, its {count:,} blocks end beyond the chunk")
+    pairs = words[start // _WORD : start // _WORD + 2 * count].reshape(count, 2).astype(np.int64)
+    tables, bits, values = (pairs[:, 0] & 0xFFFFFF) * _WORD, pairs[:, 0] >> 24, pairs[:, 1] * _WORD
+    wrong = ~np.isin(bits, _BITS)
+    if wrong.any():
+        at = int(wrong.argmax())
+        fault(start + 8 * at, f"block {at} has {bits[at]} bits per value; possible are {', '.join(map(str, _BITS))}")
+    # Python multiplies edge lengths of an info without an end.
+    if 32 * volume >= 1 << 62:
+        fault(0, f"blocks of {volume:,} voxels")
+    sizes = -(-bits * volume // 32) * _WORD
+    beyond = (values + sizes > room) & (bits > 0)
+    if beyond.any():
+        at = int(beyond.argmax())
+        fault(start + 8 * at, f"block {at} has values at {start + values[at]:,}, which end beyond the chunk")
+    found = ChannelBlocks(start, grid, start + tables, bits, start + values, sizes)
+    _check_tables(words, found, layout, fault)
+    return found
+
+
+def _check_tables(words: NDArray[np.uint32], blocks: ChannelBlocks, layout: ArrayLayout, fault: _Fault) -> None:
+    """Check that each index of a block is inside of the chunk; only where the largest possible one is not."""
+    size, width = _WORD * len(words), layout.dtype.itemsize
+    doubtful = np.flatnonzero(blocks.tables + (width << blocks.bits) > size)
+    # Each value of one bit may be unpacked from its own word.
+    if int((blocks.sizes[doubtful] * 8 // np.maximum(blocks.bits[doubtful], 1)).sum()) > _MOST_VALUES:
+        raise LimitExceeded(f"the blocks of the chunk have over {_MOST_VALUES:,} encoded values", span=fault.place)
+    for bits in _BITS:
+        chosen = doubtful[blocks.bits[doubtful] == bits]
+        count = math.prod(layout.block) * bits // 32 + 1
+        for first in range(0, len(chosen), step := max(_SLAB // count, 1)):
+            some = chosen[first : first + step]
+            last = _largest_index(words, blocks, some, bits)
+            outside = blocks.tables[some] + (last + 1) * width > size
+            if outside.any():
+                at = int(some[outside.argmax()])
+                message = f"block {at} has labels at {blocks.tables[at]:,}, which end beyond the chunk"
+                fault(blocks.start + 8 * at, message)
+
+
+def _largest_index(
+    words: NDArray[np.uint32], blocks: ChannelBlocks, chosen: NDArray[np.int64], bits: int
+) -> NDArray[np.int64]:
+    """Return the largest encoded value of some blocks of equal bits, int64 of shape `(chosen,)`."""
+    if bits == 0:
+        return np.zeros(len(chosen), np.int64)
+    count = int(blocks.sizes[chosen[0]]) // _WORD
+    found = np.zeros(len(chosen), np.int64)
+    starts = blocks.values[chosen] // _WORD
+    for first in range(0, count, _SLAB):
+        ats = starts[:, None] + np.arange(first, min(first + _SLAB, count))
+        packed = words[ats]
+        for shift in range(0, 32, bits):
+            values = packed >> np.uint32(shift) & np.uint32((1 << bits) - 1)
+            np.maximum(found, values.max(axis=1), out=found)
+    return found
+
+
+def segmentation_task(header: dict[str, Any], data: bytes) -> tuple[dict[str, Any], bytes]:
+    """Decode one channel: the task `segmentation` of `codecs.isolated`; its blocks have to be checked before."""
+    import compressed_segmentation
+
+    try:
+        labels = compressed_segmentation.decompress(
+            data, tuple(header["shape"]), np.dtype(header["dtype"]), block_size=tuple(header["block"]), order="F"
+        )
+    except (compressed_segmentation.DecodeError, ValueError, TypeError, IndexError, OverflowError) as error:
+        raise FormatError(f"invalid compressed_segmentation: {error}") from error
+    return {}, labels.astype(header["dtype"], copy=False).tobytes(order="F")
+
+
+def voxel_spans(data: bytes, layout: ArrayLayout, index: Sequence[int]) -> VoxelSpans:
+    """Return the bytes of a chunk that store a voxel.
+
+    Args:
+        data: The chunk.
+        layout: Its layout.
+        index: x, y, z and channel in the chunk.
+
+    Raises:
+        FormatError: The chunk is invalid.
+    """
+    blocks = channel_blocks(data, layout)[index[3]]
+    axes = list(zip(index[:3], layout.block, strict=True))
+    block = blocks.block_at([at // edge for at, edge in axes])
+    x, y, z = (at % edge for at, edge in axes)
+    nth = x + layout.block[0] * (y + layout.block[1] * z)
+    bits, values, size = int(blocks.bits[block]), int(blocks.values[block]), int(blocks.sizes[block])
+    value, stored = (values, values), 0
+    if bits:
+        value = values + nth * bits // 8, values + -(-(nth + 1) * bits // 8)
+        stored = int.from_bytes(data[slice(*value)], "little") >> nth * bits % 8 & (1 << bits) - 1
+    else:
+        values = int(blocks.tables[block])
+        value = values, values
+    header, width = blocks.start + 8 * block, layout.dtype.itemsize
+    label = int(blocks.tables[block]) + stored * width
+    return VoxelSpans((header, header + 8), (values, values + size), value, (label, label + width))
+
+
+class SegmentationParts(ContentParts):
+    """Parts of the decoded labels: the voxels of a block in one row of x, stored as the encoded values of the block.
+
+    Blocks of one label have no values: their voxels are stored as the entry of the table.
+
+    Args:
+        layout: The layout of the chunk.
+        channels: Its blocks.
+        stored: Span of the chunk, uncompressed.
+    """
+
+    def __init__(self, layout: ArrayLayout, channels: tuple[ChannelBlocks, ...], stored: Span) -> None:
+        self._layout, self._channels, self._stored = layout, channels, stored
+        self._runs = -(-layout.shape[0] // layout.block[0])
+
+    def __len__(self) -> int:
+        return self._runs * math.prod(self._layout.shape[1:])
+
+    @overload
+    def __getitem__(self, index: int) -> ContentPart: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[ContentPart]: ...
+    def __getitem__(self, index: int | slice) -> ContentPart | Sequence[ContentPart]:
+        if isinstance(index, slice):
+            return [self[at] for at in range(*index.indices(len(self)))]
+        if not -len(self) <= index < len(self):
+            raise IndexError(index)
+        row, run = divmod(index % len(self), self._runs)
+        across, width, edge = self._layout.shape[0], self._layout.dtype.itemsize, self._layout.block[0]
+        start = row * across + run * edge
+        return ContentPart(start * width, min(start + edge, (row + 1) * across) * width, self._span(row, run))
+
+    def __iter__(self) -> Iterator[ContentPart]:
+        return (self[at] for at in range(len(self)))
+
+    def _span(self, row: int, run: int) -> Span:
+        _, height, depth, _ = self._layout.shape
+        rest, y = divmod(row, height)
+        channel, z = divmod(rest, depth)
+        blocks = self._channels[channel]
+        block = blocks.block_at((run, y // self._layout.block[1], z // self._layout.block[2]))
+        start, size = int(blocks.values[block]), int(blocks.sizes[block])
+        if not blocks.bits[block]:
+            start, size = int(blocks.tables[block]), self._layout.dtype.itemsize
+        begin = self._stored.start + start
+        return Span(self._stored.source, begin, begin + size)
+
+    def at_stored(self, span: Span) -> ContentPart | None:
+        """Return the first part that is stored in the block which holds the first byte of a span."""
+        offset = span.start - self._stored.start
+        if span.source != self._stored.source:
+            return None
+        for number, blocks in enumerate(self._channels):
+            single = blocks.bits == 0
+            starts = np.where(single, blocks.tables, blocks.values)
+            stops = starts + np.where(single, self._layout.dtype.itemsize, blocks.sizes)
+            inside = (starts <= offset) & (offset < stops)
+            if inside.any():
+                rest, x = divmod(int(inside.argmax()), blocks.grid[0])
+                z, y = divmod(rest, blocks.grid[1])
+                _, height, depth, _ = self._layout.shape
+                row = (number * depth + z * self._layout.block[2]) * height + y * self._layout.block[1]
+                return self[row * self._runs + x]
+        return None
+
+    def placed(self, place: Callable[[Span], Span]) -> SegmentationParts:
+        """Return the same parts with spans in other words."""
+        return SegmentationParts(self._layout, self._channels, place(self._stored))

@@ -1,0 +1,204 @@
+"""Geometry of an object: levels of a mesh, a skeleton, annotations, and the bytes of each part."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shardcore.model.span import Span
+
+VERTEX_SIZE = 12
+"""Bytes of a stored vertex: three float32."""
+
+IDENTITY = (1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0)
+"""Transform that changes nothing: 3 rows of 4 numbers."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Geometry:
+    """Geometry of an object.
+
+    Attributes:
+        unit: Unit of coordinates in model space; empty where the axes have different or unknown units.
+    """
+
+    unit: str = "nm"
+
+    def with_spans(self, place: Callable[[Span], Span]) -> Self:
+        """Return it with other names of the sources of its bytes."""
+        return self
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MeshLevel:
+    """Level of detail of a mesh.
+
+    Attributes:
+        scale: Size of its details in model units; of the finest level 1, where nothing else is stated.
+        offset: Number that is added to its vertices along x, y, z: float64, shape `(3,)`.
+        positions: Cells of its fragments, uint32 of shape `(n, 3)`.
+        starts: First byte of each fragment in the file, and the end of the last: int64 of shape `(n + 1,)`.
+    """
+
+    scale: float
+    offset: NDArray[np.float64]
+    positions: NDArray[np.uint32]
+    starts: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.positions)
+
+    @property
+    def nbytes(self) -> int:
+        """Stored bytes of its fragments."""
+        return int(self.starts[-1] - self.starts[0])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MeshLayout(Geometry):
+    """Layout of a multi-resolution mesh: a grid of cells, and for each level the cells that have a fragment.
+
+    Attributes:
+        chunk_shape: Size of a cell of the finest level along x, y, z: float64, shape `(3,)`.
+        grid_origin: First corner of the grid: float64, shape `(3,)`.
+        levels: The levels, the finest first.
+        bits: Bits of a quantised coordinate.
+        transform: From stored coordinates to the model: float64, shape `(3, 4)`.
+        stored: Bytes of all fragments.
+    """
+
+    chunk_shape: NDArray[np.float64] = field(default_factory=lambda: np.ones(3))
+    grid_origin: NDArray[np.float64] = field(default_factory=lambda: np.zeros(3))
+    levels: tuple[MeshLevel, ...] = ()
+    bits: int = 16
+    transform: NDArray[np.float64] = field(default_factory=lambda: np.array(IDENTITY).reshape(3, 4))
+    stored: Span = field(default_factory=lambda: Span("", 0, 0))
+
+    def with_spans(self, place: Callable[[Span], Span]) -> Self:
+        """Return it with other names of the sources of its bytes."""
+        return replace(self, stored=place(self.stored))
+
+    def fragment_span(self, level: int, fragment: int) -> Span:
+        """Return the bytes of a fragment."""
+        starts = self.levels[level].starts
+        return Span(self.stored.source, int(starts[fragment]), int(starts[fragment + 1]))
+
+    def fragment_at(self, span: Span) -> tuple[int, int] | None:
+        """Return level and fragment that have the first of some bytes; None where none has it."""
+        if span.source != self.stored.source:
+            return None
+        for number, level in enumerate(self.levels):
+            fragment = int(np.searchsorted(level.starts, span.start, "right")) - 1
+            if 0 <= fragment < len(level):
+                return number, fragment
+        return None
+
+    def boxes(self, level: int) -> NDArray[np.float64]:
+        """Return the boxes of the fragments of a level in model space, shape `(n, 2, 3)`: low and high corners."""
+        one = self.levels[level]
+        with np.errstate(all="ignore"):
+            cell = self.chunk_shape * 2.0**level
+            low = self.grid_origin + one.positions * cell
+            ends = np.stack([low, low + cell], axis=1)
+            corners = np.stack(
+                [ends[:, (at >> np.arange(3)) & 1, np.arange(3)] for at in range(8)], axis=1
+            )  # (n, 8, 3)
+            placed = transformed(corners.reshape(-1, 3), self.transform).reshape(-1, 8, 3)
+        return np.stack([placed.min(axis=1), placed.max(axis=1)], axis=1)
+
+    def placed(self, level: int, fragment: int, quantised: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return the vertices of a fragment in model space.
+
+        Args:
+            level: Its level.
+            fragment: Its number in the level.
+            quantised: Its vertices as they are encoded, from 0 to `2^bits - 1`: shape `(n, 3)`.
+        """
+        one = self.levels[level]
+        with np.errstate(all="ignore"):
+            inside = one.positions[fragment] + quantised.astype(np.float64) / (2.0**self.bits - 1)
+            stored = self.grid_origin + one.offset + self.chunk_shape * 2.0**level * inside
+            return transformed(stored, self.transform).astype(np.float32)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SkeletonGeometry(Geometry):
+    """Skeleton.
+
+    Attributes:
+        vertices: In model space, float32 of shape `(n, 3)`.
+        edges: Pairs of vertices, uint32 of shape `(m, 2)`.
+        attributes: Values of each vertex by the name of the attribute, shape `(n,)` or `(n, components)`.
+        starts: First byte of the values of each attribute in the content; those of `vertices` and `edges`, too.
+    """
+
+    vertices: NDArray[np.float32] = field(default_factory=lambda: np.zeros((0, 3), np.float32))
+    edges: NDArray[np.uint32] = field(default_factory=lambda: np.zeros((0, 2), np.uint32))
+    attributes: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    starts: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AnnotationsGeometry(Geometry):
+    """Annotations of one shape.
+
+    Attributes:
+        shape: `point`, `line`, `axis_aligned_bounding_box` or `ellipsoid`.
+        axes: Names of the axes.
+        scales: Units per coordinate along each axis, in `unit`.
+        rows: One structured row per annotation: `position`, or a pair of points, then the properties.
+        ids: Their keys, uint64 of shape `(n,)`.
+        start: First byte of the rows in the content.
+        ids_start: First byte of the keys in the content; -1 where the key of the object is that of the annotation.
+        labels: Labels of the values of properties.
+        related: Keys of related objects by the name of the relationship, of one annotation by its key.
+    """
+
+    shape: str = "point"
+    axes: tuple[str, ...] = ()
+    scales: tuple[float, ...] = ()
+    rows: NDArray[Any] = field(default_factory=lambda: np.zeros(0, [("position", "<f4", (3,))]))
+    ids: NDArray[np.uint64] = field(default_factory=lambda: np.zeros(0, np.uint64))
+    start: int = 0
+    ids_start: int = -1
+    labels: Mapping[str, Mapping[float, str]] = field(default_factory=dict)
+    related: Mapping[str, NDArray[np.uint64]] = field(default_factory=dict)
+
+    def row_bytes(self, row: int) -> tuple[int, int]:
+        """Return the bytes `[start, stop)` of a row in the content."""
+        size = self.rows.dtype.itemsize
+        return self.start + row * size, self.start + (row + 1) * size
+
+    def row_at(self, offset: int) -> int | None:
+        """Return the row that has a byte of the content, also by its key; None for other bytes."""
+        size = self.rows.dtype.itemsize
+        if self.start <= offset < self.start + size * len(self.rows):
+            return (offset - self.start) // size
+        if 0 <= self.ids_start <= offset < self.ids_start + 8 * len(self.rows):
+            return (offset - self.ids_start) // 8
+        return None
+
+    def points(self) -> NDArray[np.float32]:
+        """Return the two points of each row in model space, shape `(n, 2, 3)`; missing axes are 0.
+
+        Of a point, both are the same; of an ellipsoid, they are the corners of its box.
+        """
+        names = (self.rows.dtype.names or ())[: 1 if self.shape == "point" else 2]
+        ends = np.stack([self.rows[name] for name in (names[0], names[-1])], axis=1).astype(np.float64)
+        if self.shape == "ellipsoid":
+            ends = np.stack([ends[:, 0] - ends[:, 1], ends[:, 0] + ends[:, 1]], axis=1)
+        with np.errstate(all="ignore"):
+            ends = ends * np.array(self.scales)
+        found = np.zeros((len(ends), 2, 3), np.float32)
+        axes = min(len(self.axes), 3)
+        found[:, :, :axes] = ends[:, :, :axes]
+        return found
+
+
+def transformed(points: NDArray[np.floating[Any]], transform: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return points, shape `(n, 3)`, after a transform of shape `(3, 4)`."""
+    return np.asarray(points.astype(np.float64) @ transform[:, :3].T + transform[:, 3])

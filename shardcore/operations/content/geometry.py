@@ -1,0 +1,312 @@
+"""Meshes, skeletons and annotations as contents, and the triangles of a level of a mesh."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shardcore.errors import FormatError, LimitExceeded, ShardError, Unsupported, UsageError
+from shardcore.model.geometry import (
+    VERTEX_SIZE,
+    AnnotationsGeometry,
+    Geometry,
+    MeshLayout,
+    SkeletonGeometry,
+)
+from shardcore.model.number_words import plural
+from shardcore.model.span import Span
+from shardcore.operations.content.results import Content
+
+if TYPE_CHECKING:
+    from shardcore.model.keys import Key
+    from shardcore.model.objects import ObjectRef
+    from shardcore.shards.shard import Shard
+
+KINDS = ("mesh", "skeleton", "annotation", "annotation list", "annotation cell")
+"""Kinds of objects that formats have a geometry of."""
+
+ENCODED = 64 << 20
+"""Bytes of the fragments of a level that are decoded."""
+
+MOST_TRIANGLES = 5_000_000
+"""Triangles of a level that are decoded."""
+
+MOST_FRAGMENTS = 100_000
+"""Fragments of a level that are decoded."""
+
+_DECODED = 12 * 4
+"""Bytes per triangle that come back at most: three vertices, and their numbers."""
+
+
+@dataclass(frozen=True, slots=True)
+class GeometryContent(Content):
+    """Content with points in space."""
+
+    def geometry(self) -> Geometry:
+        """Return the geometry."""
+        raise NotImplementedError
+
+    def points(self) -> NDArray[np.float32]:
+        """Return its points in model space, shape `(n, 3)`."""
+        raise NotImplementedError
+
+    def bounds(self) -> tuple[tuple[float, float, float], tuple[float, float, float]] | None:
+        """Return the lowest and highest coordinates in model space; None without points."""
+        points = self.points()
+        points = points[np.isfinite(points).all(axis=1)]
+        if not len(points):
+            return None
+        low, high = points.min(axis=0).tolist(), points.max(axis=0).tolist()
+        return (low[0], low[1], low[2]), (high[0], high[1], high[2])
+
+
+@dataclass(frozen=True, slots=True)
+class MeshContent(GeometryContent):
+    """Mesh: its levels, and the triangles of one of them.
+
+    Attributes:
+        layout: Levels, fragments and their bytes.
+        level: Level of the triangles, the finest is 0; -1 where none is decoded.
+        vertices: In model space, float32 of shape `(n, 3)`.
+        triangles: Vertices of each triangle, uint32 of shape `(m, 3)`.
+        vertex_starts: First vertex of each fragment and the end of the last, int64.
+        triangle_starts: First triangle of each fragment and the end of the last, int64.
+    """
+
+    kind: ClassVar[str] = "mesh"
+
+    layout: MeshLayout = field(default_factory=MeshLayout, repr=False)
+    level: int = -1
+    vertices: NDArray[np.float32] = field(default_factory=lambda: np.zeros((0, 3), np.float32), repr=False)
+    triangles: NDArray[np.uint32] = field(default_factory=lambda: np.zeros((0, 3), np.uint32), repr=False)
+    vertex_starts: NDArray[np.int64] = field(default_factory=lambda: np.zeros(1, np.int64), repr=False)
+    triangle_starts: NDArray[np.int64] = field(default_factory=lambda: np.zeros(1, np.int64), repr=False)
+
+    def geometry(self) -> MeshLayout:
+        """Return levels, fragments and their bytes."""
+        return self.layout
+
+    def points(self) -> NDArray[np.float32]:
+        """Return the vertices; where none are decoded, the corners of the boxes of the coarsest fragments."""
+        if len(self.vertices):
+            return self.vertices
+        fragments = [number for number, level in enumerate(self.layout.levels) if len(level)]
+        if not fragments:
+            return self.vertices
+        return self.layout.boxes(fragments[-1]).reshape(-1, 3).astype(np.float32)
+
+    def fragment_of_vertex(self, vertex: int) -> int:
+        """Return the fragment, in its level, that has a vertex."""
+        return int(np.searchsorted(self.vertex_starts, vertex, "right")) - 1
+
+    def fragment_span(self, fragment: int) -> Span:
+        """Return the bytes of a fragment of the decoded level in the shard."""
+        return self.layout.fragment_span(self.level, fragment)
+
+
+@dataclass(frozen=True, slots=True)
+class SkeletonContent(GeometryContent):
+    """Skeleton.
+
+    Attributes:
+        skeleton: Vertices, edges and attributes.
+    """
+
+    kind: ClassVar[str] = "skeleton"
+
+    skeleton: SkeletonGeometry = field(default_factory=SkeletonGeometry, repr=False)
+
+    def geometry(self) -> SkeletonGeometry:
+        """Return vertices, edges and attributes."""
+        return self.skeleton
+
+    def points(self) -> NDArray[np.float32]:
+        """Return the vertices."""
+        return self.skeleton.vertices
+
+    def vertex_bytes(self, vertex: int) -> tuple[int, int]:
+        """Return the bytes `[start, stop)` of the position of a vertex in the content."""
+        start = self.skeleton.starts["vertices"] + VERTEX_SIZE * vertex
+        return start, start + VERTEX_SIZE
+
+    def vertex_at(self, offset: int) -> int | None:
+        """Return the vertex that a byte of the content is of: its position, an edge from it or an attribute."""
+        one, count = self.skeleton, len(self.skeleton.vertices)
+        if one.starts["vertices"] <= offset < one.starts["edges"]:
+            return (offset - one.starts["vertices"]) // VERTEX_SIZE
+        if one.starts["edges"] <= offset < one.starts["edges"] + 8 * len(one.edges):
+            edge, end = divmod((offset - one.starts["edges"]) // 4, 2)
+            return int(one.edges[edge, end])
+        for name, values in one.attributes.items():
+            if count and one.starts[name] <= offset < one.starts[name] + values.nbytes:
+                return (offset - one.starts[name]) // (values.nbytes // count)
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class AnnotationsContent(GeometryContent):
+    """Annotations.
+
+    Attributes:
+        annotations: Rows, keys and properties.
+    """
+
+    kind: ClassVar[str] = "annotations"
+
+    annotations: AnnotationsGeometry = field(default_factory=AnnotationsGeometry, repr=False)
+
+    def geometry(self) -> AnnotationsGeometry:
+        """Return rows, keys and properties."""
+        return self.annotations
+
+    def points(self) -> NDArray[np.float32]:
+        """Return both points of each row, shape `(2 n, 3)`; see `AnnotationsGeometry.points`."""
+        return self.annotations.points().reshape(-1, 3)
+
+    def titles(self) -> tuple[str, ...]:
+        """Return the titles of `cells`."""
+        one = self.annotations
+        return "id", *(name for name in one.rows.dtype.names or ()), *one.related
+
+    def cells(self, row: int) -> tuple[str, ...]:
+        """Return the cells of a row as text: key, points, properties with labels, related objects."""
+        one = self.annotations
+        found = [str(one.ids[row])]
+        for name in one.rows.dtype.names or ():
+            value = one.rows[name][row]
+            label = one.labels.get(name, {}).get(float(value)) if value.ndim == 0 else None
+            found.append(label or (f"{value:.6g}" if value.ndim == 0 else ", ".join(f"{part:.6g}" for part in value)))
+        found += [", ".join(map(str, keys.tolist())) for keys in one.related.values()]
+        return tuple(found)
+
+
+def geometry_content(shard: Shard, ref: ObjectRef, data: bytes, *, limit: int | None = None) -> Content | None:
+    """Return an object as a mesh, skeleton or annotations; None where the format does not state one.
+
+    Of a mesh, the coarsest level is decoded.
+
+    Args:
+        shard: The shard.
+        ref: The object.
+        data: Its whole content.
+        limit: Bytes of fragments that are read at most; default: 64 MiB.
+
+    Raises:
+        FormatError: The content is not what the format states.
+        SourceError: Fragments cannot be read.
+    """
+    found = shard.geometry(ref, data)
+    if isinstance(found, MeshLayout):
+        return _mesh(shard, data, found, limit)
+    if isinstance(found, SkeletonGeometry):
+        counts = f"{plural(len(found.vertices), 'vertex', 'vertices')}, {plural(len(found.edges), 'edge')}"
+        return SkeletonContent(f"Skeleton of {counts}", len(data), data, "", found)
+    if isinstance(found, AnnotationsGeometry):
+        shape = found.shape.replace("_", " ").replace("axis aligned ", "")
+        title = plural(len(found.rows), shape, "bounding boxes" if shape.endswith("box") else "")
+        return AnnotationsContent(title[:1].upper() + title[1:], len(data), data, "", found)
+    return None
+
+
+def _mesh(shard: Shard, data: bytes, layout: MeshLayout, limit: int | None) -> MeshContent:
+    bare = _bare(data, layout)
+    stored = [number for number, level in enumerate(layout.levels) if level.nbytes]
+    if not stored:
+        return bare
+    try:
+        return decode_level(shard, bare, stored[-1], limit=limit)
+    except (FormatError, LimitExceeded, Unsupported) as error:
+        # The levels are read all the same.
+        return replace(bare, note=error.message)
+
+
+def _bare(data: bytes, layout: MeshLayout) -> MeshContent:
+    """Mesh without triangles."""
+    fragments = plural(sum(map(len, layout.levels)), "fragment")
+    title = f"Mesh of {fragments} in {plural(len(layout.levels), 'level')}"
+    return MeshContent(title, len(data), data, "", layout)
+
+
+def mesh_level(shard: Shard, ref: ObjectRef | Key, level: int, *, limit: int | None = None) -> MeshContent:
+    """Return a mesh with the triangles of one level.
+
+    Args:
+        shard: The shard.
+        ref: The object, or its key.
+        level: The level; 0 is the finest, negative ones count from the coarsest.
+        limit: Bytes of fragments that are read at most; default: 64 MiB.
+
+    Raises:
+        KeyAbsent: There is no such key.
+        UsageError: The object is no mesh, or has no such level.
+        FormatError: The manifest or a fragment is damaged; the span is that of the fragment.
+        LimitExceeded: The level has too many bytes or triangles.
+        Unsupported: A fragment has another version of Draco.
+        SourceError: The bytes cannot be read.
+    """
+    wanted = shard.ref_of(ref)
+    data = shard.read(wanted, limit=ENCODED)
+    layout = shard.geometry(wanted, data)
+    if not isinstance(layout, MeshLayout):
+        raise UsageError(f"{wanted.key} is no mesh")
+    count = len(layout.levels)
+    if not -count <= level < count:
+        raise UsageError(f"level {level}: the mesh has {plural(count, 'level')}, from 0 to {count - 1}")
+    return decode_level(shard, _bare(data, layout), level % count, limit=limit)
+
+
+def decode_level(shard: Shard, mesh: MeshContent, level: int, *, limit: int | None = None) -> MeshContent:
+    """Return a mesh with the triangles of another level; see `mesh_level`."""
+    layout, one = mesh.layout, mesh.layout.levels[level]
+    most = min(limit or ENCODED, ENCODED)
+    place = Span(layout.stored.source, int(one.starts[0]), int(one.starts[-1]))
+    if one.nbytes > most:
+        raise LimitExceeded(f"level {level} has {plural(one.nbytes, 'byte')}; the limit is {most:,}", span=place)
+    if len(one) > MOST_FRAGMENTS:
+        raise LimitExceeded(f"level {level} has {len(one):,} fragments; the limit is {MOST_FRAGMENTS:,}", span=place)
+    encoded = shard.bytes_of(place.source).read(place.start, place.stop)
+    vertices, triangles = [np.zeros((0, 3), np.float32)], [np.zeros((0, 3), np.uint32)]
+    counts = np.zeros((len(one) + 1, 2), np.int64)
+    left, before = MOST_TRIANGLES, 0
+    for fragment in range(len(one)):
+        span = layout.fragment_span(level, fragment)
+        if span.size:
+            part = encoded[span.start - place.start : span.stop - place.start]
+            points, faces = _decoded(shard, part, span, left, f"fragment {fragment} of level {level}")
+            vertices.append(layout.placed(level, fragment, points))
+            triangles.append(faces + np.uint32(before))
+            counts[fragment + 1] = len(points), len(faces)
+            left, before = left - len(faces), before + len(points)
+    starts = np.cumsum(counts, axis=0)
+    return replace(
+        mesh,
+        note="",
+        level=level,
+        vertices=np.concatenate(vertices),
+        triangles=np.concatenate(triangles),
+        vertex_starts=starts[:, 0],
+        triangle_starts=starts[:, 1],
+    )
+
+
+def _decoded(
+    shard: Shard, part: bytes, span: Span, left: int, name: str
+) -> tuple[NDArray[np.float32], NDArray[np.uint32]]:
+    """Return vertices and triangles of a fragment as they are encoded."""
+    try:
+        header, found = shard.decoder("draco", {"triangles": left}, part, limit=_DECODED * max(left, 1), place=span)
+    except ShardError as error:
+        error.span = span
+        error.message = f"{name}: {error.message}"
+        raise
+    count, faces = int(header["vertices"]), int(header["triangles"])
+    if len(found) != 12 * (count + faces) or faces > left:
+        raise FormatError(f"{name}: the decoder returned {len(found):,} bytes", span=span)
+    points = np.frombuffer(found, "<f4", 3 * count).reshape(-1, 3)
+    triangles = np.frombuffer(found, "<u4", 3 * faces, 12 * count).reshape(-1, 3)
+    if faces and int(triangles.max()) >= count:
+        raise FormatError(f"{name}: a triangle has vertex {int(triangles.max()):,} of {count:,}", span=span)
+    return points, triangles

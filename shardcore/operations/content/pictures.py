@@ -1,0 +1,48 @@
+"""Pictures: what their headers state, and their pixels."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shardcore.codecs.pictures import MOST_PIXELS, decode_picture, picture_header
+from shardcore.errors import FormatError, LimitExceeded
+from shardcore.model.number_words import plural
+from shardcore.operations.content.results import Content, PictureContent
+
+if TYPE_CHECKING:
+    from shardcore.shards.shard import Shard
+
+
+def picture_content(data: bytes, size: int) -> Content:
+    """Return a picture, without its pixels.
+
+    Raises:
+        FormatError: The bytes are no picture.
+    """
+    header = picture_header(data)
+    if header is None:
+        raise FormatError("no picture")
+    title, note = f"{header.format.upper()} picture", ""
+    if header.width * header.height > MOST_PIXELS:
+        note = f"{header.width:,} × {header.height:,} pixels; at most {MOST_PIXELS:,} are decoded"
+    return PictureContent(
+        title, size, data, note, header.format, header.width, header.height, header.frames, header.mode
+    )
+
+
+def picture_pixels(shard: Shard, found: PictureContent) -> NDArray[np.uint8]:
+    """Return the pixels of a picture: uint8 of shape `(rows, columns, 4)`, red to alpha; read-only.
+
+    They are decoded in a process of their own where the shard was opened with `isolated=True`.
+
+    Raises:
+        FormatError: The picture is invalid.
+        Unsupported: Its format or mode is not decoded here.
+        LimitExceeded: It has too many pixels, or not all of its bytes were read.
+    """
+    if not found.complete:
+        raise LimitExceeded(f"{plural(len(found.data), 'byte')} of the picture were read; its pixels need all")
+    return decode_picture(found.data, decoder=shard.decoder)

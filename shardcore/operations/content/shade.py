@@ -1,0 +1,250 @@
+"""Shaded picture of a scene, by NumPy: an orthographic view with a depth buffer.
+
+Triangles, lines and dots become lists of pixels with a depth, in batches of bounded size; the nearest one of each pixel
+is shown. No part of it loops over triangles or pixels.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shardcore.operations.content.scene import Scene
+
+BATCH = 1 << 20
+"""Pixels of triangles that are computed at once."""
+
+MOST_PIXELS = 1 << 26
+"""Pixels of all triangles together, hidden ones included; of larger scenes fewer triangles are drawn."""
+
+LIGHT = np.array([-0.35, 0.45, 0.82])
+AMBIENT = 0.25
+FIT = 0.98
+"""Share of the picture that a scene takes."""
+
+TILTED = (0.35, -0.6)
+"""Rotation at first, in radians: around x, then around y."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Camera:
+    """Direction and zoom of a view.
+
+    Attributes:
+        rotation: From model to view, shape `(3, 3)`; x to the right, y up, z towards the viewer.
+        zoom: Factor; 1 fits the scene.
+    """
+
+    rotation: NDArray[np.float64]
+    zoom: float = 1.0
+
+    @classmethod
+    def first(cls) -> Self:
+        """Return the camera of a scene that was not turned."""
+        return cls(turned(np.eye(3), *TILTED))
+
+    def turn(self, across: float, down: float) -> Self:
+        """Return it turned around the axes of the view, in radians."""
+        return replace(self, rotation=turned(self.rotation, down, across))
+
+    def zoomed(self, factor: float) -> Self:
+        """Return it with another zoom."""
+        return replace(self, zoom=min(max(self.zoom * factor, 0.05), 200.0))
+
+
+def turned(rotation: NDArray[np.float64], around_x: float, around_y: float) -> NDArray[np.float64]:
+    """Return a rotation followed by two more, in radians."""
+    x, y = np.eye(3), np.eye(3)
+    x[1:, 1:] = [[np.cos(around_x), -np.sin(around_x)], [np.sin(around_x), np.cos(around_x)]]
+    y[0, 0] = y[2, 2] = np.cos(around_y)
+    y[0, 2], y[2, 0] = np.sin(around_y), -np.sin(around_y)
+    # Rounding would deform the scene after many turns.
+    sound, _ = np.linalg.qr((x @ y @ rotation).T)
+    sound = sound.T * np.sign(np.sum(sound.T * (x @ y @ rotation), axis=1))[:, None]
+    return np.asarray(sound)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shaded:
+    """Picture of a scene.
+
+    Attributes:
+        light: Brightness from 0 to 1, float32 of shape `(rows, columns)`.
+        hit: What is shown: number of a triangle; `LINE` and `DOT` for lines and dots, -1 for nothing.
+        camera: How it was seen.
+        scale: Pixels per unit of the model.
+        middle: Middle of the scene in the model.
+    """
+
+    light: NDArray[np.float32]
+    hit: NDArray[np.int64]
+    camera: Camera
+    scale: float
+    middle: NDArray[np.float64]
+
+    def project(self, points: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
+        """Return points of the model as columns, rows and depths of the picture, shape `(n, 3)`."""
+        rows, columns = self.light.shape
+        return _projected(points, self.camera.rotation, self.scale, self.middle, columns, rows)
+
+
+LINE = 1 << 40
+"""Number from which `Shaded.hit` is that of a line."""
+DOT = 1 << 41
+"""Number from which `Shaded.hit` is that of a dot."""
+
+
+def shade(scene: Scene, camera: Camera, columns: int, rows: int, *, wide: float = 1.0) -> Shaded:
+    """Return the picture of a scene.
+
+    Args:
+        scene: The scene.
+        camera: Direction and zoom.
+        columns: Pixels across.
+        rows: Pixels down.
+        wide: Pixels of the picture per pixel of the eye: lines and dots are as many times as wide.
+    """
+    columns, rows = max(columns, 1), max(rows, 1)
+    low, high = scene.bounds
+    middle, reach = (low + high) / 2, float(np.linalg.norm(high - low))
+    scale = camera.zoom * FIT * min(columns, rows) / reach if reach > 0 else 1.0
+    places = _projected(scene.points, camera.rotation, scale, middle, columns, rows)
+    canvas = _Canvas(columns, rows)
+    if len(scene.triangles):
+        facing = np.abs(scene.normals @ (camera.rotation.T @ (LIGHT / np.linalg.norm(LIGHT))))
+        _triangles(canvas, places, scene.triangles, (AMBIENT + (1 - AMBIENT) * facing).astype(np.float32))
+    depth = scale * reach or 1.0
+    _lines(canvas, places, scene.lines, depth, max(round(1.5 * wide), 1))
+    _dots(canvas, places, scene.dots, depth, 2.5 * wide if len(scene.lines) else 3.5 * wide)
+    light, hit = canvas.light.reshape(rows, columns), canvas.hit.reshape(rows, columns)
+    return Shaded(light, hit, camera, scale, middle)
+
+
+def _projected(
+    points: NDArray[np.floating[Any]],
+    rotation: NDArray[np.float64],
+    scale: float,
+    middle: NDArray[np.float64],
+    columns: int,
+    rows: int,
+) -> NDArray[np.float64]:
+    seen = (points.astype(np.float64) - middle) @ rotation.T * scale
+    return np.stack([columns / 2 + seen[:, 0], rows / 2 - seen[:, 1], seen[:, 2]], axis=1)
+
+
+class _Canvas:
+    """Pixels with the nearest thing of each so far."""
+
+    def __init__(self, columns: int, rows: int) -> None:
+        self.columns, self.rows = columns, rows
+        self.light = np.zeros(columns * rows, np.float32)
+        self.depth = np.full(columns * rows, -np.inf, np.float32)
+        self.hit = np.full(columns * rows, -1, np.int64)
+
+    def put(
+        self,
+        pixel: NDArray[np.int64],
+        depth: NDArray[np.float32],
+        light: NDArray[np.float32],
+        thing: NDArray[np.int64],
+    ) -> None:
+        """Draw pixels that are nearer than what is there."""
+        near = np.flatnonzero(depth > self.depth[pixel])
+        # The nearest of each pixel is written last.
+        near = near[np.argsort(depth[near], kind="stable")]
+        at = pixel[near]
+        self.depth[at], self.light[at], self.hit[at] = depth[near], light[near], thing[near]
+
+
+def _triangles(
+    canvas: _Canvas, places: NDArray[np.float64], triangles: NDArray[np.uint32], light: NDArray[np.float32]
+) -> None:
+    corners = places[:, :2][triangles]
+    low, high = corners.min(axis=1), corners.max(axis=1)
+    edge = np.array([canvas.columns, canvas.rows])
+    first = np.clip(np.ceil(low - 0.5), 0, edge).astype(np.int64)
+    last = np.clip(np.floor(high - 0.5) + 1, 0, edge).astype(np.int64)
+    size = np.maximum(last - first, 0)
+    area = size[:, 0] * size[:, 1]
+    one, two = corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]
+    whole = one[:, 0] * two[:, 1] - one[:, 1] * two[:, 0]
+    shown = np.flatnonzero((area > 0) & (np.abs(whole) > 1e-12))
+    step = -(-int(area[shown].sum()) // MOST_PIXELS)
+    shown = shown[:: max(step, 1)]
+    ends = np.cumsum(area[shown])
+    done = 0
+    while done < len(shown):
+        before = int(ends[done - 1]) if done else 0
+        stop = max(int(np.searchsorted(ends, before + BATCH, "right")), done + 1)
+        batch = shown[done:stop]
+        done = stop
+        counts = area[batch]
+        owner = np.repeat(batch, counts)
+        within = np.arange(len(owner)) - np.repeat(np.cumsum(counts) - counts, counts)
+        x = first[owner, 0] + within % size[owner, 0]
+        y = first[owner, 1] + within // size[owner, 0]
+        away_x, away_y = x + 0.5 - corners[owner, 0, 0], y + 0.5 - corners[owner, 0, 1]
+        b = (away_x * two[owner, 1] - away_y * two[owner, 0]) / whole[owner]
+        c = (one[owner, 0] * away_y - one[owner, 1] * away_x) / whole[owner]
+        inside = np.flatnonzero((b >= -1e-9) & (c >= -1e-9) & (b + c <= 1 + 1e-9))
+        owner, b, c = owner[inside], b[inside], c[inside]
+        i, j, k = triangles[owner].T
+        depth = places[i, 2] * (1 - b - c) + places[j, 2] * b + places[k, 2] * c
+        bright = light[i] * (1 - b - c) + light[j] * b + light[k] * c
+        canvas.put(
+            y[inside] * canvas.columns + x[inside], depth.astype(np.float32), bright.astype(np.float32), owner
+        )
+
+
+def _lines(
+    canvas: _Canvas, places: NDArray[np.float64], lines: NDArray[np.uint32], reach: float, width: int
+) -> None:
+    if not len(lines):
+        return
+    ends = places[lines]
+    # A line that is much longer than the picture is drawn in steps of more than a pixel.
+    steps = np.clip(np.abs(ends[:, 1, :2] - ends[:, 0, :2]).max(axis=1), 1, 4 * (canvas.columns + canvas.rows))
+    counts = steps.astype(np.int64) + 2
+    for done in range(0, len(lines), 1 << 14):
+        part = np.arange(done, min(done + (1 << 14), len(lines)))
+        owner = np.repeat(part, counts[part])
+        within = np.arange(len(owner)) - np.repeat(np.cumsum(counts[part]) - counts[part], counts[part])
+        share = (within / np.maximum(counts[owner] - 1, 1))[:, None]
+        _stamp(canvas, ends[owner, 0] * (1 - share) + ends[owner, 1] * share, reach, width / 2, owner + LINE)
+
+
+def _dots(
+    canvas: _Canvas, places: NDArray[np.float64], dots: NDArray[np.uint32], reach: float, radius: float
+) -> None:
+    for done in range(0, len(dots), 1 << 16):
+        part = dots[done : done + (1 << 16)]
+        _stamp(canvas, places[part], reach, radius, part.astype(np.int64) + DOT, dots=True)
+
+
+def _stamp(
+    canvas: _Canvas,
+    places: NDArray[np.float64],
+    reach: float,
+    radius: float,
+    things: NDArray[np.int64],
+    *,
+    dots: bool = False,
+) -> None:
+    """Draw a disc at each place; near ones are brighter."""
+    around = np.arange(-int(np.ceil(radius)), int(np.ceil(radius)) + 1)
+    inside = (places[:, 0] > -radius) & (places[:, 0] < canvas.columns + radius)
+    inside &= (places[:, 1] > -radius) & (places[:, 1] < canvas.rows + radius)
+    places, things = places[inside], things[inside]
+    light = np.clip(0.72 + 0.5 * places[:, 2] / reach, 0.35, 1).astype(np.float32)
+    for down in around:
+        for across in around:
+            x = np.floor(places[:, 0] + across).astype(np.int64)
+            y = np.floor(places[:, 1] + down).astype(np.int64)
+            off = np.hypot(x + 0.5 - places[:, 0], y + 0.5 - places[:, 1])
+            kept = (off <= radius + 0.2) & (x >= 0) & (x < canvas.columns) & (y >= 0) & (y < canvas.rows)
+            # Dots lie over the lines that end in them.
+            depth = (places[kept, 2] + (2 * radius if dots else 0)).astype(np.float32)
+            canvas.put(y[kept] * canvas.columns + x[kept], depth, light[kept], things[kept])

@@ -1,0 +1,269 @@
+"""The objects of one side of a comparison as columns, and their stored bytes, compared and hashed many at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shardcore.model.byte_strings import ByteStrings, unlike
+from shardcore.model.objects import Objects, State, in_states
+from shardcore.progress import Progress, no_progress
+from shardcore.shards.dataset import DataSet
+from shardcore.shards.shard import Shard
+
+if TYPE_CHECKING:
+    from shardcore.sources.base import Source
+
+I64 = NDArray[np.int64]
+
+BLOCK = 1 << 20
+"""Bytes of contents that are compared at once."""
+
+KEYS = 1 << 14
+"""Keys that are hashed at once."""
+
+SPREAD = 16
+"""An extent of a local file is read as a whole while it has at most so many times the bytes that are needed."""
+
+ROWS = 1 << 16
+
+_COMPARED = (State.LIVE, State.EXTERNAL, State.DAMAGED)
+
+_REPEATED = np.uint64(0xC2B2AE3D27D4EB4F)
+
+
+@dataclass(frozen=True)
+class DiffSide:
+    """Objects of one shard that are compared, one entry of each array per object.
+
+    Attributes:
+        shard: The shard or data set.
+        row: Row numbers, int64.
+        start: First stored byte, int64; -1 where an object has no bytes of its own in one place.
+        stop: One past the last one, int64.
+        size: Decoded bytes, int64; -1 where unknown.
+        codec: Index into `Objects.codecs`, uint8.
+        member: Index into `DataSet.members`, int32; zeros for a single shard.
+        raw: Whether the stored bytes are the content.
+    """
+
+    shard: Shard
+    row: I64
+    start: I64
+    stop: I64
+    size: I64
+    codec: NDArray[np.uint8]
+    member: NDArray[np.int32]
+    raw: NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        return len(self.row)
+
+    @property
+    def objects(self) -> Objects:
+        """The objects of the shard."""
+        return self.shard.objects
+
+    def source(self, member: int) -> Source:
+        """Return the file in which the objects of a member are stored."""
+        if isinstance(self.shard, DataSet):
+            return self.shard.bytes_of(self.shard.members[member].name)
+        assert self.shard.source is not None
+        return self.shard.source
+
+    def key_numbers(self, *, encoded: bool) -> NDArray[np.uint64]:
+        """Return two numbers per object from its key and how often the key occurred before, uint64 of shape `(n, 2)`.
+
+        Args:
+            encoded: Whether keys are taken in `Objects.key_encoding`; otherwise as texts.
+        """
+        hashes = np.zeros((len(self), 2), np.uint64)
+        for first in range(0, len(self), KEYS):
+            hashes[first : first + KEYS] = self.keys(slice(first, first + KEYS), encoded=encoded).hashes()
+        return numbered(hashes)
+
+    def keys(self, places: I64 | slice, *, encoded: bool) -> ByteStrings:
+        """Return the keys at some places."""
+        rows = self.row[places]
+        return self.objects.key_bytes(rows) if encoded else self.objects.text_bytes(rows)
+
+    def stored(self, places: I64) -> ByteStrings:
+        """Return the stored bytes of objects of one member, at most some `BLOCK`.
+
+        Raises:
+            ShardError: They cannot be read.
+        """
+        source = self.source(int(self.member[places[0]]))
+        return stored_bytes(source, self.start[places], self.stop[places])
+
+
+def diff_side(shard: Shard, *, sizes: bool, progress: Progress = no_progress) -> DiffSide:
+    """Return the objects of a shard that are compared.
+
+    Args:
+        shard: The shard; its index is loaded.
+        sizes: Whether sizes that the index does not state are read.
+        progress: Called while the index is loaded.
+
+    Raises:
+        ShardError: The index is damaged or cannot be read.
+    """
+    shard.load_index(progress)
+    objects = shard.objects
+    # Tombstoned objects are compared where the shard returns them.
+    states = (*_COMPARED, State.TOMBSTONED) if shard.chosen.get("deleted") else _COMPARED
+    inner = [code for code, kind in enumerate(objects.kinds) if kind in objects.inner_kinds]
+    plain = np.array([codec == "none" for codec in objects.codecs] + [False] * 256, np.bool_)[:256]
+    joined = not isinstance(shard, DataSet) or shard.joins
+    parts: list[tuple[NDArray[np.generic], ...]] = []
+    for first in range(0, len(objects), ROWS):
+        last = min(first + ROWS, len(objects))
+        columns = (
+            objects.columns(np.arange(first, last, dtype=np.int64), sizes=True) if sizes else objects.known(first, last)
+        )
+        wanted = in_states(columns.state, states)
+        if inner:
+            wanted = wanted & ~np.isin(columns.kind, inner)
+        c = columns.take(np.flatnonzero(wanted))
+        placed = joined & (c.start >= 0) & (c.stop >= c.start)
+        raw = placed & (c.state == State.LIVE) & plain[c.codec] & (c.stop - c.start == c.size)
+        start, stop = np.where(placed, c.start, -1), np.where(placed, c.stop, -1)
+        parts.append((c.row, start, stop, c.size, c.codec, c.shard, raw))
+    types = (np.int64, np.int64, np.int64, np.int64, np.uint8, np.int32, np.bool_)
+    whole = [np.concatenate([np.zeros(0, dtype), *(part[n] for part in parts)]) for n, dtype in enumerate(types)]
+    if not isinstance(shard, DataSet):
+        whole[5] = np.broadcast_to(np.int32(0), len(whole[0]))
+    return DiffSide(shard, *whole)  # type: ignore[arg-type]
+
+
+def numbered(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return the first numbers of hashes made unique, in place: by how often the same one occurred before."""
+    order = np.argsort(hashes[:, 0], kind="stable")
+    ordered = hashes[order, 0]
+    fresh = np.ones(len(ordered), np.bool_)
+    fresh[1:] = ordered[1:] != ordered[:-1]
+    if not fresh.all():
+        times = np.arange(len(ordered)) - np.flatnonzero(fresh)[np.cumsum(fresh) - 1]
+        hashes[order, 0] += times.astype(np.uint64) * _REPEATED
+    return hashes
+
+
+def stored_bytes(source: Source, starts: I64, stops: I64) -> ByteStrings:
+    """Return some ranges of a file as byte strings.
+
+    Raises:
+        ShardError: They cannot be read.
+    """
+    lengths = stops - starts
+    low, high, total = int(starts.min()), int(stops.max()), int(lengths.sum())
+    if source.near and high - low <= max(SPREAD * total, 4 * BLOCK):
+        block = np.frombuffer(source.read(low, high), np.uint8)
+        if bool((starts[1:] == stops[:-1]).all()):
+            return ByteStrings(block, lengths)
+        width = int(lengths[0])
+        if width and bool((lengths == width).all()):
+            windows = np.lib.stride_tricks.sliding_window_view(block, width)
+            return ByteStrings(windows[starts - low].reshape(-1), lengths)
+        begins = np.cumsum(lengths) - lengths
+        return ByteStrings(block[np.repeat(starts - low - begins, lengths) + np.arange(total)], lengths)
+    parts = source.read_many(list(zip(starts.tolist(), stops.tolist(), strict=True)))
+    return ByteStrings(np.frombuffer(b"".join(parts), np.uint8), lengths)
+
+
+def batches(group: I64, start: I64, length: I64) -> Iterator[I64]:
+    """Yield the numbers of ranges: of one group, ascending, together at most `BLOCK` bytes; larger ranges alone.
+
+    Args:
+        group: A number per range; a batch has ranges of one number.
+        start: By which the ranges of a group are sorted.
+        length: Bytes of each.
+    """
+    order = np.lexsort((start, group)) if len(group) and int(group.max()) > 0 else np.argsort(start, kind="stable")
+    sums = np.cumsum(length[order])
+    groups = group[order]
+    first = 0
+    while first < len(order):
+        before = int(sums[first - 1]) if first else 0
+        last = max(int(np.searchsorted(sums, before + BLOCK, "right")), first + 1)
+        last = min(last, first + int(np.searchsorted(groups[first:last], groups[first], "right")), first + ROWS)
+        yield order[first:last]
+        first = last
+
+
+def stored_alike(one: DiffSide, other: DiffSide, a: I64, b: I64, progress: Progress = no_progress) -> NDArray[np.bool_]:
+    """Return which pairs of objects have the same stored bytes; False where one has no bytes in one place.
+
+    Args:
+        one: The first side.
+        other: The second side.
+        a: Places in the first side.
+        b: Places in the second side.
+        progress: Called with the pairs that were compared.
+
+    Raises:
+        ShardError: Bytes cannot be read.
+    """
+    same = np.zeros(len(a), np.bool_)
+    length = one.stop[a] - one.start[a]
+    here = (one.start[a] >= 0) & (other.start[b] >= 0) & (length == other.stop[b] - other.start[b])
+    places = np.flatnonzero(here)
+    members = len(other.shard.members) if isinstance(other.shard, DataSet) else 1
+    group = one.member[a[places]].astype(np.int64) * members + other.member[b[places]]
+    done = 0
+    for batch in batches(group, one.start[a[places]], length[places]):
+        chosen = places[batch]
+        if length[chosen[0]] > BLOCK:
+            same[chosen] = _large_alike(one, other, int(a[chosen[0]]), int(b[chosen[0]]))
+        else:
+            same[chosen] = _alike(one, other, a[chosen], b[chosen])
+        done += len(chosen)
+        progress(done, len(places))
+    return same
+
+
+def _alike(one: DiffSide, other: DiffSide, a: I64, b: I64) -> NDArray[np.bool_]:
+    """Return which pairs are alike; ranges that end after their file are not."""
+    left, right = one.source(int(one.member[a[0]])), other.source(int(other.member[b[0]]))
+    inside = (one.stop[a] <= left.size) & (other.stop[b] <= right.size)
+    if inside.all():
+        return ~unlike(one.stored(a), other.stored(b))
+    alike = np.zeros(len(a), np.bool_)
+    if inside.any():
+        alike[inside] = ~unlike(one.stored(a[inside]), other.stored(b[inside]))
+    return alike
+
+
+def _large_alike(one: DiffSide, other: DiffSide, a: int, b: int) -> bool:
+    left, right = one.source(int(one.member[a])), other.source(int(other.member[b]))
+    start, stop, shift = int(one.start[a]), int(one.stop[a]), int(other.start[b] - one.start[a])
+    if stop > left.size or stop + shift > right.size:
+        return False
+    for at in range(start, stop, 4 * BLOCK):
+        end = min(at + 4 * BLOCK, stop)
+        if left.read(at, end) != right.read(at + shift, end + shift):
+            return False
+    return True
+
+
+def stored_hashes(side: DiffSide, places: I64) -> tuple[I64, NDArray[np.uint64]]:
+    """Return the hashes of the stored bytes of objects that have at most `BLOCK` of them in one place.
+
+    Returns:
+        The places that were hashed, and their hashes, see `ByteStrings.hashes`.
+
+    Raises:
+        ShardError: Bytes cannot be read.
+    """
+    sizes = [side.source(number).size for number in range(int(side.member[places].max()) + 1)] if len(places) else [0]
+    length = side.stop[places] - side.start[places]
+    fitting = (side.start[places] >= 0) & (length <= BLOCK)
+    fitting &= side.stop[places] <= np.array(sizes, np.int64)[side.member[places]]
+    places, length = places[fitting], length[fitting]
+    hashes = np.zeros((len(places), 2), np.uint64)
+    for batch in batches(side.member[places].astype(np.int64), side.start[places], length):
+        hashes[batch] = side.stored(places[batch]).hashes()
+    return places, hashes

@@ -1,0 +1,241 @@
+"""Search for a key in many files and folders: which of them hold it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+from shardcore.errors import KeyAbsent, NotAShard, ShardError, SourceError, UsageError
+from shardcore.model.budget import operation
+from shardcore.model.keys import Key, several
+from shardcore.model.objects import ObjectRef
+from shardcore.model.parallel import in_order
+from shardcore.progress import Progress, check_stopped, no_progress
+from shardcore.shards.dataset import DataSet
+from shardcore.shards.detect import judge_folder
+from shardcore.shards.format import Certainty
+from shardcore.shards.opening import MOST_JOBS, REMOTE_JOBS
+from shardcore.shards.opening import open as open_shard
+from shardcore.shards.registry import each_format
+from shardcore.sources.base import Entry
+from shardcore.sources.local import LocalFolder, listed_once
+from shardcore.sources.remote.address import is_address, shown_address
+from shardcore.sources.where import local_path
+
+if TYPE_CHECKING:
+    from shardcore.shards.shard import Shard
+
+
+@dataclass(frozen=True, slots=True)
+class KeyHit:
+    """A file or data set that holds the key, or that could not be searched.
+
+    Attributes:
+        path: The path or address; of a data set its folder.
+        format: The name of the format; empty where it is not recognised.
+        ref: The object; None where the file could not be searched. In a data set `ref.shard` is the file that holds it.
+        error: The reason why it could not be searched, or None.
+    """
+
+    path: str
+    format: str = ""
+    ref: ObjectRef | None = None
+    error: ShardError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A file or data set to search.
+
+    Attributes:
+        path: Its path or address.
+        named: Whether the caller named it, rather than a folder around it.
+        error: Why there is nothing to open, or None.
+    """
+
+    path: str
+    named: bool = False
+    error: ShardError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    """Result of searching one place: a hit or an error, if any; and whether it was searched."""
+
+    hit: KeyHit | None = None
+    searched: bool = False
+
+
+class KeySearch(Iterator[KeyHit]):
+    """A search under way: an iterator of its hits, in the order of the paths.
+
+    Attributes:
+        searched: Number of files and data sets that were searched so far; those that could not be are not counted.
+        failed: Number of those that could not be searched.
+    """
+
+    def __init__(
+        self, key: Key, paths: Iterable[str | Path], jobs: int, progress: Progress, options: dict[str, Any]
+    ) -> None:
+        self.searched = 0
+        self.failed = 0
+        self._key = key
+        self._options = options
+        self._listed = 0
+        self._progress = progress
+        self._hits = self._search(paths, jobs)
+
+    def __next__(self) -> KeyHit:
+        return next(self._hits)
+
+    def close(self) -> None:
+        """End the search; what is under way is stopped."""
+        self._hits.close()
+
+    def _search(self, paths: Iterable[str | Path], jobs: int) -> Generator[KeyHit]:
+        with closing(in_order(self._outcome, self._places(paths), jobs)) as outcomes:
+            for done, outcome in enumerate(outcomes, 1):
+                self.searched += outcome.searched
+                self._progress(done, max(self._listed, done))
+                if outcome.hit is not None:
+                    self.failed += outcome.hit.error is not None
+                    yield outcome.hit
+
+    def _outcome(self, place: _Place) -> _Outcome:
+        check_stopped()
+        if place.error is not None:
+            return _Outcome(KeyHit(shown_address(place.path), error=place.error))
+        try:
+            return self._look(place.path)
+        except NotAShard as error:
+            # A file that has a part of a magic number may be a damaged shard, which may hold the key.
+            if not (place.named or error.candidates):
+                return _Outcome()
+            return _Outcome(KeyHit(shown_address(place.path), error=error))
+        except ShardError as error:
+            return _Outcome(KeyHit(shown_address(place.path), error=error))
+
+    @operation
+    def _look(self, path: str) -> _Outcome:
+        """Search one file or data set.
+
+        Raises:
+            ShardError: It cannot be searched.
+        """
+        with open_shard(path, **self._options) as shard:
+            if not _takes(shard, self._key):
+                return _Outcome(searched=True)
+            try:
+                ref = shard.find(self._key)
+            except KeyAbsent:
+                return _Outcome(searched=True)
+            return _Outcome(KeyHit(shown_address(path), shard.format, ref), searched=True)
+
+    def _places(self, paths: Iterable[str | Path]) -> Iterator[_Place]:
+        for path in paths:
+            text = str(path)
+            if is_address(text) or not os.path.isdir(local_path(text)):  # noqa: PTH112
+                self._listed += 1
+                yield _Place(text, named=True)
+            else:
+                yield from self._below(local_path(text))
+
+    def _below(self, top: Path) -> Iterator[_Place]:
+        """Yield what lies in a folder and below it: the files by name, then the sub-folders."""
+        waiting = [top]
+        while waiting:
+            path = waiting.pop()
+            try:
+                entries, place = self._listing(path)
+            except SourceError as error:
+                entries, place = [], _Place(str(path), error=error)
+            files = [entry.name for entry in entries if _is_file(entry)]
+            self._listed += len(files) + (place is not None)
+            waiting += [path / entry.name for entry in reversed(entries) if entry.is_folder]
+            if place is not None:
+                yield place
+            for name in files:
+                yield _Place(str(path / name))
+
+    def _listing(self, path: Path) -> tuple[list[Entry], _Place | None]:
+        """Return what is searched for itself in a folder, and the data set that it is or None.
+
+        Raises:
+            SourceError: The folder cannot be listed.
+        """
+        with listed_once():
+            entries = LocalFolder(path).list()
+            try:
+                names = self._data_set_names(path)
+            except ShardError as error:
+                # None of its files can be opened without what describes all of them.
+                return [entry for entry in entries if entry.is_folder], _Place(str(path), error=error)
+        if names is None:
+            return entries, None
+        return [entry for entry in entries if entry.name not in names], _Place(str(path), named=True)
+
+    def _data_set_names(self, path: Path) -> frozenset[str] | None:
+        """Return the names in a folder that belong to the data set that it is; None where it is none.
+
+        A data set whose lookup tries file by file is none here: its files are searched in parallel.
+        """
+        folder = LocalFolder(path)
+        try:
+            _, verdict = judge_folder(folder, each_format)
+            if verdict.certainty < Certainty.BESIDE:
+                return None
+            with open_shard(folder, **self._options) as shard:
+                if not isinstance(shard, DataSet) or not shard.routes or shard.key_spaces:
+                    return None
+                lead = PurePosixPath(os.path.relpath(shard.folder.uri, path))
+                return frozenset((lead / member.name).parts[0] for member in shard.members)
+        except (NotAShard, UsageError):
+            return None
+
+
+def find_in(
+    key: Key,
+    paths: Iterable[str | Path],
+    *,
+    jobs: int | None = None,
+    progress: Progress = no_progress,
+    **options: Any,
+) -> KeySearch:
+    """Search for a key in files and folders.
+
+    A folder is searched with its sub-folders; links are not followed. A folder that is a data set whose format routes
+    keys is searched by its lookup, which opens only the files that may hold the key. Files that are no shards are
+    passed over, unless they are named; so are shards whose keys have another form.
+
+    Args:
+        key: Its text form, or the bytes or the number that formats store.
+        paths: Files, folders and addresses.
+        jobs: How many files are searched at the same time; by default as many as there are processors, at most 8, and
+            8 where a path is an address.
+        progress: Called as `progress(done, total)` after each file; the total grows while folders are listed.
+        **options: As for `shardcore.open`: `format`, `remote`, `tape`, and the options of the formats.
+
+    Returns:
+        The hits, while they are found, in the order of the paths; and the files that could not be searched.
+    """
+    named = list(several(paths, "paths"))
+    remote = any(is_address(str(path)) for path in named)
+    threads = jobs or (REMOTE_JOBS if remote else min(os.cpu_count() or 1, MOST_JOBS))
+    return KeySearch(key, named, threads, progress, options)
+
+
+def _takes(shard: Shard, key: Key) -> bool:
+    """Return whether a key is of the form that the keys of a shard have."""
+    try:
+        shard.parse_key(shard.key_text(key))
+    except UsageError:
+        return False
+    return True
+
+
+def _is_file(entry: Entry) -> bool:
+    return not entry.is_folder and entry.size > 0

@@ -1,0 +1,421 @@
+"""Notes on ranges of bytes, kept by the content of the file they are about.
+
+Notes are stored as one JSON file per content in the user's data folder, so that they are found again when the file was
+renamed or moved; or beside the file, as `FILE.notes.json`, which then takes precedence.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from shardcore.codecs.json_text import FREE, JsonLimits, parse_json
+from shardcore.errors import FormatError, LimitExceeded, ShardError, SourceError, UsageError, reason_of, says_absent
+from shardcore.model.node import named
+from shardcore.model.number_words import plural
+from shardcore.model.source_name import SourceName
+from shardcore.model.span import Span
+from shardcore.model.text import short, visible
+from shardcore.shards.dataset import DataSet
+from shardcore.shards.registry import format_of
+from shardcore.shards.shard import Shard
+from shardcore.sources.base import Folder, Source
+from shardcore.sources.local import read_side_file
+from shardcore.sources.patched import PatchedSource
+from shardcore.sources.remote.address import is_address
+from shardcore.sources.where import local_path
+from shardcore.writing.temporary import write_whole
+
+MOST_NOTES = 10_000
+"""Notes on one file."""
+MOST_LETTERS = 10_000
+"""Letters of one note."""
+MOST_BYTES = 8 << 20
+"""Bytes of a notes file."""
+ENDS = 1 << 16
+"""Bytes at the beginning and at the end of a file that its identity is computed from."""
+SUFFIX = ".notes.json"
+"""Added to the name of a file for its notes beside it."""
+
+_VERSION = 1
+_LIMITS = JsonLimits(size=MOST_BYTES, depth=8, values=20 * MOST_NOTES, containers=4 * MOST_NOTES, digits=FREE.digits)
+_SET = "set"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Note:
+    """A note on a range of bytes; without a text it is a bookmark.
+
+    Attributes:
+        span: The bytes.
+        text: The text; may have several lines.
+        created: The time at which it was written, in ISO 8601 with an offset, or empty.
+    """
+
+    span: Span
+    text: str = ""
+    created: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        return {**self.span.to_json(), "text": self.text, "created": self.created}
+
+
+@dataclass(frozen=True, slots=True)
+class ContentIdentity:
+    """Content of a file, recognised by its size and its ends, so that large and remote files cost two reads.
+
+    Attributes:
+        size: Bytes of the file; -1 for a data set.
+        sha256: Digest of the first and last 64 KiB, hexadecimal. Of a data set: of the file that marks it, and of the
+            size and ends of its first shard.
+    """
+
+    size: int
+    sha256: str
+
+    @property
+    def file_name(self) -> str:
+        """Name of the notes file in the data folder."""
+        return f"{_lead(self.size)}-{self.sha256}.json"
+
+
+@dataclass(frozen=True, slots=True)
+class NoteBook:
+    """Notes on one file or data set.
+
+    Attributes:
+        path: The file that keeps them; it exists as soon as there is a note.
+        name: The name of the file that they are about.
+        identity: The content that they are about; None while it is not computed, as there are no notes.
+        notes: Sorted by source and offset.
+        beside: The path of a notes file beside the file; None where the file is not local.
+        changed: Whether the notes beside the file were written for another content.
+    """
+
+    path: Path
+    name: str
+    identity: ContentIdentity | None
+    notes: tuple[Note, ...] = ()
+    beside: Path | None = None
+    changed: bool = False
+
+    @property
+    def is_beside(self) -> bool:
+        """Return whether the notes are kept beside the file."""
+        return self.beside is not None and self.path == self.beside
+
+    def on(self, source: str) -> tuple[Note, ...]:
+        """Return the notes on one source."""
+        return tuple(note for note in self.notes if note.span.source == source)
+
+
+@dataclass(frozen=True, slots=True)
+class _Stored:
+    """Content of a notes file."""
+
+    identity: ContentIdentity | None = None
+    notes: tuple[Note, ...] = field(default=())
+
+
+def user_data_folder() -> Path:
+    """Return the folder in which this user's notes are kept, by the rules of the system."""
+    home = Path.home()
+    if sys.platform == "win32":
+        base = Path(os.environ.get("APPDATA") or home / "AppData" / "Roaming")
+    elif sys.platform == "darwin":
+        base = home / "Library" / "Application Support"
+    else:
+        # The specification ignores a relative path.
+        named_one = Path(os.environ.get("XDG_DATA_HOME", ""))
+        base = named_one if named_one.is_absolute() else home / ".local" / "share"
+    return base / "shardscope" / "notes"
+
+
+def content_identity(shard: Shard) -> ContentIdentity:
+    """Return the identity of the content of an opened file or data set.
+
+    Raises:
+        ShardError: Its bytes cannot be read.
+    """
+    if isinstance(shard, DataSet):
+        return _data_set_identity(shard)
+    source = _file_of(shard)
+    digest = hashlib.sha256()
+    _digest_ends(digest, source)
+    return ContentIdentity(source.size, digest.hexdigest())
+
+
+def open_notes(shard: Shard) -> NoteBook:
+    """Return the notes on an opened file or data set.
+
+    Notes beside the file take precedence. Bytes are read only where the data folder has notes on a file of this size.
+    In a sandbox the notes are those of the file.
+
+    Raises:
+        FormatError: The notes file is damaged; it is left as it is.
+        SourceError: It cannot be read.
+    """
+    beside = _beside(shard)
+    if beside is not None and os.path.lexists(beside):
+        stored = _read(beside)
+        identity = content_identity(shard)
+        changed = stored.identity is not None and stored.identity != identity
+        return NoteBook(beside, _name(shard), identity, stored.notes, beside, changed)
+    folder = user_data_folder()
+    lead = _lead(-1 if isinstance(shard, DataSet) else _file_of(shard).size)
+    try:
+        maybe = any(name.startswith(f"{lead}-") for name in os.listdir(folder))  # noqa: PTH208
+    except FileNotFoundError:
+        maybe = False
+    except OSError as error:
+        raise SourceError(f"cannot list the notes in {folder}: {reason_of(error)}") from error
+    if not maybe:
+        return NoteBook(folder, _name(shard), None, beside=beside)
+    identity = content_identity(shard)
+    path = folder / identity.file_name
+    return NoteBook(path, _name(shard), identity, _read(path).notes if os.path.lexists(path) else (), beside)
+
+
+def add_note(shard: Shard, book: NoteBook, note: Note) -> NoteBook:
+    """Add a note and store the notes; one on the same bytes is replaced.
+
+    Args:
+        shard: The file that the notes are about.
+        book: Its notes, as they were read.
+        note: The note; without a time, now is its time.
+
+    Raises:
+        UsageError: The text is too long.
+        LimitExceeded: There are too many notes.
+        FormatError: The notes file is damaged; it is left as it is.
+        SourceError: The notes cannot be stored.
+    """
+    if len(note.text) > MOST_LETTERS:
+        raise UsageError(f"a note has at most {plural(MOST_LETTERS, 'letter')}; this one has {len(note.text):,}")
+    if not note.created:
+        note = replace(note, created=datetime.now(UTC).isoformat(timespec="seconds"))
+    return _stored_with(shard, book, lambda notes: (*(one for one in notes if one.span != note.span), note))
+
+
+def remove_notes(shard: Shard, book: NoteBook, notes: Sequence[Note]) -> NoteBook:
+    """Remove notes, and store what is left; see `add_note` for errors."""
+    gone = {note.span for note in notes}
+    return _stored_with(shard, book, lambda there: tuple(one for one in there if one.span not in gone))
+
+
+def keep_beside(shard: Shard, book: NoteBook, *, beside: bool) -> NoteBook:
+    """Move the notes beside the file, or back into the data folder; see `add_note` for errors.
+
+    Raises:
+        UsageError: The file is not local.
+    """
+    if beside == book.is_beside:
+        return book
+    if book.beside is None:
+        raise UsageError("notes are kept beside local files only")
+    identity = content_identity(shard)
+    target = book.beside if beside else user_data_folder() / identity.file_name
+    notes = _read(book.path).notes if os.path.isfile(book.path) else ()  # noqa: PTH113
+    kept = _read(target).notes if os.path.lexists(target) else ()
+    spans = {note.span for note in notes}
+    joined = _sorted((*(one for one in kept if one.span not in spans), *notes))
+    moved = replace(book, path=target, identity=identity, notes=joined, changed=False)
+    _write(moved)
+    if os.path.isfile(book.path):  # noqa: PTH113
+        try:
+            book.path.unlink()
+        except OSError as error:
+            raise SourceError(f"cannot remove {book.path}: {reason_of(error)}") from error
+    return moved
+
+
+def notes_markdown(shard: Shard, book: NoteBook) -> str:
+    """Return the notes as a Markdown text: a heading per file, and a list by offset with the fields they are about."""
+    lines: list[str] = []
+    for source in sorted({note.span.source for note in book.notes}):
+        title = " › ".join(part for part in (book.name, source) if part)
+        lines += [f"# Notes on {visible(title)}", ""]
+        lines += [_markdown_line(shard, note) for note in book.on(source)]
+        lines.append("")
+    return "\n".join(lines) if lines else f"# Notes on {visible(book.name)}\n\nNo notes.\n"
+
+
+def note_place(shard: Shard, span: Span) -> str:
+    """Return the path from the section to the smallest field that holds some bytes, by names; empty if unknown."""
+    try:
+        path = named(shard.whole_path(span.start, span.source), span)
+    except ShardError:
+        return ""
+    names = [node.name for node in path[1:]]
+    if names and names[0] == SourceName.parse(span.source).path:
+        del names[0]  # of a data set, whose path begins with the file
+    return visible(" › ".join(names))
+
+
+def _markdown_line(shard: Shard, note: Note) -> str:
+    place = note_place(shard, note.span)
+    where = f"{note.span.start:#x}–{note.span.stop:#x}" + (f" ({place})" if place else "")
+    # Further lines belong to the item of the list.
+    text = visible(note.text.strip(), keep="\n").replace("\n", "\n  ")
+    return f"- {where}: {text}" if text else f"- {where}"
+
+
+def _stored_with(shard: Shard, book: NoteBook, change: Any) -> NoteBook:
+    """Return the notes after a change of what is stored now, which another window may have written."""
+    identity = content_identity(shard)
+    path = book.path if book.is_beside else user_data_folder() / identity.file_name
+    there = _read(path).notes if os.path.lexists(path) else ()
+    notes = _sorted(change(there))
+    if len(notes) > MOST_NOTES:
+        raise LimitExceeded(f"a file has at most {plural(MOST_NOTES, 'note')}")
+    changed = replace(book, path=path, identity=identity, notes=notes, changed=False)
+    _write(changed)
+    return changed
+
+
+def _write(book: NoteBook) -> None:
+    assert book.identity is not None
+    told = {
+        "notes_version": _VERSION,
+        "name": book.name,
+        "content": {"size": book.identity.size, "sha256": book.identity.sha256},
+        "notes": [note.to_json() for note in book.notes],
+    }
+    text = json.dumps(told, indent=1, ensure_ascii=True)
+    if len(text) > MOST_BYTES:
+        raise LimitExceeded(f"the notes have {plural(len(text), 'byte')}; at most {MOST_BYTES:,} are stored")
+    if not book.is_beside:
+        try:
+            book.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise SourceError(f"cannot create the folder {book.path.parent}: {reason_of(error)}") from error
+    if not book.notes and not book.is_beside:
+        _remove(book.path)
+        return
+    write_whole(book.path, [text.encode("ascii"), b"\n"], force=True)
+
+
+def _remove(path: Path) -> None:
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        raise SourceError(f"cannot remove {path}: {reason_of(error)}") from error
+
+
+def _read(path: Path) -> _Stored:
+    """Return the content of a notes file.
+
+    Raises:
+        FormatError: It is damaged, or no notes file.
+        SourceError: It cannot be read.
+    """
+    data = read_side_file(path, MOST_BYTES + 1)
+    try:
+        told = parse_json(data, f"the notes file {path}", limits=_LIMITS)
+        if not isinstance(told, dict) or told.get("notes_version") != _VERSION:
+            raise ValueError("notes_version is missing or unknown")
+        notes = told["notes"]
+        if not isinstance(notes, list) or len(notes) > MOST_NOTES:
+            raise ValueError(f"notes is not a list of at most {plural(MOST_NOTES, 'note')}")
+        return _Stored(_identity_of(told.get("content")), _sorted(_note_of(one) for one in notes))
+    except (KeyError, TypeError, ValueError) as error:
+        reason = f"{error} is missing" if isinstance(error, KeyError) else str(error)
+        raise FormatError(f"the notes file {path} is damaged: {reason}; repair or remove it") from None
+
+
+def _note_of(told: Any) -> Note:
+    start, stop, source = told["start"], told["stop"], told.get("source", "")
+    text, created = told.get("text", ""), told.get("created", "")
+    if not all(isinstance(one, int) and not isinstance(one, bool) and one < 1 << 64 for one in (start, stop)):
+        raise ValueError(f"{short(start)}..{short(stop)} is no range of bytes")
+    if not all(isinstance(one, str) and len(one) <= MOST_LETTERS for one in (text, created, source)):
+        raise ValueError("a text of a note is none, or too long")
+    return Note(Span(source, start, stop), text, created)
+
+
+def _identity_of(told: Any) -> ContentIdentity | None:
+    if not isinstance(told, dict) or not isinstance(told.get("size"), int) or not isinstance(told.get("sha256"), str):
+        return None
+    return ContentIdentity(told["size"], told["sha256"])
+
+
+def _sorted(notes: Any) -> tuple[Note, ...]:
+    return tuple(sorted(notes))
+
+
+def _file_of(shard: Shard) -> Source:
+    """Return the file itself, without the changes of a sandbox."""
+    source = shard.source
+    if source is None:
+        raise UsageError(f"{shard.format}: this shard has no file")
+    while isinstance(source, PatchedSource):
+        source = source.base
+    return source
+
+
+def _digest_ends(digest: Any, source: Source) -> None:
+    size = source.size
+    digest.update(size.to_bytes(16, "little"))
+    digest.update(source.read(0, min(size, ENDS)))
+    if size > ENDS:
+        digest.update(source.read(max(size - ENDS, ENDS), size))
+
+
+def _data_set_identity(shard: DataSet) -> ContentIdentity:
+    digest = hashlib.sha256(shard.format.encode())
+    mark = format_of(shard.format).folder_mark
+    if mark:
+        _digest_mark(digest, shard.folder, mark)
+    first = shard.first_member
+    if first:
+        with shard.borrowed(first) as member:
+            digest.update(first.encode("utf-8", "surrogateescape"))
+            _digest_ends(digest, _file_of(member))
+    elif is_address(shard.uri):
+        # Without a listing there is no file whose content could be looked at.
+        digest.update(shard.uri.encode("utf-8", "surrogateescape"))
+    return ContentIdentity(-1, digest.hexdigest())
+
+
+def _digest_mark(digest: Any, folder: Folder | None, mark: str) -> None:
+    """Take in the file that marks a data set, which lies in the folder of its shards or in the one above."""
+    for place in (folder, folder.parent() if folder is not None else None):
+        if place is None:
+            continue
+        try:
+            with place.open(mark) as source:
+                _digest_ends(digest, source)
+            return
+        except SourceError as error:
+            if not says_absent(error):
+                raise
+
+
+def _lead(size: int) -> str:
+    """Return the beginning of the name of a notes file: without any, no bytes have to be read."""
+    return str(size) if size >= 0 else _SET
+
+
+def _name(shard: Shard) -> str:
+    uri = shard.uri if isinstance(shard, DataSet) else _file_of(shard).name
+    return uri.rstrip("/").rpartition("/")[2] or uri
+
+
+def _beside(shard: Shard) -> Path | None:
+    """Return the path of the notes beside a local file or folder."""
+    uri = shard.uri if isinstance(shard, DataSet) else _file_of(shard).uri
+    if not uri or is_address(uri):
+        return None
+    path = local_path(uri)
+    if not os.path.lexists(path):
+        return None
+    path = path.absolute()
+    return path.with_name(path.name + SUFFIX) if path.name else None

@@ -1,0 +1,108 @@
+"""Grid of the chunks of a shard: they are read in parallel, and each element has its stored bytes."""
+
+from __future__ import annotations
+
+import os
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from numpy.typing import NDArray
+
+from shardcore.errors import NoSuchObject, ShardError
+from shardcore.model.array_layout import RAW
+from shardcore.model.chunk_grid import Chunk, ChunkGrid, ElementLocation, GridCell
+from shardcore.model.content_part import part_at
+from shardcore.model.objects import ObjectRef
+from shardcore.model.parallel import in_order
+from shardcore.shards.prefetch import fetched_ahead
+from shardcore.shards.shard import Shard
+
+THREADS = min(os.cpu_count() or 1, 4)
+"""Threads that read and decompress chunks of local files."""
+
+
+class StoredGrid(ChunkGrid):
+    """Grid of the chunks of a shard; lasts as long as the shard is open.
+
+    Attributes:
+        shard: The shard or data set that has the chunks.
+    """
+
+    shard: Shard
+
+    @abstractmethod
+    def refs(self, cells: Sequence[GridCell]) -> list[ObjectRef | ShardError | None]:
+        """Return the objects that cells are, in their order; None where one is not stored, else why it is not found."""
+
+    @abstractmethod
+    def elements(self, cell: GridCell, ref: ObjectRef) -> NDArray[Any]:
+        """Return the elements of a cell, shape `(*cell.box.shape, *inner)`.
+
+        Raises:
+            ShardError: They cannot be read.
+        """
+
+    def read_cells(self, cells: Iterable[GridCell]) -> Iterator[tuple[GridCell, Chunk]]:
+        """Yield cells with their elements, in their order: several are read at a time, neighbours with one request.
+
+        A cell that is not stored comes with None, and one that cannot be read with its error.
+
+        Raises:
+            Cancelled: The result is not wanted any more.
+        """
+        wanted = list(cells)
+
+        def read(one: tuple[GridCell, ObjectRef | ShardError | None]) -> tuple[GridCell, Chunk]:
+            cell, ref = one
+            if not isinstance(ref, ObjectRef):
+                return cell, ref
+            try:
+                return cell, self.elements(cell, ref)
+            except NoSuchObject:
+                return cell, None
+            except ShardError as error:
+                return cell, error
+
+        things = zip(wanted, self.refs(wanted), strict=True)
+        ahead = fetched_ahead(self.shard, things, lambda one: one[1] if isinstance(one[1], ObjectRef) else None)
+        jobs = max(self.shard.jobs, THREADS) if len(wanted) > 1 else 1
+        yield from in_order(read, ahead, jobs)
+
+    def locate(self, index: Sequence[int]) -> ElementLocation:
+        """Return where an element is stored; reads the index and, of compressed chunks, the chunk.
+
+        Raises:
+            UsageError: The element is outside the array.
+            ShardError: The chunk is damaged, or cannot be read.
+        """
+        cell = self.cell_of(index)
+        ref = self.refs([cell])[0]
+        if isinstance(ref, ShardError):
+            raise ref
+        return self.located_in(cell, tuple(index), ref)
+
+    def located_in(self, cell: GridCell, index: tuple[int, ...], ref: ObjectRef | None) -> ElementLocation:
+        """Return where an element is stored in a cell."""
+        if ref is None:
+            return ElementLocation(index, cell)
+        layout = self.shard.array_layout(ref)
+        if layout is None:
+            return ElementLocation(index, cell, ref, span=ref.spans[0] if ref.spans else None)
+        inside = [at - first for at, first in zip(index, cell.box.begin, strict=True)]
+        start, stop = layout.bytes_of((*inside, *(0,) * len(self.inner)))
+        if ref.size < 0:
+            # The index does not state the size of compressed chunks; the layout does where they are raw.
+            size = layout.nbytes if layout.encoding == RAW else len(self.shard.read(ref))
+            ref = replace(ref, size=size)
+        return self._stored(ElementLocation(index, cell, ref, start, stop))
+
+    def _stored(self, found: ElementLocation) -> ElementLocation:
+        """Return the location with the stored bytes of an element of a raw chunk."""
+        ref, start, stop = found.ref, found.start, found.stop
+        assert ref is not None
+        part = part_at(self.shard.content_parts(ref), start)
+        span = part.span_of(start, stop) if part is not None else None
+        exact = part is not None and part.exact
+        return ElementLocation(found.index, found.cell, ref, start, stop, span, exact)

@@ -1,0 +1,437 @@
+"""Several documents in one session: opened beside each other, parked with what is known of them, closed, reopened."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from pytestqt.qtbot import QtBot
+
+from shardcore import Depth, Report, Shard, Span
+from shardscope.session.documents import MOST_CLOSED, Document
+from shardscope.session.jobs import Job
+from shardscope.session.open_request import OpenRequest
+from shardscope.session.session import IndexState, Session
+from tests.app.conftest import open_in
+
+
+def request(path: Path) -> OpenRequest:
+    """How a path is opened."""
+    return OpenRequest(str(path))
+
+
+@pytest.fixture
+def small(data: Path) -> Path:
+    """A shard of 12 objects in 13 slots."""
+    return data / "swh" / "small.shard"
+
+
+@pytest.fixture
+def two(session: Session, qtbot: QtBot, small: Path) -> Session:
+    """Two documents: `small.shard`, parked, and `one.shard`, which is shown."""
+    open_in(session, qtbot, small)
+    beside(session, qtbot, small.with_name("one.shard"))
+    return session
+
+
+def beside(session: Session, qtbot: QtBot, path: Path) -> Document:
+    """Opens a file beside what is open, and waits for its index."""
+    with qtbot.waitSignal(session.opened, timeout=10_000):
+        session.open_tab(request(path))
+    qtbot.waitUntil(lambda: session.index_state in (IndexState.LOADED, IndexState.FAILED), timeout=10_000)
+    return session.document
+
+
+def names(session: Session) -> list[str]:
+    """The names of the documents, in the order of their tabs."""
+    return [document.request.name for document in session.documents]
+
+
+def verified(session: Session) -> Report:
+    """The report of what is shown."""
+    assert session.report is not None
+    return session.report
+
+
+# --- opening ---
+
+
+def test_the_first_file_needs_no_tab_beside_it(session: Session, qtbot: QtBot, small: Path) -> None:
+    """Where nothing is open, a file opened in a tab is the only document."""
+    beside(session, qtbot, small)
+    assert names(session) == ["small.shard"]
+    assert session.documents == [session.document]
+
+
+def test_a_file_opens_beside_another_which_stays_open(two: Session) -> None:
+    """What was open before is parked with its shard open, and is not closed."""
+    first, second = two.documents
+    assert two.document is second
+    assert first.shard is not None
+    assert first.shard.source is not None
+    assert first.shard.source.read(0, 8) == b"SWHShard"
+
+
+def test_what_is_open_already_is_shown_and_not_opened_again(two: Session, small: Path) -> None:
+    """The same path opens nothing: its document comes to the front, with the bytes that were requested selected."""
+    assert two.open_tab(request(small), Span("", 72, 80)) is None
+    assert two.document is two.documents[0]
+    assert len(two.documents) == 2
+    assert two.selection.span == Span("", 72, 80)
+
+
+def test_a_relative_path_is_the_same_file(two: Session, small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A path that is seen from the working directory is recognised as what is open."""
+    monkeypatch.chdir(small.parent)
+    assert two.open_tab(OpenRequest(small.name)) is None
+    assert two.document is two.documents[0]
+
+
+def test_the_same_file_read_in_another_way_stays_in_its_tab(two: Session, qtbot: QtBot, small: Path) -> None:
+    """Another format for the file that is shown replaces it."""
+    with qtbot.waitSignal(two.opened, timeout=10_000):
+        two.open_tab(OpenRequest(str(small.with_name("one.shard")), "swh"))
+    assert names(two) == ["small.shard", "one.shard"]
+    assert two.request.format == "swh"
+
+
+def test_reloading_stays_in_its_tab(two: Session, qtbot: QtBot) -> None:
+    """*Reload* opens the file in the document that is shown."""
+    document = two.document
+    with qtbot.waitSignal(two.opened, timeout=10_000):
+        two.reload()
+    assert two.document is document
+    assert len(two.documents) == 2
+
+
+def test_several_files_are_in_the_order_of_the_request(session: Session, qtbot: QtBot, small: Path) -> None:
+    """However long each takes to open, tabs are in the order of the command line; the first is in front."""
+    paths = [small, small.with_name("one.shard"), small.with_name("medium.shard"), small.with_name("legacy.shard")]
+    session.open_tabs([(request(path), None) for path in paths])
+    qtbot.waitUntil(lambda: len(session.documents) == 4 and session.shard is not None, timeout=10_000)
+    assert names(session) == [path.name for path in paths]
+    assert session.document is session.documents[0]
+
+
+def test_what_cannot_be_opened_adds_no_tab(two: Session, qtbot: QtBot, tmp_path: Path) -> None:
+    """A failed opening is reported, and the documents stay as they are."""
+    with qtbot.waitSignal(two.failed):
+        two.open_tab(request(tmp_path / "nothing.shard"))
+    assert names(two) == ["small.shard", "one.shard"]
+
+
+def test_of_several_files_the_next_is_shown_where_the_first_is_gone(
+    session: Session, qtbot: QtBot, small: Path, tmp_path: Path
+) -> None:
+    """The window does not stay empty because the file for the front cannot be opened."""
+    session.open_tabs([(request(tmp_path / "gone"), None), (request(small), None)])
+    qtbot.waitUntil(lambda: session.shard is not None, timeout=10_000)
+    assert names(session) == ["small.shard"]
+
+
+def test_a_file_behind_is_opened_but_not_announced(two: Session, qtbot: QtBot, small: Path) -> None:
+    """What is opened behind takes nothing away from what is shown; shown for the first time it is announced as new."""
+    switched: list[bool] = []
+    two.opened.connect(lambda _: switched.append(two.switching))
+    two.open_tab(request(small.with_name("medium.shard")), front=False)
+    qtbot.waitUntil(lambda: len(two.documents) == 3, timeout=10_000)
+    assert two.request.name == "one.shard"
+    assert switched == []
+    two.show(two.documents[2])
+    assert switched == [False]
+    qtbot.waitUntil(lambda: two.index_state is IndexState.LOADED, timeout=10_000)
+
+
+def test_nothing_comes_to_the_front_over_a_question(two: Session, qtbot: QtBot, small: Path) -> None:
+    """While a dialog is open, what arrives stays behind."""
+    two.may_show = lambda: False
+    two.open_tab(request(small.with_name("medium.shard")))
+    qtbot.waitUntil(lambda: len(two.documents) == 3, timeout=10_000)
+    assert two.request.name == "one.shard"
+
+
+# --- switching ---
+
+
+def test_everything_known_of_a_document_is_found_again(two: Session, qtbot: QtBot) -> None:
+    """Selection, history, lookup with its step, references and report come back with the document."""
+    first, second = two.documents
+    two.show(first)
+    assert two.shard is not None
+    key = str(two.shard.objects.keys[0])
+    two.verify(Depth.INDEX)
+    qtbot.waitUntil(lambda: two.report is not None)
+    two.look_up(key)
+    qtbot.waitUntil(lambda: two.walk.steps > 2)
+    two.go_to_step(2)
+    two.select_span(Span("", 72, 80))
+    two.select_span(Span("", 4500, 4540))
+    qtbot.waitUntil(lambda: two.selection.complete)
+    two.ask_leads()
+    qtbot.waitUntil(lambda: two.question is not None and two.question.leads is not None)
+    report, question, lights, arrows = two.report, two.question, two.lights, two.arrows
+    two.show(second)
+    assert (two.report, two.question, two.walk.key, two.lights, two.arrows) == (None, None, "", (), ())
+    assert not two.can_go_back
+    two.show(first)
+    assert two.report is report
+    assert two.question is question
+    assert (two.lights, two.arrows) == (lights, arrows)
+    assert (two.walk.key, two.walk.step) == (key, 2)
+    assert two.selection.span == Span("", 4500, 4540)
+    two.back()
+    assert two.selection.span == Span("", 72, 80)
+
+
+def test_views_hear_of_a_switch_as_of_another_file(two: Session) -> None:
+    """`closed` with something following, then `opened`, the index, the report, the selection; and `switched` last."""
+    heard: list[object] = []
+    two.closed.connect(lambda: heard.append(("closed", two.replacing, two.switching)))
+    two.opened.connect(lambda shard: heard.append(("opened", shard.source.name, two.switching)))
+    two.index_loaded.connect(lambda: heard.append("index"))
+    two.findings_changed.connect(lambda _: heard.append("findings"))
+    two.selection_changed.connect(lambda _: heard.append("selection"))
+    two.select_span(Span("", 0, 8))
+    two.show(two.documents[0])
+    heard.clear()
+    two.switched.connect(lambda: heard.append(("switched", two.switching)))
+    two.show(two.documents[1])
+    assert heard[:5] == [("closed", True, True), ("opened", "one.shard", True), "index", "findings", "selection"]
+    assert heard[-1] == ("switched", False)
+
+
+def test_a_verification_of_a_parked_document_arrives_there(two: Session, qtbot: QtBot) -> None:
+    """A verification goes on behind; its report waits for its own document, and the one in front never gets it."""
+    gate, first, second = threading.Event(), *two.documents
+    two.show(first)
+    shard = hold_verifying(two, gate)
+    two.verify(Depth.CONTENT)
+    (job,) = [one for one in two.jobs.open_jobs if one.title]
+    two.show(second)
+    assert not job.cancelled
+    gate.set()
+    qtbot.waitUntil(lambda: job.state.ended and job not in two.jobs.open_jobs, timeout=10_000)
+    assert two.report is None
+    assert len(first.mail) == 1
+    two.show(first)
+    assert two.shard is shard
+    assert verified(two).depth is Depth.CONTENT
+    two.show(second)
+    assert two.report is None
+
+
+def test_a_verification_of_one_document_does_not_end_that_of_another(two: Session, qtbot: QtBot) -> None:
+    """The newest of a key wins within a document only."""
+    gate, first, second = threading.Event(), *two.documents
+    two.show(first)
+    hold_verifying(two, gate)
+    two.verify(Depth.INDEX)
+    two.show(second)
+    two.verify(Depth.INDEX)
+    qtbot.waitUntil(lambda: two.report is not None, timeout=10_000)
+    gate.set()
+    two.show(first)
+    qtbot.waitUntil(lambda: two.report is not None, timeout=10_000)
+
+
+def hold_verifying(session: Session, gate: threading.Event) -> Shard:
+    """Lets a verification of what is shown wait."""
+    shard = session.shard
+    assert shard is not None
+    verify = shard.verify
+
+    def slow(*arguments: object, **options: object) -> Report:
+        assert gate.wait(20)
+        return verify(*arguments, **options)  # type: ignore[arg-type]
+
+    shard.verify = slow  # type: ignore[method-assign]
+    return shard
+
+
+def test_jobs_that_only_feed_the_screen_end_with_a_switch(two: Session, qtbot: QtBot) -> None:
+    """A job without a title is cancelled when its document is parked, and its result goes nowhere."""
+    started, ended, taken = threading.Event(), threading.Event(), list[object]()
+
+    def work(_: Shard, job: Job) -> str:
+        started.set()
+        while not job.cancelled:
+            ended.wait(0.01)
+        job.check()
+        return "late"
+
+    two.ask(work, taken.append, key="screen")
+    qtbot.waitUntil(started.is_set)
+    two.show(two.documents[0])
+    qtbot.waitUntil(lambda: not two.jobs.open_jobs)
+    two.show(two.documents[1])
+    assert taken == []
+
+
+def test_a_selection_that_was_not_complete_is_completed_on_return(two: Session, qtbot: QtBot) -> None:
+    """Leaving at once after selecting loses nothing."""
+    two.select_span(Span("", 0, 8))
+    two.show(two.documents[0])
+    two.show(two.documents[1])
+    qtbot.waitUntil(lambda: two.selection.complete and bool(two.selection.path))
+    assert two.selection.span == Span("", 0, 8)
+
+
+def test_a_lookup_that_was_not_answered_is_answered_on_return(two: Session, qtbot: QtBot) -> None:
+    """The key is looked up again."""
+    first, second = two.documents
+    two.show(first)
+    assert two.shard is not None
+    key = str(two.shard.objects.keys[0])
+    two.look_up(key)
+    two.show(second)
+    two.show(first)
+    qtbot.waitUntil(lambda: two.walk.steps > 0)
+    assert two.walk.key == key
+
+
+def test_a_parked_file_that_changes_is_noticed_on_return(
+    session: Session, qtbot: QtBot, small: Path, tmp_path: Path
+) -> None:
+    """Only what is shown is watched; what was parked is looked at when it is shown again."""
+    path = tmp_path / "changing.shard"
+    shutil.copy(small, path)
+    open_in(session, qtbot, path)
+    beside(session, qtbot, small)
+    path.write_bytes(b"something else")
+    os.utime(path, ns=(1, 1))
+    assert session.trouble is None
+    session.show(session.documents[0])
+    qtbot.waitUntil(lambda: session.trouble is not None)
+    session.show(session.documents[1])
+    assert session.trouble is None
+    assert session.documents[0].troubled
+
+
+def test_stepping_goes_round(two: Session, qtbot: QtBot, small: Path) -> None:
+    """After the last tab comes the first, and before the first the last."""
+    beside(two, qtbot, small.with_name("medium.shard"))
+    two.step(1)
+    assert two.request.name == "small.shard"
+    two.step(-1)
+    assert two.request.name == "medium.shard"
+
+
+def test_a_moved_tab_stays_where_it_was_put(two: Session) -> None:
+    """The order of the tabs is the user's, and moving shows nothing else."""
+    shown = two.document
+    two.move(1, 0)
+    assert names(two) == ["one.shard", "small.shard"]
+    assert two.document is shown
+
+
+# --- closing ---
+
+
+def test_closing_shows_the_tab_beside(two: Session, qtbot: QtBot, small: Path) -> None:
+    """The next one comes to the front; after the last one the one before it."""
+    beside(two, qtbot, small.with_name("medium.shard"))
+    two.show(two.documents[1])
+    two.close()
+    assert two.request.name == "medium.shard"
+    two.close()
+    assert two.request.name == "small.shard"
+    two.close()
+    assert two.shard is None
+    assert two.documents == []
+
+
+def test_a_parked_document_closes_behind(two: Session, qtbot: QtBot) -> None:
+    """What is shown stays; the file of the other is closed."""
+    source = two.documents[0].shard.source if two.documents[0].shard is not None else None
+    assert source is not None
+    two.close_document(two.documents[0])
+    assert names(two) == ["one.shard"]
+    assert two.request.name == "one.shard"
+    qtbot.waitUntil(lambda: not two.jobs.open_jobs)
+    with pytest.raises(Exception, match="closed"):
+        source.read(0, 1)
+
+
+def test_a_parked_document_is_closed_after_its_last_job(two: Session, qtbot: QtBot) -> None:
+    """A verification that runs is cancelled; the file is closed when it has ended."""
+    gate, first, second = threading.Event(), *two.documents
+    two.show(first)
+    shard = hold_verifying(two, gate)
+    two.verify(Depth.INDEX)
+    two.show(second)
+    two.close_document(first)
+    assert shard.source is not None
+    assert shard.source.read(0, 1) == b"S"
+    gate.set()
+    qtbot.waitUntil(lambda: not two.jobs.open_jobs)
+    assert two.report is None
+
+
+def test_a_document_with_changes_is_shown_before_it_closes(two: Session) -> None:
+    """Closing a parked tab that would lose changes asks, with that document on the screen."""
+    first, _ = two.documents
+    two.count_unsaved(lambda: two.document is first)
+    asked: list[str] = []
+    two.show(first)
+    two.show(two.documents[1])
+    assert two.unsaved_document is first
+
+    def may_leave(_: OpenRequest | None, __: Callable[[], object]) -> bool:
+        asked.append(two.request.name)
+        return False
+
+    two.may_leave = may_leave
+    two.close_document(first)
+    assert asked == ["small.shard"]
+    assert len(two.documents) == 2
+    two.may_leave = lambda _, __: True
+
+
+def test_a_closed_tab_is_reopened_with_its_selection(two: Session, qtbot: QtBot) -> None:
+    """The last one closed comes first."""
+    two.select_span(Span("", 16, 24))
+    two.close()
+    two.close()
+    assert two.can_reopen
+    with qtbot.waitSignal(two.opened, timeout=10_000):
+        two.reopen()
+    assert two.request.name == "small.shard"
+    with qtbot.waitSignal(two.opened, timeout=10_000):
+        two.reopen()
+    assert two.request.name == "one.shard"
+    assert two.selection.span == Span("", 16, 24)
+    assert not two.can_reopen
+
+
+def test_at_most_twenty_closed_tabs_are_remembered(session: Session, qtbot: QtBot, small: Path) -> None:
+    """The oldest is forgotten."""
+    for _ in range(MOST_CLOSED + 3):
+        open_in(session, qtbot, small)
+        session.close()
+    assert len(session._closed_requests) == MOST_CLOSED
+
+
+def test_closing_everything_closes_parked_files(two: Session, qtbot: QtBot) -> None:
+    """No document is left, and all of their jobs end."""
+    two.close_all()
+    assert two.documents == []
+    qtbot.waitUntil(lambda: not two.jobs.open_jobs)
+
+
+def test_a_result_for_a_closed_document_is_dropped(two: Session, qtbot: QtBot) -> None:
+    """A callback for a document that is gone is called only where that was requested."""
+    first, second = two.documents
+    two.show(first)
+    got: list[str] = []
+    dropped, kept = two.at_home(got.append), two.at_home(got.append, closed=True)
+    two.show(second)
+    dropped("parked")
+    assert got == []
+    two.close_document(first)
+    dropped("dropped")
+    kept("kept")
+    assert got == ["kept"]

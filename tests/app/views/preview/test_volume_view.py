@@ -1,0 +1,369 @@
+"""A volume as one picture: slices of chunks, hatched until they are there, and the bytes of each voxel."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtWidgets import QSlider, QSpinBox
+from pytestqt.qtbot import QtBot
+
+import shardcore
+from shardcore.model.chunk_grid import Chunk, GridCell
+from shardcore.shards.stored_grid import StoredGrid
+from shardcore.sources.patched import Change
+from shardscope.session.open_request import OpenRequest
+from shardscope.session.session import Session
+from shardscope.views.preview.panel import PreviewPanel
+from shardscope.views.preview.volume_slice import MOST_EDGE, ChunkState
+from shardscope.views.preview.volume_view import VolumeView
+from tests.app.conftest import open_in
+from tests.data.bloscpack.make_bcolz import samples
+from tests.remote.servers import RangeServer
+from tests.shardcore.formats.bloscpack.bcolz_folders import COLUMN
+from tests.volumes import OFFSET, sample_array, scale_of, write_files, write_info, write_volume
+
+
+@pytest.fixture
+def panel(qtbot: QtBot, session: Session) -> PreviewPanel:
+    """The preview, visible, with nothing open."""
+    made = PreviewPanel(session)
+    qtbot.addWidget(made)
+    made.resize(460, 640)
+    made.show()
+    return made
+
+
+def opened(panel: PreviewPanel, session: Session, qtbot: QtBot, path: Path) -> VolumeView:
+    """Open an array and show its slice; waits until all that can be seen is there."""
+    open_in(session, qtbot, path)
+    qtbot.waitUntil(lambda: panel.volume.slice is not None)
+    panel.scope.volume.click()
+    filled(panel.volume, qtbot)
+    return panel.volume
+
+
+def filled(view: VolumeView, qtbot: QtBot) -> None:
+    """Wait until nothing that can be seen is pending."""
+    qtbot.waitUntil(lambda: view.slice is not None and not view.slice.pending(*view.plane.visible()))
+
+
+def selected_bytes(session: Session) -> bytes:
+    """The bytes that are selected."""
+    span = session.selection.span
+    assert session.shard is not None
+    assert span is not None
+    return session.shard.bytes_of(span.source).read(span.start, span.stop)
+
+
+def click(view: VolumeView, qtbot: QtBot, x: int, y: int) -> None:
+    """Click a pixel, and wait for where it is stored."""
+    before = view._place
+    qtbot.mouseClick(view.plane, Qt.MouseButton.LeftButton, pos=view.plane.place_of(x, y))
+    qtbot.waitUntil(lambda: view._place is not before)
+    qtbot.waitUntil(lambda: view._session.selection.complete)
+
+
+@pytest.mark.parametrize("form", ["raw", "gzip", "files", "files packed"])
+def test_a_slice_is_that_of_the_array(
+    form: str, panel: PreviewPanel, session: Session, qtbot: QtBot, tmp_path: Path
+) -> None:
+    """Each plane of each pair of axes is what NumPy cuts out of the array, at each position of the slider."""
+    array = sample_array()
+    view = opened(panel, session, qtbot, write_volume(tmp_path / "v", form, array))
+    assert view.slice is not None
+    assert [view.axes.itemText(n) for n in range(3)] == ["x × y", "x × z", "y × z"]
+    for pair, axis in enumerate((2, 1, 0)):
+        view.axes.setCurrentIndex(pair)
+        slider = view._sliders[axis]
+        for place in (slider.minimum(), slider.maximum()):
+            slider.setValue(place)
+            filled(view, qtbot)
+            expected = np.take(array, place - OFFSET[axis], axis).T
+            np.testing.assert_array_equal(view.slice.values, expected)
+            image = view.plane.image
+            assert (image.width(), image.height()) == expected.shape[::-1]
+    assert panel.title.text() == "Volume · 20 × 13 × 9 · uint16 · 60 chunks"
+
+
+@pytest.mark.parametrize("kind", ["bloscpack", "bcolz"])
+def test_arrays_of_many_chunks_are_shown(
+    kind: str, panel: PreviewPanel, session: Session, qtbot: QtBot, tmp_path: Path
+) -> None:
+    """A Bloscpack array and a bcolz column of two axes and more are shown likewise; a click selects a block."""
+    array: NDArray[Any] = samples() if kind == "bcolz" else sample_array()
+    path = COLUMN
+    if kind == "bloscpack":
+        path = tmp_path / "a.blp"
+        with shardcore.create(path, format="bloscpack", chunk_size=13 * 9 * 2 * 3) as writer:
+            writer.add(None, array.tobytes(), dtype="<u2", shape=list(array.shape), order="C")
+    view = opened(panel, session, qtbot, path)
+    assert view.slice is not None
+    shown = array if array.ndim == 2 else array[10]
+    np.testing.assert_array_equal(view.slice.values, shown)
+    view.plane.chosen.emit(2, 5)
+    qtbot.waitUntil(lambda: view._place is not None)
+    assert view._place is not None
+    assert view._place.index == ((5, 2) if array.ndim == 2 else (10, 5, 2))
+    assert view.facts["Key"].text() == view._place.cell.key
+    qtbot.waitUntil(lambda: session.selection.span == view._place.span)
+
+
+class HeldGrid:
+    """Lets chunks of grids pass when it is told; stands for a slow store."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.gate = threading.Event()
+        self.read: list[GridCell] = []
+        real = StoredGrid.read_cells
+
+        def read_cells(grid: StoredGrid, cells: Any) -> Iterator[tuple[GridCell, Chunk]]:
+            wanted = list(cells)
+            self.read += wanted
+            assert self.gate.wait(10)
+            yield from real(grid, wanted)
+
+        monkeypatch.setattr(StoredGrid, "read_cells", read_cells)
+
+
+def test_chunks_are_hatched_until_they_are_there(
+    panel: PreviewPanel, session: Session, qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before its chunks are read, the slice is hatched and says so; then it is filled, but for chunks not stored."""
+    held = HeldGrid(monkeypatch)
+    open_in(session, qtbot, write_volume(tmp_path / "v", "raw", sample_array()))
+    view = panel.volume
+    qtbot.waitUntil(lambda: bool(held.read))
+    assert view.slice is not None
+    assert set(view.slice.states.values()) == {ChunkState.PENDING}
+    assert "20 chunks not loaded" in view.note.text()
+    before = view.plane.grab().toImage()
+    held.gate.set()
+    filled(view, qtbot)
+    assert view.slice.states[1, 1, 1] is ChunkState.MISSING
+    assert list(view.slice.states.values()).count(ChunkState.SHOWN) == 19
+    qtbot.waitUntil(lambda: view.note.text() == "1 chunk not stored.")
+    after = view.plane.grab().toImage()
+    for x, y in ((0, 0), (5, 5), (19, 12)):
+        place = view.plane.place_of(x, y)
+        around = [(place.x() + dx, place.y() + dy) for dx in range(8) for dy in range(8)]
+        assert {before.pixel(*one) for one in around} != {after.pixel(*one) for one in around}
+
+
+def test_nothing_is_read_while_hidden(
+    panel: PreviewPanel, session: Session, qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A hidden preview reads no chunk, nor does one that shows the selected chunk; shown, it reads what is seen."""
+    held = HeldGrid(monkeypatch)
+    held.gate.set()
+    panel.hide()
+    open_in(session, qtbot, write_volume(tmp_path / "v", "raw", sample_array()))
+    qtbot.wait(150)
+    assert panel.volume.found is None
+    assert not held.read
+    panel.show()
+    qtbot.waitUntil(lambda: panel.volume.slice is not None)
+    filled(panel.volume, qtbot)
+    assert held.read
+
+
+@pytest.mark.parametrize("form", ["raw", "gzip", "files packed"])
+def test_a_voxel_has_its_bytes(form: str, panel: PreviewPanel, session: Session, qtbot: QtBot, tmp_path: Path) -> None:
+    """A click selects the bytes of the voxel and names its chunk, key, shard and minishard; they are looked up."""
+    array = sample_array()
+    view = opened(panel, session, qtbot, write_volume(tmp_path / "v", form, array))
+    assert view.slice is not None
+    view._sliders[2].setValue(OFFSET[2] + 1)
+    filled(view, qtbot)
+    click(view, qtbot, 13, 2)
+    assert selected_bytes(session) == array[13, 2, 1].tobytes()
+    told = {name: text.text() for name, text in view.facts.items()}
+    assert told["Voxel"] == "18, -1, 101"
+    assert told["Value"] == str(array[13, 2, 1])
+    assert told["Chunk"] == "3, 0, 0"
+    assert told["Offset in chunk"] == str(2 * (1 + 2 * 4 + 1 * 16))
+    if form == "files packed":
+        assert told["Key"] == "17-21_-3-1_100-104"
+    else:
+        assert told["Key"] == "9 = 0b1001"
+        assert told["Shard"] == "1.shard"
+        assert told["Minishard"] == "0"
+    view.look_up.click()
+    qtbot.waitUntil(lambda: session.walk.trace is not None)
+    assert session.walk.trace is not None
+    assert session.walk.trace.outcome == "found"
+    assert session.walk.trace.key == told["Key"].partition(" ")[0]
+
+
+def test_changing_the_byte_changes_the_voxel(
+    panel: PreviewPanel, session: Session, qtbot: QtBot, tmp_path: Path
+) -> None:
+    """The byte that a click selects is the voxel: changed in the sandbox, exactly this voxel of the slice differs."""
+    array = sample_array(dtype="u1")
+    scale = write_volume(tmp_path / "v", "raw", array)
+    view = opened(panel, session, qtbot, scale)
+    click(view, qtbot, 9, 10)
+    span = session.selection.span
+    assert span is not None
+    assert view.slice is not None
+    place = view._sliders[2].value()
+    old = selected_bytes(session)
+    name = span.source
+    change = Change.overwrite(span.start, bytes([old[0] ^ 0xFF]))
+    request = OpenRequest(str(scale / name), sandbox=True, changes=(change,))
+    with qtbot.waitSignal(session.opened, timeout=10_000):
+        session.open(request)
+    qtbot.waitUntil(lambda: panel.volume.slice is not None)
+    panel.scope.volume.click()
+    view._sliders[2].setValue(place)
+    filled(view, qtbot)
+    mine = np.zeros(view.slice.values.shape, np.bool_)
+    for one in view.slice.chunks:
+        if view.slice.states[one.cell.at] is ChunkState.SHOWN:
+            mine[one.y : one.y + one.height, one.x : one.x + one.width] = True
+        else:
+            assert view.slice.states[one.cell.at] in (ChunkState.ELSEWHERE, ChunkState.MISSING)
+    differs = np.argwhere((view.slice.values != array[:, :, place - OFFSET[2]].T) & mine)
+    assert differs.tolist() == [[10, 9]]
+
+
+def test_selected_bytes_mark_the_voxel(panel: PreviewPanel, session: Session, qtbot: QtBot, tmp_path: Path) -> None:
+    """Selecting bytes of a chunk shows the plane that has them, and marks the voxel; an object marks its chunk."""
+    view = opened(panel, session, qtbot, write_volume(tmp_path / "v", "raw", sample_array()))
+    assert view.found is not None
+    place = view.found.grid.locate((17, 2, 107))
+    assert place.span is not None
+    session.select_span(place.span)
+    qtbot.waitUntil(lambda: view.plane.mark == (12, 5))
+    assert view._sliders[2].value() == 107
+    assert session.shard is not None
+    session.select_row(session.shard.find("0").row)
+    qtbot.waitUntil(lambda: view.plane.mark == (0, 0))
+    assert view.plane._marked == (4, 4)
+
+
+def test_the_keyboard_reaches_everything(panel: PreviewPanel, session: Session, qtbot: QtBot, tmp_path: Path) -> None:
+    """Tab reaches the controls; arrows choose voxels, the slider moves the plane, + and 0 zoom."""
+    view = opened(panel, session, qtbot, write_volume(tmp_path / "v", "raw", sample_array()))
+    for name in ("volumeSlice2", "volumePosition2"):
+        one = view.findChild(QSlider, name) or view.findChild(QSpinBox, name)
+        assert one is not None
+        assert one.focusPolicy() & Qt.FocusPolicy.TabFocus
+        assert one.accessibleName() == "Position on z"
+    slider = view._sliders[2]
+    before = slider.value()
+    qtbot.keyClick(slider, Qt.Key.Key_Right)
+    assert slider.value() == before + 1
+    for key in (Qt.Key.Key_Right, Qt.Key.Key_Right, Qt.Key.Key_Down):
+        qtbot.keyClick(view.plane, key)
+    assert view.plane.mark == (1, 1)
+    qtbot.waitUntil(lambda: view._place is not None and view._place.index[:2] == (6, -2))
+    qtbot.keyClick(view.edges, Qt.Key.Key_Space)
+    assert view.plane.edges
+    qtbot.keyClick(view.plane, Qt.Key.Key_Plus)
+    qtbot.keyClick(view.plane, Qt.Key.Key_0)
+    filled(view, qtbot)
+
+
+def test_shards_have_colours(panel: PreviewPanel, session: Session, qtbot: QtBot, tmp_path: Path) -> None:
+    """Laid over, each chunk has the colour of its shard, and the legend names the shards; files need no legend."""
+    view = opened(panel, session, qtbot, write_volume(tmp_path / "v", "raw", sample_array()))
+    plain = view.plane.grab().toImage()
+    view.colours.click()
+    assert view.legend.isVisible()
+    assert "0.shard" in view.legend.text()
+    assert "1.shard" in view.legend.text()
+    place = view.plane.place_of(2, 2)
+    assert plain.pixel(place) != view.plane.grab().toImage().pixel(place)
+    view = opened(panel, session, qtbot, write_volume(tmp_path / "w", "files", sample_array()))
+    assert not view.colours.isVisible()
+
+
+def test_of_a_large_plane_a_window_is_read(
+    panel: PreviewPanel, session: Session, qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a plane of 20,000 × 20,000 only the chunks that can be seen are read; the window follows a drag."""
+    held = HeldGrid(monkeypatch)
+    held.gate.set()
+    array = np.ones((4, 4, 4), "u1")
+    scale = scale_of(array, (64, 64, 1), "big") | {"size": [20_000, 20_000, 1], "voxel_offset": [0, 0, 0]}
+    write_info(tmp_path, "uint8", scale)
+    (tmp_path / "big").mkdir()
+    chunk = np.arange(64 * 64, dtype="u4").astype("u1").tobytes()
+    for x in range(9_920, 10_176, 64):
+        (tmp_path / "big" / f"{x}-{x + 64}_9984-10048_0-1").write_bytes(chunk)
+    view = opened(panel, session, qtbot, tmp_path / "big")
+    assert view.slice is not None
+    assert view.slice.size == (MOST_EDGE, MOST_EDGE)
+    assert "1,024 × 1,024 of 20,000 × 20,000 pixels" in view.note.text()
+    assert 0 < len(held.read) <= (view.plane.width() / 64 + 2) * (view.plane.height() / 64 + 2)
+    assert ChunkState.SHOWN in view.slice.states.values()
+    before = view.slice.index_of(0, 0)
+    middle = view.plane.rect().center()
+    for _ in range(3):
+        qtbot.mousePress(view.plane, Qt.MouseButton.LeftButton, pos=middle)
+        qtbot.mouseMove(view.plane, middle + QPoint(5, 5))
+        qtbot.mouseMove(view.plane, middle + QPoint(200, 300))
+        qtbot.mouseRelease(view.plane, Qt.MouseButton.LeftButton, pos=middle + QPoint(200, 300))
+    after = view.slice.index_of(0, 0)
+    assert after[0] < before[0] or after[1] < before[1]
+    filled(view, qtbot)
+
+
+def test_scales_are_chosen(panel: PreviewPanel, session: Session, qtbot: QtBot, tmp_path: Path) -> None:
+    """All scales of the volume are offered with their sizes; another one is read without opening it."""
+    fine, coarse = sample_array(), sample_array((10, 7, 5), seed=4)
+    write_info(tmp_path, "uint16", scale_of(fine, (4, 4, 4), "a"), scale_of(coarse, (4, 4, 4), "b", None, 8))
+    write_files(tmp_path / "a", fine, (4, 4, 4))
+    write_files(tmp_path / "b", coarse, (4, 4, 4))
+    view = opened(panel, session, qtbot, tmp_path / "a")
+    assert [view.scales.itemText(n) for n in range(2)] == ["a · 20 × 13 × 9", "b · 10 × 7 × 5"]
+    view.scales.setCurrentIndex(1)
+    view.scales.activated.emit(1)
+    qtbot.waitUntil(lambda: view.found is not None and view.found.grid.name == "scale b")
+    filled(view, qtbot)
+    assert view.slice is not None
+    np.testing.assert_array_equal(view.slice.values, coarse[:, :, 2].T)
+    view.plane.chosen.emit(1, 1)
+    qtbot.waitUntil(lambda: view._place is not None)
+    assert not view.look_up.isEnabled()
+
+
+def test_a_remote_slice_keeps_the_budget(
+    panel: PreviewPanel, session: Session, qtbot: QtBot, tmp_path: Path, server: RangeServer
+) -> None:
+    """A remote slice is read with at most one request per chunk; another plane of the same chunks with none."""
+    array = sample_array((64, 64, 32), "u1")
+    write_volume(tmp_path / "v", "files", array, (32, 32, 16))
+    for path in tmp_path.rglob("*"):
+        if path.is_file():
+            server.put(f"/{path.relative_to(tmp_path)}", path)
+    with qtbot.waitSignal(session.opened, timeout=10_000):
+        session.open(f"{server.url}/v/4_4_4/")
+    server.log.clear()
+    qtbot.waitUntil(lambda: panel.volume.slice is not None)
+    panel.scope.volume.click()
+    filled(panel.volume, qtbot)
+    assert panel.volume.slice is not None
+    np.testing.assert_array_equal(panel.volume.slice.values, array[:, :, 16].T)
+    assert sum("_" in one.request.path.rpartition("/")[2] for one in server.log) == 4
+    server.log.clear()
+    panel.volume._sliders[2].setValue(OFFSET[2] + 20)
+    filled(panel.volume, qtbot)
+    np.testing.assert_array_equal(panel.volume.slice.values, array[:, :, 20].T)
+    assert len(server.log) == 0
+
+
+def test_closing_forgets_the_volume(panel: PreviewPanel, session: Session, qtbot: QtBot, tmp_path: Path) -> None:
+    """Nothing of a closed volume is shown, and no switch is offered."""
+    opened(panel, session, qtbot, write_volume(tmp_path / "v", "raw", sample_array()))
+    session.close()
+    assert panel.volume.slice is None
+    assert panel.pages.currentWidget() is panel.empty
+    assert not panel.scope.isVisible()

@@ -1,0 +1,169 @@
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from shardcore.codecs.isolated import TASKS, IsolatedDecoder, run_task
+from shardcore.errors import FormatError, LimitExceeded, ShardError, Unsupported
+from shardcore.model.span import Span
+from tests.shardcore.formats.bloscpack.chunks import make_chunk, sample
+
+PLACE = Span("", 64, 128)
+
+
+@pytest.fixture
+def decoder() -> Iterator[IsolatedDecoder]:
+    """A decoder, ended after the test."""
+    with IsolatedDecoder() as made:
+        yield made
+
+
+def decompress(
+    decoder: IsolatedDecoder, chunk: bytes, *, limit: int = 1 << 20, place: Span | None = None
+) -> bytes:
+    """The uncompressed bytes of a chunk."""
+    return decoder.run("blosc", {}, chunk, limit=limit, place=place)[1]
+
+
+def pid(decoder: IsolatedDecoder) -> int:
+    """The process after a decoder that has worked."""
+    process = decoder._process
+    assert process is not None
+    assert process.pid is not None
+    return process.pid
+
+
+def test_plain_bytes_come_back_and_the_process_stays(decoder: IsolatedDecoder) -> None:
+    """One process serves all chunks."""
+    assert decompress(decoder, make_chunk(sample(5000))) == sample(5000)
+    first = pid(decoder)
+    assert decompress(decoder, make_chunk(sample(70_000), codec=4)) == sample(70_000)
+    assert pid(decoder) == first != os.getpid()
+
+
+def test_errors_arrive_as_they_were(decoder: IsolatedDecoder) -> None:
+    """A refused chunk raises the same error with the caller's place, and the decoder goes on."""
+    chunk = make_chunk(sample(5000))
+    with pytest.raises(Unsupported, match="Blosc chunk version 5") as caught:
+        decompress(decoder, b"\x05" + chunk[1:], place=PLACE)
+    assert caught.value.span == PLACE
+    with pytest.raises(LimitExceeded):
+        decompress(decoder, chunk, limit=100)
+    assert decompress(decoder, chunk) == sample(5000)
+
+
+@pytest.mark.thorough
+def test_a_dead_process_is_an_error_and_replaced(decoder: IsolatedDecoder) -> None:
+    """A process that dies while it works gives a FormatError; the next chunk gets a new process."""
+    chunk = make_chunk(sample(5000))
+    decompress(decoder, chunk)
+    first = pid(decoder)
+    os.kill(first, signal.SIGSTOP)  # so that the chunk is still undone when the process dies
+    timer = threading.Timer(0.3, os.kill, (first, signal.SIGKILL))
+    timer.start()
+    with pytest.raises(FormatError, match=r"died of these bytes \(exit code -9\)") as caught:
+        decompress(decoder, chunk, place=PLACE)
+    timer.join()
+    assert caught.value.span == PLACE
+    assert decompress(decoder, chunk) == sample(5000)
+    assert pid(decoder) != first
+
+
+@pytest.mark.thorough
+def test_a_process_that_died_in_between_is_replaced(decoder: IsolatedDecoder) -> None:
+    """A process found dead is not the fault of the next chunk."""
+    chunk = make_chunk(sample(5000))
+    decompress(decoder, chunk)
+    first = pid(decoder)
+    os.kill(first, signal.SIGKILL)
+    assert decoder._process is not None
+    decoder._process.join()
+    assert decompress(decoder, chunk) == sample(5000)
+    assert pid(decoder) != first
+
+
+@pytest.mark.thorough
+def test_a_process_that_hangs_is_killed() -> None:
+    """A chunk that takes too long is a FormatError, and its process is gone."""
+    with IsolatedDecoder(timeout=0.5) as decoder:
+        chunk = make_chunk(sample(5000))
+        decoder.timeout = 60
+        decompress(decoder, chunk)
+        first = pid(decoder)
+        decoder.timeout = 0.3
+        os.kill(first, signal.SIGSTOP)
+        with pytest.raises(FormatError, match=r"did not finish in 0\.3 seconds"):
+            decompress(decoder, chunk)
+        with pytest.raises(ProcessLookupError):
+            os.kill(first, 0)
+
+
+def test_threads_wait_for_each_other(decoder: IsolatedDecoder) -> None:
+    """Chunks from several threads do not get each other's bytes."""
+    answers: dict[int, bytes] = {}
+
+    def work(number: int) -> None:
+        answers[number] = decompress(decoder, make_chunk(sample(3000, number)))
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert answers == {number: sample(3000, number) for number in range(8)}
+
+
+def greedy_task(header: dict[str, Any], data: bytes) -> tuple[dict[str, Any], bytes]:
+    """Take more memory than the task may have."""
+    return {}, bytes(header["bytes"])[:1]
+
+
+def broken_task(header: dict[str, Any], data: bytes) -> tuple[dict[str, Any], bytes]:
+    """Fail as a library may."""
+    raise KeyError("no such marker")
+
+
+def long_task(header: dict[str, Any], data: bytes) -> tuple[dict[str, Any], bytes]:
+    """Return more than was allowed."""
+    return {}, bytes(header["limit"] + 1)
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the limit of memory is that of Linux")
+def test_memory_and_results_are_bounded(decoder: IsolatedDecoder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A task that takes too much memory, returns too much or fails is an error; the process stays."""
+    for name in ("greedy", "long", "broken"):
+        monkeypatch.setitem(TASKS, name, f"tests.shardcore.codecs.test_isolated:{name}_task")
+    assert decompress(decoder, make_chunk(sample(5000))) == sample(5000)
+    first = pid(decoder)
+    with pytest.raises(LimitExceeded, match="more memory"):
+        decoder.run("greedy", {"bytes": 1 << 40}, b"", limit=100)
+    with pytest.raises(LimitExceeded, match="the limit is 100"):
+        decoder.run("long", {}, b"", limit=100)
+    with pytest.raises(FormatError, match="no such marker"):
+        decoder.run("broken", {}, b"", limit=100)
+    assert pid(decoder) == first
+
+
+def test_a_closed_decoder_starts_no_process(decoder: IsolatedDecoder) -> None:
+    """After `close`, a task is an error: nothing would end its process."""
+    decoder.close()
+    with pytest.raises(ShardError, match="closed"):
+        decompress(decoder, make_chunk(sample(5000)))
+    assert multiprocessing.active_children() == []
+
+
+def test_tasks_run_here_as_well() -> None:
+    """`run_task` returns the same, and errors with the span of the payload."""
+    chunk = make_chunk(sample(5000))
+    assert run_task("blosc", {}, chunk) == ({}, sample(5000))
+    with pytest.raises(Unsupported) as caught:
+        run_task("blosc", {}, b"\x05" + chunk[1:], place=PLACE)
+    assert caught.value.span == PLACE
+    assert "blosc" in TASKS

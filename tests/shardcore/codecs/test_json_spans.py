@@ -1,0 +1,90 @@
+"""Bytes of the values of a JSON text."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shardcore import FormatError
+from shardcore.codecs.json_spans import JsonSpans, JsonValue
+from shardcore.codecs.json_text import JsonLimits
+
+TEXT = st.text(st.characters(codec="utf-8"), max_size=8)
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(allow_nan=False, allow_infinity=False) | TEXT,
+    lambda inner: st.lists(inner, max_size=5) | st.dictionaries(TEXT, inner, max_size=5),
+    max_leaves=30,
+)
+
+
+def built(spans: JsonSpans, data: bytes, value: JsonValue) -> Any:
+    """The value that the spans describe, down to its leaves."""
+    members = list(spans.members(value))
+    assert len(members) == value.count
+    if value.kind == "object":
+        return {one.key: built(spans, data, one) for one in members}
+    if value.kind == "array":
+        return [built(spans, data, one) for one in members]
+    return json.loads(data[value.start : value.stop])
+
+
+@given(VALUES, st.sampled_from([None, 0, 1, "\t"]), st.booleans())
+def test_spans_describe_the_value(value: Any, indent: int | str | None, ascii_only: bool) -> None:
+    """The values of the spans are those of the parser, and each byte leads back to its value."""
+    data = f" {json.dumps(value, indent=indent, ensure_ascii=ascii_only)}\n".encode()
+    spans = JsonSpans(data)
+    assert built(spans, data, spans.root) == value
+    stack: list[tuple[tuple[int, ...], JsonValue]] = [((), spans.root)]
+    while stack:
+        path, one = stack.pop()
+        assert spans.path(one.start) == path
+        assert spans.path(one.stop - 1) == path
+        assert spans.path(one.key_start)[: len(path)] == path
+        stack += [((*path, number), inner) for number, inner in enumerate(spans.members(one))]
+
+
+def test_strings_hide_brackets_and_escapes() -> None:
+    """Brackets, commas and quotes in strings are no structure."""
+    data = rb'{"a\"]": "[1,{\\\"}", "b" : [ "\\", "" ] }'
+    spans = JsonSpans(data)
+    first, second = spans.members(spans.root)
+    assert (first.key, data[first.start : first.stop]) == ('a"]', rb'"[1,{\\\"}"')
+    assert second.key_start == data.index(b'"b"')
+    assert [data[one.start : one.stop] for one in spans.members(second)] == [rb'"\\"', b'""']
+
+
+def test_a_part_of_the_members() -> None:
+    """Members are found from any number on, without those before."""
+    data = json.dumps(list(range(10_000))).encode()
+    spans = JsonSpans(data)
+    assert spans.root.count == 10_000
+    assert [data[one.start : one.stop] for one in spans.members(spans.root, 9998)] == [b"9998", b"9999"]
+
+
+def test_a_mark_of_the_byte_order_is_passed_over() -> None:
+    """Offsets count the byte order mark."""
+    spans = JsonSpans(b'\xef\xbb\xbf{"a": 1}')
+    assert spans.root.start == 3
+    assert next(spans.members(spans.root)).start == 9
+
+
+@pytest.mark.parametrize("data", [b"[", b"]", b"][", b"[[]", b'{"a": [}', b"", b'"'])
+def test_damaged_texts(data: bytes) -> None:
+    """A text that is not JSON is refused, or its values lie within it."""
+    try:
+        root = JsonSpans(data).root
+    except FormatError:
+        return
+    assert 0 <= root.start <= root.stop <= len(data)
+
+
+def test_limits() -> None:
+    """Nesting and values are counted before anything is built."""
+    with pytest.raises(FormatError, match="deep"):
+        JsonSpans(b"[" * 5000 + b"]" * 5000)
+    with pytest.raises(FormatError, match="bytes"):
+        JsonSpans(b"[]" * 10, limits=JsonLimits(size=8))

@@ -1,0 +1,160 @@
+"""Pictures: headers state what is decoded, and hostile ones are refused before anything is expanded."""
+
+from __future__ import annotations
+
+import io
+import random
+import struct
+import zlib
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from shardcore.codecs.isolated import IsolatedDecoder
+from shardcore.codecs.pictures import (
+    MOST_PIXELS,
+    decode_picture,
+    decode_samples,
+    encode_png,
+    picture_format,
+    picture_header,
+)
+from shardcore.errors import FormatError, LimitExceeded, ShardError
+from shardcore.model.span import Span
+
+PIXELS = np.random.default_rng(7).integers(0, 256, (30, 40, 4), np.uint8)
+PLACE = Span("", 100, 200)
+
+
+def saved(format: str, pixels: np.ndarray[Any, Any], **options: Any) -> bytes:
+    """A picture of some pixels."""
+    target = io.BytesIO()
+    Image.fromarray(pixels).save(target, format, **options)
+    return target.getvalue()
+
+
+def png(width: int, height: int, *, data: bytes = b"") -> bytes:
+    """A grey PNG that claims a size."""
+
+    def chunk(name: bytes, body: bytes) -> bytes:
+        return struct.pack(">I", len(body)) + name + body + struct.pack(">I", zlib.crc32(name + body))
+
+    header = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(data)) + chunk(b"IEND", b"")
+
+
+@pytest.mark.parametrize("format", ["PNG", "JPEG", "GIF", "WEBP", "TIFF", "BMP"])
+def test_headers_state_what_is_decoded(format: str) -> None:
+    """Width, height, frames and channels come from the header; the pixels have that size."""
+    data = saved(format, PIXELS[:, :, :3])
+    header = picture_header(data)
+    assert header is not None
+    assert (header.format, header.width, header.height, header.frames) == (format.lower(), 40, 30, 1)
+    assert header.mode == ("palette" if format == "GIF" else "RGB")
+    pixels = decode_picture(data)
+    assert pixels.shape == (30, 40, 4)
+    if format in ("PNG", "TIFF", "BMP"):
+        np.testing.assert_array_equal(pixels[:, :, :3], PIXELS[:, :, :3])
+        assert (pixels[:, :, 3] == 255).all()
+
+
+@pytest.mark.parametrize("format", ["GIF", "WEBP", "TIFF", "PNG"])
+def test_frames_are_counted(format: str) -> None:
+    """The frames of an animation and the pages of a TIFF are counted without decoding them."""
+    frames = [Image.fromarray(np.roll(PIXELS[:, :, :3], n, axis=1)) for n in range(3)]
+    target = io.BytesIO()
+    frames[0].save(target, format, save_all=True, append_images=frames[1:])
+    header = picture_header(target.getvalue())
+    assert header is not None
+    assert header.frames == 3
+
+
+def test_samples_are_what_is_stored() -> None:
+    """Samples of 16 bits come back as they are; as a picture they are scaled to 8 bits."""
+    values = np.array([[0, 255, 256], [32768, 65280, 65535]], np.uint16)
+    data = saved("PNG", values)
+    np.testing.assert_array_equal(decode_samples(data)[:, :, 0], values)
+    assert decode_picture(data)[:, :, 0].tolist() == [[0, 0, 0], [127, 254, 255]]
+
+
+def test_another_process_returns_the_same() -> None:
+    """In a process of their own, pictures are decoded to the same pixels, and errors have the place of the caller."""
+    data = saved("PNG", PIXELS)
+    with IsolatedDecoder() as decoder:
+        np.testing.assert_array_equal(decode_picture(data, decoder=decoder.run), PIXELS)
+        with pytest.raises(FormatError) as caught:
+            decode_picture(data[:-200], decoder=decoder.run, place=PLACE)
+    assert caught.value.span == PLACE
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        png(2**31 - 1, 2**31 - 1),
+        png(2**31 - 1, 1),
+        b"GIF89a" + struct.pack("<HHBBB", 65535, 65535, 0, 0, 0),
+        b"GIF89a" + struct.pack("<HHBBB", 1, 1, 0, 0, 0) + b"," + struct.pack("<HHHHB", 65535, 65535, 65535, 65535, 0),
+        b"\xff\xd8\xff\xc0\x00\x11\x08\xff\xff\xff\xff\x03" + bytes(20),
+        b"RIFF" + bytes(4) + b"WEBPVP8X" + struct.pack("<I", 10) + bytes(4) + b"\xff" * 6,
+        b"II*\0" + struct.pack("<IHHHIIHHII", 8, 2, 256, 4, 1, 10**6, 257, 4, 1, 10**6),
+        b"BM" + bytes(12) + struct.pack("<IIi", 40, 10**6, -(10**6)) + bytes(20),
+    ],
+)
+def test_huge_pictures_are_refused(data: bytes) -> None:
+    """A picture that claims more pixels than are decoded is refused by its header."""
+    header = picture_header(data)
+    assert header is not None
+    assert header.width * header.height > MOST_PIXELS
+    with pytest.raises(LimitExceeded, match="pixels"):
+        decode_picture(data)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"\x89PNG\r\n\x1a\n",
+        png(100, 100, data=bytes(50)),
+        saved("JPEG", PIXELS[:, :, :3])[:400],
+        saved("JPEG", PIXELS[:, :, :3])[:-300],
+        saved("WEBP", PIXELS[:, :, :3])[:-300],
+        saved("GIF", PIXELS[:, :, :3])[:-300],
+    ],
+)
+def test_truncated_pictures_are_errors(data: bytes) -> None:
+    """A picture without some of its bytes is a FormatError with its place."""
+    with pytest.raises(FormatError) as caught:
+        decode_picture(data, place=PLACE)
+    assert caught.value.span == PLACE
+
+
+@pytest.mark.parametrize("format", ["PNG", "JPEG", "GIF", "WEBP", "BMP"])
+def test_damaged_pictures_raise_only_errors_of_shards(format: str) -> None:
+    """Whatever is changed in a picture, it is decoded, or a ShardError: no warning and no other error."""
+    chance = random.Random(format)
+    data = saved(format, PIXELS[:, :, :3])
+    for _ in range(100):
+        changed = bytearray(data)
+        for _ in range(chance.randint(1, 4)):
+            changed[chance.randrange(len(changed))] = chance.randrange(256)
+        changed = changed[: chance.choice([len(changed), chance.randrange(len(changed))])]
+        try:
+            assert decode_picture(bytes(changed), most=1 << 20).ndim == 3
+        except ShardError:
+            continue
+
+
+def test_headers_end_anywhere() -> None:
+    """A header that is cut is read as far as it goes."""
+    for format in ("PNG", "JPEG", "GIF", "WEBP", "TIFF", "BMP"):
+        data = saved(format, PIXELS[:, :, :3])
+        for stop in range(80):
+            header = picture_header(data[:stop])
+            assert (header is None) == (picture_format(data[:stop]) == "")
+
+
+def test_pixels_become_png() -> None:
+    """Pixels written as PNG are the same when they are read again."""
+    np.testing.assert_array_equal(decode_picture(encode_png(PIXELS)), PIXELS)

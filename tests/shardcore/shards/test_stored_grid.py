@@ -1,0 +1,235 @@
+"""Arrays of many chunks: boxes, missing chunks, and the stored bytes of each element, in all forms."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import shardcore
+from shardcore.errors import FormatError, LimitExceeded, ShardError, UsageError
+from shardcore.model.chunk_grid import ChunkGrid
+from shardcore.shards.shard import Shard
+from tests.data.bloscpack.make_bcolz import samples
+from tests.remote.conftest import server
+from tests.remote.servers import RangeServer
+from tests.shardcore.formats.bloscpack.bcolz_folders import COLUMN
+from tests.volumes import FORMS, OFFSET, sample_array, scale_of, write_files, write_info, write_shards, write_volume
+from tests.volumes import SPEC as SHARDING
+
+__all__ = ["server"]
+
+BLOSCPACK = ("C rows", "C parts", "F rows", "C flat", "bcolz")
+
+
+@contextmanager
+def opened(form: str, folder: Path) -> Iterator[tuple[Shard, ChunkGrid, NDArray[Any]]]:
+    """An array in one of the forms: the shard, its grid, and the array."""
+    array: NDArray[Any] = sample_array()
+    where = COLUMN
+    if form == "bcolz":
+        array = samples()
+    elif form in FORMS:
+        where = write_volume(folder / "v", form, array)
+    else:
+        order, kind = form.split()
+        array = array.ravel() if kind == "flat" else array
+        where = folder / "x.blp"
+        size = {"rows": 13 * 9 * 2 * 3 if order == "C" else 20 * 13 * 2 * 2, "parts": 100, "flat": 100}[kind]
+        with shardcore.create(where, format="bloscpack", chunk_size=size) as writer:
+            writer.add(None, array.tobytes(order=order), dtype="<u2", shape=list(array.shape), order=order)
+    with shardcore.open(where) as shard:
+        grid = shard.chunk_grid()
+        assert grid is not None
+        yield shard, grid, array
+
+
+@pytest.mark.parametrize("form", [*FORMS, *BLOSCPACK])
+def test_boxes_are_those_of_the_array(form: str, tmp_path: Path) -> None:
+    """Random boxes are what NumPy cuts out of the array; chunks that are not stored are 0."""
+    dice = random.Random(form)
+    with opened(form, tmp_path) as (shard, grid, array):
+        assert grid.shape == array.shape
+        assert grid.dtype == array.dtype
+        for _ in range(25):
+            ends = [sorted(dice.sample(range(length + 1), 2)) for length in array.shape]
+            cut = tuple(slice(a, b) for a, b in ends)
+            index = tuple(slice(a + first, b + first) for (a, b), first in zip(ends, grid.box.begin, strict=True))
+            found = shard[index]
+            np.testing.assert_array_equal(found.reshape(array[cut].shape), array[cut])
+        whole = shard[(slice(None),) * array.ndim]
+        np.testing.assert_array_equal(whole.reshape(array.shape), array)
+
+
+@pytest.mark.parametrize("form", [*FORMS, *BLOSCPACK])
+def test_an_element_has_its_bytes(form: str, tmp_path: Path) -> None:
+    """The location of an element names its chunk, and its bytes in the chunk are the element."""
+    dice = random.Random(form)
+    with opened(form, tmp_path) as (shard, grid, array):
+        for _ in range(10):
+            at = tuple(dice.randrange(length) for length in array.shape)
+            place = grid.locate(tuple(n + first for n, first in zip(at, grid.box.begin, strict=True)))
+            if place.ref is None:
+                assert array[at] == 0
+                continue
+            assert place.cell.key == place.ref.key
+            assert shard.read(shard.find(place.cell.key))[place.start : place.stop] == array[at].tobytes()
+            assert place.span is not None
+            if place.exact:
+                assert shard.bytes_of(place.span.source).read(place.span.start, place.span.stop) == array[at].tobytes()
+            assert place.exact or form in BLOSCPACK
+
+
+@pytest.mark.parametrize("form", ["labels", "files labels", "png", "files png"])
+def test_encoded_chunks_are_decoded(form: str, tmp_path: Path) -> None:
+    """Chunks encoded as pictures or by blocks give the same voxels; a voxel is stored in its block, or the picture."""
+    kind = "<u8" if form.endswith("labels") else "u1"
+    array = sample_array(dtype=kind) % 5 if form.endswith("labels") else sample_array(dtype=kind)
+    array[0, 0, 0] = 77
+    scale = write_volume(tmp_path / "v", form, array.astype(kind))
+    with shardcore.open(scale) as shard:
+        np.testing.assert_array_equal(shard[:, :, :][..., 0], array)
+        grid = shard.chunk_grid()
+        assert grid is not None
+        place = grid.locate(OFFSET)
+        assert place.ref is not None
+        assert place.span is not None
+        assert shard.array(place.ref)[0, 0, 0, 0] == 77
+        assert 0 < place.span.size <= shard.bytes_of(place.span.source).size
+        assert shard.verify().findings == ()
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_missing_chunks_are_reported(form: str, tmp_path: Path) -> None:
+    """The one chunk of zeros is not stored: it comes as None, all others with their voxels, in the order requested."""
+    with opened(form, tmp_path) as (_, grid, _array):
+        cells = grid.cells_in(grid.box)
+        found = list(grid.read_cells(cells))
+        assert [cell for cell, _ in found] == cells
+        assert [cell.at for cell, chunk in found if chunk is None] == [(1, 1, 1)]
+        assert len(cells) == 5 * 4 * 3
+        for cell, chunk in found:
+            if isinstance(chunk, np.ndarray):
+                assert chunk.shape == (*cell.box.shape, 1)
+
+
+def test_a_damaged_chunk_spares_the_others(tmp_path: Path) -> None:
+    """A chunk that cannot be decoded comes with its error; a box that needs it raises, others are read."""
+    scale = write_volume(tmp_path / "v", "files gz", sample_array())
+    damaged = scale / "5-9_-3-1_100-104.gz"
+    damaged.write_bytes(damaged.read_bytes()[:-9])
+    with shardcore.open(scale) as shard:
+        grid = shard.chunk_grid()
+        assert grid is not None
+        found = {cell.at: chunk for cell, chunk in grid.read_cells(grid.cells_in(grid.box))}
+        assert [at for at, chunk in found.items() if isinstance(chunk, ShardError)] == [(0, 0, 0)]
+        with pytest.raises(FormatError, match="5-9_-3-1_100-104"):
+            _ = shard[5, -3, 100]
+        assert shard[9, -3, 100].shape == (1, 1, 1, 1)
+
+
+@pytest.mark.parametrize("sharded", [True, False])
+def test_other_scales_are_reached(sharded: bool, tmp_path: Path) -> None:
+    """From the root and from one scale, the chunks of each scale of the volume are read by the name of the scale."""
+    fine, coarse = sample_array(), sample_array((10, 7, 5), seed=4)
+    spec = SHARDING if sharded else None
+    info = (scale_of(fine, (4, 4, 4), "a", spec), scale_of(coarse, (4, 4, 4), "b/c", None, 8))
+    write_info(tmp_path, "uint16", *info)
+    if sharded:
+        write_shards(tmp_path / "a", fine, (4, 4, 4), SHARDING)
+    else:
+        write_files(tmp_path / "a", fine, (4, 4, 4))
+    write_files(tmp_path / "b/c", coarse, (4, 4, 4))
+    for where in ("a", "b/c", ""):
+        with shardcore.open(tmp_path / where, partial=True) as shard:
+            grid = shard.chunk_grid("scale b/c")
+            assert grid is not None
+            assert [scale.name for scale in grid.scales] == ["scale a", "scale b/c"]
+            assert [scale.spacing[0] for scale in grid.scales] == [4, 8]
+            np.testing.assert_array_equal(grid.read((slice(None),) * 3)[..., 0], coarse)
+            other = shard.chunk_grid("scale a")
+            assert other is not None
+            np.testing.assert_array_equal(other.read((slice(None),) * 3)[..., 0], fine)
+            with pytest.raises(UsageError, match="no 'scale x'"):
+                shard.chunk_grid("scale x")
+
+
+def test_wrong_indices_are_refused(tmp_path: Path) -> None:
+    """Too few axes, steps, coordinates outside and boxes over the limit are errors, as is a shard of no array."""
+    with opened("files", tmp_path) as (shard, grid, _):
+        for index in ((0, 0), (slice(5, 20, 2), 0, 100), (4, -3, 100), (5, slice(0, 11), 100)):
+            with pytest.raises(UsageError):
+                _ = shard[index]
+        with pytest.raises(LimitExceeded):
+            grid.read((slice(None),) * 3, limit=1000)
+    with shardcore.open(Path("tests/data/neuroglancer/skeletons_murmur_gzip")) as found:
+        assert found.chunk_grid() is None
+        with pytest.raises(UsageError, match="no chunks of one array"):
+            _ = found[0, 0, 0]
+
+
+@pytest.mark.parametrize("form", ["files", "files packed"])
+def test_chunk_files_are_objects(form: str, tmp_path: Path) -> None:
+    """A scale of files opens as a data set: rows are files, keys their names, and each explains its bytes."""
+    array = sample_array()
+    scale = write_volume(tmp_path / "v", form, array)
+    with shardcore.open(scale.parent) as shard:
+        assert shard.format == "neuroglancer"
+        assert len(shard.objects) == 59
+        key = "5-9_-3-1_100-104"
+        ref = shard.find(key)
+        assert shard.read(ref) == array[:4, :4, :4].tobytes(order="F")
+        assert shard.objects.ref(ref.row).key == key
+        assert shard.trace(key).outcome == "found"
+        assert shard.trace("9-13_1-5_104-108").outcome == "absent"
+        assert shard.explain(0, ref.spans[0].source)[-1].row == ref.row
+        np.testing.assert_array_equal(shard.array(key)[..., 0], array[:4, :4, :4])
+        assert shard.find_many([key, "9-13_1-5_104-108"]).tolist() == [ref.row, -1]
+        with pytest.raises(UsageError):
+            shard.find("1-2")
+        assert shard.verify().findings == ()
+
+
+@pytest.mark.parametrize("form", ["raw", "files", "files packed"])
+def test_a_remote_slice_is_one_request_per_chunk(form: str, tmp_path: Path, server: RangeServer) -> None:
+    """A slice of a remote volume costs at most one request per chunk, and reads nothing of other chunks."""
+    array = sample_array((64, 64, 32), "u1")
+    write_volume(tmp_path / "v", form, array, (32, 32, 16))
+    for path in tmp_path.rglob("*"):
+        if path.is_file():
+            server.put(f"/{path.relative_to(tmp_path)}", path)
+    with shardcore.open(f"{server.url}/v/4_4_4/") as shard:
+        grid = shard.chunk_grid()
+        assert grid is not None
+        server.log.clear()
+        box = (slice(OFFSET[0], OFFSET[0] + 64), slice(OFFSET[1], OFFSET[1] + 64), 101)
+        np.testing.assert_array_equal(shard[box][..., 0, 0], array[:, :, 1])
+        indices = 2 + 4 if form == "raw" else 0
+        assert len(server.log) <= 4 + indices, str(server.log)
+        server.log.clear()
+        place = grid.locate((OFFSET[0] + 40, OFFSET[1], 101))
+        assert place.span is not None
+        assert len(server.log) <= 1, str(server.log)
+
+
+def test_one_file_of_a_volume_has_some_of_its_chunks() -> None:
+    """A shard opened alone gives the voxels of its chunks; the grid states that it is not the whole volume."""
+    root = Path("tests/data/neuroglancer/volume/4_4_40")
+    with shardcore.open(root) as whole, shardcore.open(root / "1.shard") as shard:
+        grid, all_cells = shard.chunk_grid(), whole.chunk_grid()
+        assert grid is not None
+        assert all_cells is not None
+        assert all_cells.whole > grid.whole
+        cells = grid.cells_in(grid.box)
+        mine = [(cell, chunk) for cell, chunk in grid.read_cells(cells) if chunk is not None]
+        assert len(mine) == len(shard.objects)
+        assert {cell.shard for cell, _ in mine} == {"1.shard"}
+        theirs = dict(all_cells.read_cells([cell for cell, _ in mine]))
+        for cell, chunk in mine:
+            np.testing.assert_array_equal(chunk, theirs[cell])

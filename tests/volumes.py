@@ -1,0 +1,149 @@
+"""Volumes of an array, as tests need them: sharded, and as one file per chunk."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable
+from io import BytesIO
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from shardcore.formats.neuroglancer.morton import encode as morton
+from shardcore.formats.neuroglancer.morton import grid_of
+from shardcore.formats.neuroglancer.sharding import SHARDING_TYPE, ShardingSpec
+from tests.shardcore.formats.neuroglancer.made import build
+
+SPEC = {
+    "@type": SHARDING_TYPE,
+    "preshift_bits": 1,
+    "hash": "identity",
+    "minishard_bits": 2,
+    "shard_bits": 1,
+    "minishard_index_encoding": "gzip",
+    "data_encoding": "raw",
+}
+OFFSET = (5, -3, 100)
+
+
+def scale_of(
+    array: NDArray[Any], chunk: tuple[int, ...], key: str, spec: dict[str, Any] | None = None, nm: float = 4
+) -> dict[str, Any]:
+    """The object of a scale in an info."""
+    scale = {
+        "key": key,
+        "size": list(array.shape[:3]),
+        "voxel_offset": list(OFFSET),
+        "chunk_sizes": [list(chunk)],
+        "resolution": [nm, nm, nm],
+        "encoding": "raw",
+    }
+    return scale | ({"sharding": spec} if spec else {})
+
+
+def write_info(folder: Path, dtype: str, *scales: dict[str, Any], **more: Any) -> None:
+    """The info of a volume."""
+    folder.mkdir(parents=True, exist_ok=True)
+    members = {"@type": "neuroglancer_multiscale_volume", "type": "image", "data_type": dtype, "num_channels": 1}
+    (folder / "info").write_text(json.dumps(members | more | {"scales": list(scales)}))
+
+
+def chunks_of(array: NDArray[Any], chunk: tuple[int, ...]) -> dict[tuple[int, ...], NDArray[Any]]:
+    """The chunks of an array, by their cells."""
+    grid = grid_of(array.shape, chunk)
+    return {
+        cell: array[tuple(slice(n * step, (n + 1) * step) for n, step in zip(cell, chunk, strict=True))]
+        for cell in product(*map(range, grid))
+    }
+
+
+Encode = Callable[[NDArray[Any]], bytes]
+
+
+def raw(part: NDArray[Any]) -> bytes:
+    """A chunk as it is, x fastest."""
+    return part.tobytes(order="F")
+
+
+def segmentation(part: NDArray[Any]) -> bytes:
+    """A chunk of segment IDs, encoded by blocks as neuroglancer does."""
+    import compressed_segmentation
+
+    return bytes(compressed_segmentation.compress(np.asfortranarray(part), block_size=(2, 2, 2), order="F"))
+
+
+def png(part: NDArray[Any]) -> bytes:
+    """A chunk as a grey picture whose pixels are the voxels, x fastest."""
+    stream = BytesIO()
+    Image.fromarray(part.ravel(order="F").reshape(-1, part.shape[0])).save(stream, "PNG")
+    return stream.getvalue()
+
+
+def write_files(
+    folder: Path,
+    array: NDArray[Any],
+    chunk: tuple[int, ...],
+    *,
+    packed: bool = False,
+    ending: str = "",
+    encode: Encode = raw,
+) -> None:
+    """The chunks that are not all 0, a file each."""
+    folder.mkdir(parents=True)
+    for cell, part in chunks_of(array, chunk).items():
+        if not part.any():
+            continue
+        begin = [n * step + first for n, step, first in zip(cell, chunk, OFFSET, strict=True)]
+        name = "_".join(f"{at}-{at + length}" for at, length in zip(begin, part.shape, strict=True))
+        data = encode(part)
+        (folder / f"{name}{ending}").write_bytes(gzip.compress(data, mtime=0) if packed else data)
+
+
+def write_shards(
+    folder: Path, array: NDArray[Any], chunk: tuple[int, ...], spec: dict[str, Any], encode: Encode = raw
+) -> None:
+    """The chunks that are not all 0, in shards."""
+    folder.mkdir(parents=True)
+    grid = grid_of(array.shape, chunk)
+    rows = [(morton(cell, grid), encode(part)) for cell, part in chunks_of(array, chunk).items() if part.any()]
+    for name, data in build(ShardingSpec.parse(spec), rows).items():
+        (folder / name).write_bytes(data)
+
+
+def sample_array(shape: tuple[int, ...] = (20, 13, 9), dtype: str = "<u2", seed: int = 3) -> NDArray[Any]:
+    """Random numbers, with one chunk of zeros in the middle."""
+    array = np.random.default_rng(seed).integers(1, 250, shape).astype(dtype)
+    array[4:8, 4:8, 4:8] = 0
+    return array
+
+
+ENCODED = {"labels": ("compressed_segmentation", segmentation), "png": ("png", png)}
+"""Encodings of chunks other than raw."""
+
+
+def write_volume(folder: Path, form: str, array: NDArray[Any], chunk: tuple[int, ...] = (4, 4, 4), **more: Any) -> Path:
+    """A volume of one scale; returns the folder of the scale.
+
+    Forms: `raw` and `gzip` are sharded, `files`, `files gz` and `files packed` are not; `labels` and `png` are encoded
+    chunks, sharded, or with `files ` before them as files.
+    """
+    scale, packed, kind = folder / "4_4_4", form.removeprefix("files").strip(), form.rsplit(maxsplit=1)[-1]
+    encoding, encode = ENCODED.get(kind, ("raw", raw))
+    said = scale_of(array, chunk, "4_4_4") | {"encoding": encoding, "compressed_segmentation_block_size": [2, 2, 2]}
+    if form.startswith("files"):
+        write_info(folder, array.dtype.name, said, **more)
+        gzipped = packed in ("gz", "packed")
+        write_files(scale, array, chunk, packed=gzipped, ending=".gz" if packed == "gz" else "", encode=encode)
+    else:
+        spec = SPEC | {"data_encoding": form if form in ("raw", "gzip") else "gzip"}
+        write_info(folder, array.dtype.name, said | {"sharding": spec}, **more)
+        write_shards(scale, array, chunk, spec, encode)
+    return scale
+
+
+FORMS = ("raw", "gzip", "files", "files gz", "files packed")
