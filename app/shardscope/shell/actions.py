@@ -276,7 +276,7 @@ class WindowActions:
         self.file.insertActions(self.quit, [bar.reopen, restore])
 
     def _fill_go(self, go: QMenu, panels: Sequence[Panel], bytes_: HexActions) -> None:
-        go.addActions([bytes_.goto, bytes_.follow, bytes_.leads, self.back, self.forward])
+        go.addActions([bytes_.goto, bytes_.follow, bytes_.leads, bytes_.inside, self.back, self.forward])
         go.addActions([bytes_.previous_note, bytes_.next_note])
         go.addSeparator()
         go.addActions([self.filter, self.trace_key, self.go_to])
