@@ -564,6 +564,7 @@ class MainWindow(QMainWindow):
             # It was open already, and is only shown.
             self._to_learn = ""
             self._learn(shard)
+            self.help.teaching.opened()
 
     def ask_file(self) -> None:
         """Request a file to open."""

@@ -229,7 +229,7 @@ class SingleWindow(QObject):
             guest.disconnected.connect(self._left)
             clock = QTimer(guest)
             clock.setSingleShot(True)
-            clock.timeout.connect(guest.abort)
+            clock.timeout.connect(self._grew_silent)
             clock.start(PATIENCE_MILLISECONDS)
             self._take(guest)
 
@@ -256,6 +256,12 @@ class SingleWindow(QObject):
         guest.flush()
         guest.disconnectFromServer()
         self.wanted.emit(files)
+
+    def _grew_silent(self) -> None:
+        clock = self.sender()
+        guest = clock.parent() if clock is not None else None
+        if isinstance(guest, QLocalSocket):
+            guest.abort()
 
     def _left(self) -> None:
         guest = self.sender()

@@ -379,6 +379,8 @@ class HexPanel(QWidget):
         if not isinstance(state, HexPlace) or not state.sources:
             return
         for source in state.sources:
+            if (fresh := self.tabs.known(source.name)) is not None:
+                self.tabs.sources[self.tabs.sources.index(fresh)] = source
             self.tabs.show_source(source, tab_title(source.name))
         shown = self.tabs.known(state.name) or state.sources[0]
         self.tabs.show_source(shown, tab_title(shown.name))
