@@ -46,7 +46,8 @@ class Segments:
     @property
     def lengths(self) -> I64:
         """Bytes of the longer side of each, int64."""
-        return np.maximum(self.first[:, 1] - self.first[:, 0], self.second[:, 1] - self.second[:, 0])
+        longer: I64 = np.maximum(self.first[:, 1] - self.first[:, 0], self.second[:, 1] - self.second[:, 0])
+        return longer
 
 
 @dataclass(frozen=True)
@@ -189,11 +190,11 @@ class ByteDiff:
         most = max(ROWS // self.width, 1)
         first = row
         if back:
-            before = self.window(max(row - most, 0), min(row, most)).differing.any(axis=(0, 2))
-            first = row - int(np.argmin(before[::-1])) if not before.all() else row - len(before)
+            cells = self.window(max(row - most, 0), min(row, most)).differing
+            even = np.flatnonzero(cells.sum(axis=(0, 2))[::-1] == 0)
+            first = row - (int(even[0]) if len(even) else cells.shape[1])
         shown = self.window(first, most)
-        cells = shown.differing.any(axis=0).reshape(-1)
-        at = np.flatnonzero(cells)
+        at = np.flatnonzero(shown.differing.sum(axis=0).reshape(-1))
         breaks = np.flatnonzero(np.diff(at) > NEAR + 1)
         stop = int(at[breaks[0]]) + 1 if len(breaks) else int(at[-1]) + 1
         start = int(at[0])
@@ -349,7 +350,9 @@ def _pieces(size: int, sections: tuple[Section, ...], names: I64, spans: I64, nu
     of_object = (object_at >= 0) & (starts < np.concatenate([spans[:, 1], [-1]])[object_at])
     following = np.searchsorted(spans[:, 0], starts, "left")
     begin = np.concatenate([spans[:, 0], [1 << 62]])[following]
+    # The end of a section is matched with the end of that section, also where an object follows at once.
     ahead = (following < len(numbers)) & (begin == edges[1:]) & ~of_object
+    ahead &= np.maximum(np.searchsorted(begins, begin, "right") - 1, 0) == section
     own = names[section] if len(names) else section
     keys = np.where(of_object, 2 * padded[object_at], np.where(ahead, 2 * padded[following] + 1, _HEAD + own))
     # A section or an object that is cut by another one comes as several pieces with one key: the first is matched.
@@ -361,7 +364,7 @@ def _pieces(size: int, sections: tuple[Section, ...], names: I64, spans: I64, nu
 
 
 def _aligned(one: _Pieces, other: _Pieces) -> Segments:
-    """Put the pieces of two files side by side, in the order of the first; what only the second has comes in between."""
+    """Put the pieces of two files side by side, in the order of the first; those of the second alone come between."""
     _, a, b = np.intersect1d(one.keys, other.keys, assume_unique=True, return_indices=True)
     partner = np.full(len(other.keys), -1, np.int64)
     partner[b] = a

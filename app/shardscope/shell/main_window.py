@@ -68,6 +68,7 @@ from shardscope.startup import assets
 from shardscope.startup.settings import Settings
 from shardscope.tasks.connect.connect import ConnectTask
 from shardscope.tasks.new_shard.new_shards import NewShards
+from shardscope.views.diff.window import CompareShards
 from shardscope.views.findings.hits import HitsTable
 from shardscope.views.hex.panel import HexPanel
 from shardscope.views.objects.drag_files import MOST_FILES, DraggedNode
@@ -335,7 +336,7 @@ class MainWindow(QMainWindow):
         self.setStatusBar(self.line)
         self.extraction_notices = ExtractionNotices(self.objects.actions_.extracting, self.session, self.notices, self)
         self.drop_places = DropPlaces(self, lambda: self.session.shard is not None, self._dropped)
-        self.ways = OpenWays(self.session, self.notices, self)
+        self.ways, self.diffing = OpenWays(self.session, self.notices, self), CompareShards(self.session, self)
         self.connecting = ConnectTask(self.session, settings, self)
         self.new_shards, self.comparing = NewShards(self.session, settings, self), CompareFormats(self.jobs, self)
         to_bytes, salvage = self.hex.view.setFocus, self.breaking.actions.salvage
@@ -363,6 +364,7 @@ class MainWindow(QMainWindow):
             self.new_shards,
             self.changing,
             self.comparing,
+            self.diffing,
             self.breaking,
         )
         self.actions_.fill_samples([(one.title, str(one.path)) for one in assets.main_samples()])
@@ -714,6 +716,7 @@ class MainWindow(QMainWindow):
         if self.pages.currentWidget() is self.hex:
             self._layout.keep()
         self._layout.save()
+        self.diffing.close()
         self.session.close()
         self.jobs.shutdown()
         self.drag_out.close()
