@@ -77,11 +77,11 @@ from .operations.convert import KeyChoice as KeyChoice
 from .operations.convert import convert as convert
 from .operations.convert import extract as extract
 from .operations.diff import DiffDepth as DiffDepth
-from .operations.diff import DiffKind as DiffKind
 from .operations.diff import MemberDiff as MemberDiff
 from .operations.diff import ObjectDiff as ObjectDiff
 from .operations.diff import ShardDiff as ShardDiff
 from .operations.diff import diff as diff
+from .operations.diff_sides import DiffKind as DiffKind
 from .operations.edit import EditResult as EditResult
 from .operations.edit import append as append
 from .operations.edit import delete as delete

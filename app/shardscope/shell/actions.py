@@ -21,6 +21,7 @@ from shardscope.shell.panels import Panel
 from shardscope.shell.sandbox import SandboxShell
 from shardscope.startup.settings import THEMES
 from shardscope.tasks.new_shard.new_shards import NewShards
+from shardscope.views.diff.window import CompareShards
 from shardscope.views.hex.actions import HexActions
 from shardscope.views.objects.actions import ObjectActions
 from shardscope.widgets.plain_text import shown, tip
@@ -200,6 +201,7 @@ class WindowActions:
         shards: NewShards,
         changing: EditShell,
         comparing: CompareFormats,
+        diffing: CompareShards,
         breaking: SandboxShell,
         find_key: QAction,
     ) -> None:
@@ -213,6 +215,7 @@ class WindowActions:
             shards: The actions that write new shards.
             changing: The actions that change the open file.
             comparing: The action that compares formats.
+            diffing: The actions that compare the open file with another one.
             breaking: The actions that break it in a sandbox.
             find_key: Searches for a key in many files.
         """
@@ -223,7 +226,7 @@ class WindowActions:
         file.addMenu(self.recent)
         file.addMenu(self.samples)
         file.addSeparator()
-        file.addActions([shards.new, shards.convert])
+        file.addActions([shards.new, shards.convert, diffing.file, diffing.folder])
         file.addSeparator()
         file.addActions([objects.extract, objects.extract_all])
         file.addSeparator()

@@ -71,6 +71,7 @@ from shardscope.startup import assets
 from shardscope.startup.settings import Settings
 from shardscope.tasks.connect.connect import ConnectTask
 from shardscope.tasks.new_shard.new_shards import NewShards
+from shardscope.views.diff.window import CompareShards
 from shardscope.views.findings.hits import HitsTable
 from shardscope.views.hex.panel import HexPanel
 from shardscope.views.notes.panel import NotesPanel
@@ -342,7 +343,7 @@ class MainWindow(QMainWindow):
         self.setStatusBar(self.line)
         self.extraction_notices = ExtractionNotices(self.objects.actions_.extracting, self.session, self.notices, self)
         self.drop_places = DropPlaces(self, lambda: self.session.shard is not None, self._dropped)
-        self.ways = OpenWays(self.session, self.notices, self)
+        self.ways, self.diffing = OpenWays(self.session, self.notices, self), CompareShards(self.session, self)
         self.connecting = ConnectTask(self.session, settings, self)
         self.new_shards, self.comparing = NewShards(self.session, settings, self), CompareFormats(self.jobs, self)
         to_bytes, salvage = self.hex.view.setFocus, self.breaking.actions.salvage
@@ -370,6 +371,7 @@ class MainWindow(QMainWindow):
             self.new_shards,
             self.changing,
             self.comparing,
+            self.diffing,
             self.breaking,
             self.noting.find_key,
         )
@@ -796,6 +798,7 @@ class MainWindow(QMainWindow):
             self._layout.keep()
         self.tab_memory.save()
         self._layout.save()
+        self.diffing.close()
         self.session.close_all()
         self.jobs.shutdown()
         self.drag_out.close()
