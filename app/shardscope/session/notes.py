@@ -60,6 +60,7 @@ class SessionNotes(QObject):
         self._session = session
         self._writing = Lock()
         self.book: NoteBook | None = None
+        self._stored: list[NoteBook] = []
         self.error = ""
         self.places: dict[Span, str] = {}
         self.removed: tuple[Note, ...] = ()
@@ -104,9 +105,13 @@ class SessionNotes(QObject):
             self.error = plain_words(error)
             self.changed.emit()
 
+        def take(book: NoteBook) -> None:
+            self._stored = [book]
+            self._take(book)
+
         self._session.ask(
             lambda shard, _: open_notes(shard),
-            self._take,
+            take,
             failed=failed,
             key=("notes", self),
             priority=JobPriority.PREFETCH,
@@ -182,14 +187,15 @@ class SessionNotes(QObject):
         then: Callable[[], object] = lambda: None,
         failed: Callable[[], object] = lambda: None,
     ) -> None:
-        book = self.book
-        if book is None or not self.can_change:
+        stored = self._stored
+        if not self.can_change:
             return
 
         def locked(shard: Shard, _: Job) -> NoteBook:
-            # Each change reads what is stored and writes it again: one after the other.
+            # Each change reads what is stored and writes it again: one after the other, each on what the last one left.
             with self._writing:
-                return work(shard, book)
+                stored[0] = work(shard, stored[0])
+                return stored[0]
 
         def take(changed: NoteBook) -> None:
             self._take(changed)

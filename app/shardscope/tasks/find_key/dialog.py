@@ -143,7 +143,8 @@ class FindKeyDialog(QDialog):
         self.buttons = QDialogButtonBox(self)
         self.start = QPushButton(self.tr("&Find"), self)
         self.start.setObjectName("findKeyStart")
-        self.start.setDefault(True)
+        # Return on a row opens it: no button takes it besides.
+        self.start.setAutoDefault(False)
         self.open_button = self.buttons.addButton(self.tr("&Open"), QDialogButtonBox.ButtonRole.ActionRole)
         self.open_button.setAutoDefault(False)
         self.open_button.clicked.connect(lambda _: self._activated(self.table.currentIndex()))
@@ -152,6 +153,9 @@ class FindKeyDialog(QDialog):
         close.setShortcut(QKeySequence(Qt.Key.Key_Escape))
         self.buttons.rejected.connect(self.reject)
         self.start.clicked.connect(lambda _: self._start())
+        self.key.returnPressed.connect(self._start_typed)
+        if (line := self.where.lineEdit()) is not None:
+            line.returnPressed.connect(self._start_typed)
         self.key.textChanged.connect(lambda _: self._enable())
         self.where.editTextChanged.connect(lambda _: self._enable())
         self._lay_out()
@@ -220,6 +224,10 @@ class FindKeyDialog(QDialog):
             self.cancelled.emit()
         else:
             self.wanted.emit(self.key.text().strip(), self.where.currentText().strip())
+
+    def _start_typed(self) -> None:
+        if self.start.isEnabled() and not self.running:
+            self._start()
 
     def _browse(self) -> None:
         title, start = self.tr("Choose the folder to search"), self.where.currentText()
