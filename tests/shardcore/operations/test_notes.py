@@ -147,7 +147,7 @@ def test_notes_beside_the_file_win(file: Path, folder: Path) -> None:
     with shardcore.open(file) as shard:
         book = keep_beside(shard, open_notes(shard), beside=True)
         assert book.path == beside
-        assert os.listdir(folder) == []
+        assert list(folder.iterdir()) == []
         assert open_notes(shard) == book
         add_note(shard, book, SECOND)
     assert len(json.loads(beside.read_text())["notes"]) == 2
@@ -239,7 +239,8 @@ def test_a_link_in_place_of_the_notes_is_not_followed(file: Path, tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    ("name", "inner"), [("neuroglancer/identity_raw", ""), ("bloscpack/bcolz/samples", ""), ("neuroglancer/volume", "4_4_40")]
+    ("name", "inner"),
+    [("neuroglancer/identity_raw", ""), ("bloscpack/bcolz/samples", ""), ("neuroglancer/volume", "4_4_40")],
 )
 def test_a_data_set_has_notes_on_its_files(tmp_path: Path, data: Path, name: str, inner: str) -> None:
     """They move with the folder; a data set with another first shard has none of them."""

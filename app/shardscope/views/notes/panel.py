@@ -200,7 +200,8 @@ class NotesPanel(QWidget):
     def _ask(self, span: Span) -> NoteDialog:
         note = self._notes.at(span)
         path = self._session.selection.path if span == self._session.selection.span else ()
-        place = self._notes.places.get(span) or " › ".join(node.name for node in path[1:])
+        names = self._notes.places.get(span, "").split(" › ") if span in self._notes.places else []
+        place = " › ".join(cut_middle(name) for name in names or [node.name for node in path[1:]])
         dialog = NoteDialog(span, place, note.text if note is not None else "", self.window())
         dialog.written.connect(self._notes.add)
         dialog.open()

@@ -28,13 +28,6 @@ from tests.app.conftest import open_in
 SIZE = Span("", 72, 80)
 
 
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The data folder of the test."""
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
-    return tmp_path / "data" / "shardscope" / "notes"
-
-
 @pytest.fixture
 def file(tmp_path: Path, data: Path) -> Path:
     """A shard."""
@@ -148,7 +141,7 @@ def test_a_bookmark_has_no_text(qtbot: QtBot, panel: NotesPanel, session: Sessio
     assert [row[3] for row in rows(panel)] == ["⚑ Bookmark", "⚑ <b>\\x1b[2J"]
 
 
-def test_notes_are_kept_beside_the_file_when_asked(qtbot: QtBot, panel: NotesPanel, session: Session, file: Path) -> None:
+def test_notes_are_kept_beside_when_asked(qtbot: QtBot, panel: NotesPanel, session: Session, file: Path) -> None:
     """The box moves them there and back."""
     add(session, qtbot, SIZE, "one")
     panel.beside.click()
@@ -199,7 +192,8 @@ def test_in_the_sandbox_notes_are_read_only(qtbot: QtBot, session: Session, file
         session.open(OpenRequest(str(file), sandbox=True))
     qtbot.waitUntil(lambda: bool(session.notes.all))
     assert "sandbox" in panel.state.text()
-    assert not (panel.add_button.isEnabled() or panel.delete.isEnabled() or panel.beside.isEnabled())
+    for part in (panel.add_button, panel.edit, panel.delete, panel.restore, panel.beside):
+        assert not part.isEnabled()
 
 
 def test_notes_are_exported_as_markdown(qtbot: QtBot, panel: NotesPanel, session: Session, tmp_path: Path) -> None:
