@@ -6,7 +6,6 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
 
@@ -24,9 +23,7 @@ from shardcore.operations.notes import (
 from shardcore.writing.temporary import write_whole
 from shardscope.session.error_words import plain_words
 from shardscope.session.jobs import Job, JobPriority
-
-if TYPE_CHECKING:
-    from shardscope.session.session import Session
+from shardscope.session.opened import OpenedShard
 
 MOST_PLACES = 1000
 """Notes whose fields are named."""
@@ -55,7 +52,7 @@ class SessionNotes(QObject):
     added = Signal(object)
     """A `Note` that was added or edited."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: OpenedShard) -> None:
         super().__init__(session)
         self._session = session
         self._writing = Lock()
