@@ -113,6 +113,13 @@ def at(start: int, stop: int) -> Prepare:
     return select
 
 
+def noted(window: MainWindow) -> None:
+    """Has one note, and other bytes selected."""
+    window.session.notes.add(Span("", 72, 80), "here")
+    settle(window, 40)
+    at(100, 101)(window)
+
+
 def search(window: MainWindow) -> None:
     """Has a pattern in the search bar that occurs more than once."""
     window.hex.search.start()
@@ -363,6 +370,7 @@ WELCOME = (
     changing("View > Full screen", lambda window: window.isFullScreen()),
     Row("View > Save picture of the window…", FILE_DIALOG),
     Row("Tools > Compare formats…", dialog("CompareWindow")),
+    Row("Tools > Find key in folder…", dialog("FindKeyDialog")),
     Row("Help > Keyboard shortcuts", dialog("ShortcutDialog")),
     Row("Help > What is this?", lambda _: QWhatsThis.inWhatsThisMode()),
     Row("Help > About Shardscope", dialog("QMessageBox")),
@@ -395,6 +403,7 @@ SWH = (
     Row("Edit > Select field", selects(32, 40), at(35, 36)),
     Row("Edit > Select record", selects(0, 88), at(35, 36)),
     Row("Edit > Select section", selects(88, 512), at(100, 101)),
+    Row("Edit > Add note…", dialog("NoteDialog"), at(32, 40)),
     Row("Edit > Find …", lambda window: window.hex.search.isVisible(), lambda window: window.hex.search.close_bar()),
     Row(
         "Edit > Find these bytes",
@@ -416,6 +425,8 @@ SWH = (
     ),
     Row("View > Default layout", brings("objects"), lambda window: window.panels.by_name["objects"].hide()),
     Row("Go > Go to …", lambda window: (window.focusWidget() or window).objectName() == "addressField"),
+    Row("Go > Next note", selects(72, 80), noted),
+    Row("Go > Previous note", selects(72, 80), noted),
     Row("Go > Follow pointer", selects(4465, 4985), at(64, 72)),
     Row("Go > Find references", lambda window: window.session.question is not None, at(512, 513)),
     Row("Go > Open inside", lambda window: "does not open" in window.notices.text, at(512, 513)),

@@ -21,7 +21,7 @@ from PySide6.QtWidgets import (
 from shardcore import Span
 from shardcore.operations.notes import Note
 from shardscope.session.session import Session
-from shardscope.session.words import short_size
+from shardscope.session.words import cut_middle, short_size
 from shardscope.views.notes.dialog import NoteDialog
 from shardscope.widgets.clipboard import copy_lines, copy_text
 from shardscope.widgets.elided import Elided
@@ -63,12 +63,17 @@ class NoteModel(TableModel):
         if column == 1:
             return short_size(note.span.size)
         if column == 2:
-            return " › ".join(part for part in (note.span.source, self._places.get(note.span, "")) if part)
+            return " › ".join(cut_middle(part) for part in self._place(note))
         first, more, _ = note.text.partition("\n")
         return f"{FLAG} {first}{' …' if more else ''}" if note.text else f"{FLAG} {self.tr(BOOKMARK)}"
 
+    def _place(self, note: Note) -> list[str]:
+        return [part for part in (note.span.source, *self._places.get(note.span, "").split(" › ")) if part]
+
     def tip(self, row: int, column: int) -> str:
         note = self.things[row]
+        if column == 2:
+            return " › ".join(self._place(note))
         return "\n".join(part for part in (note.text, note.created) if part) if column == 3 else self.text(row, column)
 
     def spoken(self, row: int, column: int) -> str | None:
@@ -125,7 +130,7 @@ class NotesPanel(QWidget):
         layout.addLayout(self._stack)
 
     def _table(self) -> QTableView:
-        rules = (ColumnRule(), ColumnRule(leaves=1), ColumnRule(180, leaves=2), ColumnRule(200))
+        rules = (ColumnRule(), ColumnRule(leaves=1), ColumnRule(140, leaves=2), ColumnRule(260))
         table = row_table(self, self.model, rules, 3, self._choose, self._open_menu)
         table.setObjectName("notesTable")
         table.setAccessibleName(self.tr("Notes"))
@@ -195,7 +200,8 @@ class NotesPanel(QWidget):
     def _ask(self, span: Span) -> NoteDialog:
         note = self._notes.at(span)
         path = self._session.selection.path if span == self._session.selection.span else ()
-        place = self._notes.places.get(span) or " › ".join(node.name for node in path[1:])
+        names = self._notes.places.get(span, "").split(" › ") if span in self._notes.places else []
+        place = " › ".join(cut_middle(name) for name in names or [node.name for node in path[1:]])
         dialog = NoteDialog(span, place, note.text if note is not None else "", self.window())
         dialog.written.connect(self._notes.add)
         dialog.open()
