@@ -46,6 +46,11 @@ class ContentRows:
         """Return the texts of a row."""
         return self._rows[row]
 
+    def column(self, column: int) -> list[str]:
+        """Return the texts of a column."""
+        rows = (self.cells(row) for row in range(len(self)))
+        return [cells[column] if column < len(cells) else "" for cells in rows]
+
     def bytes_of(self, row: int, column: int) -> tuple[int, int]:
         """Return the bytes of a cell, or of its row; an empty range where it has none."""
         return self._spans[row]
@@ -71,6 +76,8 @@ class DelimitedRows(ContentRows):
         self._kept: dict[int, list[tuple[int, int]]] = {}
         titles = self._texts(0) if len(self._starts) else ()
         self._starts = self._starts[1:]
+        listed = [row for row in content.rows if row][1:]
+        self._listed = listed if len(listed) == len(self._starts) else None
         self._kept = {}
         super().__init__(titles, (), ())
         self.by_cell = True
@@ -101,6 +108,11 @@ class DelimitedRows(ContentRows):
 
     def cells(self, row: int) -> tuple[str, ...]:
         return self._texts(row)
+
+    def column(self, column: int) -> list[str]:
+        if self._listed is None:
+            return super().column(column)
+        return [cells[column] if column < len(cells) else "" for cells in self._listed]
 
     def bytes_of(self, row: int, column: int) -> tuple[int, int]:
         spans = self._spans_of(row)
@@ -187,8 +199,8 @@ class RowsModel(TableModel):
         if column < 0:
             self.things = range(count)
         else:
-            texts = [cells[column] if column < len(cells := source.cells(row)) else "" for row in range(count)]
-            self.things = np.array(_sorted(texts, falling=order is Qt.SortOrder.DescendingOrder), np.int64)
+            falling = order is Qt.SortOrder.DescendingOrder
+            self.things = np.array(_sorted(source.column(column), falling=falling), np.int64)
         self._kept = (-1, ())
         places = {int(number): row for row, number in enumerate(self.things)} if kept else {}
         for index, number in kept:
@@ -288,10 +300,14 @@ class RowsView(ContentView):
         table.verticalHeader().setVisible(source.numbered)
         table.horizontalHeader().setSortIndicator(-1, Qt.SortOrder.AscendingOrder)
         self.rows.show_rows(source)
+        sample = [source.cells(row) for row in range(0, len(source), max(len(source) // _MEASURED, 1))]
+        bold = table.horizontalHeader().fontMetrics()
         for column in range(min(len(source.titles), 64)):
-            title = table.horizontalHeader().fontMetrics().boundingRect(shown(source.titles[column])).width()
+            texts = (shown(cells[column]) for cells in sample if column < len(cells))
+            wide = max((table.fontMetrics().horizontalAdvance(text) for text in texts), default=0) + 12
             # Room for the arrow of the order beside the title.
-            wide = max(table.sizeHintForColumn(column) + 4, title + (30 if column in self.rows.numbers else 20))
+            room = 30 if column in self.rows.numbers else 20
+            wide = max(wide, bold.horizontalAdvance(shown(source.titles[column])) + room)
             table.setColumnWidth(column, min(max(wide, 48), MOST_WIDTH))
 
     def bytes_of(self, index: QModelIndex) -> tuple[int, int]:
