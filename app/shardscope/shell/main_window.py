@@ -79,6 +79,7 @@ from shardscope.views.objects.drag_files import MOST_FILES, DraggedNode
 from shardscope.views.objects.drag_out import DragOut
 from shardscope.views.objects.panel import ObjectPanel
 from shardscope.views.places.places import PlacesPanel
+from shardscope.views.preview.panel import PreviewPanel
 from shardscope.views.structure.tree import StructureTree
 from shardscope.views.trace.panel import TracePanel
 from shardscope.views.transfers.transfers import Transfers
@@ -803,6 +804,7 @@ class MainWindow(QMainWindow):
         self.jobs.shutdown()
         self.drag_out.close()
         self.drag_nodes.close()
+        self.panels.panel(PreviewPanel).drag.close()
         super().closeEvent(event)
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:

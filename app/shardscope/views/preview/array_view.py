@@ -221,7 +221,9 @@ class ArrayView(ContentView):
         rest = [axis for axis in range(self._array.ndim) if axis not in shown and self._array.shape[axis] > 1]
         for row, axis in enumerate(rest):
             slider, box = QSlider(Qt.Orientation.Horizontal), QSpinBox()
-            box.setButtonSymbols(QSpinBox.ButtonSymbols.NoButtons)
+            # The slider has the arrows; without their symbols the style leaves no room for the number.
+            box.setStyleSheet("QSpinBox::up-button, QSpinBox::down-button { width: 0; border: none; }")
+            box.setAlignment(Qt.AlignmentFlag.AlignCenter)
             box.setObjectName(f"previewIndex{axis}")
             box.setFixedWidth(box.fontMetrics().horizontalAdvance(f"{self._array.shape[axis]}") + 36)
             for one in (slider, box):
@@ -343,7 +345,7 @@ class ArrayView(ContentView):
             return
         begin = self._layout.begin or (0,) * len(index)
         place = ", ".join(str(one + first) for one, first in zip(index, begin, strict=True))
-        self.zoom_bar.tell(f"[{place}] = {self._array[index]}")
+        self.zoom_bar.tell(f"[{place}] = {self._array[index]!s}")
 
     def _about(self) -> str:
         """Return type and shape, and how many elements are no numbers."""

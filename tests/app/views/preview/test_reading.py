@@ -17,6 +17,7 @@ from PySide6.QtWidgets import QFileDialog, QMenu
 from pytestqt.qtbot import QtBot
 
 import shardcore
+from shardcore import Span
 from shardcore.sources.local import FileSource
 from shardcore.sources.patched import Change
 from shardscope.session.open_request import OpenRequest
@@ -166,7 +167,7 @@ def test_a_tensor_is_opened_as_an_array(session: Session, qtbot: QtBot, tmp_path
     table.setCurrentIndex(table.model().index(1, 0))
     qtbot.keyClick(table, Qt.Key.Key_Return)
     qtbot.waitUntil(lambda: isinstance(rig.panel.view, ArrayView))
-    assert rig.panel.title.text() == "b · 2 × 2 of I16 · 8 B"
+    assert rig.panel.title.text() == "b · 2 × 2 tensor of I16 · 8 B"
     view = rig.view(ArrayView)
     view.plane.chosen.emit(1, 1)
     assert rig.selected() == bytes((14, 15))
@@ -178,6 +179,23 @@ def test_a_tensor_is_opened_as_an_array(session: Session, qtbot: QtBot, tmp_path
     rig.panel.back.click()
     assert isinstance(rig.panel.view, RowsView)
     assert not rig.panel.back.isVisible()
+
+
+def test_a_tensor_of_short_floats_has_its_bytes(session: Session, qtbot: QtBot, tmp_path: Path) -> None:
+    """A BF16 is shown as a 32-bit float; its thread leads to its own two bytes, and back."""
+    header = b'{"w": {"dtype": "BF16", "shape": [2, 2], "data_offsets": [0, 8]}}'
+    data = struct.pack("<Q", len(header)) + header + struct.pack("<4H", 0x3F80, 0x4000, 0x4040, 0xC000)
+    rig = PreviewRig(session, qtbot, tmp_path, {"model.safetensors": data})
+    rig.panel._open_part(0)
+    qtbot.waitUntil(lambda: isinstance(rig.panel.view, ArrayView))
+    view = rig.view(ArrayView)
+    view.plane.chosen.emit(0, 1)
+    assert view.zoom_bar.text.text() == "[1, 0] = 3.0"
+    assert rig.selected() == struct.pack("<H", 0x4040)
+    span = session.selection.span
+    assert span is not None
+    session.select_span(Span(span.source, span.start + 2, span.start + 4))
+    qtbot.waitUntil(lambda: view.plane.mark == (1, 1))
 
 
 def test_a_picture(session: Session, qtbot: QtBot, tmp_path: Path) -> None:
