@@ -53,6 +53,11 @@ from .model.runs import Runs as Runs
 from .model.section import Section as Section
 from .model.section import SectionRole as SectionRole
 from .model.span import Span as Span
+from .operations.content.geometry import AnnotationsContent as AnnotationsContent
+from .operations.content.geometry import GeometryContent as GeometryContent
+from .operations.content.geometry import MeshContent as MeshContent
+from .operations.content.geometry import SkeletonContent as SkeletonContent
+from .operations.content.geometry import mesh_level as mesh_level
 from .operations.content.recognise import content as content
 from .operations.content.recognise import content_span as content_span
 from .operations.content.results import ArchiveContent as ArchiveContent

@@ -142,6 +142,7 @@ def has_display() -> bool:
 
 def _window(options: argparse.ArgumentParser, given: argparse.Namespace) -> int:
     with quick_start():
+        from PySide6.QtCore import Qt
         from PySide6.QtWidgets import QApplication
 
         from shardscope.shell.main_window import MainWindow
@@ -149,6 +150,8 @@ def _window(options: argparse.ArgumentParser, given: argparse.Namespace) -> int:
         from shardscope.startup.settings import Settings
 
         theme = _theme(options, given)
+        # Meshes are drawn by OpenGL in several tabs: shaders are compiled once.
+        QApplication.setAttribute(Qt.ApplicationAttribute.AA_ShareOpenGLContexts)
         application = QApplication(sys.argv[:1])
         _name(application)
         windows = [MainWindow(Settings(theme=theme)) for _ in range(1 + len(given.more))]
