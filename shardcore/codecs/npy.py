@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import tokenize
 
 import numpy as np
 
@@ -11,6 +12,11 @@ from shardcore.model.array_layout import ArrayLayout
 from shardcore.model.text import short
 
 MAGIC = b"\x93NUMPY"
+
+_INVALID = (
+    ValueError, TypeError, SyntaxError, MemoryError, RecursionError, OverflowError, LookupError, tokenize.TokenError,
+)  # fmt: skip
+"""Exceptions that NumPy raises for an invalid header."""
 
 _READERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 
@@ -31,7 +37,7 @@ def npy_layout(head: bytes) -> ArrayLayout:
         if version not in _READERS:
             raise ValueError(f"version {version[0]}.{version[1]} of .npy is not read; 1.0 and 2.0 are")
         shape, fortran, dtype = _READERS[version](stream)
-    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError, OverflowError) as error:
+    except _INVALID as error:
         raise FormatError(f"the .npy header is invalid: {short(str(error))}") from error
     if dtype.hasobject:
         raise Unsupported("elements that are Python objects are not read")
