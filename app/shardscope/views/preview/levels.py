@@ -128,7 +128,11 @@ def level_colours(plane: NDArray[Any], low: float, high: float, name: str = "gre
 
 def label_colours(plane: NDArray[Any]) -> NDArray[np.uint32]:
     """Return the pixels of a plane of labels as ARGB values: a hash of each label; 0 is black."""
-    labels = scalars(plane).astype(np.uint64)
+    numbers = scalars(plane)
+    if numbers.dtype.kind == "f":
+        # Of fractions the bits are hashed.
+        numbers = numbers.astype("=f8").view(np.uint64)
+    labels = numbers.astype(np.uint64)
     mixed = (labels ^ (labels >> np.uint64(33))) * np.uint64(0xFF51AFD7ED558CCD)
     mixed = (mixed ^ (mixed >> np.uint64(33))) * np.uint64(0xC4CEB9FE1A85EC53)
     colour = ((mixed >> np.uint64(40)) & np.uint64(0xFFFFFF)).astype(np.uint32) | np.uint32(0x404040)

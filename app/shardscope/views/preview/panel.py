@@ -23,7 +23,6 @@ from PySide6.QtWidgets import (
 
 from shardcore import (
     ArchiveContent,
-    ArrayContent,
     Content,
     ObjectRef,
     Shard,
@@ -31,11 +30,10 @@ from shardcore import (
     SourceError,
     Span,
     TensorsContent,
-    Unsupported,
     content,
 )
 from shardcore.model.number_words import plural, size_text
-from shardcore.operations.content.tensors import tensor_layout
+from shardcore.operations.content.tensors import tensor_content
 from shardcore.operations.extraction.files import ending_of, write_object
 from shardcore.operations.extraction.names import Names
 from shardcore.writing.temporary import write_whole
@@ -132,15 +130,18 @@ def tensor_preview(shard: Shard, shown: Preview, number: int, labels: Mapping[st
     """Read a tensor as an array; see `preview_of`."""
     assert isinstance(shown.content, TensorsContent)
     tensor = shown.content.tensors[number]
-    layout = tensor_layout(tensor)
-    if layout is None:
-        raise Unsupported(f"tensors of type {tensor.dtype} are not shown as arrays")
     size = tensor.stop - tensor.start
-    data = shard.read_range(shown.ref, tensor.start, tensor.stop, limit=WHOLE)
-    title = f"{' × '.join(map(str, tensor.shape)) or 'one'} of {tensor.dtype}"
-    one = ArrayContent(title, size, data, "", layout)
-    begin = shown.begin + tensor.start
-    return prepared(shard, replace(shown, content=one, prepared=None, begin=begin, name=tensor.name), labels)
+    data = shard.read_range(shown.ref, tensor.start, max(tensor.stop, tensor.start), limit=WHOLE)
+    one = tensor_content(tensor, data)
+    part = replace(
+        shown,
+        content=one,
+        prepared=None,
+        begin=shown.begin + tensor.start,
+        name=tensor.name,
+        widened=max(one.size // size, 1) if size > 0 else 1,
+    )
+    return prepared(shard, part, labels)
 
 
 class DragHandle(QWidget):
@@ -251,8 +252,8 @@ class PreviewPanel(QWidget):
         bar.addWidget(self.menu)
         notes = QHBoxLayout()
         notes.setContentsMargins(8, 0, 8, 4)
-        notes.addWidget(self.note, 1)
         notes.addWidget(self.back)
+        notes.addWidget(self.note, 1)
         notes.addWidget(self.more)
         empty = QVBoxLayout(self.empty)
         empty.addStretch(1)
@@ -457,7 +458,7 @@ class PreviewPanel(QWidget):
         if self._whole is not None:
             self._take(self._whole)
             if self.view is not None:
-                self.view.setFocus(Qt.FocusReason.OtherFocusReason)
+                self.view.keys.setFocus(Qt.FocusReason.OtherFocusReason)
 
     # --- out of the preview ---
 
@@ -520,7 +521,9 @@ class PreviewPanel(QWidget):
 
         def work(shard: Shard, job: Job) -> Path:
             if shown.name:
-                write_whole(path, iter([shown.content.data]), force=True)
+                size = len(shown.content.data) // shown.widened
+                data = shard.read_range(shown.ref, shown.begin, shown.begin + size, limit=WHOLE)
+                write_whole(path, iter([data]), force=True)
                 return path
             done = [0]
 

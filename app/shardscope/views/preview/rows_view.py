@@ -158,12 +158,13 @@ class RowsModel(TableModel):
     def __init__(self) -> None:
         super().__init__()
         self.source = ContentRows((), (), ())
+        self.ordered_by = -1
         self._kept: tuple[int, tuple[str, ...]] = (-1, ())
 
     def show_rows(self, source: ContentRows) -> None:
         """Show other rows, in their own order."""
         self.beginResetModel()
-        self.source = source
+        self.source, self.ordered_by = source, -1
         self.titles, self.things, self._kept = source.titles, range(len(source)), (-1, ())
         sample = [source.cells(row) for row in range(min(len(source), _MEASURED))]
         self.numbers = tuple(n for n in range(len(self.titles)) if _all_numbers(sample, n))
@@ -179,7 +180,9 @@ class RowsModel(TableModel):
     def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         if role == Qt.ItemDataRole.DisplayRole:
             if orientation is Qt.Orientation.Horizontal:
-                return shown(self.titles[section])
+                # Room for the arrow of the order, which stands where titles of numbers end.
+                room = "\u2002 " if section == self.ordered_by and section in self.numbers else ""
+                return shown(self.titles[section]) + room
             return f"{int(self.things[section]) + 1}"
         return super().headerData(section, orientation, role)
 
@@ -187,6 +190,7 @@ class RowsModel(TableModel):
         """Sort by a column: numbers as numbers, cells without one last; -1 for the order of the content."""
         count, source = len(self.source), self.source
         self.layoutAboutToBeChanged.emit()
+        self.ordered_by = column
         kept = [(index, int(self.things[index.row()])) for index in self.persistentIndexList() if index.isValid()]
         if column < 0:
             self.things = range(count)
@@ -261,7 +265,7 @@ class RowsView(ContentView):
         header.setResizeContentsPrecision(_MEASURED)
         header.setStretchLastSection(True)
         table.setSortingEnabled(True)
-        self.setFocusProxy(table)
+        self.keys = table
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.addWidget(table)
@@ -295,7 +299,7 @@ class RowsView(ContentView):
         for column in range(min(len(source.titles), 64)):
             title = table.horizontalHeader().fontMetrics().boundingRect(shown(source.titles[column])).width()
             # Room for the arrow of the order beside the title.
-            wide = max(table.sizeHintForColumn(column), title + 20) + 4
+            wide = max(table.sizeHintForColumn(column) + 4, title + (30 if column in self.rows.numbers else 20))
             table.setColumnWidth(column, min(max(wide, 48), MOST_WIDTH))
 
     def bytes_of(self, index: QModelIndex) -> tuple[int, int]:

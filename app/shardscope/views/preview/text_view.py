@@ -144,6 +144,7 @@ class TextLines(QPlainTextEdit):
         self.setObjectName("previewText")
         self.setAccessibleName(self.tr("Text of the object"))
         self.setReadOnly(True)
+        self.setTabChangesFocus(True)
         self.setFrameShape(QPlainTextEdit.Shape.NoFrame)
         self.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
         self.setFont(mono(NORMAL))
@@ -403,7 +404,7 @@ class TextView(ContentView):
         super().__init__(session, parent)
         self.lines = TextLines()
         self.find_bar = FindBar(self.lines)
-        self.setFocusProxy(self.lines)
+        self.keys = self.lines
         self._content = TextContent("", 0, b"")
         self._length = FIRST
         self.about = Elided(greedy=True, parent=self)
