@@ -56,6 +56,11 @@ from .model.runs import Runs as Runs
 from .model.section import Section as Section
 from .model.section import SectionRole as SectionRole
 from .model.span import Span as Span
+from .operations.content.geometry import AnnotationsContent as AnnotationsContent
+from .operations.content.geometry import GeometryContent as GeometryContent
+from .operations.content.geometry import MeshContent as MeshContent
+from .operations.content.geometry import SkeletonContent as SkeletonContent
+from .operations.content.geometry import mesh_level as mesh_level
 from .operations.content.members import member_content as member_content
 from .operations.content.members import tensor_array as tensor_array
 from .operations.content.pictures import picture_pixels as picture_pixels

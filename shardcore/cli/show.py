@@ -27,7 +27,7 @@ def show(
         typer.Option("--member", metavar="NAME", help="A tensor, or a file of an archive; empty of a compressed file."),
     ] = None,
     png: Annotated[
-        Path | None, typer.Option("--png", metavar="FILE", help="Write a picture, array slice or 3D view as PNG.")
+        Path | None, typer.Option("--png", metavar="FILE", help="Write a picture, slice or 3D view as PNG.")
     ] = None,
     index: Annotated[
         str | None, typer.Option("--index", metavar="N,…", help="Slice: index of each axis after the second.")
@@ -50,9 +50,8 @@ def show(
         raise UsageError("--level is of meshes, --member of tensors and archives: give one of them")
     with how.open(uri) as shard:
         shard.isolate()
-        found: Content
         if level is not None:
-            found = mesh_level(shard, key, level)
+            found: Content = mesh_level(shard, key, level)
         else:
             found = content(shard, key) if member is None else member_content(shard, key, member)
         if png is not None:
@@ -72,13 +71,12 @@ def _write_png(shard: Shard, found: Content, target: Path, index: str | None, *,
     from shardcore.writing.temporary import write_whole
 
     if isinstance(found, GeometryContent):
-        from shardcore.cli.content_output import grey
         from shardcore.cli.geometry_output import picture_of_geometry
 
-        write_whole(target, [encode_png(grey(picture_of_geometry(found)))], force=force)
+        write_whole(target, [encode_png(picture_of_geometry(found))], force=force)
         return
     if not isinstance(found, (ArrayContent, PictureContent)):
-        raise UsageError(f"--png needs a picture, an array, a mesh, a skeleton or annotations; this is {found.title}")
+        raise UsageError(f"--png needs an array, a picture, a mesh, a skeleton or annotations; this is {found.title}")
     if not found.complete:
         raise UsageError(f"--png needs the whole of it; {plural(len(found.data), 'byte')} were read")
     write_whole(target, [encode_png(pixels_of(shard, found, index))], force=force)

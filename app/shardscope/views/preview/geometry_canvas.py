@@ -39,8 +39,8 @@ REACH = 12.0
 """Distance of the pointer from a vertex that it points at, in pixels."""
 
 DEGREES = 10.0
-_ZOOM = 1.25
-_ARROWS = {
+ZOOM = 1.25
+ARROWS = {
     Qt.Key.Key_Left: (-1, 0),
     Qt.Key.Key_Right: (1, 0),
     Qt.Key.Key_Up: (0, -1),
@@ -383,18 +383,18 @@ class GeometryCanvas(QWidget):
             self.pointed.emit(thing)
 
     def wheelEvent(self, event: QWheelEvent) -> None:
-        self.zoom(_ZOOM if event.angleDelta().y() > 0 else 1 / _ZOOM)
+        self.zoom(ZOOM if event.angleDelta().y() > 0 else 1 / ZOOM)
         event.accept()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         key = event.key()
-        if key in _ARROWS:
-            across, down = _ARROWS[Qt.Key(key)]
+        if key in ARROWS:
+            across, down = ARROWS[Qt.Key(key)]
             self.turn(DEGREES * across, DEGREES * down)
         elif key in (Qt.Key.Key_Plus, Qt.Key.Key_Equal):
-            self.zoom(_ZOOM)
+            self.zoom(ZOOM)
         elif key == Qt.Key.Key_Minus:
-            self.zoom(1 / _ZOOM)
+            self.zoom(1 / ZOOM)
         elif key == Qt.Key.Key_0:
             self.reset()
         elif key in (Qt.Key.Key_PageDown, Qt.Key.Key_PageUp):

@@ -129,17 +129,10 @@ class GeometryView(ContentView):
         if isinstance(prepared.content, MeshContent):
             self.levels.setCurrentIndex(prepared.content.level)
         unit = prepared.content.geometry().unit
-        self.canvas.show_scene(prepared.scene, prepared.coarse, self._colour(), unit, keep=keep)
+        colour = segment_colour(self._preview.ref.key if self._preview is not None else None)
+        self.canvas.show_scene(prepared.scene, prepared.coarse, colour, unit, keep=keep)
         self.counts.tell(counts_text(prepared.content))
         self._tell(-1)
-
-    def _colour(self) -> QColor:
-        """Return the colour that a segment has in its volume."""
-        key = self._preview.ref.key if self._preview is not None else None
-        if key is None or not key.isdecimal() or not 0 < int(key) < 1 << 64:
-            return QColor("#7fa3c7")
-        colour = QColor.fromRgb(int(label_colours(np.array([int(key)], np.uint64))[0]))
-        return QColor.fromHslF(max(colour.hslHueF(), 0.0), 0.5, 0.62)
 
     def show_level(self, level: int) -> None:
         """Decode and show a level of a mesh, in a job."""
@@ -221,6 +214,14 @@ class GeometryView(ContentView):
             thing = found.annotations.row_at(start)
         self.canvas.set_mark(-1 if thing is None else thing)
         self._tell(self.canvas.mark)
+
+
+def segment_colour(key: str | None) -> QColor:
+    """Return the hue that a segment has in its volume, in a lightness that suits a surface."""
+    if key is None or not key.isdecimal() or not 0 < int(key) < 1 << 64:
+        return QColor("#7fa3c7")
+    colour = QColor.fromRgb(int(label_colours(np.array([int(key)], np.uint64))[0]))
+    return QColor.fromHslF(max(colour.hslHueF(), 0.0), 0.5, 0.62)
 
 
 def coarsest(found: MeshContent) -> int:

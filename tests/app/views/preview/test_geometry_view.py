@@ -115,9 +115,10 @@ def test_a_level_is_chosen(show: Show, qtbot: QtBot) -> None:
     assert (view.canvas.camera.rotation == rotation).all()
 
 
-def test_a_fragment_has_its_bytes(show: Show, session: Session, qtbot: QtBot) -> None:
+@pytest.mark.parametrize("path", [ROOT / "mesh" / "0.shard", ROOT / "mesh"], ids=["shard", "data set"])
+def test_a_fragment_has_its_bytes(show: Show, session: Session, qtbot: QtBot, path: Path) -> None:
     """Pointing highlights the Draco data of the fragment, a click selects it; selecting bytes marks the fragment."""
-    view = show(ROOT / "mesh" / "0.shard", "42")
+    view = show(path, "42")
     view.show_level(0)
     qtbot.waitUntil(lambda: isinstance(view.content, MeshContent) and view.content.level == 0)
     settled(view, qtbot)
@@ -136,10 +137,10 @@ def test_a_fragment_has_its_bytes(show: Show, session: Session, qtbot: QtBot) ->
     qtbot.waitUntil(lambda: session.selection.complete)
     assert selected_bytes(session).startswith(b"DRACO")
     other = found.fragment_span(5)
-    session.select_span(Span("", other.start + 2, other.start + 3))
+    session.select_span(Span(other.source, other.start + 2, other.start + 3))
     qtbot.waitUntil(lambda: view.canvas.mark == 5)
     coarse = found.layout.fragment_span(1, 0)
-    session.select_span(Span("", coarse.start, coarse.start + 1))
+    session.select_span(Span(coarse.source, coarse.start, coarse.start + 1))
     qtbot.waitUntil(lambda: "level 1" in view.value.text())
 
 
