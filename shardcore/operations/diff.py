@@ -50,7 +50,7 @@ KINDS = tuple(DiffKind)
 
 _CODE = {kind: np.uint8(number) for number, kind in enumerate(KINDS)}
 
-_URGENT = (*"changed unread removed added renamed moved".split(),)
+_URGENT = (*["changed", "unread", "removed", "added", "renamed", "moved"],)
 """Order of the objects that differ: what is moved only comes last."""
 
 

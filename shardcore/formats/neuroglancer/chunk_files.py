@@ -23,6 +23,7 @@ from shardcore.formats.neuroglancer.objects import LEAST_GZIP
 from shardcore.formats.neuroglancer.other_scales import OtherScales, root_of
 from shardcore.formats.neuroglancer.segment_mesh import mesh_of_segment
 from shardcore.formats.neuroglancer.spec_origin import INFO_NAME
+from shardcore.formats.neuroglancer.step_values import MEANINGS
 from shardcore.formats.neuroglancer.unsharded import chunk_key
 from shardcore.formats.neuroglancer.volume import box_of, chunk_array, chunk_layout
 from shardcore.formats.neuroglancer.volume_reader import Found, VolumeGrid
@@ -233,6 +234,7 @@ class ChunkFileShard(FileShard):
 
     file: _ChunkFile
     format = "neuroglancer"
+    meanings = MEANINGS
     version = "1"
 
     def __init__(self, file: _ChunkFile) -> None:
@@ -304,6 +306,7 @@ class ChunkFiles(DataSet):
     joins = False
     files_are_objects = True
     key_form = KeyForm()
+    meanings = MEANINGS
     version = "1"
 
     def __init__(self, folder: Folder, space: KeySpace, text: bytes, why: str) -> None:
