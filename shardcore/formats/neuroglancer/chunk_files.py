@@ -19,9 +19,11 @@ from shardcore.formats.neuroglancer.chunk_codecs import chunk_parts, decode_chun
 from shardcore.formats.neuroglancer.encoded_files import ENDINGS, plain_name
 from shardcore.formats.neuroglancer.info import KeySpace
 from shardcore.formats.neuroglancer.morton import decode
+from shardcore.formats.neuroglancer.objects import LEAST_GZIP
 from shardcore.formats.neuroglancer.other_scales import OtherScales, root_of
 from shardcore.formats.neuroglancer.segment_mesh import mesh_of_segment
 from shardcore.formats.neuroglancer.spec_origin import INFO_NAME
+from shardcore.formats.neuroglancer.step_values import MEANINGS
 from shardcore.formats.neuroglancer.unsharded import chunk_key
 from shardcore.formats.neuroglancer.volume import box_of, chunk_array, chunk_layout
 from shardcore.formats.neuroglancer.volume_reader import Found, VolumeGrid
@@ -32,7 +34,7 @@ from shardcore.model.finding import Depth, Findings, Report
 from shardcore.model.keys import KeyForm
 from shardcore.model.node import Node
 from shardcore.model.number_words import plural
-from shardcore.model.objects import MEMBER_ROW, ObjectColumns, ObjectRef, Objects, located
+from shardcore.model.objects import MEMBER_ROW, ObjectColumns, ObjectRef, Objects, State, located
 from shardcore.model.section import Section, SectionRole
 from shardcore.model.source_name import SourceName, decoded_name
 from shardcore.model.span import Span
@@ -89,6 +91,23 @@ def expanded(codec: str, data: bytes, limit: int, span: Span | None = None) -> b
     return data if codec == "none" else decompress(codec, data, limit=limit, span=span)
 
 
+def size_fault(name: str, size: int, space: KeySpace) -> str:
+    """Return why a file is too short to be its chunk, by its size alone; empty where it may be one.
+
+    Args:
+        name: The name of the file.
+        size: Its bytes.
+        space: The scale.
+    """
+    ending = name[len(plain_name(name)) :]
+    if size >= LEAST_GZIP or (ending and ENDINGS[ending] != "gzip"):
+        return ""
+    layout = chunk_layout(space, int(chunk_key(plain_name(name), space) or 0))
+    if not ending and (layout.encoding != RAW or size == layout.nbytes):
+        return ""
+    return f"the file has {plural(size, 'byte')}: neither raw voxels nor a gzip member"
+
+
 class _ChunkFile:
     """One chunk file, as the only object of a shard."""
 
@@ -126,8 +145,19 @@ class _ChunkFile:
         box = box_of_number(self.space, self.number)
         size = self.source.size if self.codec == "none" else -1
         extras = {"voxel_begin": list(box.begin), "voxel_end": list(box.end), "shape": list(self.layout.shape)}
-        spans = (self.span,)
-        return ObjectRef(self.key, 0, spans, size, self.source.size, codec=self.codec, kind="chunk", extras=extras)
+        fault = size_fault(self.name, self.source.size, self.space)
+        return ObjectRef(
+            self.key,
+            0,
+            (self.span,),
+            size,
+            self.source.size,
+            codec=self.codec,
+            state=State.DAMAGED if fault else State.LIVE,
+            kind="chunk",
+            error=fault,
+            extras=extras,
+        )
 
 
 def box_of_number(space: KeySpace, number: int) -> VoxelBox:
@@ -182,7 +212,7 @@ class _OneChunk(Objects):
     def columns(self, rows: I64, *, sizes: bool = False) -> ObjectColumns:
         """Return the columns of the row."""
         ref = self._file.ref()
-        return ObjectColumns.of(rows, 0, ref.stored_size, ref.size, codec=CODECS.index(ref.codec))
+        return ObjectColumns.of(rows, 0, ref.stored_size, ref.size, codec=CODECS.index(ref.codec), state=ref.state)
 
     def key_texts(self, rows: I64) -> list[str | None]:
         """Return the name of the file."""
@@ -204,6 +234,7 @@ class ChunkFileShard(FileShard):
 
     file: _ChunkFile
     format = "neuroglancer"
+    meanings = MEANINGS
     version = "1"
 
     def __init__(self, file: _ChunkFile) -> None:
@@ -229,14 +260,17 @@ class ChunkFileShard(FileShard):
 
     def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
         """Decode the chunk, where the depth reaches contents."""
-        findings = Findings()
+        file, findings = self.file, Findings()
         if Depth(depth).reaches(Depth.CONTENT):
+            code = "neuroglancer.value"
             try:
-                chunk_array(self.file.space, self.file.number, self.file.content(), decoder=self.decoder)
+                data = file.content()
+                code = "neuroglancer.chunk-size" if file.layout.encoding == RAW else code
+                chunk_array(file.space, file.number, data, decoder=self.decoder)
             except Unsupported:
                 pass  # the encoding is not decoded here, so there is nothing to compare with
             except ShardError as error:
-                findings.error("neuroglancer.chunk", self.file.span, error.message, key=self.file.key)
+                findings.error(code, file.span, error.message, key=file.key)
         progress(1, 1)
         return Report(Depth(depth), 1, findings.all(), 1, 1)
 
@@ -272,12 +306,16 @@ class ChunkFiles(DataSet):
     joins = False
     files_are_objects = True
     key_form = KeyForm()
+    meanings = MEANINGS
     version = "1"
 
     def __init__(self, folder: Folder, space: KeySpace, text: bytes, why: str) -> None:
         self.space, self.text, self.why = space, text, why
         self._others = OtherScales()
-        super().__init__("neuroglancer", folder, self._listed_members)
+        self._loaded = False
+        # A folder that lists cheaply is listed at once; in others, chunks are opened by their names.
+        near = folder.lists_cheaply
+        super().__init__("neuroglancer", folder, self._listed_members(folder) if near else self._listed_later)
         self.member_head = max(self.chunk_head, WHOLE_HEAD)
         self._files = ChunkFileObjects(self)
 
@@ -287,8 +325,11 @@ class ChunkFiles(DataSet):
         assert self.space.scale is not None
         return min(chunk_bytes(self.space), MOST_HEAD)
 
-    def _listed_members(self) -> Sequence[Member]:
-        entries = [entry for entry in self.folder.list() if not entry.is_folder]
+    def _listed_later(self) -> Sequence[Member]:
+        return self._listed_members(self.folder)
+
+    def _listed_members(self, folder: Folder) -> Sequence[Member]:
+        entries = [entry for entry in folder.list() if not entry.is_folder]
         return [Member(entry.name, entry.size) for entry in entries if self.may_hold(entry.name)]
 
     def may_hold(self, name: str) -> bool:
@@ -330,8 +371,8 @@ class ChunkFiles(DataSet):
 
     @property
     def loaded(self) -> bool:
-        """Return whether the folder is listed."""
-        return self.listed
+        """Return whether `load_index` has been done."""
+        return self._loaded
 
     @property
     def index_bytes(self) -> int:
@@ -345,6 +386,7 @@ class ChunkFiles(DataSet):
             SourceError: It cannot be listed.
         """
         _ = self.members
+        self._loaded = True
         progress(1, 1)
 
     @property
@@ -457,7 +499,10 @@ class ChunkFileObjects(Objects):
         codec = [CODECS.index(ENDINGS.get(ending, "none")) for ending in endings]
         stored = [member.size for member in members]
         size = [-1 if code else bytes_ for code, bytes_ in zip(codec, stored, strict=True)]
-        return ObjectColumns.of(rows, 0, stored, size, stored_size=stored, codec=codec, shard=rows.astype(np.int32))
+        faults = [size_fault(member.name, member.size, self._files.space) for member in members]
+        state = [State.DAMAGED if fault else State.LIVE for fault in faults]
+        shards = rows.astype(np.int32)
+        return ObjectColumns.of(rows, 0, stored, size, stored_size=stored, codec=codec, state=state, shard=shards)
 
     def key_texts(self, rows: I64) -> list[str | None]:
         """Return the names of the files, without an ending that states the compression."""

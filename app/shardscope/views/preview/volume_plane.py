@@ -70,6 +70,15 @@ class VolumePlane(PlaneView):
             self._mark = self._mark[0] - columns, self._mark[1] - rows
         self.update()
 
+    def reveal(self, x: int, y: int) -> None:
+        """Bring a pixel into view."""
+        left, top, right, bottom = self.visible()
+        if not (left <= x < right and top <= y < bottom):
+            middle = QPointF(self._image.width() / 2, self._image.height() / 2)
+            self._offset = (middle - QPointF(x + 0.5, y + 0.5)) * self._scale
+            self.update()
+            self.moved.emit()
+
     def wheelEvent(self, event: QWheelEvent) -> None:
         super().wheelEvent(event)
         self.moved.emit()

@@ -491,6 +491,17 @@ class VolumeView(QWidget):
         index = self._pointed = self.slice.index_of(x, y)
         self.value.tell(f"[{', '.join(map(str, index))}] = {self.slice.value_at(x, y)}")
 
+    def _show_pixel(self, index: tuple[int, ...]) -> None:
+        """Bring an element of the plane into view; the window moves when it is at its edge."""
+        shown = self.slice
+        if shown is None:
+            return
+        x, y = shown.pixel_of(index)
+        if not (0 < x < shown.size[0] - 1 and 0 < y < shown.size[1] - 1) and not shown.is_whole:
+            self.plane.shift(*shown.centre_on(index[shown.across], index[shown.down]))
+            self._refresh()
+        self.plane.reveal(*shown.pixel_of(index))
+
     def _highlight(self) -> None:
         """Highlight the bytes of the voxel under the pointer; of remote chunks nothing is read for that."""
         index, found = self._pointed, self.found
@@ -510,6 +521,8 @@ class VolumeView(QWidget):
         if shown is None:
             return
         index, grid = shown.index_of(x, y), shown.grid
+        self._show_pixel(index)
+        x, y = shown.pixel_of(index)
         self.value.tell(f"[{', '.join(map(str, index))}] = {shown.value_at(x, y)}")
         failed = lambda error: self._tell(plain_words(error))  # noqa: E731
         self._session.ask(
@@ -597,13 +610,9 @@ class VolumeView(QWidget):
         for axis, slider in self._sliders.items():
             if axis >= 0 and not low[axis] <= slider.value() <= high[axis]:
                 slider.setValue(low[axis])
-        x, y = shown.pixel_of(low)
-        if not (0 <= x < shown.size[0] and 0 <= y < shown.size[1]):
-            shown.centre_on(low[shown.across], low[shown.down])
-            x, y = shown.pixel_of(low)
-            self._refresh()
+        self._show_pixel(low)
         wide, tall = (high[axis] - low[axis] + 1 for axis in (shown.across, shown.down))
-        self.plane.set_mark((x, y), (wide, tall))
+        self.plane.set_mark(shown.pixel_of(low), (wide, tall))
 
 
 def times(lengths: Any) -> str:

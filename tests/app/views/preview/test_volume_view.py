@@ -329,6 +329,15 @@ def test_of_a_large_plane_a_window_is_read(
     after = view.slice.index_of(0, 0)
     assert after[0] < before[0] or after[1] < before[1]
     filled(view, qtbot)
+    view.plane.set_mark((1, 40))
+    for _ in range(2):
+        qtbot.keyClick(view.plane, Qt.Key.Key_Left)
+    assert view.plane.mark is not None
+    assert view.slice.index_of(*view.plane.mark) == (after[0] - 1, after[1] + 40, 0)
+    left, top, right, bottom = view.plane.visible()
+    assert left <= view.plane.mark[0] < right
+    assert top <= view.plane.mark[1] < bottom
+    filled(view, qtbot)
 
 
 def test_scales_are_chosen(panel: PreviewPanel, session: Session, qtbot: QtBot, tmp_path: Path) -> None:

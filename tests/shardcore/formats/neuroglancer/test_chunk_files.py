@@ -1,0 +1,72 @@
+"""A scale of one file per chunk as a data set: the contract of all data sets, and its names."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+
+import shardcore
+from shardcore.errors import KeyAbsent, NotAShard, UsageError
+from shardcore.formats.neuroglancer.chunk_files import file_codec
+from shardcore.testing.dataset_contract import DataSetContract
+
+FOLDER = Path(__file__).parents[3] / "data" / "neuroglancer" / "unsharded"
+
+
+class TestChunkFiles(DataSetContract):
+    """The contract of a data set."""
+
+    samples: ClassVar[Sequence[Path]] = (FOLDER,)
+    absent: ClassVar[Sequence[str]] = ("9-13_1-5_100-104",)
+    listed: ClassVar[bool] = True
+
+
+def test_keys_are_names_of_files() -> None:
+    """A key is the name of a file without an ending; other names are refused, missing files are absent."""
+    with shardcore.open(FOLDER) as found:
+        assert found.objects.keys[0] == "13-15_-3-1_100-104"
+        for bad in ("12", "1-2", "0-64_0-64_0-64", "13-15_-3-1_100-104.gz"):
+            with pytest.raises(UsageError):
+                found.find(bad)
+        with pytest.raises(KeyAbsent):
+            found.find("9-13_1-5_100-104")
+        assert found.explain(0, "info")[-1].name == "info"
+
+
+def test_detection_names_the_scale() -> None:
+    """The folder is recognised by its info; a single chunk file is no shard."""
+    assert shardcore.detect(FOLDER).why == "info beside it, scale ."
+    with shardcore.open(FOLDER) as found:
+        assert found.fields["space.sharded"] is False
+    with pytest.raises(NotAShard):
+        shardcore.open(FOLDER / "5-9_1-5_100-104")
+
+
+def test_damage_is_found(tmp_path: Path) -> None:
+    """A gzip file that is cut and a raw file of another length are errors; a file too short for either is damaged."""
+    copy = shutil.copytree(FOLDER, tmp_path / "copy")
+    (copy / "5-9_-3-1_100-104.gz").write_bytes((FOLDER / "5-9_-3-1_100-104.gz").read_bytes()[:-5])
+    (copy / "9-13_-3-1_100-104").write_bytes(bytes(70))
+    (copy / "13-15_1-5_104-105").write_bytes(b"123")
+    with shardcore.open(copy) as found:
+        codes = {finding.key: finding.code for finding in found.verify().findings}
+        assert codes == {
+            "5-9_-3-1_100-104": "neuroglancer.value",
+            "9-13_-3-1_100-104": "neuroglancer.chunk-size",
+            "13-15_1-5_104-105": "neuroglancer.chunk-size",
+        }
+        assert "neither raw voxels nor a gzip member" in found.find("13-15_1-5_104-105").error
+
+
+def test_compression_is_by_ending_or_by_first_bytes() -> None:
+    """Endings state the compression; without one, a gzip member is known by its magic, but not where raw fits."""
+    assert file_codec("a.gz", b"", None) == "gzip"
+    assert file_codec("a.br", b"", None) == "brotli"
+    assert file_codec("a.zstd", b"", None) == "zstd"
+    assert file_codec("a", b"\x1f\x8b123", 4) == "gzip"
+    assert file_codec("a", b"\x1f\x8b12", 4) == "none"
+    assert file_codec("a", b"1234", None) == "none"
