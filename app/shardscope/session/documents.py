@@ -81,7 +81,9 @@ def _alike(one: OpenRequest, other: OpenRequest) -> bool:
     """Return whether two requests show the same."""
     way = one.remote is None or other.remote is None or one.remote == other.remote
     said = one.format == other.format and dict(one.options) == dict(other.options)
-    return said and way and one.sandbox == other.sandbox and same_place(one.uri, other.uri)
+    # What is inside a sandbox stays as it was opened: with other changes it is another thing.
+    changed = one.sandbox == other.sandbox and (not one.inside or one.changes == other.changes)
+    return said and way and changed and same_place(one.link, other.link)
 
 
 class Documents(OpenedShard):
@@ -181,7 +183,7 @@ class Documents(OpenedShard):
         """Return whether a request needs no tab: nothing is open, or the same file is, read in another way."""
         if self._coming:
             return False
-        same = same_place(request.uri, self.request.uri) and not self.request.sandbox and not request.sandbox
+        same = same_place(request.link, self.request.link) and not self.request.sandbox and not request.sandbox
         return self.shard is None or same
 
     def open_tabs(self, files: Sequence[tuple[OpenRequest, Span | None]], current: int = 0) -> None:

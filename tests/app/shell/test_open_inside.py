@@ -17,6 +17,7 @@ from shardscope.session.session import IndexState, Session
 from shardscope.shell.main_window import MainWindow
 from shardscope.startup.file_links import split_link
 from shardscope.views.inspector.panel import Inspector
+from shardscope.views.preview.panel import PreviewPanel
 from tests.remote.servers import RangeServer
 
 CONTAINERS = Path(__file__).parents[2] / "data" / "containers"
@@ -62,6 +63,11 @@ def test_an_object_opens_in_a_tab(qtbot: QtBot, window: MainWindow, archive: Pat
     session.select_span(Span("", 0, 1))
     qtbot.waitUntil(lambda: window.hex.breadcrumb.plain.startswith("archive.des › 2090 › model.safetensors › length"))
     assert window.settings.recent[0] == session.uri
+    shown = [document.request.title for document in session.documents]
+    assert shown == ["archive.des", "archive.des › 2090", "archive.des › 2090 › model.safetensors"]
+    with qtbot.waitSignal(session.opened):
+        session.open_tab(OpenRequest(str(archive), inside=("2090",)))
+    assert len(session.documents) == 3
 
 
 def test_what_does_not_open_says_why(qtbot: QtBot, window: MainWindow, archive: Path) -> None:
@@ -72,6 +78,26 @@ def test_what_does_not_open_says_why(qtbot: QtBot, window: MainWindow, archive: 
     assert told.args is not None
     assert "It does not open" in told.args[0]
     assert window.session.request.inside == ()
+
+
+def test_members_open_from_the_preview(qtbot: QtBot, window: MainWindow, archive: Path) -> None:
+    """A member of an archive that the preview lists opens in one step."""
+    session = window.session
+    opened(qtbot, session, str(archive))
+    window.show_part("preview")
+    preview = window.findChild(PreviewPanel)
+    assert session.shard is not None
+    session.select_row(session.shard.find("2090").row)
+    qtbot.waitUntil(lambda: preview.shown is not None)
+    with qtbot.waitSignal(session.opened):
+        preview.open_member("model.safetensors")
+    assert session.request.inside == ("2090", "model.safetensors")
+    with qtbot.waitSignal(session.opened):
+        session.open_tab(OpenRequest(str(archive)))
+    with qtbot.waitSignal(session.troubled) as told:
+        session.open_inside("2090", "folder/text.txt")
+    assert told.args is not None
+    assert "text.txt" in told.args[0]
 
 
 def test_bytes_open_by_object_and_by_name(qtbot: QtBot, window: MainWindow, tmp_path: Path, archive: Path) -> None:

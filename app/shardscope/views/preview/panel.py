@@ -462,7 +462,9 @@ class PreviewPanel(QWidget):
             self._session.ask(work, self._take, failed=self._not_opened, key=("preview", self))
 
     def open_member(self, name: str) -> None:
-        """Open a member of an archive."""
+        """Open a member of an archive in another tab, where it is a shard or an archive itself."""
+        if self.shown is not None and self.shown.ref.row >= 0:
+            self._session.open_inside(self.shown.ref.row, name)
 
     def _not_opened(self, error: BaseException) -> None:
         """The list stays: only this part cannot be shown."""
