@@ -820,7 +820,7 @@ class MainWindow(QMainWindow):
         if place is DropPlace.PACK:
             self.new_shards.ask_new(paths)
         elif place is DropPlace.OPEN:
-            self.open(paths[0])
+            self.open_files([(path, None) for path in paths])
         else:
             self.show_part("objects")
             self.objects.seek(Path(paths[0]))

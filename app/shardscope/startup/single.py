@@ -218,7 +218,8 @@ class SingleWindow(QObject):
         self._server.close()
 
     def _connected(self) -> None:
-        while (guest := self._server.nextPendingConnection()) is not None:
+        while self._server.hasPendingConnections():
+            guest = self._server.nextPendingConnection()
             if len(self._guests) >= MOST_GUESTS:
                 guest.abort()
                 guest.deleteLater()

@@ -126,14 +126,14 @@ def test_a_message_is_bounded() -> None:
 )
 def test_what_is_no_file_is_refused(entry: object) -> None:
     """Every entry is checked; one that is wrong refuses the message."""
-    with pytest.raises(ValueError):  # noqa: PT011 - each has its own words
+    with pytest.raises(ValueError):
         read_message(json.dumps({"version": 1, "open": [{"uri": "/fine"}, entry]}).encode())
 
 
 @pytest.mark.parametrize("data", [b"", b"{", b"[]", b"\xff\xfe", b'{"version": 2, "open": []}', b"[" * 50_000])
 def test_what_is_no_message_is_refused(data: bytes) -> None:
     """Other JSON, no JSON, no text, another version, deep nesting."""
-    with pytest.raises(ValueError):  # noqa: PT011 - each has its own words
+    with pytest.raises(ValueError):
         read_message(data)
 
 
