@@ -345,8 +345,9 @@ def _pieces(size: int, sections: tuple[Section, ...], names: I64, spans: I64, nu
     Keys are `2 * number` for an object, `2 * number + 1` for the bytes before it, negative for the end of a section.
     """
     begins = np.array([section.start for section in sections], np.int64)
-    edges = np.unique(np.concatenate([begins, spans.reshape(-1), [0, size]]))
-    edges = edges[(edges >= 0) & (edges <= size)]
+    # Sorting takes a tenth of the time of `np.unique`, which hashes.
+    edges = np.sort(np.concatenate([begins, spans.reshape(-1), [0, size]]))
+    edges = edges[(edges >= 0) & (edges <= size) & np.concatenate([[True], edges[1:] > edges[:-1]])]
     if len(edges) < 2:
         return _Pieces(np.array([0], np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64))
     starts = edges[:-1]
