@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.model.byte_strings import ByteStrings, unlike
-from shardcore.model.objects import Objects, State, in_states
+from shardcore.model.objects import ObjectColumns, Objects, State, in_states
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.dataset import DataSet
 from shardcore.shards.shard import Shard
@@ -156,6 +156,23 @@ def diff_side(shard: Shard, *, sizes: bool, progress: Progress = no_progress) ->
     if not isinstance(shard, DataSet):
         whole[5] = np.broadcast_to(np.int32(0), len(whole[0]))
     return DiffSide(shard, *whole)
+
+
+def columns_at(objects: Objects, rows: I64, *, sizes: bool) -> Iterator[tuple[I64, ObjectColumns]]:
+    """Yield the columns of rows in whatever order, many at once: where they stand in `rows`, and the columns.
+
+    Rows near to each other are read with those between them; negative rows are left out.
+    """
+    order = np.argsort(rows, kind="stable")
+    order = order[rows[order] >= 0]
+    for at in range(0, len(order), ROWS):
+        part = order[at : at + ROWS]
+        low, high = int(rows[part[0]]), int(rows[part[-1]])
+        if high - low < 4 * len(part):
+            columns = objects.columns(np.arange(low, high + 1, dtype=np.int64), sizes=sizes).take(rows[part] - low)
+        else:
+            columns = objects.columns(rows[part], sizes=sizes)
+        yield part, columns
 
 
 def numbered(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:

@@ -17,14 +17,13 @@ from shardcore import Cancelled, DataSet, Section, Shard, ShardDiff, diff
 from shardcore.model.record import Value
 from shardcore.operations.byte_diff import ByteDiff, byte_diff
 from shardcore.operations.diff import field_pairs
+from shardcore.operations.diff_sides import columns_at
 from shardscope.session.error_words import plain_words
 from shardscope.session.jobs import Job, JobPriority, Jobs, Pool, alive
 from shardscope.session.open_request import OpenRequest
 
 T = TypeVar("T")
 I64 = NDArray[np.int64]
-
-STEP = 1 << 16
 
 
 class ShardPair:
@@ -256,11 +255,8 @@ def _columns(shard: Shard, rows: I64, contents: bool) -> DiffColumns:
     """Return sizes and places of some rows; -1 among the rows gives -1."""
     size, start = np.full(len(rows), -1, np.int64), np.full(len(rows), -1, np.int64)
     member = np.zeros(len(rows), np.int32)
-    there = np.flatnonzero(rows >= 0)
     near = shard.source is not None and shard.source.near
-    for at in range(0, len(there), STEP):
-        part = there[at : at + STEP]
-        found = shard.objects.columns(rows[part], sizes=contents or near)
+    for part, found in columns_at(shard.objects, rows, sizes=contents or near):
         size[part], start[part], member[part] = found.size, found.start, found.shard
     members = tuple(one.name for one in shard.members) if isinstance(shard, DataSet) else ("",)
     return DiffColumns(size, start, member, members)
