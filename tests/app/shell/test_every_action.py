@@ -33,6 +33,7 @@ from shardscope.shell.main_window import MainWindow
 from shardscope.shell.panels import PANELS
 from shardscope.shell.screenshot import settle
 from shardscope.startup import assets
+from shardscope.views.notes.panel import NotesPanel
 from shardscope.widgets.elided import Elided
 from tests.remote.servers import RangeServer
 
@@ -118,6 +119,20 @@ def noted(window: MainWindow) -> None:
     window.session.notes.add(Span("", 72, 80), "here")
     settle(window, 40)
     at(100, 101)(window)
+
+
+def note_chosen(window: MainWindow) -> None:
+    """Has one note, whose row is chosen."""
+    noted(window)
+    window.panels.panel(NotesPanel).table.selectRow(0)
+    settle(window, 20)
+
+
+def note_deleted(window: MainWindow) -> None:
+    """Has had one note."""
+    note_chosen(window)
+    window.session.notes.remove(window.session.notes.all)
+    settle(window, 40)
 
 
 def search(window: MainWindow) -> None:
@@ -425,6 +440,9 @@ SWH = (
     ),
     Row("View > Default layout", brings("objects"), lambda window: window.panels.by_name["objects"].hide()),
     Row("Go > Go to …", lambda window: (window.focusWidget() or window).objectName() == "addressField"),
+    Row("Notes > Edit…", dialog("NoteDialog"), note_chosen),
+    Row("Notes > Delete", lambda window: not window.session.notes.all, note_chosen),
+    Row("Notes > Undo delete", lambda window: bool(window.session.notes.all), note_deleted),
     Row("Go > Next note", selects(72, 80), noted),
     Row("Go > Previous note", selects(72, 80), noted),
     Row("Go > Follow pointer", selects(4465, 4985), at(64, 72)),
@@ -529,7 +547,7 @@ SERVED = (Row("Edit > Copy as > Copy as curl command", copies("curl "), at(0, 8)
 
 # --- all of them ---
 
-OWNERS = {"TracePanel": "Trace", "LessonPanel": "Lessons"}
+OWNERS = {"NotesPanel": "Notes", "TracePanel": "Trace", "LessonPanel": "Lessons"}
 DYNAMIC = ("File > Open recent > /",)
 """Entries that the user's own files make; the test of recent files has them."""
 

@@ -19,6 +19,7 @@ from PySide6.QtWidgets import (
 )
 
 from shardcore import Span
+from shardcore.model.number_words import plural
 from shardcore.operations.notes import Note
 from shardscope.session.session import Session
 from shardscope.session.words import cut_middle, short_size
@@ -91,6 +92,7 @@ class NotesPanel(QWidget):
         self.model = NoteModel()
         self.state = Elided(greedy=True, parent=self)
         self.state.setObjectName("notesState")
+        self.state.setContentsMargins(8, 2, 8, 4)
         self.table = self._table()
         self.setFocusProxy(self.table)
         self.empty = QLabel(self)
@@ -100,9 +102,9 @@ class NotesPanel(QWidget):
         self.edit = self._action(self.tr("&Edit…"), "F2", self._edit)
         self.delete = self._action(self.tr("&Delete"), "Del", self._delete)
         self.restore = self._action(self.tr("&Undo delete"), "Ctrl+Z", self._notes.restore)
-        self.beside = TickBox(self.tr("Keep &beside file"), self)
+        self.beside = TickBox(self.tr("&Beside file"), self)
         self.beside.setObjectName("notesBeside")
-        self.beside.setToolTip(self.tr("In FILE.notes.json, so that they travel with the file"))
+        self.beside.setToolTip(self.tr("Keep the notes in FILE.notes.json, so that they travel with the file"))
         self.beside.clicked.connect(self._notes.set_beside)
         self.add_button = self._button(self.tr("&Add…"), "notesAdd", self.ask)
         self.undo_button = self._button(self.tr("&Undo"), "notesUndo", self._notes.restore)
@@ -118,7 +120,7 @@ class NotesPanel(QWidget):
         bar.setSpacing(10)
         for part in (self.add_button, self.undo_button, self.export_button):
             bar.addWidget(part)
-        bar.addWidget(self.state, 1)
+        bar.addStretch(1)
         bar.addWidget(self.beside)
         self._stack = QStackedLayout()
         self._stack.addWidget(self.empty)
@@ -128,6 +130,7 @@ class NotesPanel(QWidget):
         layout.setSpacing(2)
         layout.addLayout(bar)
         layout.addLayout(self._stack)
+        layout.addWidget(self.state)
 
     def _table(self) -> QTableView:
         rules = (ColumnRule(), ColumnRule(leaves=1), ColumnRule(140, leaves=2), ColumnRule(260))
@@ -161,7 +164,8 @@ class NotesPanel(QWidget):
         for row, note in enumerate(notes.all):
             if note.span in chosen and not self._chosen():
                 self.table.setCurrentIndex(self.model.index(row, 0))
-        self.state.tell(notes.warning)
+        count = plural(len(notes.all), "note") if notes.book is not None else ""
+        self.state.tell("  ·  ".join(part for part in (count, notes.warning) if part))
         self.empty.setText(notes.error or self.tr("Select bytes and press Ctrl+B to add a note."))
         self._stack.setCurrentIndex(int(bool(notes.all)))
         self.beside.setChecked(notes.book is not None and notes.book.is_beside)
