@@ -94,8 +94,10 @@ screenshots: $(VENV)/run.stamp ## render docs/images/ again, without a display
 	$(call draw,lanes,xorb/chunks.xorb 1,lanes)
 	$(call SHOT,920) docs/images/drawing.png $(SAMPLES)/swh/small.shard --trace $(SWH_KEY) --step 9 --show drawing:parking
 	$(call SHOT,920) docs/images/drawing-dark.png $(SAMPLES)/swh/small.shard --trace $(SWH_KEY) --step 9 --show drawing:parking --theme dark
-	$(call SHOT) docs/images/preview.png $(SAMPLES)/bloscpack/array.blp --select 0x4b0 --show preview
-	$(call SHOT) docs/images/preview-dark.png $(SAMPLES)/bloscpack/array.blp --select 0x4b0 --show preview --theme dark
+	$(call SHOT) docs/images/preview.png $(SAMPLES)/neuroglancer/segmentation/mesh/0.shard --select 7288 --show preview
+	$(call SHOT) docs/images/preview-dark.png $(SAMPLES)/neuroglancer/segmentation/mesh/0.shard --select 7288 --show preview --theme dark
+	$(call SHOT) docs/images/contents.png $(SAMPLES)/des/contents.des --select 0x2000 --show preview
+	$(call SHOT) docs/images/contents-dark.png $(SAMPLES)/des/contents.des --select 0x2000 --show preview --theme dark
 	$(call SHOT) docs/images/charts.png $(SAMPLES)/bloscpack/array.blp --select 0x2f6 --show charts
 	$(BIN)/python -m tests.pictures docs/images
 
