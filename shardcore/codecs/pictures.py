@@ -202,7 +202,7 @@ def _png(data: bytes) -> PictureHeader:
     frames, at = 1, 8
     for _ in range(_STEPS):
         name = data[at + 4 : at + 8]
-        if len(name) < 4 or name == b"IDAT":
+        if not name.isalpha() or name == b"IDAT":
             break
         if name == b"acTL":
             frames = max(_number(data, at + 8, 4, "big"), 1)

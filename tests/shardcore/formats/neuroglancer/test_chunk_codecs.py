@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import itertools
 import json
+import multiprocessing
 import random
 from pathlib import Path
 from typing import Any
@@ -238,5 +239,13 @@ def test_shards_decode_their_chunks(tmp_path: Path) -> None:
             assert span.source == stored.source
             values = voxel_spans(shard.read(ref), shard.array_layout(ref) or found.layout, (9, 3, 5, 0)).values
             assert (span.start - stored.start, span.stop - stored.start) == values
+        # With `isolated`, one process decodes; it ends with the shard, and nothing starts another one then.
+        with shardcore.open(where, isolated=True) as shard:
+            np.testing.assert_array_equal(shard.array(0)[..., 0], LABELS)
+            assert [one.name for one in multiprocessing.active_children()] == ["decoder"]
+            decoder, data = shard.decoder, shard.read(ref)
+        assert multiprocessing.active_children() == []
+        with pytest.raises(ShardError, match="closed"):
+            decode_chunk(labels_layout(), data, decoder=decoder)
 
 
