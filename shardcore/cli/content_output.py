@@ -11,6 +11,7 @@ from shardcore.cli.output import print_line
 from shardcore.errors import UsageError
 from shardcore.model.array_layout import RAW
 from shardcore.model.number_words import plural
+from shardcore.model.text import visible
 from shardcore.operations.content.pictures import picture_pixels
 from shardcore.operations.content.results import (
     ArchiveContent,
@@ -148,14 +149,17 @@ def print_content(found: Content) -> None:
 
 def _print_text(found: TextContent) -> None:
     """Print the first lines, with colours on a terminal."""
-    text = "\n".join(found.text.splitlines()[:LINES])
+    lines = found.text.split("\n")[:LINES]
+    lines = [line.removesuffix("\r") for line in lines]
+    text = "\n".join(lines)
     if sys.stdout.isatty() and found.language:
         from pygments import highlight
         from pygments.formatters import TerminalFormatter
         from pygments.lexers import find_lexer_class
 
         lexer = find_lexer_class(found.language)
-        if lexer is not None and "\x1b" not in text:
+        # Characters that steer a terminal are shown as escapes, without colours.
+        if lexer is not None and visible(text, keep="\n\t") == text:
             sys.stdout.write(highlight(text, lexer(), TerminalFormatter()))
             _print_rest(len(found.line_starts), "line")
             return

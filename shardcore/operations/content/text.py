@@ -31,6 +31,7 @@ _MARKS = (
 )
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 _CODE = re.compile(r"^(def|class|import|from|#include|package)\b", re.MULTILINE)
+_HEX = re.compile(r"[0-9a-f]+")
 _TABLES = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
 _MOST_ROWS = 100_000
 _MOST_COLUMNS = 4096
@@ -137,7 +138,8 @@ def language_of(text: str, name: str) -> str:
     from pygments.util import ClassNotFound
 
     try:
-        found = get_lexer_for_filename(name).name if name else ""
+        # A number or a hash is no name of a file, and looking for its lexer loads all of them.
+        found = get_lexer_for_filename(name).name if name and not _HEX.fullmatch(name) else ""
     except ClassNotFound:
         found = ""
     if found:
