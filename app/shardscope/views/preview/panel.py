@@ -7,7 +7,17 @@ from dataclasses import replace
 from pathlib import Path
 
 from PySide6.QtCore import QBuffer, QEvent, QIODevice, QRectF, QSize, Qt
-from PySide6.QtGui import QContextMenuEvent, QImage, QKeyEvent, QKeySequence, QPainter, QPaintEvent, QPen, QResizeEvent
+from PySide6.QtGui import (
+    QAccessible,
+    QContextMenuEvent,
+    QImage,
+    QKeyEvent,
+    QKeySequence,
+    QPainter,
+    QPaintEvent,
+    QPen,
+    QResizeEvent,
+)
 from PySide6.QtWidgets import (
     QApplication,
     QHBoxLayout,
@@ -148,6 +158,8 @@ def tensor_preview(shard: Shard, shown: Preview, number: int, labels: Mapping[st
 
 class DragHandle(QWidget):
     """Sheet that is dragged out of the preview: the object as a file."""
+
+    spoken_role = QAccessible.Role.Graphic
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
