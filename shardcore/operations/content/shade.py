@@ -6,6 +6,7 @@ is shown. No part of it loops over triangles or pixels.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -17,7 +18,7 @@ from shardcore.operations.content.scene import Scene
 BATCH = 1 << 20
 """Pixels of triangles that are computed at once."""
 
-MOST_PIXELS = 1 << 26
+MOST_PIXELS = 1 << 25
 """Pixels of all triangles together, hidden ones included; of larger scenes fewer triangles are drawn."""
 
 LIGHT = np.array([-0.35, 0.45, 0.82])
@@ -101,7 +102,15 @@ DOT = 1 << 41
 """Number from which `Shaded.hit` is that of a dot."""
 
 
-def shade(scene: Scene, camera: Camera, columns: int, rows: int, *, wide: float = 1.0) -> Shaded:
+def shade(
+    scene: Scene,
+    camera: Camera,
+    columns: int,
+    rows: int,
+    *,
+    wide: float = 1.0,
+    check: Callable[[], None] | None = None,
+) -> Shaded:
     """Return the picture of a scene.
 
     Args:
@@ -110,13 +119,14 @@ def shade(scene: Scene, camera: Camera, columns: int, rows: int, *, wide: float 
         columns: Pixels across.
         rows: Pixels down.
         wide: Pixels of the picture per pixel of the eye: lines and dots are as many times as wide.
+        check: Called from time to time; what it raises ends the work.
     """
     columns, rows = max(columns, 1), max(rows, 1)
     low, high = scene.bounds
     middle, reach = (low + high) / 2, float(np.linalg.norm(high - low))
     scale = camera.zoom * FIT * min(columns, rows) / reach if reach > 0 else 1.0
     places = _projected(scene.points, camera.rotation, scale, middle, columns, rows)
-    canvas = _Canvas(columns, rows)
+    canvas = _Canvas(columns, rows, check)
     if len(scene.triangles):
         facing = np.abs(scene.normals @ (camera.rotation.T @ (LIGHT / np.linalg.norm(LIGHT))))
         _triangles(canvas, places, scene.triangles, (AMBIENT + (1 - AMBIENT) * facing).astype(np.float32))
@@ -145,8 +155,8 @@ def _projected(
 class _Canvas:
     """Pixels with the nearest thing of each so far."""
 
-    def __init__(self, columns: int, rows: int) -> None:
-        self.columns, self.rows = columns, rows
+    def __init__(self, columns: int, rows: int, check: Callable[[], None] | None = None) -> None:
+        self.columns, self.rows, self._check = columns, rows, check
         self.light = np.zeros(columns * rows, np.float32)
         self.depth = np.full(columns * rows, -np.inf, np.float32)
         self.hit = np.full(columns * rows, -1, np.int64)
@@ -159,6 +169,8 @@ class _Canvas:
         thing: NDArray[np.int64],
     ) -> None:
         """Draw pixels that are nearer than what is there."""
+        if self._check is not None:
+            self._check()
         before = self.depth[pixel]
         np.maximum.at(self.depth, pixel, depth)
         near = np.flatnonzero((depth == self.depth[pixel]) & (depth > before))

@@ -256,3 +256,13 @@ def test_show_prints_meshes_and_skeletons(tmp_path: Path, capsys: pytest.Capture
     assert "radius" in show(ROOT / "skeletons", "42")
     show(ROOT / "mesh", "42", "--png", tmp_path / "x.png")
     assert (tmp_path / "x.png").read_bytes()[:4] == b"\x89PNG"
+
+
+def test_shading_can_be_stopped() -> None:
+    """What `check` raises between two batches ends the work."""
+
+    def check() -> None:
+        raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        shade(scene_of(mesh(7)), Camera.first(), 50, 50, check=check)

@@ -150,7 +150,7 @@ class GeometryView(ContentView):
         self.value.tell(plain_words(error))
 
     def _draw(self, scene: Scene, camera: Camera, columns: int, rows: int, wide: float, take: object) -> None:
-        work = lambda _shard, _job: shade(scene, camera, columns, rows, wide=wide)  # noqa: E731
+        work = lambda _shard, job: shade(scene, camera, columns, rows, wide=wide, check=job.check)  # noqa: E731
         self.session.ask(work, take, key=("shade", self), pool=Pool.CPU)  # type: ignore[arg-type]
 
     def copy(self) -> bool:
