@@ -56,6 +56,14 @@ from .model.runs import Runs as Runs
 from .model.section import Section as Section
 from .model.section import SectionRole as SectionRole
 from .model.span import Span as Span
+from .operations.content.geometry import AnnotationsContent as AnnotationsContent
+from .operations.content.geometry import GeometryContent as GeometryContent
+from .operations.content.geometry import MeshContent as MeshContent
+from .operations.content.geometry import SkeletonContent as SkeletonContent
+from .operations.content.geometry import mesh_level as mesh_level
+from .operations.content.members import member_content as member_content
+from .operations.content.members import tensor_array as tensor_array
+from .operations.content.pictures import picture_pixels as picture_pixels
 from .operations.content.recognise import content as content
 from .operations.content.recognise import content_span as content_span
 from .operations.content.results import ArchiveContent as ArchiveContent
@@ -74,11 +82,11 @@ from .operations.convert import KeyChoice as KeyChoice
 from .operations.convert import convert as convert
 from .operations.convert import extract as extract
 from .operations.diff import DiffDepth as DiffDepth
-from .operations.diff import DiffKind as DiffKind
 from .operations.diff import MemberDiff as MemberDiff
 from .operations.diff import ObjectDiff as ObjectDiff
 from .operations.diff import ShardDiff as ShardDiff
 from .operations.diff import diff as diff
+from .operations.diff_sides import DiffKind as DiffKind
 from .operations.edit import EditResult as EditResult
 from .operations.edit import append as append
 from .operations.edit import delete as delete

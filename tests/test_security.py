@@ -157,6 +157,15 @@ PROOF: dict[str, tuple[str, ...]] = {
         f"{SECRETS}::test_keys_are_in_no_text_of_the_options_or_of_errors",
         "tests/app/session/test_open_request.py::test_lines_of_cards_have_no_secrets",
     ),
+    "Restored tabs and": (
+        "tests/app/shell/test_tabs.py::test_no_secret_is_written_down",
+        "tests/app/startup/test_single.py::test_no_credential_is_sent_or_taken",
+    ),
+    "Only you can write to the socket": (
+        "tests/app/startup/test_single.py::test_only_the_user_may_write_to_the_socket",
+        "tests/app/startup/test_single.py::test_what_is_no_file_is_refused",
+        "tests/app/startup/test_single.py::test_nonsense_is_ended_without_an_answer",
+    ),
     "No setting keeps a key": ("tests/app/shell/test_open_address.py::test_no_secret_is_kept",),
 }
 """The sentences, by their first words, and the tests behind them."""

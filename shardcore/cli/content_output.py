@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-import struct
 import sys
-import zlib
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from shardcore.cli.geometry_output import geometry_json, print_geometry
 from shardcore.cli.output import print_line
 from shardcore.errors import UsageError
+from shardcore.model.array_layout import RAW
 from shardcore.model.number_words import plural
+from shardcore.model.text import visible
 from shardcore.operations.content.geometry import GeometryContent
+from shardcore.operations.content.pictures import picture_pixels
 from shardcore.operations.content.results import (
     ArchiveContent,
     ArrayContent,
@@ -27,11 +30,16 @@ from shardcore.operations.content.results import (
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from shardcore.shards.shard import Shard
+
 LINES = 40
 """Lines, rows and members that are printed for people."""
 
 CORNER = 6
 """Elements of each axis of an array that are printed."""
+
+LABELS = "compressed_segmentation"
+"""Encoding of arrays whose numbers are labels."""
 
 
 def content_json(found: Content) -> dict[str, Any]:
@@ -45,12 +53,17 @@ def content_json(found: Content) -> dict[str, Any]:
     if isinstance(found, TableContent):
         told |= {"delimiter": found.delimiter, "rows": len(found.rows), "columns": list(found.rows[0])}
     if isinstance(found, PictureContent):
-        told |= {"format": found.format, "width": found.width or None, "height": found.height or None}
+        told |= {
+            "format": found.format, "width": found.width or None, "height": found.height or None,
+            "frames": found.frames, "mode": found.mode,
+        }  # fmt: skip
     if isinstance(found, ArrayContent):
         layout = found.layout
         told |= {
             "dtype": layout.dtype.str, "shape": list(layout.shape), "order": layout.order, "axes": list(layout.axes),
-            "begin": list(layout.begin), "statistics": statistics(found.array) if found.complete else None,
+            "units": list(layout.units), "resolution": list(layout.resolution), "begin": list(layout.begin),
+            "encoding": found.encoding, "stored_size": found.stored_size if found.stored_size >= 0 else None,
+            "statistics": statistics(found.array) if found.complete else None,
         }  # fmt: skip
     if isinstance(found, TensorsContent):
         told |= {
@@ -64,9 +77,14 @@ def content_json(found: Content) -> dict[str, Any]:
         told |= {
             "format": found.format,
             "members": [
-                {"name": one.name, "size": one.size, "start": one.start, "stop": one.stop} for one in found.members
+                {
+                    "name": one.name, "size": one.size if one.size >= 0 else None, "start": one.start,
+                    "stop": one.stop, "data": one.data, "codec": one.codec,
+                }
+                for one in found.members
             ],
-        }
+            "inner": content_json(found.inner) if found.inner is not None else None,
+        }  # fmt: skip
     if isinstance(found, GeometryContent):
         told |= geometry_json(found)
     if isinstance(found, ShardContent):
@@ -75,11 +93,18 @@ def content_json(found: Content) -> dict[str, Any]:
 
 
 def statistics(array: NDArray[Any]) -> dict[str, Any]:
-    """Return minimum, maximum and mean of an array of numbers; for other types, the number of elements only."""
+    """Return minimum, maximum and mean of the finite numbers of an array; of other types, only their number."""
     told: dict[str, Any] = {"elements": int(array.size)}
     if array.size and array.dtype.kind in "iufb":
         values = array.astype(float) if array.dtype.kind == "b" else array
-        told |= {"min": values.min().item(), "max": values.max().item(), "mean": float(values.mean(dtype=float))}
+        if array.dtype.kind == "f":
+            values = values[np.isfinite(values)]
+            told["not_finite"] = int(array.size - values.size)
+        if values.size:
+            with np.errstate(over="ignore"):
+                mean = float(values.mean(dtype=float))
+            told |= {"min": values.min().item(), "max": values.max().item()}
+            told["mean"] = mean if np.isfinite(mean) else None
     return told
 
 
@@ -95,7 +120,8 @@ def print_content(found: Content) -> None:
     elif isinstance(found, TextContent):
         _print_text(found)
     elif isinstance(found, PictureContent) and found.width:
-        print_line(f"{found.width} × {found.height} pixels")
+        frames = f", {plural(found.frames, 'frame')}" if found.frames > 1 else ""
+        print_line(f"{found.width} × {found.height} pixels, {found.mode}{frames}")
     elif isinstance(found, ArrayContent):
         _print_array(found)
     elif isinstance(found, TensorsContent):
@@ -108,9 +134,17 @@ def print_content(found: Content) -> None:
         _print_rest(len(found.tensors), "tensor")
     elif isinstance(found, ArchiveContent):
         _print_rows(
-            [("name", "size", "start"), *((m.name, f"{m.size:,}", f"{m.start:,}") for m in found.members[:LINES])]
+            [
+                ("name", "size", "start", "codec"),
+                *(
+                    (m.name, f"{m.size:,}" if m.size >= 0 else "unknown", f"{m.start:,}", m.codec)
+                    for m in found.members[:LINES]
+                ),
+            ]
         )
         _print_rest(len(found.members), "member")
+        if found.inner is not None:
+            print_content(found.inner)
     elif isinstance(found, GeometryContent):
         print_geometry(found)
     elif isinstance(found, BytesContent):
@@ -121,14 +155,17 @@ def print_content(found: Content) -> None:
 
 def _print_text(found: TextContent) -> None:
     """Print the first lines, with colours on a terminal."""
-    text = "\n".join(found.text.splitlines()[:LINES])
+    lines = found.text.split("\n")[:LINES]
+    lines = [line.removesuffix("\r") for line in lines]
+    text = "\n".join(lines)
     if sys.stdout.isatty() and found.language:
         from pygments import highlight
         from pygments.formatters import TerminalFormatter
         from pygments.lexers import find_lexer_class
 
         lexer = find_lexer_class(found.language)
-        if lexer is not None and "\x1b" not in text:
+        # Characters that steer a terminal are shown as escapes, without colours.
+        if lexer is not None and visible(text, keep="\n\t") == text:
             sys.stdout.write(highlight(text, lexer(), TerminalFormatter()))
             _print_rest(len(found.line_starts), "line")
             return
@@ -155,7 +192,12 @@ def _print_rows(rows: list[tuple[str, ...]]) -> None:
 def _print_array(found: ArrayContent) -> None:
     layout = found.layout
     axes = f" ({', '.join(layout.axes)})" if layout.axes else ""
+    if found.encoding != RAW:
+        print_line(f"encoded as {found.encoding}, {plural(found.stored_size, 'byte')}")
     print_line(f"type {layout.dtype}, shape {' × '.join(map(str, layout.shape))}{axes}, order {layout.order}")
+    if layout.resolution:
+        steps = zip(layout.resolution, layout.units, layout.axes, strict=True)
+        print_line("resolution " + ", ".join(f"{axis} {step:g} {unit}" for step, unit, axis in steps if unit))
     if any(layout.begin):
         print_line(f"begins at {', '.join(map(str, layout.begin))}")
     if not found.complete:
@@ -164,7 +206,8 @@ def _print_array(found: ArrayContent) -> None:
     array = found.array
     told = statistics(array)
     if "min" in told:
-        print_line(f"minimum {told['min']}, maximum {told['max']}, mean {told['mean']:.6g}")
+        mean = f", mean {told['mean']:.6g}" if told["mean"] is not None else ""
+        print_line(f"minimum {told['min']}, maximum {told['max']}{mean}")
     corner = array[tuple(slice(CORNER) for _ in array.shape[:2]) + (0,) * (array.ndim - 2)]
     for line in str(corner).split("\n"):
         print_line(line)
@@ -196,23 +239,40 @@ def slice_of(array: NDArray[Any], index: str | None, *, across: bool = False) ->
     return plane.T if across else plane
 
 
-def png_of(plane: NDArray[Any]) -> bytes:
-    """Return a plane of numbers as a grey PNG of 8 bits, from its minimum to its maximum.
+def pixels_of(shard: Shard, found: ArrayContent | PictureContent, index: str | None) -> NDArray[np.uint8]:
+    """Return a picture, or a slice of an array, as pixels: labels in colours, other numbers in grey.
 
-    Args:
-        plane: Shape `(rows, columns)`.
+    Raises:
+        UsageError: The array has no slice at this index, or no numbers; or an index is given of a picture.
+        ShardError: The picture cannot be decoded.
     """
-    import numpy as np
+    if isinstance(found, PictureContent):
+        if index is not None:
+            raise UsageError(f"--index is of arrays; this is {found.title}")
+        return picture_pixels(shard, found)
+    plane = slice_of(found.array, index, across=bool(found.layout.axes))
+    if plane.dtype.kind not in "iufb":
+        raise UsageError(f"--png needs numbers; these are {plane.dtype}")
+    return label_colors(plane) if found.encoding == LABELS else grey(plane)
 
+
+def grey(plane: NDArray[Any]) -> NDArray[np.uint8]:
+    """Return numbers as grey levels, from their minimum to their maximum; those that are no number are black."""
     values = plane.astype(np.float64)
-    low, high = (float(np.nanmin(values)), float(np.nanmax(values))) if values.size else (0.0, 0.0)
-    scaled = np.nan_to_num((values - low) * (255 / (high - low) if high > low else 0)).clip(0, 255).astype(np.uint8)
-    rows, columns = scaled.shape
-    # Each row has a filter byte before it: 0, no filter.
-    body = np.hstack([np.zeros((rows, 1), np.uint8), scaled]).tobytes()
+    finite = values[np.isfinite(values)]
+    low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 0.0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        scaled = (values - low) / ((high - low) or 1) * 255
+    return np.nan_to_num(scaled).clip(0, 255).astype(np.uint8)
 
-    def chunk(name: bytes, data: bytes) -> bytes:
-        return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
 
-    header = struct.pack(">IIBBBBB", columns, rows, 8, 0, 0, 0, 0)
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(body)) + chunk(b"IEND", b"")
+def label_colors(plane: NDArray[Any]) -> NDArray[np.uint8]:
+    """Return labels as colours that depend on the label alone; 0 is black. Shape `(rows, columns, 3)`."""
+    # Multiplying by an odd number spreads neighbouring labels over all colours.
+    mixed = plane.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    mixed ^= mixed >> np.uint64(29)
+    mixed *= np.uint64(0xBF58476D1CE4E5B9)
+    channels = [(mixed >> np.uint64(shift) & np.uint64(0xFF)).astype(np.uint8) for shift in (56, 40, 24)]
+    colors = np.stack(channels, axis=-1) | np.uint8(0x40)
+    colors[plane == 0] = 0
+    return colors

@@ -65,7 +65,7 @@ def _as_json(found: ShardDiff, one: Shard, other: Shard) -> dict[str, Any]:
 
 
 def _print_lines(found: ShardDiff, one: Shard, other: Shard) -> None:
-    from shardcore.operations.diff import DiffKind
+    from shardcore.operations.diff_sides import DiffKind
 
     for name, a, b in found.fields[:MOST_LINES]:
         print_line(f"{name}: {_value(a)} → {_value(b)}")

@@ -138,6 +138,7 @@ def _print_rest(count: int, noun: str, many: str = "") -> None:
 
 
 def picture_of_geometry(found: GeometryContent) -> Any:
-    """Return a content as a plane of grey levels, shape `(512, 512)`."""
-    light = shade(scene_of(found), Camera.first(), 2 * PICTURE, 2 * PICTURE, wide=2).light
-    return light.reshape(PICTURE, 2, PICTURE, 2).mean(axis=(1, 3))
+    """Return a content as grey pixels on white, uint8 of shape `(512, 512)`."""
+    seen = shade(scene_of(found), Camera.first(), 2 * PICTURE, 2 * PICTURE, wide=2)
+    light = np.where(seen.hit >= 0, 0.8 * seen.light, 1)
+    return (light.reshape(PICTURE, 2, PICTURE, 2).mean(axis=(1, 3)) * 255).astype(np.uint8)

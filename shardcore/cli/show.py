@@ -14,6 +14,7 @@ from shardcore.model.number_words import plural
 
 if TYPE_CHECKING:
     from shardcore.operations.content.results import Content
+    from shardcore.shards.shard import Shard
 
 
 @opens
@@ -21,8 +22,12 @@ def show(
     uri: Uri,
     key: Annotated[str, typer.Argument(metavar="KEY", help="Key of the object.", show_default=False)],
     json: Json = False,
+    member: Annotated[
+        str | None,
+        typer.Option("--member", metavar="NAME", help="A tensor, or a file of an archive; empty of a compressed file."),
+    ] = None,
     png: Annotated[
-        Path | None, typer.Option("--png", metavar="FILE", help="Write a slice of an array or a 3D view as PNG.")
+        Path | None, typer.Option("--png", metavar="FILE", help="Write a picture, slice or 3D view as PNG.")
     ] = None,
     index: Annotated[
         str | None, typer.Option("--index", metavar="N,…", help="Slice: index of each axis after the second.")
@@ -36,14 +41,21 @@ def show(
     """Show an object as what it is: text, table, picture, array, tensors, archive, mesh, skeleton, annotations."""
     from shardcore.cli.content_output import content_json, print_content
     from shardcore.operations.content.geometry import mesh_level
+    from shardcore.operations.content.members import member_content
     from shardcore.operations.content.recognise import content
 
-    with how.open(uri) as shard:
-        found = content(shard, key) if level is None else mesh_level(shard, key, level)
-    if png is not None:
-        _write_png(found, png, index, force=force)
-    elif index is not None:
+    if index is not None and png is None:
         raise UsageError("--index is only used with --png")
+    if level is not None and member is not None:
+        raise UsageError("--level is of meshes, --member of tensors and archives: give one of them")
+    with how.open(uri) as shard:
+        shard.isolate()
+        if level is not None:
+            found: Content = mesh_level(shard, key, level)
+        else:
+            found = content(shard, key) if member is None else member_content(shard, key, member)
+        if png is not None:
+            _write_png(shard, found, png, index, force=force)
     if json:
         print_json(content_json(found))
     elif png is None:
@@ -51,19 +63,20 @@ def show(
     return 0
 
 
-def _write_png(found: Content, target: Path, index: str | None, *, force: bool) -> None:
-    from shardcore.cli.content_output import png_of, slice_of
+def _write_png(shard: Shard, found: Content, target: Path, index: str | None, *, force: bool) -> None:
+    from shardcore.cli.content_output import pixels_of
+    from shardcore.codecs.pictures import encode_png
     from shardcore.operations.content.geometry import GeometryContent
-    from shardcore.operations.content.results import ArrayContent
+    from shardcore.operations.content.results import ArrayContent, PictureContent
     from shardcore.writing.temporary import write_whole
 
     if isinstance(found, GeometryContent):
         from shardcore.cli.geometry_output import picture_of_geometry
 
-        write_whole(target, [png_of(picture_of_geometry(found))], force=force)
+        write_whole(target, [encode_png(picture_of_geometry(found))], force=force)
         return
-    if not isinstance(found, ArrayContent):
-        raise UsageError(f"--png needs an array, a mesh, a skeleton or annotations; this is {found.title}")
+    if not isinstance(found, (ArrayContent, PictureContent)):
+        raise UsageError(f"--png needs an array, a picture, a mesh, a skeleton or annotations; this is {found.title}")
     if not found.complete:
-        raise UsageError(f"--png needs the whole array; {plural(len(found.data), 'byte')} were read")
-    write_whole(target, [png_of(slice_of(found.array, index, across=bool(found.layout.axes)))], force=force)
+        raise UsageError(f"--png needs the whole of it; {plural(len(found.data), 'byte')} were read")
+    write_whole(target, [encode_png(pixels_of(shard, found, index))], force=force)

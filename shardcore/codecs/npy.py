@@ -38,7 +38,7 @@ def npy_layout(head: bytes) -> ArrayLayout:
         shape, fortran = header["shape"], header["fortran_order"]
         if not isinstance(shape, tuple) or not all(map(is_length, shape)) or not isinstance(fortran, bool):
             raise ValueError("shape or order is invalid")
-    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError, LookupError) as error:
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError, OverflowError, LookupError) as error:
         raise FormatError(f"the .npy header is invalid: {short(str(error))}") from error
     if dtype.hasobject:
         raise Unsupported("elements that are Python objects are not read")

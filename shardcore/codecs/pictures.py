@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import threading
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,9 @@ MOST_PIXELS = 1 << 26
 
 MOST_FRAMES = 100_000
 """Frames that are counted."""
+
+_STEPS = 1 << 18
+"""Chunks, segments and blocks that are followed in search of a header or of frames."""
 
 RGBA, SAMPLES = "rgba", "samples"
 """Pixels as red, green, blue and alpha of 8 bits, or as the picture has them."""
@@ -196,8 +200,11 @@ def _png(data: bytes) -> PictureHeader:
     bits, kind = data[24], data[25]
     mode = _PNG_MODES.get(kind, f"colour type {kind}") + (f", {bits} bits" if bits != 8 else "")
     frames, at = 1, 8
-    while at + 12 <= len(data) and data[at + 4 : at + 8] != b"IDAT":
-        if data[at + 4 : at + 8] == b"acTL":
+    for _ in range(_STEPS):
+        name = data[at + 4 : at + 8]
+        if len(name) < 4 or name == b"IDAT":
+            break
+        if name == b"acTL":
             frames = max(_number(data, at + 8, 4, "big"), 1)
         at += 12 + _number(data, at, 4, "big")
     return PictureHeader("png", _number(data, 16, 4, "big"), _number(data, 20, 4, "big"), frames, mode)
@@ -205,7 +212,9 @@ def _png(data: bytes) -> PictureHeader:
 
 def _jpeg(data: bytes) -> PictureHeader:
     at = 2
-    while at + 9 < len(data) and data[at] == 0xFF:
+    for _ in range(_STEPS):
+        if at + 9 >= len(data) or data[at] != 0xFF:
+            break
         marker = data[at + 1]
         if marker == 0xFF:
             at += 1  # fill byte
@@ -224,15 +233,15 @@ def _gif(data: bytes) -> PictureHeader:
     if len(data) < 13:
         return PictureHeader("gif")
     width, height = _number(data, 6, 2), _number(data, 8, 2)
-    at, frames = 13 + _color_table(data[10]), 0
+    at, frames, room = 13 + _color_table(data[10]), 0, iter(range(_STEPS))
     while at < len(data) and frames < MOST_FRAMES:
         if data[at] == 0x21:
-            at = _after_blocks(data, at + 2)
+            at = _after_blocks(data, at + 2, room)
         elif data[at] == 0x2C and at + 10 <= len(data):
             width = max(width, _number(data, at + 1, 2) + _number(data, at + 5, 2))
             height = max(height, _number(data, at + 3, 2) + _number(data, at + 7, 2))
             frames += 1
-            at = _after_blocks(data, at + 11 + _color_table(data[at + 9]))
+            at = _after_blocks(data, at + 11 + _color_table(data[at + 9]), room)
         else:
             break
     return PictureHeader("gif", width, height, max(frames, 1), "palette")
@@ -242,18 +251,25 @@ def _color_table(flags: int) -> int:
     return 3 << ((flags & 7) + 1) if flags & 0x80 else 0
 
 
-def _after_blocks(data: bytes, at: int) -> int:
-    """Return the offset after a chain of blocks of a GIF: each begins with its length, the last has none."""
-    while at < len(data) and data[at]:
+def _after_blocks(data: bytes, at: int, room: Iterator[int]) -> int:
+    """Return the offset after a chain of blocks of a GIF: each begins with its length, the last has none.
+
+    Where the room for further blocks is used up, it is the end of the data.
+    """
+    while at < len(data) and next(room, None) is not None:
+        if not data[at]:
+            return at + 1
         at += data[at] + 1
-    return at + 1
+    return len(data)
 
 
 def _webp(data: bytes) -> PictureHeader:
     kind = data[12:16]
     if kind == b"VP8X" and len(data) >= 30:
         frames, at = 0, 12
-        while at + 8 <= len(data) and frames < MOST_FRAMES:
+        for _ in range(_STEPS):
+            if at + 8 > len(data) or frames >= MOST_FRAMES:
+                break
             frames += data[at : at + 4] == b"ANMF"
             at += 8 + (_number(data, at + 4, 4) + 1 & ~1)
         mode = "RGB and alpha" if data[20] & 0x10 else "RGB"

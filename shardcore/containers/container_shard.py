@@ -55,7 +55,6 @@ class ContainerPart:
         size: Uncompressed bytes; -1 where nothing states it.
         codec: How it is stored.
         record: The bytes that describe it.
-        crc: CRC-32 of the content; None where none is stored.
         error: Why it cannot be read, or empty.
         extras: What is known besides, by name.
     """
@@ -66,7 +65,6 @@ class ContainerPart:
     size: int
     codec: str = "none"
     record: Span | None = None
-    crc: int | None = None
     error: str = ""
     extras: Mapping[str, Any] = field(default_factory=dict)
 

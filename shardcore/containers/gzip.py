@@ -184,9 +184,7 @@ class GzipFile(ContainerFile):
             trailer = TRAILER.read_one(self.source.read(stop - TRAILER.size, stop))
             extras = {"crc32": f"{trailer['crc32']:08x}"} | ({"name": header.name} if header.name else {})
             record = Span("", at, header.stop)
-            parts.append(
-                ContainerPart(str(len(parts)), at, stop, expanded, "gzip", record, trailer["crc32"], extras=extras)
-            )
+            parts.append(ContainerPart(str(len(parts)), at, stop, expanded, "gzip", record, extras=extras))
             at = stop
         return PartObjects(parts, self.kind)
 

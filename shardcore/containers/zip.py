@@ -113,6 +113,11 @@ LOCATOR = Record(
     ),
 )
 
+_FLAGS, _METHOD, _STORED, _SIZE, _NAME_LENGTH, _OFFSET = (
+    [field.name for field in CENTRAL.fields].index(name)
+    for name in ("flags", "method", "compressed_size", "size", "name_length", "offset")
+)
+
 CODECS = {0: "none", 8: "deflate", 93: "zstd"}
 """Methods that are decoded."""
 
@@ -241,13 +246,18 @@ class ZipFile(ContainerFile):
     def _read_directory(self, count: int) -> list[tuple[ContainerPart, int, int]]:
         """Return the members as the directory lists them, and the bytes of each entry in it."""
         data, at, found = self._directory, 0, list[tuple[ContainerPart, int, int]]()
-        while at + CENTRAL.size <= len(data) and data[at : at + 4] == CENTRAL_MAGIC:
-            charge_items(1)
-            entry = CENTRAL.read_one(data, at)
-            stop = at + CENTRAL.size + entry["name_length"] + entry["extra_length"] + entry["comment_length"]
+        unpack, head = CENTRAL.packer.unpack_from, CENTRAL.size
+        while at + head <= len(data) and data[at : at + 4] == CENTRAL_MAGIC:
+            if len(found) % 1024 == 0:
+                charge_items(1024)
+            values = unpack(data, at)
+            name_length, extra_length, comment_length = values[_NAME_LENGTH : _NAME_LENGTH + 3]
+            stop = at + head + name_length + extra_length + comment_length
             if stop > len(data):
                 break
-            found.append((self._part_of(entry, data, at, stop), at, stop))
+            name_stop = at + head + name_length
+            name, extra = data[at + head : name_stop], data[name_stop : name_stop + extra_length]
+            found.append((self._part_of(values, name, extra, at, stop), at, stop))
             at = stop
         if len(found) != count or at != len(data):
             place = Span("", self._start + at, self._start + len(data))
@@ -255,28 +265,24 @@ class ZipFile(ContainerFile):
             self.faults.append(Fault("directory", listed, place))
         return found
 
-    def _part_of(self, entry: dict[str, Any], data: bytes, at: int, stop: int) -> ContainerPart:
+    def _part_of(self, values: tuple[Any, ...], raw: bytes, extra: bytes, at: int, stop: int) -> ContainerPart:
         """Return a member; where its local header begins stands for its content, until that was read."""
-        name_at = at + CENTRAL.size
-        name = _name(data[name_at : name_at + entry["name_length"]], entry["flags"])
-        extra = data[name_at + entry["name_length"] : name_at + entry["name_length"] + entry["extra_length"]]
-        size, stored, offset = _large(entry["size"], entry["compressed_size"], entry["offset"], extra)
-        start, method = offset + self._shift, entry["method"]
+        size, stored, offset, method = values[_SIZE], values[_STORED], values[_OFFSET], values[_METHOD]
+        if extra and ONES32 in (size, stored, offset):
+            size, stored, offset = _large(size, stored, offset, extra)
+        name, start = _name(raw, values[_FLAGS]), offset + self._shift
+        codec = CODECS.get(method) or f"method {method}"
+        record = Span("", self._start + at, self._start + stop)
         error = ""
         if start + LOCAL.size + stored > self._start or start < 0:
             error = f"{short(name)} is outside the members of the file"
-        return ContainerPart(
-            name,
-            start,
-            start + stored,
-            size,
-            CODECS.get(method, f"method {method}"),
-            Span("", self._start + at, self._start + stop),
-            entry["crc32"],
-            error,
-            {"crc32": f"{entry['crc32']:08x}", "method": method, "time": _time(entry)}
-            | ({"encrypted": True} if entry["flags"] & ENCRYPTED else {}),
-        )
+        return ContainerPart(name, start, start + stored, size, codec, record, error)
+
+    def extras_of(self, row: int) -> dict[str, Any]:
+        """Return what the directory states of a member besides."""
+        entry = CENTRAL.read_one(self._directory, self.entries[row][1])
+        found = {"crc32": f"{entry['crc32']:08x}", "method": entry["method"], "time": _time(entry)}
+        return found | ({"encrypted": True} if entry["flags"] & ENCRYPTED else {})
 
     def _first_member(self) -> int:
         starts = [part.start for part, _, _ in self.entries if not part.error]
@@ -468,7 +474,7 @@ class ZipObjects(PartObjects):
 
     def _made(self, row: int) -> ObjectRef:
         self.resolve(np.array([row], np.int64))
-        ref, start = super()._made(row), int(self._starts[row])
+        ref, start = replace(super()._made(row), extras=self._file.extras_of(row)), int(self._starts[row])
         if ref.error:
             return ref
         if start < 0:
@@ -496,6 +502,8 @@ def _record_node(record: Record, values: Mapping[str, Any], section: Section) ->
 
 
 def _name(raw: bytes, flags: int) -> str:
+    if raw.isascii():
+        return raw.decode("ascii")
     try:
         return raw.decode("utf-8" if flags & UTF8 else "cp437")
     except UnicodeDecodeError:

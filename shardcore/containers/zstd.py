@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shardcore.codecs.frame_length import MOST_BLOCKS, ZSTD_MAGIC
+from shardcore.codecs.frame_length import ZSTD_MAGIC
 from shardcore.containers.container_shard import (
     ContainerFile,
     ContainerPart,
@@ -60,6 +60,12 @@ BLOCK = Record(
 
 KINDS = ("raw", "one byte repeated", "compressed", "reserved")
 LARGEST_BLOCK = 1 << 17
+MOST_BLOCKS = 1 << 16
+"""Blocks of one frame that are followed: hostile ones may have no bytes."""
+
+NEAR = 1 << 12
+"""Bytes that are read at a block header."""
+
 MOST_NODES = 100_000
 """Blocks of a frame that are shown one by one."""
 
@@ -279,12 +285,15 @@ def _edges(source: Source, header: ZstdHeader) -> Iterator[int]:
         FormatError: A block is of no type, too large, or missing.
     """
     at, size = header.stop, source.size
+    kept, first = b"", at  # small blocks are followed in what is read at once
     for _ in range(MOST_BLOCKS):
-        charge_items(1)
         if at + BLOCK.size > size:
             raise Truncated("the zstd frame ends early", span=Span("", at, max(size, at)))
         yield at
-        value = int.from_bytes(source.read(at, at + BLOCK.size), "little")
+        if not first <= at <= first + len(kept) - BLOCK.size:
+            charge_items(1)
+            kept, first = source.read(at, min(at + NEAR, size)), at
+        value = int.from_bytes(kept[at - first : at - first + BLOCK.size], "little")
         kind, length = value >> 1 & 3, value >> 3
         if kind == 3 or length > LARGEST_BLOCK:
             raise FormatError("a block of the zstd frame is invalid", span=Span("", at, at + BLOCK.size))

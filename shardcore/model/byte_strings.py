@@ -1,4 +1,4 @@
-"""Byte strings of any lengths in one array: keys and stored contents, hashed and compared without an object for each."""
+"""Byte strings of any lengths in one array: keys and stored contents, hashed and compared many at once."""
 
 from __future__ import annotations
 
@@ -81,12 +81,13 @@ class ByteStrings:
     def differ(self, other: ByteStrings) -> NDArray[np.bool_]:
         """Return which strings differ from those of the other at the same numbers; all have equal lengths."""
         at = np.flatnonzero(self.data != other.data)
-        return np.searchsorted(at, self.stops) > np.searchsorted(at, self.stops - self.lengths)
+        found: NDArray[np.bool_] = np.searchsorted(at, self.stops) > np.searchsorted(at, self.stops - self.lengths)
+        return found
 
 
 def unlike(one: ByteStrings, other: ByteStrings) -> NDArray[np.bool_]:
     """Return which of two times as many strings differ, of whatever lengths."""
-    differing = one.lengths != other.lengths
+    differing: NDArray[np.bool_] = one.lengths != other.lengths
     if not differing.any():
         return one.differ(other)
     same = ~differing

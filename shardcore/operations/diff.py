@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -11,10 +10,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.errors import ShardError
 from shardcore.model.objects import ObjectRef
 from shardcore.model.record import Value
-from shardcore.operations.diff_sides import KEYS, DiffSide, diff_side, numbered, stored_alike, stored_hashes
+from shardcore.operations.diff_contents import KeyPairs, across, compare_contents, renamed
+from shardcore.operations.diff_sides import CODES, KEYS, KINDS, DiffKind, DiffSide, diff_side, equal_numbers
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.dataset import DataSet
 from shardcore.shards.shard import Shard
@@ -23,18 +22,6 @@ I64 = NDArray[np.int64]
 
 PARTS = 1000
 """Steps of progress that a comparison makes."""
-
-
-class DiffKind(StrEnum):
-    """Result for one object."""
-
-    EQUAL = "equal"
-    MOVED = "moved"
-    CHANGED = "changed"
-    ADDED = "added"
-    REMOVED = "removed"
-    RENAMED = "renamed"
-    UNREAD = "unread"
 
 
 class DiffDepth(StrEnum):
@@ -46,11 +33,9 @@ class DiffDepth(StrEnum):
     CONTENTS = "contents"
 
 
-KINDS = tuple(DiffKind)
-
-_CODE = {kind: np.uint8(number) for number, kind in enumerate(KINDS)}
-
-_URGENT = (*["changed", "unread", "removed", "added", "renamed", "moved"],)
+_URGENT = (
+    *(DiffKind.CHANGED, DiffKind.UNREAD, DiffKind.REMOVED, DiffKind.ADDED, DiffKind.RENAMED, DiffKind.MOVED),
+)
 """Order of the objects that differ: what is moved only comes last."""
 
 
@@ -137,7 +122,7 @@ class ShardDiff:
         """Numbers of the objects that differ, int64: the changed ones first, those that are only moved last."""
         rank = np.full(len(KINDS), -1, np.int8)
         for place, kind in enumerate(_URGENT):
-            rank[_CODE[DiffKind(kind)]] = place
+            rank[CODES[kind]] = place
         ranks = rank[self.kinds]
         numbers = np.flatnonzero(ranks >= 0)
         return numbers[np.argsort(ranks[numbers], kind="stable")]
@@ -191,7 +176,7 @@ class _Found:
         """Add objects; None for no place on a side."""
         count = len(first) if first is not None else len(second) if second is not None else 0
         none = np.full(count, -1, np.int64)
-        self.kinds.append(np.full(count, _CODE[kinds], np.uint8) if isinstance(kinds, DiffKind) else kinds)
+        self.kinds.append(np.full(count, CODES[kinds], np.uint8) if isinstance(kinds, DiffKind) else kinds)
         self.first.append(none if first is None else first)
         self.second.append(none if second is None else second)
 
@@ -224,9 +209,17 @@ def diff(first: Shard, second: Shard, *, contents: bool = True, progress: Progre
     a, b, alone, added = _matched(one, other, stages.stage(300, 450))
     found, unread = _Found(), dict[int, str]()
     kinds = _pair_kinds(one, other, a, b, unread, contents=contents, progress=stages.stage(450, 800))
-    found.add(kinds, a, b)
-    if contents:
-        old, new, alone, added = _renamed(one, other, alone, added, stages.stage(800, PARTS))
+    if contents and first.format != second.format:
+        kept, old, new, alone, added = across(one, other, KeyPairs(kinds, a, b), alone, added, stages.stage(800, PARTS))
+        # What could not be read is numbered by the pairs that are left.
+        numbers = np.cumsum(kept) - 1
+        unread = {int(numbers[number]): why for number, why in unread.items()}
+        found.add(kinds[kept], a[kept], b[kept])
+        found.add(DiffKind.RENAMED, old, new)
+    else:
+        found.add(kinds, a, b)
+    if contents and first.format == second.format:
+        old, new, alone, added = renamed(one, other, alone, added, stages.stage(800, PARTS))
         found.add(DiffKind.RENAMED, old, new)
     found.add(DiffKind.REMOVED, alone, None)
     found.add(DiffKind.ADDED, None, added)
@@ -289,16 +282,8 @@ def _matched(one: DiffSide, other: DiffSide, progress: Progress) -> tuple[I64, I
     progress(1, 4)
     others = other.key_numbers(encoded=encoded)
     progress(2, 4)
-    a, b = _equal_numbers(numbers, others)
+    a, b = equal_numbers(numbers, others)
     return a, b, _others(len(one), a), _others(len(other), b)
-
-
-def _equal_numbers(numbers: NDArray[np.uint64], others: NDArray[np.uint64]) -> tuple[I64, I64]:
-    """Return the rows of equal numbers in two arrays, ascending in the first; in each the first numbers are unique."""
-    _, a, b = np.intersect1d(numbers[:, 0], others[:, 0], assume_unique=True, return_indices=True)
-    same = numbers[a, 1] == others[b, 1]
-    order = np.argsort(a[same], kind="stable")
-    return a[same][order], b[same][order]
 
 
 def _others(count: int, places: I64) -> I64:
@@ -313,11 +298,11 @@ def _pair_kinds(
     """Return the kind of each pair; note in `unread` why pairs could not be read."""
     kinds = np.zeros(len(a), np.uint8)
     known = (one.size[a] >= 0) & (other.size[b] >= 0)
-    kinds[known & (one.size[a] != other.size[b])] = _CODE[DiffKind.CHANGED]
+    kinds[known & (one.size[a] != other.size[b])] = CODES[DiffKind.CHANGED]
     if contents:
         open_ones = np.flatnonzero(kinds == 0)
-        _compare_contents(one, other, a, b, open_ones, kinds, unread, progress)
-    kinds[(kinds == 0) & _elsewhere(one, other, a, b)] = _CODE[DiffKind.MOVED]
+        compare_contents(one, other, a, b, open_ones, kinds, unread, progress)
+    kinds[(kinds == 0) & _elsewhere(one, other, a, b)] = CODES[DiffKind.MOVED]
     return kinds
 
 
@@ -333,138 +318,6 @@ def _elsewhere(one: DiffSide, other: DiffSide, a: I64, b: I64) -> NDArray[np.boo
     return moved
 
 
-def _compare_contents(
-    one: DiffSide,
-    other: DiffSide,
-    a: I64,
-    b: I64,
-    numbers: I64,
-    kinds: NDArray[np.uint8],
-    unread: dict[int, str],
-    progress: Progress,
-) -> None:
-    """Compare the contents of pairs: by their stored bytes where these decide, else by digests."""
-    a, b = a[numbers], b[numbers]
-    raw = one.raw[a] & other.raw[b]
-    stored = raw | _same_codec(one, other, a, b)
-    alike = np.zeros(len(a), np.bool_)
-    chosen = np.flatnonzero(stored)
-    alike[chosen] = stored_alike(one, other, a[chosen], b[chosen], lambda done, all: progress(done, 2 * all))
-    kinds[numbers[raw & ~alike]] = _CODE[DiffKind.CHANGED]
-    rest = np.flatnonzero(~alike & ~raw)
-    for done, at in enumerate(rest.tolist(), 1):
-        number = int(numbers[at])
-        try:
-            if _digest(one, int(a[at])) != _digest(other, int(b[at])):
-                kinds[number] = _CODE[DiffKind.CHANGED]
-        except ShardError as error:
-            kinds[number] = _CODE[DiffKind.UNREAD]
-            unread[number] = error.message
-        progress(len(rest) + done, 2 * len(rest))
-
-
-def _same_codec(one: DiffSide, other: DiffSide, a: I64, b: I64) -> NDArray[np.bool_]:
-    """Return which pairs are stored in the same way: the same stored bytes decode to the same content."""
-    if one.shard.format != other.shard.format:
-        return np.zeros(len(a), np.bool_)
-    names = one.objects.codecs, other.objects.codecs
-    renumbered = np.array([names[1].index(name) if name in names[1] else -1 for name in names[0]], np.int16)
-    return renumbered[one.codec[a]] == other.codec[b]
-
-
-def _digest(side: DiffSide, place: int) -> bytes:
-    hashing = hashlib.sha256()
-    for piece in side.shard.stream(side.objects.ref(int(side.row[place]))):
-        hashing.update(piece)
-    return hashing.digest()
-
-
-# --- objects without a partner of the same key ---
-
-
-def _renamed(
-    one: DiffSide, other: DiffSide, alone: I64, added: I64, progress: Progress
-) -> tuple[I64, I64, I64, I64]:
-    """Match objects without a partner by their contents; only those whose sizes agree are read.
-
-    Returns:
-        Places of pairs in the first and in the second, and the places that are left without a partner on each side.
-    """
-    across = one.shard.format != other.shard.format
-    a, b = _renamed_raw(one, other, alone, added)
-    alone, added = np.setdiff1d(alone, a), np.setdiff1d(added, b)
-    progress(1, 2)
-    # Two raw objects with the same content are matched by now.
-    sizes = np.intersect1d(one.size[alone], other.size[added])
-    left = alone[np.isin(one.size[alone], sizes[sizes >= 0])]
-    right = added[np.isin(other.size[added], sizes[sizes >= 0])]
-    if len(left) and len(right) and not (one.raw[left].all() and other.raw[right].all()):
-        pairs = _renamed_by_digest(one, other, left, right, progress)
-        a, b = np.concatenate([a, pairs[:, 0]]), np.concatenate([b, pairs[:, 1]])
-        alone, added = np.setdiff1d(alone, a), np.setdiff1d(added, b)
-    if across and len(alone) + len(added):
-        # Formats that know an object by its content keep equal contents once.
-        alone, old, new = _repeated(one, other, alone)
-        added, more_new, more_old = _repeated(other, one, added)
-        a, b = np.concatenate([a, old, more_old]), np.concatenate([b, new, more_new])
-    return a, b, alone, added
-
-
-def _renamed_raw(one: DiffSide, other: DiffSide, alone: I64, added: I64) -> tuple[I64, I64]:
-    """Match objects that are stored as they are: by hashes of their bytes, each match confirmed by the bytes."""
-    hashed = []
-    wanted = np.intersect1d(one.size[alone], other.size[added])
-    for side, places in ((one, alone), (other, added)):
-        fitting = places[side.raw[places] & np.isin(side.size[places], wanted)]
-        places, hashes = stored_hashes(side, fitting)
-        hashed.append((places, numbered(hashes)))
-    (left, numbers), (right, others) = hashed
-    i, j = _equal_numbers(numbers, others)
-    same = stored_alike(one, other, left[i], right[j])
-    return left[i][same], right[j][same]
-
-
-def _renamed_by_digest(one: DiffSide, other: DiffSide, left: I64, right: I64, progress: Progress) -> I64:
-    """Match objects by the digests of their contents; pairs of places, shape `(n, 2)`."""
-    by_digest: dict[bytes, list[int]] = {}
-    total = len(left) + len(right)
-    for done, b in enumerate(right.tolist()):
-        if (found := _digest_or_none(other, b)) is not None:
-            by_digest.setdefault(found, []).append(b)
-        progress(total + done, 2 * total)
-    pairs = []
-    for done, a in enumerate(left.tolist(), len(right)):
-        places = by_digest.get(_digest_or_none(one, a) or b"")
-        if places:
-            pairs.append((a, places.pop(0)))
-        progress(total + done, 2 * total)
-    return np.array(pairs, np.int64).reshape(-1, 2)
-
-
-def _repeated(one: DiffSide, other: DiffSide, alone: I64) -> tuple[I64, I64, I64]:
-    """Find objects whose content the other shard has under the key of another object, which is matched already.
-
-    Returns:
-        Places that are left; places that were found; places of the objects with their contents.
-    """
-    sizes = np.intersect1d(one.size[alone], other.size)
-    sought = alone[np.isin(one.size[alone], sizes[sizes >= 0])]
-    if not len(sought):
-        return alone, sought, sought
-    digests = {found: b for b in np.flatnonzero(np.isin(other.size, one.size[sought])).tolist()
-               if (found := _digest_or_none(other, b)) is not None}  # fmt: skip
-    pairs = [(a, digests[found]) for a in sought.tolist() if (found := _digest_or_none(one, a)) in digests]
-    places = np.array(pairs, np.int64).reshape(-1, 2)
-    return np.setdiff1d(alone, places[:, 0]), places[:, 0], places[:, 1]
-
-
-def _digest_or_none(side: DiffSide, place: int) -> bytes | None:
-    try:
-        return _digest(side, place)
-    except ShardError:
-        return None
-
-
 # --- fields and shards ---
 
 
@@ -473,9 +326,10 @@ def field_pairs(first: Shard, second: Shard) -> tuple[tuple[str, Value | None, V
 
     Shards of different formats have no fields in common: those of both are listed, after the format.
     """
-    one, other = dict(first.fields), dict(second.fields)
+    one: dict[str, Value | None] = dict(first.fields)
+    other: dict[str, Value | None] = dict(second.fields)
     if first.format != second.format:
-        one, other = {"format": first.format} | one, {"format": second.format} | other
+        one, other = {"format": first.format, **one}, {"format": second.format, **other}
         for name in set(one) & set(other) - {"format"}:
             one[f"{first.format}: {name}"], other[f"{second.format}: {name}"] = one.pop(name), other.pop(name)
     names = [*one, *(name for name in other if name not in one)]

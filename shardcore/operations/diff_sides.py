@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.model.byte_strings import ByteStrings, unlike
-from shardcore.model.objects import Objects, State, in_states
+from shardcore.model.objects import ObjectColumns, Objects, State, in_states
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.dataset import DataSet
 from shardcore.shards.shard import Shard
@@ -34,6 +35,23 @@ ROWS = 1 << 16
 _COMPARED = (State.LIVE, State.EXTERNAL, State.DAMAGED)
 
 _REPEATED = np.uint64(0xC2B2AE3D27D4EB4F)
+
+
+class DiffKind(StrEnum):
+    """Result for one object."""
+
+    EQUAL = "equal"
+    MOVED = "moved"
+    CHANGED = "changed"
+    ADDED = "added"
+    REMOVED = "removed"
+    RENAMED = "renamed"
+    UNREAD = "unread"
+
+
+KINDS = tuple(DiffKind)
+
+CODES = {kind: np.uint8(number) for number, kind in enumerate(KINDS)}
 
 
 @dataclass(frozen=True)
@@ -137,7 +155,24 @@ def diff_side(shard: Shard, *, sizes: bool, progress: Progress = no_progress) ->
     whole = [np.concatenate([np.zeros(0, dtype), *(part[n] for part in parts)]) for n, dtype in enumerate(types)]
     if not isinstance(shard, DataSet):
         whole[5] = np.broadcast_to(np.int32(0), len(whole[0]))
-    return DiffSide(shard, *whole)  # type: ignore[arg-type]
+    return DiffSide(shard, *whole)
+
+
+def columns_at(objects: Objects, rows: I64, *, sizes: bool) -> Iterator[tuple[I64, ObjectColumns]]:
+    """Yield the columns of rows in whatever order, many at once: where they stand in `rows`, and the columns.
+
+    Rows near to each other are read with those between them; negative rows are left out.
+    """
+    order = np.argsort(rows, kind="stable")
+    order = order[rows[order] >= 0]
+    for at in range(0, len(order), ROWS):
+        part = order[at : at + ROWS]
+        low, high = int(rows[part[0]]), int(rows[part[-1]])
+        if high - low < 4 * len(part):
+            columns = objects.columns(np.arange(low, high + 1, dtype=np.int64), sizes=sizes).take(rows[part] - low)
+        else:
+            columns = objects.columns(rows[part], sizes=sizes)
+        yield part, columns
 
 
 def numbered(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
@@ -150,6 +185,14 @@ def numbered(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
         times = np.arange(len(ordered)) - np.flatnonzero(fresh)[np.cumsum(fresh) - 1]
         hashes[order, 0] += times.astype(np.uint64) * _REPEATED
     return hashes
+
+
+def equal_numbers(numbers: NDArray[np.uint64], others: NDArray[np.uint64]) -> tuple[I64, I64]:
+    """Return the rows of equal numbers in two arrays, ascending in the first; in each the first numbers are unique."""
+    _, a, b = np.intersect1d(numbers[:, 0], others[:, 0], assume_unique=True, return_indices=True)
+    same = numbers[a, 1] == others[b, 1]
+    order = np.argsort(a[same], kind="stable")
+    return a[same][order], b[same][order]
 
 
 def stored_bytes(source: Source, starts: I64, stops: I64) -> ByteStrings:

@@ -20,7 +20,7 @@ from shardcore.shards.detect import judge_folder
 from shardcore.shards.format import Certainty
 from shardcore.shards.opening import MOST_JOBS, REMOTE_JOBS
 from shardcore.shards.opening import open as open_shard
-from shardcore.shards.registry import each_format
+from shardcore.shards.registry import each_format, format_of
 from shardcore.sources.base import Entry
 from shardcore.sources.local import LocalFolder, listed_once
 from shardcore.sources.remote.address import is_address, shown_address
@@ -219,10 +219,15 @@ def find_in(
         progress: Called as `progress(done, total)` after each file; the total grows while folders are listed.
         **options: As for `shardcore.open`: `format`, `remote`, `tape`, and the options of the formats.
 
+    Raises:
+        UsageError: There is no such format, or `paths` is one path.
+
     Returns:
         The hits, while they are found, in the order of the paths; and the files that could not be searched.
     """
     named = list(several(paths, "paths"))
+    if options.get("format"):
+        format_of(options["format"])
     remote = any(is_address(str(path)) for path in named)
     threads = jobs or (REMOTE_JOBS if remote else min(os.cpu_count() or 1, MOST_JOBS))
     return KeySearch(key, named, threads, progress, options)

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 IN_MEMORY = 64 << 20
 """Decoded bytes of a content that are kept in memory; longer ones are kept in a temporary file."""
 
+CHEAP = 16 << 20
+"""Decoded bytes of a content that may be decoded once more, to see what it is."""
+
 BLOCK = 1 << 20
 """Bytes that are decoded at once of a content whose format reads ranges."""
 
@@ -58,6 +61,11 @@ class InnerSource(Source):
         if outer is None:
             return shown_inside(getattr(self.outer, "folder", self.base).name, (self._step,))
         return shown_inside(outer.title if isinstance(outer, InnerSource) else outer.name, (self._step,))
+
+    @property
+    def cheap(self) -> bool:
+        """Return whether looking at its bytes costs little."""
+        return True
 
     @property
     def root(self) -> Source:
@@ -157,6 +165,11 @@ class DecodedSource(InnerSource):
     def size(self) -> int:
         """Number of decoded bytes; where nothing states it, the content is decoded now."""
         return self._ref.size if self._ref.size >= 0 else self._kept().size
+
+    @property
+    def cheap(self) -> bool:
+        """Return whether looking at its bytes costs little: it is short, or only a part of it is decoded for that."""
+        return self._ranged or 0 <= self._ref.size <= CHEAP
 
     @property
     def stored(self) -> int:

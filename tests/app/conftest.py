@@ -29,6 +29,14 @@ def gui_reads() -> Iterator[GuiReads]:
         pytest.fail("read on the GUI thread:\n" + "\n".join(dict.fromkeys(reads.found)), pytrace=False)
 
 
+@pytest.fixture(autouse=True)
+def user_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The data folder of the user: notes of one test are not on the files of another."""
+    folder = tmp_path / "user-data"
+    monkeypatch.setenv("XDG_DATA_HOME", str(folder))
+    return folder
+
+
 @pytest.fixture
 def jobs(qtbot: QtBot) -> Iterator[Jobs]:
     """Pools that are empty again after the test."""

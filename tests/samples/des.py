@@ -8,6 +8,7 @@ from pathlib import Path
 import shardcore
 from shardcore.formats.des.layout import FOOTER
 from shardcore.formats.des.tombstones import tombstone
+from tests.samples import contents
 from tests.samples.entry import Entry, Key, overwritten
 from tests.samples.words import sentences
 
@@ -54,7 +55,7 @@ def write(folder: Path) -> list[Entry]:
     whole = (archive / "20260105_2A_0000.des").read_bytes()
     (folder / "damaged" / "20260105_2A_0000.des").write_bytes(whole[: -FOOTER.size])
     _write_odd(folder / "odd")
-    return [_archive(), _damaged(), _odd()]
+    return [_archive(), contents.write(folder), _damaged(), _odd()]
 
 
 def _write_odd(folder: Path) -> None:

@@ -26,7 +26,7 @@ class Entry:
     Attributes:
         path: Relative to the folder of the samples.
         format: The name of its format.
-        role: `main`, the one that is shown first; `further`, `damaged` or `odd`.
+        role: `main`, the one that is shown first; `featured`, with a card of its own; `further`, `damaged` or `odd`.
         title: What people call it.
         about: What is in it, a few words.
         see: What to see in it, one sentence.

@@ -291,7 +291,7 @@ def _meshes_entry() -> Entry:
     return Entry(
         "neuroglancer/segmentation/mesh",
         "neuroglancer",
-        "further",
+        "featured",
         "Meshes of a segmentation",
         "four meshes of two levels of detail",
         "Turn a mesh in the preview: each fragment is a Draco stream in front of the manifest that the index lists.",

@@ -81,7 +81,9 @@ def _alike(one: OpenRequest, other: OpenRequest) -> bool:
     """Return whether two requests show the same."""
     way = one.remote is None or other.remote is None or one.remote == other.remote
     said = one.format == other.format and dict(one.options) == dict(other.options)
-    return said and way and one.sandbox == other.sandbox and same_place(one.uri, other.uri)
+    # What is inside a sandbox stays as it was opened: with other changes it is another thing.
+    changed = one.sandbox == other.sandbox and (not one.inside or one.changes == other.changes)
+    return said and way and changed and same_place(one.link, other.link)
 
 
 class Documents(OpenedShard):
@@ -120,6 +122,13 @@ class Documents(OpenedShard):
         """Let a view find its state again for each document."""
         self._keepers[name] = view
 
+    def show_shard(self, shard: Shard) -> bool:
+        """Show the document of a shard; False where it is not open any more."""
+        document = next((one for one in self.documents if one.shard is shard), None)
+        if document is not None:
+            self.show(document)
+        return self.shard is shard
+
     def count_unsaved(self, unsaved: Callable[[], bool]) -> None:
         """Ask this, too, whether leaving what is shown would lose changes."""
         self._unsaved.append(unsaved)
@@ -144,7 +153,7 @@ class Documents(OpenedShard):
 
     def _arrived_late(self, shard: Shard, job: Job, deliver: Callable[[], object]) -> None:
         document = next((one for one in self.documents if one.shard is shard), None)
-        if document is not None and _goes_on(job):
+        if document is not None and job.parks:
             document.mail.append(deliver)
             self.documents_changed.emit()
 
@@ -181,7 +190,7 @@ class Documents(OpenedShard):
         """Return whether a request needs no tab: nothing is open, or the same file is, read in another way."""
         if self._coming:
             return False
-        same = same_place(request.uri, self.request.uri) and not self.request.sandbox and not request.sandbox
+        same = same_place(request.link, self.request.link) and not self.request.sandbox and not request.sandbox
         return self.shard is None or same
 
     def open_tabs(self, files: Sequence[tuple[OpenRequest, Span | None]], current: int = 0) -> None:
@@ -280,7 +289,7 @@ class Documents(OpenedShard):
     def _park(self) -> None:
         """Keep everything of the document that is shown; jobs that only feed the screen end."""
         document = self.document
-        self.jobs.cancel_where(lambda job: job.scope is document and not job.lasting and not _goes_on(job))
+        self.jobs.cancel_where(lambda job: job.scope is document and not job.lasting and not job.parks)
         if self.shard is None:
             return
         document.views = {name: view.view_state() for name, view in self._keepers.items()}
@@ -411,8 +420,3 @@ class Documents(OpenedShard):
         # The changes of a sandbox were dropped, or saved as a copy.
         self._closed_requests.append((document.request.unbroken(), span))
         del self._closed_requests[:-MOST_CLOSED]
-
-
-def _goes_on(job: Job) -> bool:
-    """Return whether a job goes on while its document is parked: what is shown with its progress, and the index."""
-    return bool(job.title) or (isinstance(job.key, tuple) and job.key[:1] == ("index",))

@@ -6,7 +6,6 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
 
@@ -24,9 +23,7 @@ from shardcore.operations.notes import (
 from shardcore.writing.temporary import write_whole
 from shardscope.session.error_words import plain_words
 from shardscope.session.jobs import Job, JobPriority
-
-if TYPE_CHECKING:
-    from shardscope.session.session import Session
+from shardscope.session.opened import OpenedShard
 
 MOST_PLACES = 1000
 """Notes whose fields are named."""
@@ -55,11 +52,12 @@ class SessionNotes(QObject):
     added = Signal(object)
     """A `Note` that was added or edited."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: OpenedShard) -> None:
         super().__init__(session)
         self._session = session
         self._writing = Lock()
         self.book: NoteBook | None = None
+        self._stored: list[NoteBook] = []
         self.error = ""
         self.places: dict[Span, str] = {}
         self.removed: tuple[Note, ...] = ()
@@ -104,9 +102,13 @@ class SessionNotes(QObject):
             self.error = plain_words(error)
             self.changed.emit()
 
+        def take(book: NoteBook) -> None:
+            self._stored = [book]
+            self._take(book)
+
         self._session.ask(
             lambda shard, _: open_notes(shard),
-            self._take,
+            take,
             failed=failed,
             key=("notes", self),
             priority=JobPriority.PREFETCH,
@@ -182,14 +184,15 @@ class SessionNotes(QObject):
         then: Callable[[], object] = lambda: None,
         failed: Callable[[], object] = lambda: None,
     ) -> None:
-        book = self.book
-        if book is None or not self.can_change:
+        stored = self._stored
+        if not self.can_change:
             return
 
         def locked(shard: Shard, _: Job) -> NoteBook:
-            # Each change reads what is stored and writes it again: one after the other.
+            # Each change reads what is stored and writes it again: one after the other, each on what the last one left.
             with self._writing:
-                return work(shard, book)
+                stored[0] = work(shard, stored[0])
+                return stored[0]
 
         def take(changed: NoteBook) -> None:
             self._take(changed)

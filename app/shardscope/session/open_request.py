@@ -98,6 +98,11 @@ class OpenRequest:
         return inside_link(shown_address(self.uri), self.inside)
 
     @property
+    def link(self) -> str:
+        """The path or address, or the link to what is inside."""
+        return inside_link(self.uri, self.inside)
+
+    @property
     def is_remote(self) -> bool:
         """Return whether it lies on another machine."""
         return is_address(self.uri)

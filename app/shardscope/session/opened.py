@@ -261,6 +261,7 @@ class OpenedShard(QObject):
             return work(shard, job)
 
         job = self.jobs.submit(within, key=key, pool=pool, priority=priority, title=title, done=done)
+        job.parks = bool(title)
         return job
 
     def _arrived_late(self, shard: Shard, job: Job, deliver: Callable[[], object]) -> None:
@@ -496,7 +497,7 @@ class OpenedShard(QObject):
             self._set_index(IndexState.FAILED)
             self.tell(self.tr("The index cannot be read"), error)
 
-        self.ask(
+        job = self.ask(
             lambda shard, job: shard.load_index(job.progress),
             lambda _: self._index_done(),
             failed=failed,
@@ -504,6 +505,8 @@ class OpenedShard(QObject):
             key=("index", self),
             title=title,
         )
+        if job is not None:
+            job.parks = True
 
     def _index_done(self) -> None:
         self._set_index(IndexState.LOADED)

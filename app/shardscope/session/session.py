@@ -178,7 +178,9 @@ class Session(Documents):
                 open_inside(shard, step, *more).close()
             else:
                 with source_inside(shard, step) as source:
-                    detect(source)
+                    # A long content is decoded once, by the tab: what it is not is told there.
+                    if source.cheap:
+                        detect(source)
             return replace(request, inside=(*request.inside, step, *more))
 
         return self.ask(

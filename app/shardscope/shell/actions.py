@@ -21,6 +21,7 @@ from shardscope.shell.panels import Panel
 from shardscope.shell.sandbox import SandboxShell
 from shardscope.startup.settings import THEMES
 from shardscope.tasks.new_shard.new_shards import NewShards
+from shardscope.views.diff.window import CompareShards
 from shardscope.views.hex.actions import HexActions
 from shardscope.views.objects.actions import ObjectActions
 from shardscope.widgets.plain_text import shown, tip
@@ -135,7 +136,8 @@ class WindowActions:
         self.open_with = self._action(self.tr("Open &with…"), commands.open_with, "Ctrl+Shift+O")
         self.change = self._action(self.tr("Change &how it is read…"), commands.change)
         self.reload = self._action(self.tr("&Reload"), session.reload, Key.Refresh)
-        self.close = self._action(self.tr("&Close"), session.close, Key.Close)
+        self.close = self._action(self.tr("&Close"), session.close)
+        self.close.setShortcuts([QKeySequence("Ctrl+W"), QKeySequence("Ctrl+F4")])
         self.quit = self._action(self.tr("&Quit"), window.close, Key.Quit)
         self.back = self._action(self.tr("&Back"), session.back, "Alt+Left")
         self.forward = self._action(self.tr("&Forward"), session.forward, "Alt+Right")
@@ -199,6 +201,7 @@ class WindowActions:
         shards: NewShards,
         changing: EditShell,
         comparing: CompareFormats,
+        diffing: CompareShards,
         breaking: SandboxShell,
         find_key: QAction,
     ) -> None:
@@ -212,6 +215,7 @@ class WindowActions:
             shards: The actions that write new shards.
             changing: The actions that change the open file.
             comparing: The action that compares formats.
+            diffing: The actions that compare the open file with another one.
             breaking: The actions that break it in a sandbox.
             find_key: Searches for a key in many files.
         """
@@ -222,7 +226,7 @@ class WindowActions:
         file.addMenu(self.recent)
         file.addMenu(self.samples)
         file.addSeparator()
-        file.addActions([shards.new, shards.convert])
+        file.addActions([shards.new, shards.convert, diffing.file, diffing.folder])
         file.addSeparator()
         file.addActions([objects.extract, objects.extract_all])
         file.addSeparator()
@@ -276,7 +280,7 @@ class WindowActions:
         self.file.insertActions(self.quit, [bar.reopen, restore])
 
     def _fill_go(self, go: QMenu, panels: Sequence[Panel], bytes_: HexActions) -> None:
-        go.addActions([bytes_.goto, bytes_.follow, bytes_.leads, self.back, self.forward])
+        go.addActions([bytes_.goto, bytes_.follow, bytes_.leads, bytes_.inside, self.back, self.forward])
         go.addActions([bytes_.previous_note, bytes_.next_note])
         go.addSeparator()
         go.addActions([self.filter, self.trace_key, self.go_to])

@@ -28,7 +28,7 @@ GAP = 16
 class DropPlace(Enum):
     """Title and explanation of a drop target."""
 
-    OPEN = ("Open", "Shows this file instead")
+    OPEN = ("Open", "Shows this file in a tab")
     SEEK = ("Is it in here?", "Looks for its content among the objects")
     PACK = ("Pack them", "Makes a new shard of these files and folders")
 

@@ -93,7 +93,7 @@ class ExtractionNotices(QObject):
             buttons.append(Button(self.tr("Failures…"), lambda: box().open(), closes=False))
         # Nothing else helps with the objects of what stays open.
         if found.remedy in (Remedy.DELETED, Remedy.XORBS):
-            buttons.append(Button(ACTIONS[found.remedy], partial(self._session.remedy_wanted.emit, found.remedy)))
+            buttons.append(Button(ACTIONS[found.remedy], partial(self._mend, result, found.remedy)))
         if not found.complete:
             early = found.stopped or found.cancelled
             again = self.tr("Retry") if early else self.tr("Retry failed")
@@ -104,6 +104,11 @@ class ExtractionNotices(QObject):
             tone = NoticeTone.NOTE
         told = self._notices.tell(result.text, tone, buttons=buttons, about="extraction")
         told.setToolTip(tip(f"{result.text}\n{where}"))
+
+    def _mend(self, result: Result, remedy: Remedy) -> None:
+        """Apply a remedy to the file that was extracted from; another one may be shown by now."""
+        if self._session.show_shard(result.wanted.shard):
+            self._session.remedy_wanted.emit(remedy)
 
     def _open_folder(self, where: Path) -> None:
         if not self.open_url(QUrl.fromLocalFile(str(where))):

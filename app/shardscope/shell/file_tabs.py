@@ -33,7 +33,8 @@ _LEAST_TAB = 150
 
 def titles(documents: Sequence[Document]) -> list[str]:
     """Return the names on the tabs: those of several files have as many of their folders as tell them apart."""
-    parts = [_parts(document.request.shown) for document in documents]
+    requests = [document.request for document in documents]
+    parts = [(one.title,) if one.inside else _parts(one.shown) for one in requests]
     found = []
     for own in parts:
         others = [other for other in parts if other is not own and other != own]

@@ -71,6 +71,7 @@ from shardscope.startup import assets
 from shardscope.startup.settings import Settings
 from shardscope.tasks.connect.connect import ConnectTask
 from shardscope.tasks.new_shard.new_shards import NewShards
+from shardscope.views.diff.window import CompareShards
 from shardscope.views.findings.hits import HitsTable
 from shardscope.views.hex.panel import HexPanel
 from shardscope.views.notes.panel import NotesPanel
@@ -78,6 +79,7 @@ from shardscope.views.objects.drag_files import MOST_FILES, DraggedNode
 from shardscope.views.objects.drag_out import DragOut
 from shardscope.views.objects.panel import ObjectPanel
 from shardscope.views.places.places import PlacesPanel
+from shardscope.views.preview.panel import PreviewPanel
 from shardscope.views.structure.tree import StructureTree
 from shardscope.views.trace.panel import TracePanel
 from shardscope.views.transfers.transfers import Transfers
@@ -342,7 +344,7 @@ class MainWindow(QMainWindow):
         self.setStatusBar(self.line)
         self.extraction_notices = ExtractionNotices(self.objects.actions_.extracting, self.session, self.notices, self)
         self.drop_places = DropPlaces(self, lambda: self.session.shard is not None, self._dropped)
-        self.ways = OpenWays(self.session, self.notices, self)
+        self.ways, self.diffing = OpenWays(self.session, self.notices, self), CompareShards(self.session, self)
         self.connecting = ConnectTask(self.session, settings, self)
         self.new_shards, self.comparing = NewShards(self.session, settings, self), CompareFormats(self.jobs, self)
         to_bytes, salvage = self.hex.view.setFocus, self.breaking.actions.salvage
@@ -370,6 +372,7 @@ class MainWindow(QMainWindow):
             self.new_shards,
             self.changing,
             self.comparing,
+            self.diffing,
             self.breaking,
             self.noting.find_key,
         )
@@ -564,6 +567,7 @@ class MainWindow(QMainWindow):
             # It was open already, and is only shown.
             self._to_learn = ""
             self._learn(shard)
+            self.help.teaching.opened()
 
     def ask_file(self) -> None:
         """Request a file to open."""
@@ -795,10 +799,12 @@ class MainWindow(QMainWindow):
             self._layout.keep()
         self.tab_memory.save()
         self._layout.save()
+        self.diffing.close()
         self.session.close_all()
         self.jobs.shutdown()
         self.drag_out.close()
         self.drag_nodes.close()
+        self.panels.panel(PreviewPanel).drag.close()
         super().closeEvent(event)
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
@@ -814,7 +820,7 @@ class MainWindow(QMainWindow):
         if place is DropPlace.PACK:
             self.new_shards.ask_new(paths)
         elif place is DropPlace.OPEN:
-            self.open(paths[0])
+            self.open_files([(path, None) for path in paths])
         else:
             self.show_part("objects")
             self.objects.seek(Path(paths[0]))

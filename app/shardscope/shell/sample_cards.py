@@ -23,6 +23,9 @@ from shardscope.widgets.sample_words import sample_title
 from shardscope.widgets.strip_paint import paint_ground, paint_letter
 from shardscope.widgets.strip_scale import widths_to_scale
 
+_CARDS = (Role.MAIN, Role.FEATURED)
+"""Samples with a card of their own."""
+
 TWO_COLUMNS = 520
 """From this width on two cards is beside each other."""
 
@@ -77,6 +80,8 @@ class SampleCard(QAbstractButton):
         self.learn.setAccessibleName(self.tr("Learn the format of the sample {0}").format(sample.title))
         self.learn.setToolTip(self.tr("Walks through the sample, byte by byte, with questions"))
         self.learn.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        # A featured sample is there for what is in it, not for its format.
+        self.learn.setVisible(sample.role is not Role.FEATURED)
         self.more = self._more_button(others)
         self._open = self.tr("Open")
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
@@ -137,7 +142,7 @@ class SampleCard(QAbstractButton):
         inner = self.rect().adjusted(_PAD, _PAD - 2, -_PAD, -_PAD)
         beside = self.learn.geometry()
         go = metrics.horizontalAdvance(self._open) + 14
-        left = beside.left() - go - 6
+        left = (inner.right() if self.learn.isHidden() else beside.left() - 6) - go
         pill = QRect(left, beside.top(), go, beside.height())
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(colours.accent)
@@ -188,17 +193,18 @@ class SampleCards(QWidget):
     """The path of a sample that is to be opened beside the page of its format."""
 
     def __init__(self, samples: Sequence[Sample], jobs: Jobs | None = None, parent: QWidget | None = None) -> None:
-        """Show a card for each main sample; the others of its format are in the card's menu."""
+        """Show a card for each main and featured sample; the others of a format are in the menu of its main one."""
         super().__init__(parent)
         self.setObjectName("sampleList")
         self.setAccessibleName(self.tr("Samples"))
         self._jobs = jobs
         self._columns = 0
         self.cards = [
-            SampleCard(main, [one for one in samples if one.format == main.format and one is not main], self)
+            SampleCard(main, [one for one in samples if one.format == main.format and one.role not in _CARDS], self)
             for main in samples
             if main.role is Role.MAIN
         ]
+        self.cards += [SampleCard(one, (), self) for one in samples if one.role is Role.FEATURED]
         for card in self.cards:
             path = str(card.sample.path)
             card.clicked.connect(lambda _=False, path=path: self.chosen.emit(path))

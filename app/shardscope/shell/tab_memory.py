@@ -10,12 +10,13 @@ from PySide6.QtCore import QObject
 from PySide6.QtGui import QAction
 
 from shardcore import Span
+from shardcore.model.inside_path import inside_link
 from shardcore.shards.registry import FORMATS
 from shardcore.sources.remote.address import is_address, shown_address
 from shardscope.learning.lessons.fresh import is_fresh
 from shardscope.session.documents import MOST_OPEN, Document
 from shardscope.session.jobs import JobPriority
-from shardscope.session.open_request import OpenRequest
+from shardscope.session.open_request import OpenRequest, file_of
 from shardscope.session.selection import Selection
 from shardscope.session.session import Session
 from shardscope.shell.notices import Notices, NoticeTone
@@ -87,7 +88,7 @@ class TabMemory(QObject):
             return
 
         def there(_: object) -> list[bool]:
-            return [is_address(entry["uri"]) or Path(entry["uri"]).exists() for entry in entries]
+            return [_is_there(entry["uri"]) for entry in entries]
 
         def done(found: list[bool] | None, error: BaseException | None) -> None:
             if found is None:
@@ -107,6 +108,11 @@ class TabMemory(QObject):
         self._notices.tell(text, NoticeTone.WARNING, about="tabs", lasting=True)
 
 
+def _is_there(uri: str) -> bool:
+    """Return whether a file exists, that of a link to something inside it too; addresses are not looked at."""
+    return is_address(uri) or Path(uri).exists() or Path(file_of(uri)).exists()
+
+
 def _entry(request: OpenRequest, offset: int) -> dict[str, Any] | None:
     """Return a request as it may be written down; None where it may not."""
     uri = request.uri if is_address(request.uri) else str(Path(request.uri).absolute())
@@ -115,6 +121,7 @@ def _entry(request: OpenRequest, offset: int) -> dict[str, Any] | None:
     options = {name: value for name, value in request.options.items() if _is_plain(value)}
     if len(json.dumps(options)) > LONGEST_OPTIONS:
         return None
+    uri = inside_link(uri, request.inside)
     return {"uri": uri, "format": request.format, "options": options, "offset": offset}
 
 

@@ -57,6 +57,7 @@ class Role(Enum):
     """Purpose of a sample."""
 
     MAIN = "main"
+    FEATURED = "featured"
     FURTHER = "further"
     DAMAGED = "damaged"
     ODD = "odd"
@@ -92,7 +93,7 @@ class Sample:
     Attributes:
         path: The file or folder.
         format: The name of its format.
-        role: What it is for; each format has one that is `MAIN`.
+        role: What it is for; each format has one that is `MAIN`. One that is `FEATURED` is shown for its contents.
         title: What people call it: the main one by its format.
         about: What is in it, a few words.
         see: What to see in it, one sentence.

@@ -218,7 +218,8 @@ class SingleWindow(QObject):
         self._server.close()
 
     def _connected(self) -> None:
-        while (guest := self._server.nextPendingConnection()) is not None:
+        while self._server.hasPendingConnections():
+            guest = self._server.nextPendingConnection()
             if len(self._guests) >= MOST_GUESTS:
                 guest.abort()
                 guest.deleteLater()
@@ -229,7 +230,7 @@ class SingleWindow(QObject):
             guest.disconnected.connect(self._left)
             clock = QTimer(guest)
             clock.setSingleShot(True)
-            clock.timeout.connect(guest.abort)
+            clock.timeout.connect(self._grew_silent)
             clock.start(PATIENCE_MILLISECONDS)
             self._take(guest)
 
@@ -256,6 +257,12 @@ class SingleWindow(QObject):
         guest.flush()
         guest.disconnectFromServer()
         self.wanted.emit(files)
+
+    def _grew_silent(self) -> None:
+        clock = self.sender()
+        guest = clock.parent() if clock is not None else None
+        if isinstance(guest, QLocalSocket):
+            guest.abort()
 
     def _left(self) -> None:
         guest = self.sender()

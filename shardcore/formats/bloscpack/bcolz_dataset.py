@@ -20,7 +20,9 @@ from shardcore.formats.bloscpack.file import BloscpackFile
 from shardcore.formats.bloscpack.json_tree import JsonTree
 from shardcore.formats.bloscpack.shard import BloscpackShard, open_shard, sketches_of
 from shardcore.formats.bloscpack.step_values import MEANINGS
+from shardcore.model.array_layout import ArrayLayout
 from shardcore.model.children import Deferred
+from shardcore.model.content_part import ContentPart
 from shardcore.model.finding import Depth, Findings, Report
 from shardcore.model.node import Node
 from shardcore.model.number_words import grouped_digits, plural
@@ -143,6 +145,31 @@ class BloscpackDataSet(DataSet):
     def file_names(self, ref: ObjectRef) -> dict[str, str]:
         """Return a file by the key."""
         return Shard.file_names(self, ref)
+
+    def array_layout(self, ref: ObjectRef) -> ArrayLayout | None:
+        """Return the array that a column is; of a chunk, its items."""
+        column = self._column_of(ref)
+        if not ref.shard:
+            return column.array
+        count, rest = divmod(ref.size, column.array.stride)
+        number = int(ref.key) if ref.key is not None and ref.key.isdecimal() else -1
+        if number < 0 or rest or not count:
+            return None
+        shape = column.array.shape[1:]
+        return replace(column.array, shape=(count, *shape), begin=(number * column.chunklen, *(0 for _ in shape)))
+
+    def content_parts(self, ref: ObjectRef) -> Sequence[ContentPart]:
+        """Return the blocks of a chunk; of a column, the files of its chunks."""
+        if ref.shard:
+            return super().content_parts(ref)
+        column = self._column_of(ref)
+        step = column.chunk_bytes
+        ranges = [(one.number * step, min((one.number + 1) * step, column.nbytes), one) for one in column.files]
+        return tuple(
+            ContentPart(start, stop, Span(str(SourceName(file.name)), 0, file.size))
+            for start, stop, file in sorted(ranges, key=lambda part: part[0])
+            if start < stop
+        )
 
     def facts(self, ref: ObjectRef) -> dict[str, Any]:
         """Return the array that a column is."""

@@ -67,10 +67,10 @@ def check_counts(data: bytes, most: int) -> None:
     if len(data) < _HEAD or not data.startswith(MAGIC):
         raise FormatError("not Draco data: it does not begin with DRACO")
     version, kind, method = (data[5], data[6]), data[7], data[8]
-    if version != VERSION:
-        raise Unsupported(f"Draco bitstream {version[0]}.{version[1]}; 2.2 is decoded")
     if kind != _MESH:
         raise FormatError(f"Draco geometry of type {kind}, not a mesh")
+    if version != VERSION:
+        raise Unsupported(f"Draco bitstream {version[0]}.{version[1]}; 2.2 is decoded")
     reader = _Reader(data, _HEAD)
     if int.from_bytes(data[9:11], "little") & _HAS_METADATA:
         _skip_metadata(reader)

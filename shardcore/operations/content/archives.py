@@ -1,19 +1,41 @@
-"""Archives: the members of zip and tar files."""
+"""Archives and compressed files: their members, and the bytes of one."""
 
 from __future__ import annotations
 
+import bz2
 import io
+import lzma
 import tarfile
 import zipfile
 import zlib
+from collections.abc import Callable
+from typing import Any
 
-from shardcore.errors import FormatError
+from shardcore.codecs.decompress import MAX_WINDOW
+from shardcore.codecs.frame_length import GZIP_MAGIC, ZSTD_MAGIC, zstd_end
+from shardcore.errors import FormatError, LimitExceeded, Unsupported, UsageError
+from shardcore.model.number_words import plural
+from shardcore.model.text import short
 from shardcore.operations.content.results import ArchiveContent, ArchiveMember, Content
 
 MOST_MEMBERS = 100_000
 """Members that are listed at most."""
 
+PEEK = 1 << 20
+"""Bytes of a compressed file that are decompressed to see what it holds."""
+
 _TAR_MAGIC = b"ustar"
+_ENTRY = b"PK\x01\x02"
+_ZIP_CODECS = {zipfile.ZIP_STORED: "none", zipfile.ZIP_DEFLATED: "deflate", zipfile.ZIP_BZIP2: "bzip2"}
+_XZ_MEMORY = 64 << 20
+_PIECE = 1 << 18
+_FAILURES = (
+    zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError, OSError, ValueError, EOFError,
+    NotImplementedError, RuntimeError, RecursionError, OverflowError, LookupError,
+)  # fmt: skip
+
+COMPRESSED = ((GZIP_MAGIC, "gzip"), (ZSTD_MAGIC, "zstd"), (b"BZh", "bzip2"), (b"\xfd7zXZ\0", "xz"))
+"""First bytes of compressed files, and their formats."""
 
 
 def is_tar(data: bytes) -> bool:
@@ -29,18 +51,23 @@ def zip_content(data: bytes, size: int) -> Content:
     """
     if size != len(data):
         return ArchiveContent("zip archive", size, data, "the list of members is at the end, which was not read", "zip")
+    if (entries := data.count(_ENTRY)) > MOST_MEMBERS:
+        return ArchiveContent("zip archive", size, data, f"some {entries:,} members: too many to be listed", "zip")
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            infos = archive.infolist()[:MOST_MEMBERS]
-    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, RuntimeError) as error:
-        raise FormatError(f"invalid zip archive: {error}") from error
+            infos = archive.infolist()
+    except _FAILURES as error:
+        raise FormatError(f"invalid zip archive: {short(str(error))}") from error
     members = []
     for info in infos:
         begin = info.header_offset
         names = data[begin + 26 : begin + 30]
         # The local header has its own name and extra field before the data.
-        skip = 30 + int.from_bytes(names[:2], "little") + int.from_bytes(names[2:], "little")
-        members.append(ArchiveMember(info.filename, info.file_size, begin, begin + skip + info.compress_size))
+        start = begin + 30 + int.from_bytes(names[:2], "little") + int.from_bytes(names[2:], "little")
+        codec = _ZIP_CODECS.get(info.compress_type, f"method {info.compress_type}")
+        codec = "encrypted" if info.flag_bits & 1 else codec
+        stop = start + info.compress_size
+        members.append(ArchiveMember(info.filename, info.file_size, begin, stop, start, codec))
     return ArchiveContent("zip archive", size, data, "", "zip", tuple(members))
 
 
@@ -55,14 +82,175 @@ def tar_content(data: bytes, size: int) -> Content:
     try:
         with tarfile.open(fileobj=io.BytesIO(data), mode="r:") as archive:
             for info in archive:
-                members.append(ArchiveMember(info.name, info.size, info.offset, info.offset_data + info.size))
+                stop = info.offset_data + info.size
+                codec = "sparse" if info.issparse() else "none"
+                members.append(ArchiveMember(info.name, info.size, info.offset, stop, info.offset_data, codec))
                 if len(members) >= MOST_MEMBERS:
                     note = f"the first {MOST_MEMBERS:,} members"
                     break
-    except (tarfile.TarError, OSError, ValueError, zlib.error) as error:
+    except _FAILURES as error:
         if not members:
-            raise FormatError(f"invalid tar archive: {error}") from error
-        note = f"the list of members ends early: {error}"
+            raise FormatError(f"invalid tar archive: {short(str(error))}") from error
+        note = f"the list of members ends early: {short(str(error))}"
     if size != len(data):
         note = f"the members in the first {len(data):,} bytes"
     return ArchiveContent("tar archive", size, data, note, "tar", tuple(members))
+
+
+def compressed_format(data: bytes) -> str:
+    """Return the format of a compressed file by its first bytes; empty where there is none."""
+    return next((format for magic, format in COMPRESSED if data.startswith(magic)), "")
+
+
+def compressed_content(data: bytes, size: int, name: str, inside: Callable[[bytes, int, str], Content]) -> Content:
+    """Return a compressed file: its one member, and what its beginning is.
+
+    Args:
+        data: The bytes that were read.
+        size: Bytes of the whole file.
+        name: Its name; may be empty.
+        inside: Recognises decompressed bytes: their beginning, the size of all or -1, and the name.
+    """
+    format = compressed_format(data)
+    inner_name = name.rpartition(".")[0] or name if name.endswith((".gz", ".zst", ".bz2", ".xz")) else ""
+    title, note, inner = f"{format} file", "", None
+    beginning, ended = b"", False
+    try:
+        beginning, ended = expand(format, data, PEEK)
+    except FormatError as error:
+        note = error.message
+    whole = size == len(data)
+    full = len(beginning) if ended and whole else _stated_size(format, data, whole=whole)
+    if beginning:
+        inner = inside(beginning, full, inner_name)
+        title = f"{format} of {inner.title}"
+    member = ArchiveMember(inner_name or "content", full, 0, size, 0, format)
+    return ArchiveContent(title, size, data, note, format, (member,), inner)
+
+
+def expand(format: str, data: bytes, most: int) -> tuple[bytes, bool]:
+    """Return the first bytes that a compressed file decompresses to, and whether they are all.
+
+    Args:
+        format: `gzip`, `zstd`, `bzip2` or `xz`.
+        data: The file, or its beginning. Bytes after the first member or frame are ignored.
+        most: Bytes that are returned at most.
+
+    Raises:
+        FormatError: The bytes are invalid from the first one on, or have no beginning of a stream.
+    """
+    if format == "zstd":
+        return _expand_zstd(data, most)
+    engine = _engine(format)
+    found, at = bytearray(), 0
+    while len(found) < most and at < len(data) and not engine.eof:
+        piece = data[at : at + _PIECE]
+        at += len(piece)
+        try:
+            while len(found) < most:
+                more = engine.decompress(piece, most - len(found))
+                found += more
+                piece = getattr(engine, "unconsumed_tail", b"")
+                if engine.eof or not (piece or (more and not getattr(engine, "needs_input", True))):
+                    break
+        except (zlib.error, lzma.LZMAError, OSError, ValueError, EOFError, MemoryError) as error:
+            if not found:
+                raise FormatError(f"invalid {format}: {error}") from error
+            break
+    return bytes(found), bool(engine.eof)
+
+
+def _expand_zstd(data: bytes, most: int) -> tuple[bytes, bool]:
+    import zstandard
+
+    found = bytearray()
+    try:
+        with zstandard.ZstdDecompressor(max_window_size=MAX_WINDOW).stream_reader(io.BytesIO(data)) as reader:
+            while len(found) < most and (piece := reader.read(min(_PIECE, most - len(found)))):
+                found += piece
+    except zstandard.ZstdError as error:
+        if not found:
+            raise FormatError(f"invalid zstd: {error}") from error
+        return bytes(found), False
+    return bytes(found), len(found) < most and zstd_end(lambda start, stop: data[start:stop], 0, len(data)) is not None
+
+
+def _engine(format: str) -> Any:
+    if format == "gzip":
+        return zlib.decompressobj(31)
+    if format == "bzip2":
+        return bz2.BZ2Decompressor()
+    return lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_XZ_MEMORY)
+
+
+
+def _stated_size(format: str, data: bytes, *, whole: bool) -> int:
+    """Return the decompressed size that a file states; -1 where it does not, or several members may follow."""
+    if format == "gzip" and whole and len(data) >= 18:
+        return int.from_bytes(data[-4:], "little")
+    if format == "zstd":
+        import zstandard
+
+        try:
+            size = int(zstandard.get_frame_parameters(data[:18]).content_size)
+        except zstandard.ZstdError:
+            return -1
+        return size if size < 1 << 62 else -1
+    return -1
+
+
+def member_of(found: ArchiveContent, name: str) -> ArchiveMember:
+    """Return a member by its name; of equal names the last, as unpacking keeps it.
+
+    Raises:
+        UsageError: There is none.
+    """
+    member = next((one for one in reversed(found.members) if one.name == name), None)
+    if member is None:
+        there = ", ".join(short(one.name) for one in found.members[:8])
+        raise UsageError(f"no member {short(name)}" + (f"; there is {there}" if there else ""))
+    return member
+
+
+def member_bytes(found: ArchiveContent, member: ArchiveMember, limit: int) -> bytes:
+    """Return the bytes of a member, decompressed.
+
+    Args:
+        found: The archive.
+        member: One of its members.
+        limit: Bytes that it may have.
+
+    Raises:
+        LimitExceeded: It has more, or not all of its stored bytes were read.
+        Unsupported: It is compressed in a way that is not decompressed here, or encrypted.
+        FormatError: It is invalid.
+    """
+    if member.size > limit:
+        raise LimitExceeded(f"{short(member.name)} has {plural(member.size, 'byte')}; at most {limit:,} are read")
+    if not 0 <= member.data <= member.stop <= len(found.data):
+        raise LimitExceeded(f"{plural(len(found.data), 'byte')} were read; {short(member.name)} has others")
+    stored = found.data[member.data : member.stop]
+    if member.codec == "none":
+        return stored
+    if member.codec == "deflate":
+        data = _inflate(stored, limit, member.name)
+    elif member.codec in ("bzip2", "gzip", "zstd", "xz"):
+        data, ended = expand(member.codec, stored, limit + 1)
+        if not ended and len(data) <= limit:
+            raise FormatError(f"{short(member.name)} ends early, after {plural(len(data), 'byte')}")
+    else:
+        raise Unsupported(f"{short(member.name)} is stored by {member.codec}, which is not decoded here")
+    if len(data) > limit:
+        raise LimitExceeded(f"{short(member.name)} has more than {plural(limit, 'byte')}")
+    return data
+
+
+def _inflate(stored: bytes, limit: int, name: str) -> bytes:
+    engine = zlib.decompressobj(-15)
+    try:
+        data = engine.decompress(stored, limit + 1)
+    except zlib.error as error:
+        raise FormatError(f"{short(name)} is damaged: {error}") from error
+    if not engine.eof and len(data) <= limit:
+        raise FormatError(f"{short(name)} ends early, after {plural(len(data), 'byte')}")
+    return data

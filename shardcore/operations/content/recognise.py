@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from shardcore.codecs.npy import MAGIC as NPY_MAGIC
@@ -14,7 +14,13 @@ from shardcore.model.array_layout import RAW, ArrayLayout
 from shardcore.model.content_part import part_at
 from shardcore.model.number_words import plural
 from shardcore.model.span import Span
-from shardcore.operations.content.archives import is_tar, tar_content, zip_content
+from shardcore.operations.content.archives import (
+    compressed_content,
+    compressed_format,
+    is_tar,
+    tar_content,
+    zip_content,
+)
 from shardcore.operations.content.geometry import KINDS as GEOMETRY_KINDS
 from shardcore.operations.content.geometry import geometry_content
 from shardcore.operations.content.pictures import picture_content
@@ -31,6 +37,7 @@ from shardcore.operations.content.tensors import (
     is_safetensors,
     npy_content,
     safetensors_content,
+    safetensors_header,
 )
 from shardcore.operations.content.text import text_content
 from shardcore.shards.registry import all_formats
@@ -46,17 +53,14 @@ HEAD = 1 << 20
 WHOLE = 64 << 20
 """Bytes up to which pictures, arrays and archives are read whole."""
 
+HEADERS = 16 << 20
+"""Bytes of the header of a file of tensors that are read."""
+
 _STRING = re.compile(rb"[\x20-\x7e\t]{5,}")
 _MOST_STRINGS = 10_000
 _SHARD_MARK = 4
 """Bytes of a mark from which a nested shard is recognised by it alone."""
 
-_COMPRESSED = (
-    (b"\x1f\x8b\x08", "gzip"),
-    (b"\x28\xb5\x2f\xfd", "zstd"),
-    (b"BZh", "bzip2"),
-    (b"\xfd7zXZ\0", "xz"),
-)
 
 
 def content(shard: Shard, ref: ObjectRef | Key, *, limit: int | None = None) -> Content:
@@ -87,29 +91,69 @@ def content(shard: Shard, ref: ObjectRef | Key, *, limit: int | None = None) -> 
     if size < 0 and len(head) < (limit or HEAD):
         size = len(head)
 
-    def whole() -> bytes:
-        most = limit or WHOLE
-        if not 0 <= size <= most or len(head) == size:
-            return head
-        return shard.read_range(wanted, 0, size, limit=most)
+    def first(count: int) -> bytes:
+        count = min(count, limit or count, size if size >= 0 else count)
+        return head if count <= len(head) else shard.read_range(wanted, 0, count, limit=count)
 
+    beginning = _Beginning(head, size, next(iter(shard.file_names(wanted).values()), ""), first, limit or WHOLE)
     if layout is not None:
-        data = whole()
+        data = beginning.whole()
         if layout.encoding == RAW:
             return _array(layout, data, size)
         try:
             return _decoded_array(shard, wanted, layout, data, size)
         except ShardError as error:
             reason = error.message
-    if size == 0:
-        return _bytes(head, size, reason)
-    name = next(iter(shard.file_names(wanted).values()), "")
-    if wanted.kind in GEOMETRY_KINDS:
-        shape, reason = _geometry(shard, wanted, whole(), size, limit)
+    if wanted.kind in GEOMETRY_KINDS and size:
+        shape, reason = _geometry(shard, wanted, beginning.whole(), size, limit)
         if shape is not None:
             return shape
+    return _recognised(beginning, reason)
+
+
+def content_of(data: bytes, name: str = "", *, size: int | None = None) -> Content:
+    """Return what some bytes are; see `content`.
+
+    Args:
+        data: The bytes, or the beginning of them.
+        name: Name of the file, for its ending; may be empty.
+        size: Bytes of the whole, -1 where unknown; None: `data` is all of it.
+    """
+    return _recognised(_Beginning(data, len(data) if size is None else size, name, lambda count: data[:count]))
+
+
+@dataclass(frozen=True, slots=True)
+class _Beginning:
+    """Beginning of a content, and a way to read more of it.
+
+    Attributes:
+        head: The bytes that were read.
+        size: Bytes of the whole; -1 where unknown.
+        name: Name of the file; may be empty.
+        first: Reads so many first bytes, or what is allowed of them.
+        most: Bytes up to which a content is read whole.
+        inside: Whether it is inside of a compressed file: others inside of it are not decompressed.
+    """
+
+    head: bytes
+    size: int
+    name: str
+    first: Callable[[int], bytes]
+    most: int = WHOLE
+    inside: bool = False
+
+    def whole(self) -> bytes:
+        """Return all bytes, or the head where they are too many."""
+        return self.first(self.size) if 0 <= self.size <= self.most else self.head
+
+
+def _recognised(beginning: _Beginning, reason: str = "") -> Content:
+    """Return what some bytes are; `reason` is the note where they are of no other kind."""
+    head, size = beginning.head, beginning.size
+    if size == 0:
+        return _bytes(head, size, reason)
     try:
-        found = _by_magic(head, size, whole) or text_content(head, size, name)
+        found = _by_magic(beginning) or text_content(head, size, beginning.name)
     except FormatError as error:
         found, reason = None, error.message
     found = found or _bytes(head, size, reason)
@@ -170,27 +214,34 @@ def _decoded_array(shard: Shard, ref: ObjectRef, layout: ArrayLayout, data: byte
     return ArrayContent(title, len(elements), elements, "", decoded, layout.encoding, size)
 
 
-def _by_magic(head: bytes, size: int, whole: Callable[[], bytes]) -> Content | None:
+def _by_magic(beginning: _Beginning) -> Content | None:
+    head, size, whole = beginning.head, beginning.size, beginning.whole
     if picture_format(head):
         return picture_content(whole(), size)
     if head.startswith(NPY_MAGIC):
         return npy_content(whole(), size)
     if head.startswith(GGUF):
-        return gguf_content(head, size)
+        return gguf_content(beginning.first(HEADERS), size)
     if is_safetensors(head):
-        return safetensors_content(head, size)
+        return safetensors_content(beginning.first(min(safetensors_header(head), HEADERS)), size)
     if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
         return zip_content(whole(), size)
     if is_tar(head):
         return tar_content(whole(), size)
-    for magic, format in _COMPRESSED:
-        if head.startswith(magic):
+    if format := compressed_format(head):
+        if beginning.inside:
             return ArchiveContent(f"{format} file", size, head, "", format)
+        return compressed_content(head, size, beginning.name, _inside)
     for one in all_formats():
         marks = tuple(mark for mark in (*one.begins, *one.marks) if len(mark) >= _SHARD_MARK)
         if marks and head.startswith(marks):
             return ShardContent(f"shard: {one.title}", size, head, "", one.name, f"begins with the magic of {one.name}")
     return None
+
+
+def _inside(data: bytes, size: int, name: str) -> Content:
+    """Return what the beginning of a compressed file decompresses to."""
+    return _recognised(_Beginning(data, size, name, lambda count: data[:count], inside=True))
 
 
 def _bytes(data: bytes, size: int, note: str) -> BytesContent:

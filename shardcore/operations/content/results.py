@@ -192,12 +192,16 @@ class ArchiveMember:
         size: Uncompressed bytes; -1 where unknown.
         start: First byte of the member in the content, its header included where it precedes the data.
         stop: One past the last byte; -1 where unknown.
+        data: First byte of its data; -1 where unknown.
+        codec: Compression of its data: `none`, `deflate`, `gzip`, …
     """
 
     name: str
     size: int
     start: int
     stop: int
+    data: int = -1
+    codec: str = "none"
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,13 +210,15 @@ class ArchiveContent(Content):
 
     Attributes:
         format: `zip`, `tar`, `gzip`, `zstd`, `bzip2` or `xz`.
-        members: The members that were found; empty for compressed files.
+        members: The members that were found; the one of a compressed file.
+        inner: Beginning of what a compressed file holds; None for archives, and where it cannot be decompressed.
     """
 
     kind: ClassVar[str] = "archive"
 
     format: str = ""
     members: tuple[ArchiveMember, ...] = ()
+    inner: Content | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,7 +73,8 @@ class Shaded:
 
     Attributes:
         light: Brightness from 0 to 1, float32 of shape `(rows, columns)`.
-        hit: What is shown: number of a triangle; `LINE` and `DOT` for lines and dots, -1 for nothing.
+        hit: What is shown: number of a triangle; from `LINE` and `DOT` on a line and a dot; -1 for nothing.
+        things: Number of the thing of the triangle that is shown, shape `(rows, columns)`; -1 for none.
         camera: How it was seen.
         scale: Pixels per unit of the model.
         middle: Middle of the scene in the model.
@@ -81,6 +82,7 @@ class Shaded:
 
     light: NDArray[np.float32]
     hit: NDArray[np.int64]
+    things: NDArray[np.int64]
     camera: Camera
     scale: float
     middle: NDArray[np.float64]
@@ -90,6 +92,8 @@ class Shaded:
         rows, columns = self.light.shape
         return _projected(points, self.camera.rotation, self.scale, self.middle, columns, rows)
 
+
+_CLOSE = np.float32(1e-5)
 
 LINE = 1 << 40
 """Number from which `Shaded.hit` is that of a line."""
@@ -120,7 +124,10 @@ def shade(scene: Scene, camera: Camera, columns: int, rows: int, *, wide: float 
     _lines(canvas, places, scene.lines, depth, max(round(1.5 * wide), 1))
     _dots(canvas, places, scene.dots, depth, 2.5 * wide if len(scene.lines) else 3.5 * wide)
     light, hit = canvas.light.reshape(rows, columns), canvas.hit.reshape(rows, columns)
-    return Shaded(light, hit, camera, scale, middle)
+    things = np.full(hit.shape, -1, np.int64)
+    there = (hit >= 0) & (hit < LINE)
+    things[there] = scene.triangle_things[hit[there]]
+    return Shaded(light, hit, things, camera, scale, middle)
 
 
 def _projected(
@@ -152,51 +159,60 @@ class _Canvas:
         thing: NDArray[np.int64],
     ) -> None:
         """Draw pixels that are nearer than what is there."""
-        near = np.flatnonzero(depth > self.depth[pixel])
-        # The nearest of each pixel is written last.
-        near = near[np.argsort(depth[near], kind="stable")]
+        before = self.depth[pixel]
+        np.maximum.at(self.depth, pixel, depth)
+        near = np.flatnonzero((depth == self.depth[pixel]) & (depth > before))
         at = pixel[near]
-        self.depth[at], self.light[at], self.hit[at] = depth[near], light[near], thing[near]
+        self.light[at], self.hit[at] = light[near], thing[near]
 
 
 def _triangles(
     canvas: _Canvas, places: NDArray[np.float64], triangles: NDArray[np.uint32], light: NDArray[np.float32]
 ) -> None:
     corners = places[:, :2][triangles]
-    low, high = corners.min(axis=1), corners.max(axis=1)
     edge = np.array([canvas.columns, canvas.rows])
-    first = np.clip(np.ceil(low - 0.5), 0, edge).astype(np.int64)
-    last = np.clip(np.floor(high - 0.5) + 1, 0, edge).astype(np.int64)
+    first = np.clip(np.ceil(corners.min(axis=1) - 0.5), 0, edge).astype(np.int64)
+    last = np.clip(np.floor(corners.max(axis=1) - 0.5) + 1, 0, edge).astype(np.int64)
     size = np.maximum(last - first, 0)
     area = size[:, 0] * size[:, 1]
     one, two = corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]
     whole = one[:, 0] * two[:, 1] - one[:, 1] * two[:, 0]
     shown = np.flatnonzero((area > 0) & (np.abs(whole) > 1e-12))
-    step = -(-int(area[shown].sum()) // MOST_PIXELS)
-    shown = shown[:: max(step, 1)]
-    ends = np.cumsum(area[shown])
+    shown = shown[:: max(-(-int(area[shown].sum()) // MOST_PIXELS), 1)]
+    # The shares of the second and third corner at a pixel, from those at the first pixel of the box: affine in x, y.
+    one, two, whole = one[shown], two[shown], whole[shown, None]
+    away = first[shown] + 0.5 - corners[shown, 0]
+    across = np.stack([two[:, 1], -one[:, 1]], axis=1) / whole
+    down = np.stack([-two[:, 0], one[:, 0]], axis=1) / whole
+    origin = across * away[:, :1] + down * away[:, 1:]
+    shares = np.concatenate([origin, across, down], axis=1).astype(np.float32)
+    depths, lights = places[triangles[shown], 2].astype(np.float32), light[triangles[shown]]
+    boxes, counts = size[shown, 0].astype(np.int32), area[shown]
+    corner = first[shown, 1] * canvas.columns + first[shown, 0]
+    ends = np.cumsum(counts)
     done = 0
     while done < len(shown):
         before = int(ends[done - 1]) if done else 0
         stop = max(int(np.searchsorted(ends, before + BATCH, "right")), done + 1)
-        batch = shown[done:stop]
-        done = stop
-        counts = area[batch]
-        owner = np.repeat(batch, counts)
-        within = np.arange(len(owner)) - np.repeat(np.cumsum(counts) - counts, counts)
-        x = first[owner, 0] + within % size[owner, 0]
-        y = first[owner, 1] + within // size[owner, 0]
-        away_x, away_y = x + 0.5 - corners[owner, 0, 0], y + 0.5 - corners[owner, 0, 1]
-        b = (away_x * two[owner, 1] - away_y * two[owner, 0]) / whole[owner]
-        c = (one[owner, 0] * away_y - one[owner, 1] * away_x) / whole[owner]
-        inside = np.flatnonzero((b >= -1e-9) & (c >= -1e-9) & (b + c <= 1 + 1e-9))
+        batch = np.arange(done, stop)
+        owner = np.repeat(batch, counts[done:stop])
+        within = (np.arange(before, int(ends[stop - 1])) - (ends - counts)[owner]).astype(np.int32)
+        y, x = np.divmod(within, boxes[owner])
+        part = np.repeat(shares[done:stop], counts[done:stop], axis=0)
+        right, below = x.astype(np.float32), y.astype(np.float32)
+        b = part[:, 0] + part[:, 2] * right + part[:, 4] * below
+        c = part[:, 1] + part[:, 3] * right + part[:, 5] * below
+        inside = np.flatnonzero((b >= -_CLOSE) & (c >= -_CLOSE) & (b + c <= 1 + _CLOSE))
         owner, b, c = owner[inside], b[inside], c[inside]
-        i, j, k = triangles[owner].T
-        depth = places[i, 2] * (1 - b - c) + places[j, 2] * b + places[k, 2] * c
-        bright = light[i] * (1 - b - c) + light[j] * b + light[k] * c
+        z, bright = depths[owner], lights[owner]
+        a = 1 - b - c
         canvas.put(
-            y[inside] * canvas.columns + x[inside], depth.astype(np.float32), bright.astype(np.float32), owner
+            corner[owner] + y[inside].astype(np.int64) * canvas.columns + x[inside],
+            z[:, 0] * a + z[:, 1] * b + z[:, 2] * c,
+            bright[:, 0] * a + bright[:, 1] * b + bright[:, 2] * c,
+            shown[owner],
         )
+        done = stop
 
 
 def _lines(
@@ -238,7 +254,7 @@ def _stamp(
     inside = (places[:, 0] > -radius) & (places[:, 0] < canvas.columns + radius)
     inside &= (places[:, 1] > -radius) & (places[:, 1] < canvas.rows + radius)
     places, things = places[inside], things[inside]
-    light = np.clip(0.72 + 0.5 * places[:, 2] / reach, 0.35, 1).astype(np.float32)
+    light = np.clip(0.78 + 0.45 * places[:, 2] / reach, 0.5, 1).astype(np.float32)
     for down in around:
         for across in around:
             x = np.floor(places[:, 0] + across).astype(np.int64)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import math
 import struct
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from shardcore.codecs.json_text import parse_json
 from shardcore.codecs.npy import npy_layout
-from shardcore.errors import FormatError
-from shardcore.model.array_layout import ArrayLayout, is_length
+from shardcore.errors import FormatError, Unsupported
+from shardcore.model.array_layout import RAW, ArrayLayout, is_length
+from shardcore.model.number_words import plural
+from shardcore.model.text import short
 from shardcore.operations.content.results import ArrayContent, Content, Tensor, TensorsContent
 
 GGUF = b"GGUF"
@@ -28,7 +31,9 @@ _GGML = {
     13: ("Q5_K", 256, 176), 14: ("Q6_K", 256, 210), 24: ("I8", 1, 1), 25: ("I16", 1, 2), 26: ("I32", 1, 4),
     27: ("I64", 1, 8), 28: ("F64", 1, 8), 30: ("BF16", 1, 2),
 }  # fmt: skip
-_GGML_ARRAYS = {"F32": "<f4", "F16": "<f2", "I8": "|i1", "I16": "<i2", "I32": "<i4", "I64": "<i8", "F64": "<f8"}
+# Types of both formats that NumPy has; those with one name in both are equal.
+_TYPES = _SAFETENSORS
+BF16 = "BF16"
 _VALUES = ("<B", "<b", "<H", "<h", "<I", "<i", "<f", "<?", "", "", "<Q", "<q", "<d")
 _STRING, _LIST = 8, 9
 
@@ -51,6 +56,11 @@ def is_safetensors(data: bytes) -> bool:
     return len(data) > 9 and data[8:9] == b"{" and 2 <= int.from_bytes(data[:8], "little") <= 100_000_000
 
 
+def safetensors_header(data: bytes) -> int:
+    """Return one past the last byte of the header of a safetensors file."""
+    return 8 + int.from_bytes(data[:8], "little")
+
+
 def safetensors_content(data: bytes, size: int) -> Content:
     """Return the tensors of a safetensors file.
 
@@ -65,6 +75,7 @@ def safetensors_content(data: bytes, size: int) -> Content:
         raise FormatError("invalid safetensors header: no JSON object")
     metadata = header.pop("__metadata__", {})
     tensors = tuple(_safetensor(name, entry, 8 + length, size) for name, entry in header.items())
+    _check_apart(tensors)
     return TensorsContent("safetensors", size, data, "", tensors, metadata if isinstance(metadata, dict) else {})
 
 
@@ -80,11 +91,52 @@ def _safetensor(name: str, entry: Any, base: int, size: int) -> Tensor:
     return Tensor(name, str(entry.get("dtype")), tuple(shape), start, stop)
 
 
+def _check_apart(tensors: tuple[Tensor, ...]) -> None:
+    """Check that no two tensors have a byte in common.
+
+    Raises:
+        FormatError: Two do.
+    """
+    stop, before = 0, ""
+    for tensor in sorted((one for one in tensors if one.stop > one.start), key=lambda one: one.start):
+        if tensor.start < stop:
+            raise FormatError(f"invalid safetensors header: {short(before)} and {short(tensor.name)} overlap")
+        stop, before = tensor.stop, tensor.name
+
+
 def tensor_layout(tensor: Tensor) -> ArrayLayout | None:
-    """Return the layout of a tensor, from its own first byte on; None where NumPy does not have the type."""
-    text = _SAFETENSORS.get(tensor.dtype) or _GGML_ARRAYS.get(tensor.dtype)
-    layout = ArrayLayout(np.dtype(text), tensor.shape, "C") if text else None
-    return layout if layout is not None and layout.nbytes == tensor.stop - tensor.start else None
+    """Return the layout of a tensor, from its own first byte on; None where its type is not decoded here.
+
+    A BF16 has the encoding `bf16`: `tensor_elements` makes 32-bit floats of it.
+    """
+    half = tensor.dtype == BF16
+    text = "<f4" if half else _TYPES.get(tensor.dtype)
+    if text is None:
+        return None
+    layout = ArrayLayout(np.dtype(text), tensor.shape, "C", encoding="bf16" if half else RAW)
+    return layout if layout.nbytes == (tensor.stop - tensor.start) * (2 if half else 1) else None
+
+
+def tensor_content(tensor: Tensor, data: bytes) -> Content:
+    """Return a tensor as an array.
+
+    Args:
+        tensor: The tensor.
+        data: Its own bytes.
+
+    Raises:
+        Unsupported: Its type is not decoded here, or its bytes are not those of its shape.
+    """
+    layout = tensor_layout(tensor)
+    if layout is None:
+        text = plural(tensor.stop - tensor.start, "byte")
+        raise Unsupported(f"{short(tensor.name)}: {text} of {short(tensor.dtype)} are listed, and not decoded here")
+    stored, size = (RAW, -1) if layout.encoding == RAW else (tensor.dtype, len(data))
+    if layout.encoding != RAW:
+        # The upper half of a 32-bit float.
+        data = (np.frombuffer(data, "<u2").astype("<u4") << 16).tobytes()
+    title = f"{' × '.join(map(str, tensor.shape)) or 'scalar'} tensor of {tensor.dtype}"
+    return ArrayContent(title, len(data), data, "", replace(layout, encoding=RAW), stored, size)
 
 
 class _Reader:
@@ -166,6 +218,8 @@ def gguf_content(data: bytes, size: int) -> Content:
         dtype, block, width = _GGML.get(kind, (f"type {kind}", 0, 0))
         start = base + offset
         stop = start + math.prod(shape) // block * width if block else -1
+        if 0 <= size < max(start, stop):
+            raise FormatError(f"invalid GGUF header: tensor {short(name)} is outside the file")
         # GGUF lists the fastest axis first.
         tensors.append(Tensor(name, dtype, shape[::-1], start, stop))
     return TensorsContent("GGUF", size, data, "", tuple(tensors), metadata)

@@ -61,7 +61,7 @@ class Pin:
 
     @property
     def content_tag(self) -> str:
-        """Size and ETag where that is an MD5, or one of MD5s of parts, as stores compute it; other ETags may be shared."""
+        """Size and ETag where that is an MD5, as stores compute it; different files may share other ETags."""
         return f"{self.size}-{self.etag}" if _MD5_ETAG.fullmatch(self.etag) else ""
 
     @property

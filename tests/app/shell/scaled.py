@@ -68,7 +68,7 @@ def main() -> int:
                     application.processEvents()
                     for trouble in troubles(window, size):
                         sys.stdout.write(f"{size[0]}x{size[1]} {Path(uri).name[:12]} {panel}: {trouble}\n")
-            window.session.close()
+            window.session.close_all()
             settle(window, 60)
         window.close()
     return 0

@@ -54,7 +54,7 @@ def window(one: MainWindow, file: Path) -> Iterator[MainWindow]:
     yield one
     one.breaking.sandbox.drop()
     one.byte_editing.typed.discard()
-    one.session.close()
+    one.session.close_all()
     settle(one, 20)
 
 
@@ -241,20 +241,26 @@ def test_bytes_typed_into_a_file_are_written_by_an_edit_that_can_be_undone(windo
 
 
 def test_typed_bytes_are_not_lost_unasked(window: MainWindow, file: Path) -> None:
-    """Opening another file asks: cancelling keeps them, discarding goes on."""
+    """Another file leaves them in their tab. Closing that asks: cancelling keeps them, discarding goes on."""
     window.changing.actions.allow.trigger()
     at(window, 1500)
     keys(window, "00")
     window.open(str(SAMPLE))
+    until(lambda: window.session.uri == str(SAMPLE))
+    assert window.findChild(QMessageBox, "discardTyped") is None
+    assert not window.byte_editing.typed.changes
+    window.session.close_document(window.session.documents[0])
+    assert window.session.uri == str(file)
     box = window.findChild(QMessageBox, "discardTyped")
     assert isinstance(box, QMessageBox)
     box.reject()
     assert window.byte_editing.typed.count == 1
-    window.open(str(SAMPLE))
+    window.session.close()
     box = window.findChildren(QMessageBox, "discardTyped")[-1]
     press(box, "Discard")
     until(lambda: window.session.uri == str(SAMPLE))
     assert not window.byte_editing.typed.changes
+    assert len(window.session.documents) == 1
 
 
 def test_del_on_an_object_asks_to_delete_it(window: MainWindow, file: Path) -> None:

@@ -33,6 +33,7 @@ from shardscope.shell.main_window import MainWindow
 from shardscope.shell.panels import PANELS
 from shardscope.shell.screenshot import settle
 from shardscope.startup import assets
+from shardscope.views.notes.panel import NotesPanel
 from shardscope.widgets.elided import Elided
 from tests.remote.servers import RangeServer
 
@@ -111,6 +112,27 @@ def at(start: int, stop: int) -> Prepare:
         settle(window, 20)
 
     return select
+
+
+def noted(window: MainWindow) -> None:
+    """Has one note, and other bytes selected."""
+    window.session.notes.add(Span("", 72, 80), "here")
+    settle(window, 40)
+    at(100, 101)(window)
+
+
+def note_chosen(window: MainWindow) -> None:
+    """Has one note, whose row is chosen."""
+    noted(window)
+    window.panels.panel(NotesPanel).table.selectRow(0)
+    settle(window, 20)
+
+
+def note_deleted(window: MainWindow) -> None:
+    """Has had one note."""
+    note_chosen(window)
+    window.session.notes.remove(window.session.notes.all)
+    settle(window, 40)
 
 
 def search(window: MainWindow) -> None:
@@ -363,6 +385,7 @@ WELCOME = (
     changing("View > Full screen", lambda window: window.isFullScreen()),
     Row("View > Save picture of the window…", FILE_DIALOG),
     Row("Tools > Compare formats…", dialog("CompareWindow")),
+    Row("Tools > Find key in folder…", dialog("FindKeyDialog")),
     Row("Help > Keyboard shortcuts", dialog("ShortcutDialog")),
     Row("Help > What is this?", lambda _: QWhatsThis.inWhatsThisMode()),
     Row("Help > About Shardscope", dialog("QMessageBox")),
@@ -395,6 +418,7 @@ SWH = (
     Row("Edit > Select field", selects(32, 40), at(35, 36)),
     Row("Edit > Select record", selects(0, 88), at(35, 36)),
     Row("Edit > Select section", selects(88, 512), at(100, 101)),
+    Row("Edit > Add note…", dialog("NoteDialog"), at(32, 40)),
     Row("Edit > Find …", lambda window: window.hex.search.isVisible(), lambda window: window.hex.search.close_bar()),
     Row(
         "Edit > Find these bytes",
@@ -416,8 +440,14 @@ SWH = (
     ),
     Row("View > Default layout", brings("objects"), lambda window: window.panels.by_name["objects"].hide()),
     Row("Go > Go to …", lambda window: (window.focusWidget() or window).objectName() == "addressField"),
+    Row("Notes > Edit…", dialog("NoteDialog"), note_chosen),
+    Row("Notes > Delete", lambda window: not window.session.notes.all, note_chosen),
+    Row("Notes > Undo delete", lambda window: bool(window.session.notes.all), note_deleted),
+    Row("Go > Next note", selects(72, 80), noted),
+    Row("Go > Previous note", selects(72, 80), noted),
     Row("Go > Follow pointer", selects(4465, 4985), at(64, 72)),
     Row("Go > Find references", lambda window: window.session.question is not None, at(512, 513)),
+    Row("Go > Open inside", lambda window: "does not open" in window.notices.text, at(512, 513)),
     Row("Go > Panel or file…", lambda _: QApplication.activePopupWidget() is not None),
     Row("Go > Back", selects(40, 48), two_places),
     Row("Go > Forward", selects(4000, 4008), forward),
@@ -446,6 +476,7 @@ SWH = (
         lambda window: window.focusWidget() is window.hex.view,
         lambda window: window.objects.table.setFocus(),
     ),
+    Row("Objects > Open inside", lambda window: "does not open" in window.notices.text),
     Row("Objects > Find references", lambda window: window.session.question is not None),
     changing("Objects > Hide unused and deleted rows", lambda window: window.objects.filter.text()),
     Row(
@@ -516,7 +547,7 @@ SERVED = (Row("Edit > Copy as > Copy as curl command", copies("curl "), at(0, 8)
 
 # --- all of them ---
 
-OWNERS = {"TracePanel": "Trace", "LessonPanel": "Lessons"}
+OWNERS = {"NotesPanel": "Notes", "TracePanel": "Trace", "LessonPanel": "Lessons"}
 DYNAMIC = ("File > Open recent > /",)
 """Entries that the user's own files make; the test of recent files has them."""
 

@@ -155,6 +155,30 @@ def test_headers_end_anywhere() -> None:
             assert (header is None) == (picture_format(data[:stop]) == "")
 
 
+def test_headers_without_an_end() -> None:
+    """Chunks, segments and blocks without an end are followed for a bounded number of steps."""
+    rest = 20_000_000
+    for data in (
+        png(1, 1)[:33] + bytes(rest),
+        b"\xff\xd8" + b"\xff" * rest,
+        b"GIF89a" + struct.pack("<HHBBB", 1, 1, 0, 0, 0) + b"!\xf9" + b"\x01" * rest,
+        b"RIFF" + bytes(4) + b"WEBPVP8X" + struct.pack("<I", 10) + bytes(rest),
+    ):
+        reads = CountedBytes(data)
+        assert picture_header(reads) is not None
+        assert reads.count < 3_000_000
+
+
+class CountedBytes(bytes):
+    """Bytes that count how often they are looked at."""
+
+    count = 0
+
+    def __getitem__(self, index: Any) -> Any:
+        self.count += 1
+        return super().__getitem__(index)
+
+
 def test_pixels_become_png() -> None:
     """Pixels written as PNG are the same when they are read again."""
     np.testing.assert_array_equal(decode_picture(encode_png(PIXELS)), PIXELS)

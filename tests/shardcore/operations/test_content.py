@@ -208,6 +208,28 @@ def test_what_a_format_states_comes_first() -> None:
         np.testing.assert_array_equal(last.array, found.array[40:])
 
 
+def test_columns_are_arrays() -> None:
+    """A column of a bcolz table is an array whose items are in the files of its chunks; so is each chunk."""
+    folder = Path("tests/data/bloscpack/bcolz")
+    with shardcore.open(folder / "prices") as table:
+        found = shardcore.content(table, "close")
+        assert isinstance(found, shardcore.ArrayContent)
+        np.testing.assert_array_equal(found.array, table.array("close"))
+        assert found.layout.dtype == np.dtype("<f8")
+        ref = table.find("close")
+        parts = table.content_parts(ref)
+        assert (parts[0].start, parts[-1].stop) == (0, ref.size)
+        span = shardcore.content_span(table, ref, *found.layout.bytes_of((0,)))
+        assert span is not None
+        assert span.source.startswith("close/")
+    with shardcore.open(folder / "samples") as column:
+        whole, chunk = shardcore.content(column, "all"), shardcore.content(column, "2")
+        assert isinstance(whole, shardcore.ArrayContent)
+        assert isinstance(chunk, shardcore.ArrayContent)
+        first = chunk.layout.begin[0]
+        np.testing.assert_array_equal(chunk.array, whole.array[first : first + len(chunk.array)])
+
+
 def test_spans_of_contents() -> None:
     """Uncompressed contents are in the file; compressed ones in the source of their decoded bytes."""
     with shardcore.open(SAMPLES / "swh" / "small.shard") as shard:

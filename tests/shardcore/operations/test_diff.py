@@ -9,7 +9,7 @@ import pytest
 
 import shardcore
 from shardcore.cli.program import run
-from shardcore.operations.diff import DiffKind
+from shardcore.operations.diff_sides import DiffKind
 
 SAMPLES = Path("resources/samples")
 
@@ -98,3 +98,145 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert run(["diff", str(first), str(second)]) == 1
     assert "changed" in capsys.readouterr().out
     assert run(["diff", str(first), str(tmp_path / "none.des")]) == 4
+
+
+def packed(path: Path, format: str, objects: dict[str, bytes]) -> Path:
+    """A shard of some format; of formats that know objects by their contents, without the keys."""
+    with shardcore.create(path, format=format) as writer:
+        for key, data in objects.items():
+            writer.add(key if format in ("des", "neuroglancer", "bloscpack") else None, data)
+    return path
+
+
+def test_added_and_removed_in_formats_that_know_contents(tmp_path: Path) -> None:
+    """In swh a changed object is another one: removed, and added; the others are equal or moved."""
+    objects = {str(n): bytes([n]) * 50 for n in range(20)}
+    first = packed(tmp_path / "a.shard", "swh", objects)
+    second = packed(tmp_path / "b.shard", "swh", {**objects, "7": b"other"})
+    found = counts(first, second)
+    assert (found["added"], found["removed"]) == (1, 1)
+    assert found.get("equal", 0) + found["moved"] == 19
+
+
+def test_chunks_that_differ(tmp_path: Path) -> None:
+    """A chunk of a xorb with another content is changed, and one more is added."""
+    objects = {str(n): bytes([n]) * 500 for n in range(5)}
+    first = packed(tmp_path / "a.xorb", "xorb", objects)
+    second = packed(tmp_path / "b.xorb", "xorb", {**objects, "2": b"\xaa" * 500, "5": b"more" * 100})
+    found = counts(first, second)
+    assert (found["changed"], found["added"]) == (1, 1)
+
+
+CONVERTED = [
+    (sample, format)
+    for sample in (
+        *("swh/small.shard", "bloscpack/array.blp", "des/archive"),
+        *("xorb/chunks.xorb", "neuroglancer/mesh", "mdb/cache"),
+    )
+    for format in ("swh", "mdb", "des", "neuroglancer", "xorb")
+    # A xorb holds no empty object, and cuts large ones into chunks.
+    if not sample.startswith(format) and not (format == "xorb" and sample.startswith(("swh", "mdb")))
+]
+
+
+@pytest.mark.parametrize(("sample", "format"), CONVERTED)
+def test_what_was_converted_is_equal(sample: str, format: str, tmp_path: Path) -> None:
+    """Across formats contents decide, whatever became of the keys: converting changes nothing."""
+    out = tmp_path / "out" / ("x.xorb" if format == "xorb" else "x")
+    out.parent.mkdir()
+    assert run(["convert", str(SAMPLES / sample), format, str(out)]) == 0
+    target = out if out.exists() else out.parent
+    assert run(["diff", str(SAMPLES / sample), str(target)]) == 0
+    assert run(["diff", str(target), str(SAMPLES / sample)]) == 0
+
+
+def test_numbers_that_are_equal_by_accident(tmp_path: Path) -> None:
+    """Across formats a key that both have is no match where contents differ and are found under other keys."""
+    contents = [bytes([n]) * 300 for n in range(6)]
+    first = packed(tmp_path / "a.des", "des", {str(n): data for n, data in enumerate(contents)})
+    second = packed(tmp_path / "b.xorb", "xorb", {str(n): data for n, data in enumerate(contents[::-1])})
+    assert counts(first, second) == {"renamed": 6}
+    third = packed(tmp_path / "c.xorb", "xorb", {str(n): data for n, data in enumerate([*contents[:5], b"new" * 100])})
+    assert counts(first, third) == {"equal": 5, "changed": 1}
+
+
+def test_a_damaged_object_is_unread(tmp_path: Path) -> None:
+    """What cannot be decoded is named with the reason; the rest is compared; the exit code is 1."""
+    objects = {f"k{n}": b"text " * 100 + bytes([n]) for n in range(10)}
+    first = written(tmp_path / "a.des", objects, codec="zstd")
+    data = bytearray(first.read_bytes())
+    with shardcore.open(first) as shard:
+        data[shard.find("k4").spans[0].start] ^= 0xFF
+    (second := tmp_path / "b.des").write_bytes(data)
+    assert counts(first, second) == {"equal": 9, "unread": 1}
+    with shardcore.open(first) as one, shardcore.open(second) as other:
+        (unread,) = shardcore.diff(one, other).objects(one, other)
+        assert (unread.change, unread.key) == (DiffKind.UNREAD, "k4")
+        assert unread.why
+    assert run(["diff", str(first), str(second)]) == 1
+
+
+def test_a_truncated_shard_is_compared_as_far_as_it_goes(capsys: pytest.CaptureFixture[str]) -> None:
+    """Damaged samples give differences, never a traceback."""
+    for name in ("swh/damaged.shard", "xorb/damaged.xorb", "bloscpack/damaged.blp", "des/damaged", "mdb/damaged"):
+        kind = SAMPLES / name.split("/")[0]
+        whole = next(path for path in sorted(kind.iterdir()) if "damaged" not in path.name and "odd" not in path.name)
+        assert run(["diff", str(whole), str(SAMPLES / name), "--json"]) in (0, 1)
+        told = json.loads(capsys.readouterr().out)
+        assert told["equal"] is (sum(told["counts"][kind] for kind in ("added", "removed", "changed", "unread")) == 0)
+
+
+def test_data_sets_by_shard(tmp_path: Path) -> None:
+    """Each shard of two data sets has its kind, its sizes and the counts of its objects."""
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+    for folder in ("a", "b"):
+        written(tmp_path / folder / "same.des", {"one": b"1", "two": b"22"})
+    written(tmp_path / "a" / "gone.des", {"three": b"333"})
+    written(tmp_path / "b" / "new.des", {"four": b"4444"})
+    written(tmp_path / "a" / "varied.des", {"five": b"5", "six": b"6"})
+    written(tmp_path / "b" / "varied.des", {"five": b"5", "six": b"7"})
+    with shardcore.open(tmp_path / "a") as one, shardcore.open(tmp_path / "b") as other:
+        found = shardcore.diff(one, other)
+        shards = {shard.name: shard for shard in found.shards}
+    kinds = {name: shard.change.value for name, shard in shards.items()}
+    assert kinds == {"same.des": "equal", "gone.des": "removed", "new.des": "added", "varied.des": "changed"}
+    assert shards["varied.des"].counts[DiffKind.CHANGED] == 1
+    assert shards["gone.des"].second is None
+    assert shards["same.des"].counts[DiffKind.EQUAL] == 2
+    assert not found.equal
+
+
+def test_a_shard_that_cannot_be_opened_is_unread(tmp_path: Path) -> None:
+    """A shard of a data set that is damaged is named with the reason, and the data sets are not equal."""
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        written(tmp_path / name / "good.des", {"one": b"1"})
+        written(tmp_path / name / "bad.des", {"two": b"2"})
+    bad = tmp_path / "b" / "bad.des"
+    bad.write_bytes(bad.read_bytes()[:-30])
+    with shardcore.open(tmp_path / "a") as one, shardcore.open(tmp_path / "b") as other:
+        found = shardcore.diff(one, other)
+    unread = {shard.name: shard.why for shard in found.shards if shard.change is DiffKind.UNREAD}
+    assert list(unread) == ["bad.des"]
+    assert unread["bad.des"]
+    assert not found.equal
+
+
+def test_an_object_in_another_shard_is_moved(tmp_path: Path) -> None:
+    """In data sets an object with the same content in another shard counts as moved, and the data sets are equal."""
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+    for name, other in (("a", "x"), ("b", "y")):
+        written(tmp_path / name / "base.des", {"one": b"1"})
+        written(tmp_path / name / f"{other}.des", {"two": b"2"})
+    assert counts(tmp_path / "a", tmp_path / "b") == {"equal": 1, "moved": 1}
+
+
+def test_important_differences_come_first(tmp_path: Path) -> None:
+    """What changed is listed before what is only moved."""
+    first = written(tmp_path / "a.des", {f"k{n}": bytes([n]) * 9 for n in range(9)})
+    second = written(tmp_path / "b.des", {"new": b"n", **{f"k{n}": bytes([n or 99]) * 9 for n in range(8)}})
+    with shardcore.open(first) as one, shardcore.open(second) as other:
+        kinds = [found.change.value for found in shardcore.diff(one, other).objects(one, other)]
+    assert kinds == ["changed", "removed", "added", *["moved"] * 7]

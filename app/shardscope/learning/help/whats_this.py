@@ -90,6 +90,11 @@ def sentences() -> Mapping[str, str]:
                 "All places that a search in the bytes found: where, as what number or text, and in which field. "
                 "A row selects its bytes.",
             ),
+            "notesDock": translate(
+                "WhatsThis",
+                "Notes and bookmarks on bytes, kept for you by the content of the file. Ctrl+B adds one; a row selects "
+                "its bytes, F2 edits, Del deletes.",
+            ),
             "recordChip": translate(
                 "WhatsThis", "Gives each record of this table a row of its own. Press again for rows as before."
             ),

@@ -104,7 +104,8 @@ class ExtractTask(QObject):
                 found.cancelled = isinstance(error, Cancelled)
                 found.stopped = "" if found.cancelled else plain_words(error)
                 found.lost = found.lost or (isinstance(error, RemoteError) and ends_reading(error))
-                self.session.note_trouble(error)
+                if self.session.shard is wanted.shard:
+                    self.session.note_trouble(error)
             elif found.failed and not found.files:
                 job.state = JobState.FAILED
             job.note = result.text
@@ -134,9 +135,9 @@ class ExtractTask(QObject):
         self.session.when_agreed(self.tr("Extracting"), size, lambda: self.start(wanted))
 
     def retry(self, result: Result) -> Job | None:
-        """Try once more what failed; nothing when the shard is not open any more."""
+        """Try once more what failed, in its tab; nothing when the shard is not open any more."""
         wanted = result.rest
-        if self.session.shard is not wanted.shard and not wanted.afresh:
+        if not self.session.show_shard(wanted.shard) and not wanted.afresh:
             self.session.say(self.tr("Open {0} to try again").format(wanted.request.name), failed=True)
             return None
         return self.start(wanted)

@@ -19,6 +19,7 @@ from PySide6.QtWidgets import (
     QMenu,
     QProgressBar,
     QPushButton,
+    QTableView,
     QVBoxLayout,
     QWidget,
 )
@@ -33,7 +34,7 @@ from shardscope.session.selection import main_span
 from shardscope.session.session import Session
 from shardscope.session.words import short_size
 from shardscope.startup.settings import Settings
-from shardscope.widgets import theme
+from shardscope.widgets import motion, theme
 from shardscope.widgets.clipboard import copy_text
 from shardscope.widgets.elided import Elided
 from shardscope.widgets.file_dialogs import ask_folder
@@ -48,7 +49,7 @@ MOST_HITS = 10_000
 class KeyHitModel(TableModel):
     """Files that hold the key, and files that could not be searched."""
 
-    titles = ("File", "Format", "Size", "Shard")
+    titles = ("File", "Format", "Size", "Shard, error")
     numbers = (2,)
 
     def __init__(self, top: str = "") -> None:
@@ -135,15 +136,12 @@ class FindKeyDialog(QDialog):
         self.state = Elided(greedy=True, parent=self)
         self.state.setObjectName("findKeyState")
         self.model = KeyHitModel()
-        rules = (ColumnRule(260), ColumnRule(), ColumnRule(leaves=1), ColumnRule(120, leaves=2))
-        self.table = row_table(self, self.model, rules, 0, lambda *_: self._enable(), self._open_menu)
-        self.table.setObjectName("findKeyHits")
-        self.table.setAccessibleName(self.tr("Files that hold the key"))
-        self.table.activated.connect(self._activated)
+        self.table = self._make_table()
         self.buttons = QDialogButtonBox(self)
         self.start = QPushButton(self.tr("&Find"), self)
         self.start.setObjectName("findKeyStart")
-        self.start.setDefault(True)
+        # Return on a row opens it: no button takes it besides.
+        self.start.setAutoDefault(False)
         self.open_button = self.buttons.addButton(self.tr("&Open"), QDialogButtonBox.ButtonRole.ActionRole)
         self.open_button.setAutoDefault(False)
         self.open_button.clicked.connect(lambda _: self._activated(self.table.currentIndex()))
@@ -152,12 +150,24 @@ class FindKeyDialog(QDialog):
         close.setShortcut(QKeySequence(Qt.Key.Key_Escape))
         self.buttons.rejected.connect(self.reject)
         self.start.clicked.connect(lambda _: self._start())
+        self.key.returnPressed.connect(self._start_typed)
+        if (line := self.where.lineEdit()) is not None:
+            line.returnPressed.connect(self._start_typed)
         self.key.textChanged.connect(lambda _: self._enable())
         self.where.editTextChanged.connect(lambda _: self._enable())
         self._lay_out()
         self._enable()
         self.resize(QSize(760, 460))
         self.key.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def _make_table(self) -> QTableView:
+        rules = (ColumnRule(260), ColumnRule(), ColumnRule(leaves=1), ColumnRule(120, leaves=2))
+        table = row_table(self, self.model, rules, 0, lambda *_: None, self._open_menu)
+        table.setObjectName("findKeyHits")
+        table.setAccessibleName(self.tr("Files that hold the key"))
+        table.activated.connect(self._activated)
+        table.selectionModel().selectionChanged.connect(lambda *_: self._enable())
+        return table
 
     def _lay_out(self) -> None:
         form = QGridLayout()
@@ -187,7 +197,7 @@ class FindKeyDialog(QDialog):
         """Show that the search has begun."""
         self.running = True
         self.model.begin(top)
-        self.progress.setRange(0, 0)
+        self.progress.setRange(0, int(motion.reduced()))
         self.state.tell(self.tr("Searching …"))
         self._enable()
 
@@ -220,6 +230,10 @@ class FindKeyDialog(QDialog):
             self.cancelled.emit()
         else:
             self.wanted.emit(self.key.text().strip(), self.where.currentText().strip())
+
+    def _start_typed(self) -> None:
+        if self.start.isEnabled() and not self.running:
+            self._start()
 
     def _browse(self) -> None:
         title, start = self.tr("Choose the folder to search"), self.where.currentText()

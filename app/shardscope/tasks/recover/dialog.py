@@ -192,6 +192,7 @@ class RecoverTask(QObject):
         self._session = session
         self._window = window
         self.sheet: RecoverDialog | None = None
+        self._writing = False
         session.closed.connect(self._close)
         session.jobs.changed.connect(self._progressed)
 
@@ -232,7 +233,7 @@ class RecoverTask(QObject):
         sheet, request = self.sheet, self._session.request
         if sheet is None:
             return None
-        raw = sheet.raw.isChecked()
+        raw, self._writing = sheet.raw.isChecked(), folder is not None
         sheet.busy.show()
         sheet.take.setEnabled(False)
 
@@ -264,8 +265,12 @@ class RecoverTask(QObject):
             self.sheet.busy.setValue(job.done_amount)
 
     def _close(self) -> None:
-        if self.sheet is not None:
-            self.sheet.reject()
+        sheet = self.sheet
+        if sheet is not None and self._session.switching and self._writing:
+            # Another tab is shown: what is being written goes on without the dialog.
+            self.sheet = None
+        if sheet is not None:
+            sheet.reject()
 
     def _closed(self, sheet: RecoverDialog) -> None:
         if self.sheet is sheet:

@@ -71,7 +71,7 @@ class HexActions:
         self.follow = self._action(self.tr("Follow &pointer"))
         self.leads = self._action(self.tr("Find &references"), "Ctrl+Shift+W")
         self.decoded = self._action(self.tr("Show &decoded bytes"), "Ctrl+D")
-        self.inside = self._action(self.tr("Open &inside"), "Ctrl+Alt+O")
+        self.inside = self._action(self.tr("Open &inside"), "Ctrl+Shift+I")
         self.drawing = self._action(self.tr("Dra&wing"), "Alt+D")
         self.copy_drawing = self._action(self.tr("Copy d&rawing"))
         self.save_drawing = self._action(self.tr("Save drawing as S&VG…"))

@@ -94,19 +94,23 @@ def _corner(grid: HexGrid, scene: HexScene, light: Light) -> QPointF | None:
 
 
 def paint_notes(painter: QPainter, grid: HexGrid, palette: Palette, scene: HexScene) -> None:
-    """Paint a dashed line around the bytes of notes, and a flag in the gap before the first of them."""
+    """Paint a dashed line around the bytes of notes."""
     painter.setBrush(Qt.BrushStyle.NoBrush)
-    painter.setPen(QPen(palette.note, grid.rounded(1.5), Qt.PenStyle.DashLine))
+    painter.setPen(QPen(palette.text, grid.rounded(1), Qt.PenStyle.DashLine))
     for note in scene.notes:
         for part in HexPart:
             for line in grid.outlines(*_noted(note), scene.top, scene.rows, part):
                 painter.drawPolyline(line)
+
+
+def paint_flags(painter: QPainter, grid: HexGrid, palette: Palette, scene: HexScene) -> None:
+    """Paint a flag in the gap before the first byte of each note."""
     for note in scene.notes:
         start = note.span.start
         for block in grid.blocks(start, start + 1, scene.top, scene.rows):
             corner = grid.rect(block, HexPart.HEX).topLeft()
-            area = QRectF(corner, QSizeF(grid.cell * 0.72, grid.row * 0.7))
-            paint_flag(painter, area.translated(-grid.cell * 0.12, 0), palette.note, palette.base)
+            area = QRectF(corner, QSizeF(grid.cell * 0.62, grid.row * 0.7))
+            paint_flag(painter, area, palette.text, palette.base)
 
 
 def _noted(note: Note) -> tuple[int, int]:
@@ -324,6 +328,7 @@ class HexPainter:
         paint_notes(painter, grid, self.palette, scene)
         paint_lights(painter, grid, self.palette, scene)
         self._over(painter, scene)
+        paint_flags(painter, grid, self.palette, scene)
         paint_numbers(painter, grid, self.palette, scene)
         paint_arrows(painter, grid, self.palette, scene)
         self._reasons(painter, scene)

@@ -379,6 +379,8 @@ class HexPanel(QWidget):
         if not isinstance(state, HexPlace) or not state.sources:
             return
         for source in state.sources:
+            if (fresh := self.tabs.known(source.name)) is not None:
+                self.tabs.sources[self.tabs.sources.index(fresh)] = source
             self.tabs.show_source(source, tab_title(source.name))
         shown = self.tabs.known(state.name) or state.sources[0]
         self.tabs.show_source(shown, tab_title(shown.name))
@@ -526,7 +528,9 @@ class HexPanel(QWidget):
         )
         self.decoded_button.setVisible(self.actions_.decoded.isEnabled())
         if path:
-            self.view.accessibility.tell_place(", ".join([*(node.name for node in path[1:]), headline(path[-1])]))
+            notes = [self.tr("note: {0}").format(note.text) for note in self.state.notes_at(self.state.selection.caret)]
+            told = [*(node.name for node in path[1:]), headline(path[-1]), *notes]
+            self.view.accessibility.tell_place(", ".join(told))
 
     def _pointer(self) -> Span | None:
         return next((node.target for node in reversed(self._path) if node.target is not None), None)

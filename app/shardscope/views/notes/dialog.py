@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QSize, Qt, Signal
-from PySide6.QtGui import QKeySequence, QShortcut
+from PySide6.QtCore import QEvent, QObject, QSize, Qt, Signal
+from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QDialog, QDialogButtonBox, QLabel, QPlainTextEdit, QVBoxLayout, QWidget
 
 from shardcore import Span
@@ -52,8 +52,7 @@ class NoteDialog(QDialog):
         self.buttons.addButton(QDialogButtonBox.StandardButton.Cancel)
         self.buttons.accepted.connect(self.accept)
         self.buttons.rejected.connect(self.reject)
-        for keys in ("Ctrl+Return", "Ctrl+Enter"):
-            QShortcut(QKeySequence(keys), self).activated.connect(self.accept)
+        self.field.installEventFilter(self)
         column = QVBoxLayout(self)
         column.setContentsMargins(16, 12, 16, 12)
         column.setSpacing(8)
@@ -69,6 +68,15 @@ class NoteDialog(QDialog):
         self.save.setEnabled(letters <= MOST_LETTERS)
         over = self.tr("{0} of at most {1} letters").format(f"{letters:,}", f"{MOST_LETTERS:,}")
         self.limit.setText(over if letters > MOST_LETTERS * 0.9 else self.tr("Ctrl+Return saves"))
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Ctrl+Return in the text saves."""
+        if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress and watched is self.field:
+            command = event.modifiers() & Qt.KeyboardModifier.ControlModifier
+            if command and event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+                self.accept()
+                return True
+        return super().eventFilter(watched, event)
 
     def accept(self) -> None:
         if self.save.isEnabled():

@@ -19,9 +19,10 @@ from PySide6.QtWidgets import (
 )
 
 from shardcore import Span
+from shardcore.model.number_words import plural
 from shardcore.operations.notes import Note
 from shardscope.session.session import Session
-from shardscope.session.words import short_size
+from shardscope.session.words import cut_middle, short_size
 from shardscope.views.notes.dialog import NoteDialog
 from shardscope.widgets.clipboard import copy_lines, copy_text
 from shardscope.widgets.elided import Elided
@@ -63,12 +64,17 @@ class NoteModel(TableModel):
         if column == 1:
             return short_size(note.span.size)
         if column == 2:
-            return " › ".join(part for part in (note.span.source, self._places.get(note.span, "")) if part)
+            return " › ".join(cut_middle(part) for part in self._place(note))
         first, more, _ = note.text.partition("\n")
         return f"{FLAG} {first}{' …' if more else ''}" if note.text else f"{FLAG} {self.tr(BOOKMARK)}"
 
+    def _place(self, note: Note) -> list[str]:
+        return [part for part in (note.span.source, *self._places.get(note.span, "").split(" › ")) if part]
+
     def tip(self, row: int, column: int) -> str:
         note = self.things[row]
+        if column == 2:
+            return " › ".join(self._place(note))
         return "\n".join(part for part in (note.text, note.created) if part) if column == 3 else self.text(row, column)
 
     def spoken(self, row: int, column: int) -> str | None:
@@ -86,6 +92,7 @@ class NotesPanel(QWidget):
         self.model = NoteModel()
         self.state = Elided(greedy=True, parent=self)
         self.state.setObjectName("notesState")
+        self.state.setContentsMargins(8, 2, 8, 4)
         self.table = self._table()
         self.setFocusProxy(self.table)
         self.empty = QLabel(self)
@@ -95,9 +102,9 @@ class NotesPanel(QWidget):
         self.edit = self._action(self.tr("&Edit…"), "F2", self._edit)
         self.delete = self._action(self.tr("&Delete"), "Del", self._delete)
         self.restore = self._action(self.tr("&Undo delete"), "Ctrl+Z", self._notes.restore)
-        self.beside = TickBox(self.tr("Keep &beside file"), self)
+        self.beside = TickBox(self.tr("&Beside file"), self)
         self.beside.setObjectName("notesBeside")
-        self.beside.setToolTip(self.tr("In FILE.notes.json, so that they travel with the file"))
+        self.beside.setToolTip(self.tr("Keep the notes in FILE.notes.json, so that they travel with the file"))
         self.beside.clicked.connect(self._notes.set_beside)
         self.add_button = self._button(self.tr("&Add…"), "notesAdd", self.ask)
         self.undo_button = self._button(self.tr("&Undo"), "notesUndo", self._notes.restore)
@@ -113,7 +120,7 @@ class NotesPanel(QWidget):
         bar.setSpacing(10)
         for part in (self.add_button, self.undo_button, self.export_button):
             bar.addWidget(part)
-        bar.addWidget(self.state, 1)
+        bar.addStretch(1)
         bar.addWidget(self.beside)
         self._stack = QStackedLayout()
         self._stack.addWidget(self.empty)
@@ -123,9 +130,10 @@ class NotesPanel(QWidget):
         layout.setSpacing(2)
         layout.addLayout(bar)
         layout.addLayout(self._stack)
+        layout.addWidget(self.state)
 
     def _table(self) -> QTableView:
-        rules = (ColumnRule(), ColumnRule(leaves=1), ColumnRule(180, leaves=2), ColumnRule(200))
+        rules = (ColumnRule(), ColumnRule(leaves=1), ColumnRule(140, leaves=2), ColumnRule(260))
         table = row_table(self, self.model, rules, 3, self._choose, self._open_menu)
         table.setObjectName("notesTable")
         table.setAccessibleName(self.tr("Notes"))
@@ -156,7 +164,8 @@ class NotesPanel(QWidget):
         for row, note in enumerate(notes.all):
             if note.span in chosen and not self._chosen():
                 self.table.setCurrentIndex(self.model.index(row, 0))
-        self.state.tell(notes.warning)
+        count = plural(len(notes.all), "note") if notes.book is not None else ""
+        self.state.tell("  ·  ".join(part for part in (count, notes.warning) if part))
         self.empty.setText(notes.error or self.tr("Select bytes and press Ctrl+B to add a note."))
         self._stack.setCurrentIndex(int(bool(notes.all)))
         self.beside.setChecked(notes.book is not None and notes.book.is_beside)
@@ -195,7 +204,8 @@ class NotesPanel(QWidget):
     def _ask(self, span: Span) -> NoteDialog:
         note = self._notes.at(span)
         path = self._session.selection.path if span == self._session.selection.span else ()
-        place = self._notes.places.get(span) or " › ".join(node.name for node in path[1:])
+        names = self._notes.places.get(span, "").split(" › ") if span in self._notes.places else []
+        place = " › ".join(cut_middle(name) for name in names or [node.name for node in path[1:]])
         dialog = NoteDialog(span, place, note.text if note is not None else "", self.window())
         dialog.written.connect(self._notes.add)
         dialog.open()

@@ -110,7 +110,7 @@ class ArrayView(ContentView):
         self.plane.chosen.connect(lambda x, y: self._choose(self.index_of(x, y)))
 
     def _build(self) -> None:
-        self.setFocusProxy(self.plane)
+        self.keys = self.plane
         bar = QHBoxLayout()
         bar.setContentsMargins(8, 0, 8, 4)
         bar.setSpacing(6)
@@ -221,7 +221,9 @@ class ArrayView(ContentView):
         rest = [axis for axis in range(self._array.ndim) if axis not in shown and self._array.shape[axis] > 1]
         for row, axis in enumerate(rest):
             slider, box = QSlider(Qt.Orientation.Horizontal), QSpinBox()
-            box.setButtonSymbols(QSpinBox.ButtonSymbols.NoButtons)
+            # The slider has the arrows; without their symbols the style leaves no room for the number.
+            box.setStyleSheet("QSpinBox::up-button, QSpinBox::down-button { width: 0; border: none; }")
+            box.setAlignment(Qt.AlignmentFlag.AlignCenter)
             box.setObjectName(f"previewIndex{axis}")
             box.setFixedWidth(box.fontMetrics().horizontalAdvance(f"{self._array.shape[axis]}") + 36)
             for one in (slider, box):
@@ -264,7 +266,7 @@ class ArrayView(ContentView):
         self.look.setVisible(pictured)
         numbers = look == NUMBERS or not pictured
         self.pages.setCurrentIndex(int(numbers))
-        self.setFocusProxy(self.table if numbers else self.plane)
+        self.keys = self.table if numbers else self.plane
         self.levels.setVisible(not numbers and look != LABELS)
         self.zoom_bar.show_zoom(not numbers)
         self._tell(None)
@@ -343,7 +345,7 @@ class ArrayView(ContentView):
             return
         begin = self._layout.begin or (0,) * len(index)
         place = ", ".join(str(one + first) for one, first in zip(index, begin, strict=True))
-        self.zoom_bar.tell(f"[{place}] = {self._array[index]}")
+        self.zoom_bar.tell(f"[{place}] = {self._array[index]!s}")
 
     def _about(self) -> str:
         """Return type and shape, and how many elements are no numbers."""

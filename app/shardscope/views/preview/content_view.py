@@ -26,6 +26,7 @@ class Preview:
         prepared: Result of `ContentView.prepare` of the view that shows it.
         begin: Offset of the content in the object; not 0 for a part of it, such as a tensor.
         name: Name of that part; empty for the object.
+        widened: Bytes of the content per byte of the object: 2 for 16-bit floats that are shown as 32-bit ones.
     """
 
     ref: ObjectRef
@@ -34,13 +35,14 @@ class Preview:
     prepared: Any = None
     begin: int = 0
     name: str = ""
+    widened: int = 1
 
     def span_of(self, start: int, stop: int) -> Span | None:
         """Return where bytes of the content are stored: exact, or the blocks that hold them.
 
         Blocks of one source become one span, from the first to the last; of others only the first counts.
         """
-        start, stop = start + self.begin, stop + self.begin
+        start, stop = start // self.widened + self.begin, -(-stop // self.widened) + self.begin
         first, last = part_at(self.parts, start), part_at(self.parts, max(stop - 1, start))
         if first is None:
             return None
@@ -60,7 +62,7 @@ class Preview:
         first = part.content_at(span.start)
         stop = first + max(min(span.size, part.stop - first), 1) if part.exact else part.stop
         first, stop = max(first - self.begin, 0), stop - self.begin
-        return (first, stop) if first < stop else None
+        return (first * self.widened, stop * self.widened) if first < stop else None
 
 
 class ContentView(QWidget):
@@ -70,6 +72,9 @@ class ContentView(QWidget):
 
     Args:
         session: What is open; for jobs of the view's own.
+
+    Attributes:
+        keys: The part that gets the keyboard.
     """
 
     pointed = Signal(object, object)
@@ -86,6 +91,8 @@ class ContentView(QWidget):
     def __init__(self, session: Session, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.session = session
+        # A focus proxy would be reached by Tab before the controls above it, and hide them from Tab.
+        self.keys: QWidget = self
 
     @classmethod
     def shows(cls, content: Content) -> bool:

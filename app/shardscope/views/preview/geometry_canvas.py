@@ -25,7 +25,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from shardcore.operations.content.scene import Scene, box_lines
-from shardcore.operations.content.shade import LINE, Camera, Shaded, shade
+from shardcore.operations.content.shade import Camera, Shaded, shade
 from shardscope.widgets import theme
 from shardscope.widgets.fonts import SMALL, sized
 
@@ -39,8 +39,8 @@ REACH = 12.0
 """Distance of the pointer from a vertex that it points at, in pixels."""
 
 DEGREES = 10.0
-_ZOOM = 1.25
-_ARROWS = {
+ZOOM = 1.25
+ARROWS = {
     Qt.Key.Key_Left: (-1, 0),
     Qt.Key.Key_Right: (1, 0),
     Qt.Key.Key_Up: (0, -1),
@@ -122,7 +122,7 @@ class GeometryCanvas(QWidget):
         self._hover = self._mark = -1
         if not keep:
             self.camera = Camera.first()
-        self.shaded = self.shaded if keep else None
+        self.shaded, self._full = None, False
         self._quick()
         self._draw_full()
 
@@ -159,7 +159,7 @@ class GeometryCanvas(QWidget):
             return QPointF(column, row)
         if not self._full or not len(scene.triangle_things):
             return None
-        rows, columns = np.nonzero(self._owned(shaded, thing))
+        rows, columns = np.nonzero(shaded.things == thing)
         if not len(rows):
             return None
         middle = len(rows) // 2
@@ -174,8 +174,7 @@ class GeometryCanvas(QWidget):
         factor = columns / max(self.width(), 1)
         if len(scene.triangles):
             column, row = int(place.x() * factor), int(place.y() * factor)
-            hit = int(shaded.hit[row, column]) if 0 <= row < rows and 0 <= column < columns else -1
-            return int(scene.triangle_things[hit]) if 0 <= hit < LINE else -1
+            return int(shaded.things[row, column]) if 0 <= row < rows and 0 <= column < columns else -1
         if not len(scene.anchors):
             return -1
         seen = shaded.project(scene.anchors)
@@ -183,14 +182,6 @@ class GeometryCanvas(QWidget):
         # Of some that are as near, the one in front.
         nearest = int(np.argmin(away - 1e-6 * seen[:, 2]))
         return int(scene.things[nearest]) if away[nearest] <= REACH * factor else -1
-
-    def _owned(self, shaded: Shaded, thing: int) -> NDArray[np.bool_]:
-        """Pixels of a thing that has triangles."""
-        assert self.scene is not None
-        there = (shaded.hit >= 0) & (shaded.hit < LINE)
-        owned = np.zeros(shaded.hit.shape, np.bool_)
-        owned[there] = self.scene.triangle_things[shaded.hit[there]] == thing
-        return owned
 
     # --- drawing ---
 
@@ -242,17 +233,14 @@ class GeometryCanvas(QWidget):
         if shaded is None or scene is None:
             return
         colours = theme.of(self)
-        base = np.array([self.colour.red(), self.colour.green(), self.colour.blue()], np.float32)
-        tint = np.broadcast_to(base, (*shaded.light.shape, 3)).copy()
+        level = (shaded.light * 255).astype(np.uint8)
+        pixels = shades(self.colour)[level]
         if self._full and len(scene.triangles):
-            accent = np.array([colours.accent.red(), colours.accent.green(), colours.accent.blue()], np.float32)
             for thing, share in ((self._hover, 0.45), (self._mark, 0.75)):
                 if thing >= 0:
-                    owned = self._owned(shaded, thing)
-                    tint[owned] = tint[owned] * (1 - share) + accent * share
-        lit = np.clip(tint * shaded.light[..., None], 0, 255).astype(np.uint32)
-        pixels = lit[..., 0] << 16 | lit[..., 1] << 8 | lit[..., 2] | np.uint32(0xFF000000)
-        pixels = np.ascontiguousarray(np.where(shaded.hit >= 0, pixels, 0), np.uint32)
+                    owned = shaded.things == thing
+                    pixels[owned] = shades(mixed(self.colour, colours.accent, share))[level[owned]]
+        pixels[shaded.hit < 0] = 0
         rows, columns = pixels.shape
         self._image = QImage(pixels.tobytes(), columns, rows, 4 * columns, QImage.Format.Format_ARGB32).copy()
         self.update()
@@ -395,18 +383,18 @@ class GeometryCanvas(QWidget):
             self.pointed.emit(thing)
 
     def wheelEvent(self, event: QWheelEvent) -> None:
-        self.zoom(_ZOOM if event.angleDelta().y() > 0 else 1 / _ZOOM)
+        self.zoom(ZOOM if event.angleDelta().y() > 0 else 1 / ZOOM)
         event.accept()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         key = event.key()
-        if key in _ARROWS:
-            across, down = _ARROWS[Qt.Key(key)]
+        if key in ARROWS:
+            across, down = ARROWS[Qt.Key(key)]
             self.turn(DEGREES * across, DEGREES * down)
         elif key in (Qt.Key.Key_Plus, Qt.Key.Key_Equal):
-            self.zoom(_ZOOM)
+            self.zoom(ZOOM)
         elif key == Qt.Key.Key_Minus:
-            self.zoom(1 / _ZOOM)
+            self.zoom(1 / ZOOM)
         elif key == Qt.Key.Key_0:
             self.reset()
         elif key in (Qt.Key.Key_PageDown, Qt.Key.Key_PageUp):
@@ -427,6 +415,19 @@ class GeometryCanvas(QWidget):
         super().changeEvent(event)
         if event.type() == QEvent.Type.PaletteChange:
             self._colour()
+
+
+def shades(colour: QColor) -> NDArray[np.uint32]:
+    """Return a colour in 256 levels of light as ARGB values, black first."""
+    levels = np.arange(256, dtype=np.uint32)
+    red, green, blue = (levels * part // 255 for part in (colour.red(), colour.green(), colour.blue()))
+    return np.asarray(np.uint32(0xFF000000) | red << 16 | green << 8 | blue, np.uint32)
+
+
+def mixed(one: QColor, two: QColor, share: float) -> QColor:
+    """Return a colour between two: the first for a share of 0."""
+    pairs = ((one.red(), two.red()), (one.green(), two.green()), (one.blue(), two.blue()))
+    return QColor(*(round(a * (1 - share) + b * share) for a, b in pairs))
 
 
 def round_length(length: float) -> float:

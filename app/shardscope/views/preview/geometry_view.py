@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QColor, QImage
+from PySide6.QtGui import QColor, QGuiApplication, QImage
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QVBoxLayout, QWidget
 
 from shardcore import Content, ObjectRef, Shard, Span
@@ -24,9 +24,9 @@ from shardscope.session.error_words import plain_words
 from shardscope.session.jobs import Pool
 from shardscope.session.selection import Selection
 from shardscope.session.session import Session
-from shardscope.views.preview.levels import label_colours
 from shardscope.views.preview.content_view import ContentView, Preview
 from shardscope.views.preview.geometry_canvas import GeometryCanvas, length_text
+from shardscope.views.preview.levels import label_colours
 from shardscope.widgets.elided import Elided
 from shardscope.widgets.while_visible import WhileVisible
 
@@ -52,8 +52,8 @@ class GeometryView(ContentView):
     Attributes:
         canvas: The scene.
         levels: The levels of a mesh.
-        counts: Number of triangles and vertices, and the size of the box.
-        value: What is under the pointer, or else what is marked.
+        counts: Number of triangles and vertices.
+        value: What is under the pointer, or else what is marked, or else the size of the box.
     """
 
     label = "3D"
@@ -82,6 +82,7 @@ class GeometryView(ContentView):
         bar = QHBoxLayout()
         bar.setContentsMargins(8, 4, 8, 4)
         bar.addWidget(self.levels)
+        bar.addSpacing(4)
         bar.addWidget(self.counts, 1)
         below = QHBoxLayout()
         below.setContentsMargins(8, 2, 8, 4)
@@ -92,6 +93,11 @@ class GeometryView(ContentView):
         column.addLayout(bar)
         column.addWidget(self.canvas, 1)
         column.addLayout(below)
+
+    @property
+    def content(self) -> GeometryContent | None:
+        """What is shown: of a mesh, with the level that is."""
+        return self._found
 
     @classmethod
     def shows(cls, content: Content) -> bool:
@@ -123,17 +129,10 @@ class GeometryView(ContentView):
         if isinstance(prepared.content, MeshContent):
             self.levels.setCurrentIndex(prepared.content.level)
         unit = prepared.content.geometry().unit
-        self.canvas.show_scene(prepared.scene, prepared.coarse, self._colour(), unit, keep=keep)
+        colour = segment_colour(self._preview.ref.key if self._preview is not None else None)
+        self.canvas.show_scene(prepared.scene, prepared.coarse, colour, unit, keep=keep)
         self.counts.tell(counts_text(prepared.content))
-        self.value.clear()
-
-    def _colour(self) -> QColor:
-        """Return the colour that a segment has in its volume."""
-        key = self._preview.ref.key if self._preview is not None else None
-        if key is None or not key.isdecimal() or not 0 < int(key) < 1 << 64:
-            return QColor("#7fa3c7")
-        colour = QColor.fromRgb(int(label_colours(np.array([int(key)], np.uint64))[0]))
-        return QColor.fromHslF(max(colour.hslHueF(), 0.0), 0.5, 0.62)
+        self._tell(-1)
 
     def show_level(self, level: int) -> None:
         """Decode and show a level of a mesh, in a job."""
@@ -153,6 +152,10 @@ class GeometryView(ContentView):
     def _draw(self, scene: Scene, camera: Camera, columns: int, rows: int, wide: float, take: object) -> None:
         work = lambda _shard, _job: shade(scene, camera, columns, rows, wide=wide)  # noqa: E731
         self.session.ask(work, take, key=("shade", self), pool=Pool.CPU)  # type: ignore[arg-type]
+
+    def copy(self) -> bool:
+        QGuiApplication.clipboard().setImage(self.canvas.image)
+        return True
 
     def picture(self) -> QImage | None:
         return self.canvas.image if self.canvas.full else None
@@ -185,10 +188,8 @@ class GeometryView(ContentView):
             self.session.select_span(span, self)
 
     def _tell(self, thing: int) -> None:
-        if self._found is None or thing < 0:
-            self.value.clear()
-        else:
-            self.value.tell(thing_text(self._found, thing))
+        if self._found is not None:
+            self.value.tell(thing_text(self._found, thing) if thing >= 0 else size_of_box(self._found))
 
     def _follow(self, selection: Selection) -> None:
         """Mark the fragment that has the selected bytes: they are not in the content of a mesh."""
@@ -215,28 +216,39 @@ class GeometryView(ContentView):
         self._tell(self.canvas.mark)
 
 
+def segment_colour(key: str | None) -> QColor:
+    """Return the hue that a segment has in its volume, in a lightness that suits a surface."""
+    if key is None or not key.isdecimal() or not 0 < int(key) < 1 << 64:
+        return QColor("#7fa3c7")
+    colour = QColor.fromRgb(int(label_colours(np.array([int(key)], np.uint64))[0]))
+    return QColor.fromHslF(max(colour.hslHueF(), 0.0), 0.5, 0.62)
+
+
 def coarsest(found: MeshContent) -> int:
     """Return the coarsest level that has fragments; 0 where none has."""
     return max((number for number, level in enumerate(found.layout.levels) if len(level)), default=0)
 
 
 def counts_text(found: GeometryContent) -> str:
-    """Return what a content has, and the size of its box."""
+    """Return how much a content has."""
     if isinstance(found, MeshContent):
-        text = f"{plural(len(found.triangles), 'triangle')}, {plural(len(found.vertices), 'vertex', 'vertices')}"
         if found.level < 0:
-            text = plural(len(found.layout.levels[coarsest(found)]), "box", "boxes") if found.layout.levels else ""
-    elif isinstance(found, SkeletonContent):
-        text = plural(len(found.skeleton.vertices), "vertex", "vertices")
-        text += f", {plural(len(found.skeleton.edges), 'edge')}"
-    else:
-        text = found.title
+            return plural(len(found.layout.levels[coarsest(found)]), "box", "boxes") if found.layout.levels else ""
+        return f"{plural(len(found.triangles), 'triangle')}, {plural(len(found.vertices), 'vertex', 'vertices')}"
+    if isinstance(found, SkeletonContent):
+        vertices = plural(len(found.skeleton.vertices), "vertex", "vertices")
+        return f"{vertices}, {plural(len(found.skeleton.edges), 'edge')}"
+    return found.title
+
+
+def size_of_box(found: GeometryContent) -> str:
+    """Return the size of the box around a content: `Box of 793.8 nm × 605.6 nm × 295.3 nm`; empty for none."""
     bounds = found.bounds()
     if bounds is None:
-        return text
+        return ""
     unit = found.geometry().unit
     lengths = " × ".join(length_text(high - low, unit) for low, high in zip(*bounds, strict=True))
-    return f"{text} · {lengths}"
+    return f"Box of {lengths}"
 
 
 def thing_text(found: GeometryContent, thing: int) -> str:
@@ -253,7 +265,10 @@ def thing_text(found: GeometryContent, thing: int) -> str:
         return text
     if isinstance(found, SkeletonContent):
         place = ", ".join(f"{one:,.1f}" for one in found.skeleton.vertices[thing].tolist())
-        values = [f"{name} {np.round(column[thing], 3)}" for name, column in found.skeleton.attributes.items()]
+        values = [
+            f"{name} {', '.join(f'{one:.5g}' for one in np.atleast_1d(column[thing]).tolist()[:4])}"
+            for name, column in found.skeleton.attributes.items()
+        ]
         return " · ".join([f"Vertex {thing} at {place}{unit}", *values[:4]])
     if isinstance(found, AnnotationsContent):
         pairs = zip(found.titles(), found.cells(thing), strict=True)

@@ -219,7 +219,7 @@ class JsonView(ContentView):
         header = self.view.header()
         header.setSectionResizeMode(0, QHeaderView.ResizeMode.Interactive)
         header.setStretchLastSection(True)
-        self.setFocusProxy(self.view)
+        self.keys = self.view
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.addWidget(self.view)

@@ -24,6 +24,7 @@ NAN = 0xFFB0306A
 """Colour of what is no number."""
 
 _ROWS = 1 << 20
+_LARGE = 1e30
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,16 +89,26 @@ def statistics_of(array: NDArray[Any]) -> ArrayStatistics:
     return ArrayStatistics(low, high, auto, counts.astype(np.int64), odd)
 
 
+# Colours at equal steps; between them they are mixed. The library that has these maps takes a second to load.
+_MAPS = {
+    "grey": (0x000000, 0xFFFFFF),
+    "viridis": (
+        0x440154, 0x482878, 0x3E4A89, 0x31688E, 0x26828E, 0x1F9E89, 0x35B779, 0x6DCD59, 0xB4DE2C, 0xFDE725
+    ),
+    "magma": (0x000004, 0x1C1044, 0x4F127B, 0x812581, 0xB5367A, 0xE55064, 0xFB8761, 0xFEC287, 0xFCFDBF),
+}  # fmt: skip
+
+
 @functools.cache
 def colour_table(name: str) -> NDArray[np.uint32]:
-    """Return 256 ARGB colours of a colour map, `grey` included."""
-    if name == "grey":
-        return (np.arange(256, dtype=np.uint32) * np.uint32(0x010101)) | np.uint32(0xFF000000)
-    from pyqtgraph import colormap
-
-    red, green, blue = colormap.get(name).getLookupTable(nPts=256)[:, :3].astype(np.uint32).T
-    colours: NDArray[np.uint32] = np.uint32(0xFF000000) | red << np.uint32(16) | green << np.uint32(8) | blue
-    return colours
+    """Return the 256 ARGB colours of a colour map: `grey`, `viridis` or `magma`."""
+    steps = np.array(_MAPS[name], np.uint32)
+    places, at = np.linspace(0, 255, len(steps)), np.arange(256)
+    table = np.full(256, 0xFF000000, np.uint32)
+    for shift in (0, 8, 16):
+        channel = np.interp(at, places, (steps >> np.uint32(shift)) & np.uint32(0xFF))
+        table |= np.rint(channel).astype(np.uint32) << np.uint32(shift)
+    return table
 
 
 def level_colours(plane: NDArray[Any], low: float, high: float, name: str = "grey") -> NDArray[np.uint32]:
@@ -110,25 +121,45 @@ def level_colours(plane: NDArray[Any], low: float, high: float, name: str = "gre
         name: The colour map.
     """
     table = colour_table(name)
+    if plane.dtype.itemsize == 1:
+        # Each value has its colour, whatever the number of pixels.
+        values = scalars(np.arange(256, dtype=np.uint8).view(plane.dtype))
+        return table[_shades(values, low, high)][plane.view(np.uint8)]
     pixels = np.empty(plane.shape, np.uint32)
     step = max(_ROWS // max(plane.shape[1], 1), 1)
     for row in range(0, len(plane), step):
         block = scalars(plane[row : row + step])
-        values = block.astype(np.float64)
-        spread = high / 2 - low / 2
-        with np.errstate(invalid="ignore", over="ignore"):
-            share = (values / 2 - low / 2) / spread if spread > 0 else (values >= high).astype(np.float64)
-        level = (np.nan_to_num(share, posinf=1.0, neginf=0.0).clip(0, 1) * 255 + 0.5).astype(np.uint8)
-        shades = table[level]
+        shades = table[_shades(block, low, high)]
         if block.dtype.kind == "f":
-            shades = np.where(np.isnan(values), np.uint32(NAN), shades)
+            shades[np.isnan(block)] = NAN
         pixels[row : row + step] = shades
     return pixels
 
 
+def _shades(block: NDArray[Any], low: float, high: float) -> NDArray[np.uint8]:
+    """Return the number in the colour table of each value."""
+    if not high > low:
+        return (block >= high).astype(np.uint8) * np.uint8(255)
+    # In halves: the difference of bounds far apart is no number.
+    wide = block.dtype.itemsize > 4 or max(abs(low), abs(high)) > _LARGE
+    values: NDArray[np.floating[Any]] = block.astype(np.float64 if wide else np.float32)
+    with np.errstate(invalid="ignore", over="ignore"):
+        values *= 0.5
+        values -= low / 2
+        values *= 255 / (high / 2 - low / 2)
+        np.clip(values, 0, 255, out=values)
+        values += 0.5
+    np.nan_to_num(values, copy=False, nan=0.0)
+    return values.astype(np.uint8)
+
+
 def label_colours(plane: NDArray[Any]) -> NDArray[np.uint32]:
     """Return the pixels of a plane of labels as ARGB values: a hash of each label; 0 is black."""
-    labels = scalars(plane).astype(np.uint64)
+    numbers = scalars(plane)
+    if numbers.dtype.kind == "f":
+        # Of fractions the bits are hashed.
+        numbers = numbers.astype("=f8").view(np.uint64)
+    labels = numbers.astype(np.uint64)
     mixed = (labels ^ (labels >> np.uint64(33))) * np.uint64(0xFF51AFD7ED558CCD)
     mixed = (mixed ^ (mixed >> np.uint64(33))) * np.uint64(0xC4CEB9FE1A85EC53)
     colour = ((mixed >> np.uint64(40)) & np.uint64(0xFFFFFF)).astype(np.uint32) | np.uint32(0x404040)

@@ -23,7 +23,6 @@ from PySide6.QtWidgets import (
 
 from shardcore import (
     ArchiveContent,
-    ArrayContent,
     Content,
     ObjectRef,
     Shard,
@@ -31,11 +30,10 @@ from shardcore import (
     SourceError,
     Span,
     TensorsContent,
-    Unsupported,
     content,
 )
 from shardcore.model.number_words import plural, size_text
-from shardcore.operations.content.tensors import tensor_layout
+from shardcore.operations.content.tensors import tensor_content
 from shardcore.operations.extraction.files import ending_of, write_object
 from shardcore.operations.extraction.names import Names
 from shardcore.writing.temporary import write_whole
@@ -48,6 +46,7 @@ from shardscope.views.preview.array_view import ArrayView
 from shardscope.views.preview.content_view import ContentView, Preview
 from shardscope.views.preview.geometry_view import GeometryView
 from shardscope.views.preview.json_view import JsonView
+from shardscope.views.preview.opengl_view import OpenGLView
 from shardscope.views.preview.picture_view import PictureView
 from shardscope.views.preview.rows_view import RowsView
 from shardscope.views.preview.scope_switch import ScopeSwitch
@@ -62,6 +61,7 @@ VIEWS: tuple[type[ContentView], ...] = (
     ArrayView,
     PictureView,
     GeometryView,
+    OpenGLView,
     JsonView,
     RowsView,
     TextView,
@@ -132,15 +132,18 @@ def tensor_preview(shard: Shard, shown: Preview, number: int, labels: Mapping[st
     """Read a tensor as an array; see `preview_of`."""
     assert isinstance(shown.content, TensorsContent)
     tensor = shown.content.tensors[number]
-    layout = tensor_layout(tensor)
-    if layout is None:
-        raise Unsupported(f"tensors of type {tensor.dtype} are not shown as arrays")
     size = tensor.stop - tensor.start
-    data = shard.read_range(shown.ref, tensor.start, tensor.stop, limit=WHOLE)
-    title = f"{' × '.join(map(str, tensor.shape)) or 'one'} of {tensor.dtype}"
-    one = ArrayContent(title, size, data, "", layout)
-    begin = shown.begin + tensor.start
-    return prepared(shard, replace(shown, content=one, prepared=None, begin=begin, name=tensor.name), labels)
+    data = shard.read_range(shown.ref, tensor.start, max(tensor.stop, tensor.start), limit=WHOLE)
+    one = tensor_content(tensor, data)
+    part = replace(
+        shown,
+        content=one,
+        prepared=None,
+        begin=shown.begin + tensor.start,
+        name=tensor.name,
+        widened=max(one.size // size, 1) if size > 0 else 1,
+    )
+    return prepared(shard, part, labels)
 
 
 class DragHandle(QWidget):
@@ -256,8 +259,8 @@ class PreviewPanel(QWidget):
         bar.addWidget(self.menu)
         notes = QHBoxLayout()
         notes.setContentsMargins(8, 0, 8, 4)
-        notes.addWidget(self.note, 1)
         notes.addWidget(self.back)
+        notes.addWidget(self.note, 1)
         notes.addWidget(self.more)
         empty = QVBoxLayout(self.empty)
         empty.addStretch(1)
@@ -459,7 +462,9 @@ class PreviewPanel(QWidget):
             self._session.ask(work, self._take, failed=self._not_opened, key=("preview", self))
 
     def open_member(self, name: str) -> None:
-        """Open a member of an archive."""
+        """Open a member of an archive in another tab, where it is a shard or an archive itself."""
+        if self.shown is not None and self.shown.ref.row >= 0:
+            self._session.open_inside(self.shown.ref.row, name)
 
     def _not_opened(self, error: BaseException) -> None:
         """The list stays: only this part cannot be shown."""
@@ -472,7 +477,7 @@ class PreviewPanel(QWidget):
         if self._whole is not None:
             self._take(self._whole)
             if self.view is not None:
-                self.view.setFocus(Qt.FocusReason.OtherFocusReason)
+                self.view.keys.setFocus(Qt.FocusReason.OtherFocusReason)
 
     # --- out of the preview ---
 
@@ -535,7 +540,9 @@ class PreviewPanel(QWidget):
 
         def work(shard: Shard, job: Job) -> Path:
             if shown.name:
-                write_whole(path, iter([shown.content.data]), force=True)
+                size = len(shown.content.data) // shown.widened
+                data = shard.read_range(shown.ref, shown.begin, shown.begin + size, limit=WHOLE)
+                write_whole(path, iter([data]), force=True)
                 return path
             done = [0]
 

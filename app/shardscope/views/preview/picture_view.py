@@ -23,7 +23,7 @@ class PictureView(ContentView):
         super().__init__(session, parent)
         self.plane = PlaneView()
         self.bar = ZoomBar(self.plane)
-        self.setFocusProxy(self.plane)
+        self.keys = self.plane
         self._pixels: NDArray[np.uint8] = np.zeros((0, 0, 4), np.uint8)
         self._about = ""
         self._size = 0

@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QAbstractItemView, QTableView, QVBoxLayout, QWidge
 
 from shardcore import ArchiveContent, BytesContent, Content, ObjectRef, Shard, TableContent, TensorsContent
 from shardcore.codecs.csv_spans import cell_spans, cell_text, row_spans
+from shardcore.operations.content.geometry import AnnotationsContent
 from shardscope.session.session import Session
 from shardscope.views.preview.content_view import ContentView, Preview
 from shardscope.widgets.clipboard import copy_lines
@@ -22,6 +23,9 @@ from shardscope.widgets.table_model import TableModel
 
 MOST_WIDTH = 280
 """Pixels of a column at first."""
+
+MOST_ANNOTATIONS = 100_000
+"""Annotations in a table."""
 
 _MEASURED = 100
 _COPIED = 100_000
@@ -45,6 +49,11 @@ class ContentRows:
     def cells(self, row: int) -> tuple[str, ...]:
         """Return the texts of a row."""
         return self._rows[row]
+
+    def column(self, column: int) -> list[str]:
+        """Return the texts of a column."""
+        rows = (self.cells(row) for row in range(len(self)))
+        return [cells[column] if column < len(cells) else "" for cells in rows]
 
     def bytes_of(self, row: int, column: int) -> tuple[int, int]:
         """Return the bytes of a cell, or of its row; an empty range where it has none."""
@@ -71,6 +80,8 @@ class DelimitedRows(ContentRows):
         self._kept: dict[int, list[tuple[int, int]]] = {}
         titles = self._texts(0) if len(self._starts) else ()
         self._starts = self._starts[1:]
+        listed = [row for row in content.rows if row][1:]
+        self._listed = listed if len(listed) == len(self._starts) else None
         self._kept = {}
         super().__init__(titles, (), ())
         self.by_cell = True
@@ -102,6 +113,11 @@ class DelimitedRows(ContentRows):
     def cells(self, row: int) -> tuple[str, ...]:
         return self._texts(row)
 
+    def column(self, column: int) -> list[str]:
+        if self._listed is None:
+            return super().column(column)
+        return [cells[column] if column < len(cells) else "" for cells in self._listed]
+
     def bytes_of(self, row: int, column: int) -> tuple[int, int]:
         spans = self._spans_of(row)
         return spans[column] if self._exact and 0 <= column < len(spans) else (0, 0)
@@ -126,6 +142,10 @@ def rows_of(found: Content) -> ContentRows:
     if isinstance(found, ArchiveContent) and found.members:
         names = [(one.name, f"{one.size:,}" if one.size >= 0 else "", f"{one.start:,}") for one in found.members]
         return ContentRows(("Name", "Bytes", "Offset"), names, [(one.start, one.stop) for one in found.members])
+    if isinstance(found, AnnotationsContent):
+        count = min(len(found.annotations.rows), MOST_ANNOTATIONS)
+        spans = [found.annotations.row_bytes(row) for row in range(count)]
+        return ContentRows(found.titles(), [found.cells(row) for row in range(count)], spans)
     if isinstance(found, TableContent):
         return DelimitedRows(found)
     if isinstance(found, BytesContent) and found.strings:
@@ -150,12 +170,13 @@ class RowsModel(TableModel):
     def __init__(self) -> None:
         super().__init__()
         self.source = ContentRows((), (), ())
+        self.ordered_by = -1
         self._kept: tuple[int, tuple[str, ...]] = (-1, ())
 
     def show_rows(self, source: ContentRows) -> None:
         """Show other rows, in their own order."""
         self.beginResetModel()
-        self.source = source
+        self.source, self.ordered_by = source, -1
         self.titles, self.things, self._kept = source.titles, range(len(source)), (-1, ())
         sample = [source.cells(row) for row in range(min(len(source), _MEASURED))]
         self.numbers = tuple(n for n in range(len(self.titles)) if _all_numbers(sample, n))
@@ -171,7 +192,9 @@ class RowsModel(TableModel):
     def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         if role == Qt.ItemDataRole.DisplayRole:
             if orientation is Qt.Orientation.Horizontal:
-                return shown(self.titles[section])
+                # Room for the arrow of the order, which stands where titles of numbers end.
+                room = "\u2002 " if section == self.ordered_by and section in self.numbers else ""
+                return shown(self.titles[section]) + room
             return f"{int(self.things[section]) + 1}"
         return super().headerData(section, orientation, role)
 
@@ -179,12 +202,13 @@ class RowsModel(TableModel):
         """Sort by a column: numbers as numbers, cells without one last; -1 for the order of the content."""
         count, source = len(self.source), self.source
         self.layoutAboutToBeChanged.emit()
+        self.ordered_by = column
         kept = [(index, int(self.things[index.row()])) for index in self.persistentIndexList() if index.isValid()]
         if column < 0:
             self.things = range(count)
         else:
-            texts = [cells[column] if column < len(cells := source.cells(row)) else "" for row in range(count)]
-            self.things = np.array(_sorted(texts, falling=order is Qt.SortOrder.DescendingOrder), np.int64)
+            falling = order is Qt.SortOrder.DescendingOrder
+            self.things = np.array(_sorted(source.column(column), falling=falling), np.int64)
         self._kept = (-1, ())
         places = {int(number): row for row, number in enumerate(self.things)} if kept else {}
         for index, number in kept:
@@ -253,7 +277,7 @@ class RowsView(ContentView):
         header.setResizeContentsPrecision(_MEASURED)
         header.setStretchLastSection(True)
         table.setSortingEnabled(True)
-        self.setFocusProxy(table)
+        self.keys = table
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.addWidget(table)
@@ -271,7 +295,7 @@ class RowsView(ContentView):
             return bool(content.members)
         if isinstance(content, BytesContent):
             return bool(content.strings)
-        return isinstance(content, TensorsContent | TableContent)
+        return isinstance(content, TensorsContent | TableContent | AnnotationsContent)
 
     @classmethod
     def prepare(cls, shard: Shard, ref: ObjectRef, content: Content) -> ContentRows:
@@ -284,10 +308,14 @@ class RowsView(ContentView):
         table.verticalHeader().setVisible(source.numbered)
         table.horizontalHeader().setSortIndicator(-1, Qt.SortOrder.AscendingOrder)
         self.rows.show_rows(source)
+        sample = [source.cells(row) for row in range(0, len(source), max(len(source) // _MEASURED, 1))]
+        bold = table.horizontalHeader().fontMetrics()
         for column in range(min(len(source.titles), 64)):
-            title = table.horizontalHeader().fontMetrics().boundingRect(shown(source.titles[column])).width()
+            texts = (shown(cells[column]) for cells in sample if column < len(cells))
+            wide = max((table.fontMetrics().horizontalAdvance(text) for text in texts), default=0) + 12
             # Room for the arrow of the order beside the title.
-            wide = max(table.sizeHintForColumn(column), title + 20) + 4
+            room = 30 if column in self.rows.numbers else 20
+            wide = max(wide, bold.horizontalAdvance(shown(source.titles[column])) + room)
             table.setColumnWidth(column, min(max(wide, 48), MOST_WIDTH))
 
     def bytes_of(self, index: QModelIndex) -> tuple[int, int]:

@@ -35,7 +35,7 @@ from shardscope.widgets.fonts import NORMAL, mono
 Token = tuple[int, int, str]
 """Start and stop of a token in the text, and its role: a name of a colour of the theme."""
 
-MOST_COLOURED = 1 << 18
+MOST_COLOURED = 1 << 16
 """Characters that get colours."""
 
 FIRST = 1 << 18
@@ -95,22 +95,24 @@ class _Colours(QSyntaxHighlighter):
         self._view = view
         self.tokens: list[Token] = []
         self._stops: list[int] = []
+        self._forms: dict[str, QTextCharFormat] = {}
 
     def show_tokens(self, tokens: list[Token]) -> None:
-        """Show other tokens."""
+        """Take other tokens, for the text that is set next."""
         self.tokens, self._stops = tokens, [stop for _, stop, _ in tokens]
-        self.rehighlight()
+        colours = theme.of(self._view)
+        self._forms = {}
+        for role in {role for _, _, role in tokens}:
+            self._forms[role] = QTextCharFormat()
+            self._forms[role].setForeground(getattr(colours, role))
 
     def highlightBlock(self, text: str) -> None:
         begin = self.currentBlock().position()
-        colours = theme.of(self._view)
         for start, stop, role in self.tokens[bisect_right(self._stops, begin) :]:
             if start >= begin + len(text):
                 break
             first = max(start, begin) - begin
-            form = QTextCharFormat()
-            form.setForeground(getattr(colours, role))
-            self.setFormat(first, min(stop - begin, len(text)) - first, form)
+            self.setFormat(first, min(stop - begin, len(text)) - first, self._forms[role])
 
 
 class _Numbers(QWidget):
@@ -144,6 +146,7 @@ class TextLines(QPlainTextEdit):
         self.setObjectName("previewText")
         self.setAccessibleName(self.tr("Text of the object"))
         self.setReadOnly(True)
+        self.setTabChangesFocus(True)
         self.setFrameShape(QPlainTextEdit.Shape.NoFrame)
         self.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
         self.setFont(mono(NORMAL))
@@ -160,10 +163,9 @@ class TextLines(QPlainTextEdit):
 
     def show_text(self, text: str, tokens: list[Token]) -> None:
         """Show another text."""
-        self._colours.tokens = []
+        self._colours.show_tokens(tokens)
         self._marked, self._found, self._at = [], [], -1
         self.setPlainText(text)
-        self._colours.show_tokens(tokens)
         self._paint_selections()
 
     def mark(self, first: int, last: int) -> None:
@@ -403,7 +405,7 @@ class TextView(ContentView):
         super().__init__(session, parent)
         self.lines = TextLines()
         self.find_bar = FindBar(self.lines)
-        self.setFocusProxy(self.lines)
+        self.keys = self.lines
         self._content = TextContent("", 0, b"")
         self._length = FIRST
         self.about = Elided(greedy=True, parent=self)

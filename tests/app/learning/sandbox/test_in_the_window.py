@@ -70,7 +70,7 @@ def own(one: MainWindow, file: Path) -> Iterator[MainWindow]:
     break_safely(one, file)
     yield one
     one.breaking.sandbox.drop()
-    one.session.close()
+    one.session.close_all()
     settle(one, 20)
 
 
@@ -135,7 +135,7 @@ def test_a_sandbox_moves_no_dock_and_says_what_it_is(one: MainWindow, file: Path
     assert "Read-only" in one.changing.chip.text()
     assert one.objects.actions_.extract_all.isEnabled()
     assert {name: dock.size() for name, dock in one.panels.by_name.items()} == docks
-    one.session.close()
+    one.session.close_all()
     settle(one, 20)
 
 
@@ -162,7 +162,7 @@ def test_a_copy_has_the_changes_and_nothing_is_replaced_unasked(own: MainWindow,
 
 
 def test_changes_are_dropped_only_after_a_question(own: MainWindow, file: Path) -> None:
-    """Opening another file, closing, leaving: somebody is asked once there is something to lose, and not before."""
+    """Closing the tab or the window asks once there is something to lose; another file leaves the sandbox in its tab."""
     window = own
     other = file.parent / "other.shard"
     other.write_bytes(SAMPLE.read_bytes())
@@ -173,7 +173,7 @@ def test_changes_are_dropped_only_after_a_question(own: MainWindow, file: Path) 
         (box,) = [one for one in window.findChildren(QMessageBox) if one.isVisible()]
         return box
 
-    for leave in (lambda: window.open(str(other)), window.session.close, window.close):
+    for leave in (window.session.close, window.close):
         leave()
         box = question()
         assert "1 change" in box.text()
@@ -182,6 +182,11 @@ def test_changes_are_dropped_only_after_a_question(own: MainWindow, file: Path) 
         assert window.isVisible()
         assert len(window.breaking.sandbox.changes) == 1
     window.open(str(other))
+    until(lambda: window.session.uri == str(other))
+    settle(window, 20)
+    assert not window.breaking.sandbox.on
+    window.session.close_document(window.session.documents[0])
+    assert len(window.breaking.sandbox.changes) == 1
     drop = next(one for one in question().findChildren(QPushButton) if one.text().replace("&", "") == "Drop")
     drop.click()
     until(lambda: window.session.uri == str(other))
@@ -225,7 +230,7 @@ def test_a_file_of_a_folder_is_broken_where_it_is_shown(one: MainWindow) -> None
     assert one.session.uri == str(folder / "1.shard")
     assert one.session.selection.span == Span("", 5, 7)
     sandbox.drop()
-    one.session.close()
+    one.session.close_all()
     settle(one, 20)
 
 

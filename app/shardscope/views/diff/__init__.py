@@ -1,0 +1,1 @@
+"""Two shards compared, object by object and byte by byte."""

@@ -1,0 +1,498 @@
+"""*Compare with…*: two shards side by side, their fields, their objects, and their bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PySide6.QtCore import QModelIndex, QSize, Qt, Signal
+from PySide6.QtGui import QAction, QCloseEvent, QKeySequence
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QDialog,
+    QGridLayout,
+    QHBoxLayout,
+    QHeaderView,
+    QProgressBar,
+    QPushButton,
+    QScrollBar,
+    QSplitter,
+    QTableView,
+    QTabWidget,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from shardcore import DiffDepth, DiffKind, Span
+from shardcore.model.number_words import plural, size_text
+from shardcore.operations.byte_diff import DiffRun
+from shardcore.operations.diff_sides import CODES, KINDS
+from shardscope.session.jobs import Job, Jobs, Pool
+from shardscope.session.open_request import OpenRequest
+from shardscope.session.session import Session
+from shardscope.session.words import grouped
+from shardscope.views.diff.aligned import AlignedHexView, AlignedState, DiffStrip
+from shardscope.views.diff.desk import BytesSideBySide, ComparedPair, DiffDesk
+from shardscope.views.diff.tables import (
+    SIGNS,
+    DiffFieldModel,
+    DiffMemberModel,
+    DiffObjectModel,
+    keys_of,
+    sorted_numbers,
+)
+from shardscope.widgets import theme
+from shardscope.widgets.elided import Elided
+from shardscope.widgets.file_dialogs import ask_file, ask_folder
+from shardscope.widgets.fonts import LARGE, sized
+from shardscope.widgets.table_model import TableModel
+
+FULL, AROUND = QSize(1360, 860), 24
+"""Size of the window where the main window is larger, and what stays free around it."""
+
+_COMPARED = {
+    DiffDepth.IDENTITY: "compared: ETags and sizes",
+    DiffDepth.SIZES: "compared: keys and sizes",
+    DiffDepth.CONTENTS: "compared: contents",
+}
+
+
+class DiffWindow(QDialog):
+    """Window of one comparison.
+
+    Args:
+        jobs: Runs the work.
+        requests: What is compared, and how it is opened.
+        parent: The main window.
+
+    Attributes:
+        desk: Compares the shards.
+        state: What the bytes show.
+        chips: Buttons that show the objects of a kind, by kind.
+    """
+
+    tab_wanted = Signal(object, object)
+    """See `Session.tab_wanted`."""
+
+    def __init__(self, jobs: Jobs, requests: tuple[OpenRequest, OpenRequest], parent: QWidget) -> None:
+        super().__init__(parent)
+        self.desk = DiffDesk(jobs, requests)
+        self.desk.setParent(self)
+        self.compared: ComparedPair | None = None
+        self._number: int | None = None
+        self.setObjectName("diffWindow")
+        self.setWindowTitle(self.tr("{0} and {1}").format(*(request.name for request in requests)))
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setWindowFlag(Qt.WindowType.WindowMaximizeButtonHint)
+        self.bar = QScrollBar(Qt.Orientation.Vertical, self)
+        self.bar.setObjectName("diffScroll")
+        self.state = AlignedState(self.desk, self.bar, self)
+        self._make_tables()
+        self._make_buttons()
+        self._lay_out()
+        self._connect()
+        self.resize(FULL.boundedTo(parent.window().size() - QSize(AROUND, AROUND)))
+
+    def begin(self) -> None:
+        """Open both shards and compare them; of remote ones, only what does not read contents."""
+        self._run(contents=not self.desk.remote)
+
+    def _run(self, *, contents: bool) -> None:
+        self._set_busy(True)
+        self.say(self.tr("Comparing …"))
+        self.desk.begin(contents=contents)
+
+    # --- making ---
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(600, 400)
+
+    def _make_tables(self) -> None:
+        self.objects, self.fields, self.members = DiffObjectModel(self), DiffFieldModel(self), DiffMemberModel(self)
+        widths = (12, 30, 11, 11, 13, 13)
+        self.table = self._table("diffObjects", self.tr("Objects that differ"), self.objects, widths, (1,))
+        self.table.setSortingEnabled(False)
+        self.table.horizontalHeader().setSectionsClickable(True)
+        self.table.horizontalHeader().setSortIndicatorShown(True)
+        self.table.horizontalHeader().setSortIndicator(-1, Qt.SortOrder.AscendingOrder)
+        field_table = self._table("diffFields", self.tr("Header fields"), self.fields, (3, 24, 22, 22), (2, 3))
+        member_table = self._table("diffShards", self.tr("Shards"), self.members, (12, 20, 14, 14, 20), (4,))
+        self.facts = QTabWidget(self)
+        self.facts.setObjectName("diffFacts")
+        self.facts.setDocumentMode(True)
+        self.facts.addTab(field_table, self.tr("Fields"))
+        self.facts.addTab(member_table, self.tr("Shards"))
+        self.facts.setTabVisible(1, False)
+
+    def _table(
+        self, name: str, title: str, model: TableModel, widths: tuple[int, ...], stretched: tuple[int, ...]
+    ) -> QTableView:
+        table = QTableView(self)
+        table.setObjectName(name)
+        table.setAccessibleName(title)
+        table.setModel(model)
+        table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        table.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
+        table.setShowGrid(False)
+        table.setAlternatingRowColors(True)
+        table.setTabKeyNavigation(False)
+        table.setWordWrap(False)
+        table.verticalHeader().hide()
+        table.verticalHeader().setDefaultSectionSize(self.fontMetrics().height() + 8)
+        header = table.horizontalHeader()
+        header.setHighlightSections(False)
+        header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+        header.setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
+        for column in stretched:
+            header.setSectionResizeMode(column, QHeaderView.ResizeMode.Stretch)
+        header.setMinimumSectionSize(16)
+        for column, digits in enumerate(widths):
+            header.resizeSection(column, digits * self.fontMetrics().horizontalAdvance("0"))
+        return table
+
+    def _make_buttons(self) -> None:
+        self.headline, self.line = Elided(greedy=True, parent=self), Elided(greedy=True, parent=self)
+        self.headline.setObjectName("diffHeadline")
+        self.headline.setFont(sized(self.headline.font(), LARGE))
+        self.line.setObjectName("diffLine")
+        self.progress = QProgressBar(self)
+        self.progress.setObjectName("diffProgress")
+        self.progress.setAccessibleName(self.tr("Progress"))
+        self.progress.setTextVisible(False)
+        self.progress.setMaximumWidth(160)
+        self.cancel = self._button(self.tr("&Cancel"), "diffCancel", "", self.desk.cancel)
+        hint = self.tr("Reads all contents from the server")
+        run = partial(self._run, contents=True)
+        self.contents = self._button(self.tr("Compare &contents"), "diffContents", hint, run)
+        self.contents.hide()
+        back, forth = partial(self.state.step, back=True), partial(self.state.step, back=False)
+        self.previous = self._button(
+            self.tr("&Previous difference"), "diffPrevious", self.tr("Shift+F7, or Alt+Up"), back
+        )
+        self.next = self._button(self.tr("&Next difference"), "diffNext", self.tr("F7, or Alt+Down"), forth)
+        for keys, act in (("F7", forth), ("Alt+Down", forth), ("Shift+F7", back), ("Alt+Up", back)):
+            action = QAction(self)
+            action.setShortcut(QKeySequence(keys))
+            action.triggered.connect(lambda _=False, act=act: act())
+            self.addAction(action)
+        self.chips: dict[DiffKind, QToolButton] = {}
+        for kind in KINDS:
+            chip = QToolButton(self)
+            chip.setObjectName(f"diffChip{kind.value.capitalize()}")
+            chip.setCheckable(True)
+            chip.setChecked(kind is not DiffKind.EQUAL)
+            chip.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+            chip.toggled.connect(lambda _: self._fill())
+            chip.hide()
+            self.chips[kind] = chip
+
+    def _button(self, text: str, name: str, hint: str, act: Callable[[], object]) -> QPushButton:
+        button = QPushButton(text, self)
+        button.setObjectName(name)
+        button.setToolTip(hint)
+        button.setAutoDefault(False)
+        button.clicked.connect(lambda _: act())
+        return button
+
+    def _lay_out(self) -> None:
+        chips = QHBoxLayout()
+        chips.setSpacing(6)
+        for chip in self.chips.values():
+            chips.addWidget(chip)
+        chips.addStretch(1)
+        objects = QWidget(self)
+        column = QVBoxLayout(objects)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(4)
+        column.addLayout(chips)
+        column.addWidget(self.table, 1)
+        above = QSplitter(Qt.Orientation.Horizontal, self)
+        above.setObjectName("diffAbove")
+        above.setChildrenCollapsible(False)
+        above.addWidget(self.facts)
+        above.addWidget(objects)
+        above.setSizes([420, 700])
+        both = QSplitter(Qt.Orientation.Vertical, self)
+        both.setObjectName("diffParts")
+        both.setChildrenCollapsible(False)
+        both.addWidget(above)
+        both.addWidget(self._make_bytes())
+        both.setSizes([300, 420])
+        top = QHBoxLayout()
+        top.setSpacing(8)
+        for widget in (self.progress, self.cancel, self.contents):
+            top.addWidget(widget)
+        top.insertWidget(0, self.headline, 1)
+        bottom = QHBoxLayout()
+        bottom.setSpacing(8)
+        bottom.addWidget(self.line, 1)
+        bottom.addWidget(self.previous)
+        bottom.addWidget(self.next)
+        whole = QVBoxLayout(self)
+        whole.setContentsMargins(12, 10, 12, 10)
+        whole.setSpacing(8)
+        whole.addLayout(top)
+        whole.addWidget(both, 1)
+        whole.addLayout(bottom)
+
+    def _make_bytes(self) -> QWidget:
+        below = QWidget(self)
+        grid = QGridLayout(below)
+        grid.setContentsMargins(0, 0, 0, 0)
+        grid.setHorizontalSpacing(6)
+        grid.setVerticalSpacing(2)
+        self.strips = [DiffStrip(self.state, side, self) for side in (0, 1)]
+        self.views = [AlignedHexView(self.state, side, self) for side in (0, 1)]
+        self.titles, self.tabs = [], []
+        for side, request in enumerate(self.desk.requests):
+            title, names = Elided(greedy=True, parent=self), ("diffTitleLeft", "diffTitleRight")
+            title.setObjectName(names[side])
+            title.tell(request.shown)
+            tab = self._button(
+                (self.tr("Open &left in tab"), self.tr("Open &right in tab"))[side],
+                ("diffTabLeft", "diffTabRight")[side],
+                self.tr("Opens it at the selected bytes"),
+                partial(self._open_tab, side),
+            )
+            line = QHBoxLayout()
+            line.addWidget(title, 1)
+            line.addWidget(tab)
+            self.titles.append(title)
+            self.tabs.append(tab)
+            grid.addLayout(line, 0, side)
+            grid.addWidget(self.strips[side], 1, side)
+            grid.addWidget(self.views[side], 2, side)
+            grid.setColumnStretch(side, 1)
+        grid.addWidget(self.bar, 2, 2)
+        grid.setRowStretch(2, 1)
+        return below
+
+    def _connect(self) -> None:
+        self.desk.compared.connect(self._take)
+        self.desk.failed.connect(self._failed)
+        self.desk.cancelled.connect(self._cancelled)
+        self.desk.progressed.connect(self._progressed)
+        self.objects.wanted.connect(self._ask_keys)
+        self.table.selectionModel().currentRowChanged.connect(self._row_chosen)
+        self.table.horizontalHeader().sectionClicked.connect(lambda _: self._fill())
+        self.state.chosen.connect(self._tell_run)
+        self.state.failed.connect(lambda words: self.say(words, error=True))
+
+    # --- what was found ---
+
+    def _take(self, compared: ComparedPair) -> None:
+        self.compared = compared
+        found = compared.found
+        self._set_busy(False)
+        self.headline.tell(self._verdict(compared))
+        self.contents.setVisible(found.compared is DiffDepth.SIZES)
+        self.fields.show_things(compared.fields)
+        self.members.show_things(found.shards)
+        self.facts.setTabVisible(1, bool(found.shards))
+        for kind, chip in self.chips.items():
+            chip.setText(f"{SIGNS[kind]} {self.tr(kind.value).capitalize()} {found.counts[kind]:,}")
+            chip.setToolTip(size_text(found.sizes[kind]))
+            chip.setVisible(bool(found.counts[kind]))
+        self._fill()
+        names = self._first_names(compared)
+        if names is None:
+            self.say(self.tr("These shards have no bytes of their own to show"))
+        else:
+            self.say("")
+            self._align(names)
+
+    def _verdict(self, compared: ComparedPair) -> str:
+        found = compared.found
+        differing = sum(row[1] != row[2] for row in compared.fields)
+        words = self.tr("Equal") if found.equal else self.tr("Different")
+        fields = plural(differing, "field differs", "fields differ")
+        return " · ".join([words, fields, self.tr(_COMPARED[found.compared])])
+
+    @staticmethod
+    def _first_names(compared: ComparedPair) -> tuple[str, str] | None:
+        """Return the shards of data sets whose bytes are shown first: the first that differs and is on both sides."""
+        members = [columns.members for columns in compared.columns]
+        if members == [("",), ("",)]:
+            return "", ""
+        both = [one for one in compared.found.shards if one.first is not None and one.second is not None]
+        best = next((one for one in both if one.change is not DiffKind.EQUAL), both[0] if both else None)
+        return (best.name, best.name) if best is not None else None
+
+    def _fill(self) -> None:
+        """Show the objects of the chosen kinds, in the order of the chosen column."""
+        compared = self.compared
+        if compared is None:
+            return
+        kinds = [CODES[kind] for kind, chip in self.chips.items() if chip.isChecked()]
+        found = compared.found
+        every = found.differing
+        if self.chips[DiffKind.EQUAL].isChecked():
+            every = np.concatenate([every, np.flatnonzero(found.kinds == CODES[DiffKind.EQUAL])])
+        numbers = every[np.isin(found.kinds[every], kinds)]
+        header = self.table.horizontalHeader()
+        column, down = header.sortIndicatorSection(), header.sortIndicatorOrder() is Qt.SortOrder.DescendingOrder
+        if column < 0 or column >= len(self.objects.titles):
+            self.objects.show_compared(compared, numbers)
+            return
+        work = partial(sorted_numbers, compared, numbers, column, down)
+        self.desk.ask(work, partial(self.objects.show_compared, compared), key="order", pool=Pool.CPU)
+
+    def _ask_keys(self, page: int, numbers: NDArray[np.int64]) -> None:
+        compared = self.compared
+        if compared is not None:
+            take = partial(self.objects.take_keys, numbers, page)
+            self.desk.ask(partial(keys_of, compared, numbers), take, key=f"keys {page}")
+
+    def _row_chosen(self, now: QModelIndex, _: QModelIndex) -> None:
+        if now.isValid() and self.compared is not None:
+            self.choose(int(self.objects.things[now.row()]))
+
+    def choose(self, number: int) -> None:
+        """Show the bytes of an object, on both sides."""
+        compared = self.compared
+        assert compared is not None
+        self._number = number
+        names, shown = [], self.state.sides
+        for side, rows in enumerate((compared.found.first, compared.found.second)):
+            columns = compared.columns[side]
+            names.append(columns.members[int(columns.member[number])] if rows[number] >= 0 else "")
+        if "" in names and names != ["", ""]:
+            # The other side does not have the object: its shard of the same name is shown, if there is one.
+            name = names[0] or names[1]
+            if not all(name in columns.members for columns in compared.columns):
+                self.say(self.tr("{0} is in one of the two only").format(name))
+                return
+            names = [name, name]
+        if shown is not None and shown.names == (names[0], names[1]):
+            self._go()
+        else:
+            self._align((names[0], names[1]))
+
+    def _align(self, names: tuple[str, str]) -> None:
+        compared = self.compared
+        if compared is not None:
+            self.desk.align(compared.found, names, self._show_bytes)
+
+    def _show_bytes(self, sides: BytesSideBySide) -> None:
+        self.state.show_bytes(sides)
+        for title, request, name in zip(self.titles, self.desk.requests, sides.names, strict=True):
+            title.tell(f"{request.shown} › {name}" if name else request.shown)
+        if not sides.remote or (self.compared and self.compared.found.compared is DiffDepth.CONTENTS):
+            self.state.count()
+        if self._number is not None:
+            self._go()
+
+    def _go(self) -> None:
+        compared, number = self.compared, self._number
+        if compared is None or number is None:
+            return
+        for side, columns in enumerate(compared.columns):
+            if columns.start[number] >= 0:
+                self.state.go_to(side, int(columns.start[number]))
+                return
+
+    def _tell_run(self, run: DiffRun | None) -> None:
+        if run is None:
+            self.say(self.tr("No more differences"))
+            return
+        parts = [f"{start:#x}: {plural(stop - start, 'byte')}" for start, stop in (run.first, run.second)]
+        self.say(self.tr("Difference at {0} on the left, {1} on the right").format(*parts))
+
+    def _open_tab(self, side: int) -> None:
+        sides, offset = self.state.sides, self.state.offsets_at(self.state.row)[side]
+        run, span = self.state.run, None
+        if sides is not None and offset >= 0:
+            start, stop = (run.first, run.second)[side] if run is not None else (offset, offset + 1)
+            span = Span(sides.names[side], start, max(stop, start + 1))
+        self.tab_wanted.emit(self.desk.requests[side], span)
+
+    # --- state ---
+
+    def say(self, words: str, *, error: bool = False) -> None:
+        """Show a line below the bytes."""
+        colours = theme.of(self)
+        self.line.tell(grouped(words))
+        self.line.setStyleSheet(f"color: {(colours.error if error else colours.muted).name()};")
+
+    def _set_busy(self, busy: bool) -> None:
+        self.progress.setVisible(busy)
+        self.progress.setRange(0, 0 if busy else 1)
+        self.cancel.setVisible(busy)
+        self.contents.setEnabled(not busy)
+        for button in (self.next, self.previous, *self.tabs):
+            button.setEnabled(not busy)
+
+    def _progressed(self, job: Job) -> None:
+        if job.total_amount:
+            self.progress.setRange(0, 1000)
+            self.progress.setValue(1000 * job.done_amount // job.total_amount)
+
+    def _failed(self, words: Any) -> None:
+        self._set_busy(False)
+        self.say(str(words), error=True)
+
+    def _cancelled(self) -> None:
+        self._set_busy(False)
+        self.say(self.tr("Cancelled"))
+
+    def done(self, result: int) -> None:
+        self.desk.stop()
+        self.desk.cancel()
+        super().done(result)
+
+    def closeEvent(self, event: QCloseEvent) -> None:
+        self.desk.stop()
+        self.desk.cancel()
+        super().closeEvent(event)
+
+
+class CompareShards:
+    """The actions *Compare with…* and *Compare with folder…*, and the windows that they open.
+
+    Attributes:
+        file: The action that asks for a file.
+        folder: The action that asks for the folder of a data set.
+        windows: The windows that are open.
+    """
+
+    def __init__(self, session: Session, parent: QWidget) -> None:
+        self._session, self._parent = session, parent
+        self.windows: list[DiffWindow] = []
+        tr = parent.tr
+        self.file = QAction(tr("&Compare with…"), parent)
+        self.file.setObjectName("compareWith")
+        self.file.setShortcut(QKeySequence("Ctrl+Shift+K"))
+        self.file.setToolTip(tr("Compares the objects and bytes of two shards"))
+        self.file.triggered.connect(lambda _: ask_file(parent, tr("Compare with"), self.compare))
+        self.folder = QAction(tr("Compare with fol&der…"), parent)
+        self.folder.setObjectName("compareWithFolder")
+        self.folder.setToolTip(tr("Compares the objects and bytes of two data sets"))
+        self.folder.triggered.connect(lambda _: ask_folder(parent, tr("Compare with"), self.compare))
+        for action in (self.file, self.folder):
+            action.setEnabled(False)
+            session.opened.connect(lambda _, action=action: action.setEnabled(True))
+            session.closed.connect(lambda action=action: action.setEnabled(False))
+
+    def compare(self, uri: str) -> DiffWindow:
+        """Compare what is open with another file, folder or address."""
+        requests = self._session.request, OpenRequest(uri)
+        window = DiffWindow(self._session.jobs, requests, self._parent)
+        window.tab_wanted.connect(self._session.tab_wanted)
+        window.finished.connect(lambda _: self._closed(window))
+        self.windows.append(window)
+        window.show()
+        window.begin()
+        return window
+
+    def close(self) -> None:
+        """Close all windows of comparisons."""
+        for window in list(self.windows):
+            window.reject()
+
+    def _closed(self, window: DiffWindow) -> None:
+        if window in self.windows:
+            self.windows.remove(window)

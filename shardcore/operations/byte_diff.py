@@ -1,0 +1,417 @@
+"""Bytes of two files side by side: objects aligned with their matches, sections with those of the same name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shardcore.model.section import Section
+from shardcore.operations.diff import ShardDiff
+from shardcore.operations.diff_sides import CODES, ROWS, DiffKind, columns_at, stored_bytes
+from shardcore.progress import Progress, no_progress
+from shardcore.shards.dataset import DataSet
+from shardcore.shards.shard import Shard
+from shardcore.sources.base import Source
+
+I64 = NDArray[np.int64]
+
+PIECE = 1 << 20
+"""Bytes of each file that are compared at once."""
+
+NEAR = 3
+"""Differences with at most so many equal bytes between them are one."""
+
+_HEAD = -1 << 62
+"""First key of the pieces that belong to no object."""
+
+
+@dataclass(frozen=True)
+class Segments:
+    """Aligned stretches of two files, in the order of the first; one side of a stretch may be empty.
+
+    Attributes:
+        first: First bytes and one past the last, in the first file, int64 of shape `(n, 2)`.
+        second: The same in the second file.
+    """
+
+    first: I64
+    second: I64
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+    @property
+    def lengths(self) -> I64:
+        """Bytes of the longer side of each, int64."""
+        longer: I64 = np.maximum(self.first[:, 1] - self.first[:, 0], self.second[:, 1] - self.second[:, 0])
+        return longer
+
+
+@dataclass(frozen=True)
+class DiffRun:
+    """Neighbouring bytes that differ.
+
+    Attributes:
+        row: Number of the row in which it begins, in `ByteDiff.rows`.
+        first: First byte and one past the last in the first file; empty where only the second has bytes.
+        second: The same in the second file.
+    """
+
+    row: int
+    first: tuple[int, int]
+    second: tuple[int, int]
+
+
+@dataclass(frozen=True)
+class AlignedRows:
+    """Some rows of two files side by side; arrays have one entry per row, or per cell.
+
+    Attributes:
+        top: Number of the first row.
+        offsets: Offset of the first byte in each file, int64 of shape `(2, rows)`; -1 where a side has no byte.
+        data: Bytes, uint8 of shape `(2, rows, width)`.
+        there: Which cells have a byte, of the same shape.
+        differing: Which cells differ from the cell beside them.
+        error: Why bytes could not be read, or empty.
+    """
+
+    top: int
+    offsets: I64
+    data: NDArray[np.uint8]
+    there: NDArray[np.bool_]
+    differing: NDArray[np.bool_]
+    error: str = ""
+
+
+class ByteDiff:
+    """Aligned bytes of two files. Reads what is requested, keeps no bytes.
+
+    Args:
+        sources: The files.
+        segments: Aligned stretches.
+        width: Bytes of a row; a segment begins a row.
+    """
+
+    def __init__(self, sources: tuple[Source, Source], segments: Segments, width: int = 16) -> None:
+        self.sources = sources
+        self.segments = segments
+        self.width = width
+        self._ends = np.cumsum(-(-segments.lengths // width))
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return int(self._ends[-1]) if len(self._ends) else 0
+
+    def row_of(self, side: int, offset: int) -> int:
+        """Return the row in which a byte of a file is, or the one nearest to it.
+
+        Args:
+            side: 0 for the first file, 1 for the second.
+            offset: Offset in that file.
+        """
+        spans = (self.segments.first, self.segments.second)[side]
+        inside = np.flatnonzero((spans[:, 0] <= offset) & (offset < spans[:, 1]))
+        if not len(inside):
+            nearest = np.flatnonzero(spans[:, 1] > spans[:, 0])
+            if not len(nearest):
+                return 0
+            inside = nearest[[int(np.argmin(np.abs(spans[nearest, 0] - offset)))]]
+        at = int(inside[0])
+        within = max(min(offset, int(spans[at, 1]) - 1) - int(spans[at, 0]), 0)
+        return self._first_row(at) + within // self.width
+
+    def _first_row(self, segment: int) -> int:
+        return int(self._ends[segment - 1]) if segment else 0
+
+    def window(self, top: int, count: int) -> AlignedRows:
+        """Return some rows.
+
+        Args:
+            top: The first row.
+            count: How many; fewer where the files end.
+
+        Raises:
+            ShardError: Bytes cannot be read.
+        """
+        top = min(max(top, 0), self.rows)
+        count = min(count, self.rows - top)
+        numbers = np.arange(top, top + count)
+        at = np.searchsorted(self._ends, numbers, "right")
+        begins = np.concatenate([[0], self._ends])[at]
+        inside = (numbers - begins) * self.width
+        offsets = np.full((2, count), -1, np.int64)
+        data = np.zeros((2, count, self.width), np.uint8)
+        there = np.zeros((2, count, self.width), np.bool_)
+        for side, spans in enumerate((self.segments.first, self.segments.second)):
+            starts, stops = spans[at, 0] + inside, spans[at, 1]
+            lengths = np.clip(stops - starts, 0, self.width)
+            offsets[side] = np.where(lengths > 0, starts, -1)
+            there[side] = np.arange(self.width) < lengths[:, np.newaxis]
+            data[side][there[side]] = self._read(side, at, starts, starts + lengths)
+        differing = (there[0] != there[1]) | (there[0] & there[1] & (data[0] != data[1]))
+        return AlignedRows(top, offsets, data, there, np.stack([differing & there[0], differing & there[1]]))
+
+    def _read(self, side: int, segment: I64, starts: I64, stops: I64) -> NDArray[np.uint8]:
+        """Return the bytes of rows, one after the other; rows of one segment are read as one."""
+        full = np.flatnonzero(stops > starts)
+        if not len(full):
+            return np.zeros(0, np.uint8)
+        segment, starts, stops = segment[full], starts[full], stops[full]
+        begins = np.flatnonzero(np.concatenate([[True], segment[1:] != segment[:-1]]))
+        ends = np.append(begins[1:], len(full)) - 1
+        return stored_bytes(self.sources[side], starts[begins], stops[ends]).data
+
+    def next_run(self, row: int, *, back: bool = False, progress: Progress = no_progress) -> DiffRun | None:
+        """Return the first difference that begins in a row or after it, or the last one before it; None for none.
+
+        Args:
+            row: Number of a row.
+            back: Whether to search towards the beginning, from the end of the row before.
+            progress: Called with the rows that were searched.
+
+        Raises:
+            ShardError: Bytes cannot be read.
+        """
+        # The next one is often near: what is read at once grows with the way.
+        step, most, edge = 1 << 10, max(PIECE // self.width, 1), row
+        while edge > 0 if back else edge < self.rows:
+            low, high = (max(edge - step, 0), edge) if back else (edge, min(edge + step, self.rows))
+            found = self._first_difference(low, high, last=back)
+            if found is not None:
+                return self._run_at(found, back=back)
+            edge, step = low if back else high, min(2 * step, most)
+            progress(abs(edge - row), self.rows)
+        return None
+
+    def _first_difference(self, low: int, high: int, *, last: bool) -> int | None:
+        differing = self.window(low, high - low).differing.any(axis=(0, 2))
+        rows = np.flatnonzero(differing)
+        return None if not len(rows) else low + int(rows[-1 if last else 0])
+
+    def _run_at(self, row: int, *, back: bool) -> DiffRun:
+        """Return the run that is first in a row; going back, the rows before it that differ belong to it."""
+        most = max(ROWS // self.width, 1)
+        first = row
+        if back:
+            cells = self.window(max(row - most, 0), min(row, most)).differing
+            even = np.flatnonzero(cells.sum(axis=(0, 2))[::-1] == 0)
+            first = row - (int(even[0]) if len(even) else cells.shape[1])
+        shown = self.window(first, most)
+        at = np.flatnonzero(shown.differing.sum(axis=0).reshape(-1))
+        breaks = np.flatnonzero(np.diff(at) > NEAR + 1)
+        stop = int(at[breaks[0]]) + 1 if len(breaks) else int(at[-1]) + 1
+        start = int(at[0])
+        # A run ends with its segment: what follows is stored elsewhere.
+        ends = self._ends[np.searchsorted(self._ends, first + start // self.width, "right")]
+        stop = min(stop, (int(ends) - first) * self.width)
+        spans = []
+        for side in (0, 1):
+            there = shown.there[side].reshape(-1)[start:stop]
+            begin = self._offset(shown, side, start)
+            spans.append((begin, begin + int(there.sum())))
+        return DiffRun(first + start // self.width, spans[0], spans[1])
+
+    def _offset(self, shown: AlignedRows, side: int, cell: int) -> int:
+        row, column = divmod(cell, self.width)
+        if int(shown.offsets[side, row]) >= 0:
+            return int(shown.offsets[side, row]) + min(column, int(shown.there[side, row].sum()))
+        # This side has ended before: the end of its part of the segment.
+        segment = int(np.searchsorted(self._ends, shown.top + row, "right"))
+        return int((self.segments.first, self.segments.second)[side][segment, 1])
+
+    def overview(self, buckets: int, progress: Progress = no_progress) -> tuple[I64, I64]:
+        """Count the differing bytes of both files in equal parts of their bytes, in bounded memory.
+
+        Args:
+            buckets: Number of parts.
+            progress: Called with the rows that were compared.
+
+        Returns:
+            Two arrays of counts, int64 of shape `(buckets,)`.
+
+        Raises:
+            ShardError: Bytes cannot be read.
+        """
+        counts = np.zeros((2, buckets), np.int64)
+        sizes = [max(source.size, 1) for source in self.sources]
+        step = max(PIECE // self.width, 1)
+        for top in range(0, self.rows, step):
+            shown = self.window(top, step)
+            for side in (0, 1):
+                per_row = shown.differing[side].sum(axis=1)
+                rows = np.flatnonzero(per_row)
+                # Offsets of large files times a number of parts leave int64; parts of floats are exact enough to draw.
+                parts = (shown.offsets[side, rows] / sizes[side] * buckets).astype(np.int64)
+                np.add.at(counts[side], np.minimum(parts, buckets - 1), per_row[rows])
+            progress(min(top + step, self.rows), self.rows)
+        return counts[0], counts[1]
+
+
+def byte_diff(
+    found: ShardDiff, first: Shard, second: Shard, *, members: tuple[str, str] = ("", ""), width: int = 16
+) -> ByteDiff:
+    """Align the bytes of two shards, or of a shard in each of two data sets.
+
+    An object is aligned with its match, wherever that is stored. Bytes between objects go with the object that follows,
+    sections without objects with the section of the same name.
+
+    Args:
+        found: The difference of the shards.
+        first: The first shard.
+        second: The second shard.
+        members: Names of the shards, for data sets.
+        width: Bytes of a row.
+
+    Raises:
+        ShardError: The files cannot be opened.
+    """
+    shards = first, second
+    sources = [shard.bytes_of(name) for shard, name in zip(shards, members, strict=True)]
+    sections = [shard.sections_of(name) for shard, name in zip(shards, members, strict=True)]
+    spans, keys = _object_spans(found, shards, members, sources)
+    pieces = [
+        _pieces(sources[side].size, sections[side], _section_keys(sections, side), spans[side], keys[side])
+        for side in (0, 1)
+    ]
+    return ByteDiff((sources[0], sources[1]), _aligned(pieces[0], pieces[1]), width)
+
+
+def _object_spans(
+    found: ShardDiff, shards: tuple[Shard, Shard], members: tuple[str, str], sources: Sequence[Source]
+) -> tuple[list[I64], list[I64]]:
+    """Return the stored bytes of objects in two files, ascending, and the number of each match."""
+    rows = found.first, found.second
+    # An object that the other format has as well may be matched twice; its first match is taken.
+    wanted = np.ones(len(found.kinds), np.bool_)
+    wanted[found.kinds == CODES[DiffKind.RENAMED]] = not found.across
+    all_spans, all_keys = [], []
+    for side in (0, 1):
+        numbers = np.flatnonzero((rows[side] >= 0) & wanted)
+        spans = _spans_of(shards[side], rows[side][numbers], members[side])
+        inside = (spans[:, 0] >= 0) & (spans[:, 0] < spans[:, 1]) & (spans[:, 1] <= sources[side].size)
+        numbers, spans = numbers[inside], spans[inside]
+        order = np.argsort(spans[:, 0], kind="stable")
+        numbers, spans = numbers[order], spans[order]
+        # Of objects that share bytes, the first one is aligned.
+        before = np.concatenate([[0], np.maximum.accumulate(spans[:, 1])[:-1]]) if len(spans) else spans[:, 0]
+        apart = spans[:, 0] >= before
+        all_spans.append(spans[apart])
+        all_keys.append(numbers[apart])
+    return all_spans, all_keys
+
+
+def _spans_of(shard: Shard, rows: I64, member: str) -> I64:
+    spans = np.full((len(rows), 2), -1, np.int64)
+    if isinstance(shard, DataSet) and not shard.joins:
+        return spans
+    number = next((n for n, one in enumerate(shard.members) if one.name == member), -1) if member else 0  # type: ignore[attr-defined]
+    for part, columns in columns_at(shard.objects, rows, sizes=True):
+        here = columns.shard == number
+        spans[part, 0] = np.where(here, columns.start, -1)
+        spans[part, 1] = np.where(here, columns.stop, -1)
+    return spans
+
+
+def _section_keys(sections: Sequence[tuple[Section, ...]], side: int) -> I64:
+    """Return a key per section: equal for sections of one name in both files, in their order."""
+    known: dict[tuple[str, int], int] = {}
+    keys: list[list[int]] = []
+    for one in sections:
+        seen: dict[str, int] = {}
+        mine = []
+        for section in one:
+            seen[section.name] = seen.get(section.name, 0) + 1
+            mine.append(known.setdefault((section.name, seen[section.name]), len(known)))
+        keys.append(mine)
+    return np.array(keys[side], np.int64)
+
+
+@dataclass(frozen=True)
+class _Pieces:
+    """A file in pieces without gaps: where each begins, its key, and its section."""
+
+    edges: I64
+    keys: I64
+    section: I64
+
+
+def _pieces(size: int, sections: tuple[Section, ...], names: I64, spans: I64, numbers: I64) -> _Pieces:
+    """Cut a file at its sections and objects.
+
+    Keys are `2 * number` for an object, `2 * number + 1` for the bytes before it, negative for the end of a section.
+    """
+    begins = np.array([section.start for section in sections], np.int64)
+    # Sorting takes a tenth of the time of `np.unique`, which hashes.
+    edges = np.sort(np.concatenate([begins, spans.reshape(-1), [0, size]]))
+    edges = edges[(edges >= 0) & (edges <= size) & np.concatenate([[True], edges[1:] > edges[:-1]])]
+    if len(edges) < 2:
+        return _Pieces(np.array([0], np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64))
+    starts = edges[:-1]
+    section = np.maximum(np.searchsorted(begins, starts, "right") - 1, 0)
+    object_at = np.searchsorted(spans[:, 0], starts, "right") - 1
+    padded = np.concatenate([numbers, [-1]])
+    of_object = (object_at >= 0) & (starts < np.concatenate([spans[:, 1], [-1]])[object_at])
+    following = np.searchsorted(spans[:, 0], starts, "left")
+    begin = np.concatenate([spans[:, 0], [1 << 62]])[following]
+    # The end of a section is matched with the end of that section, also where an object follows at once.
+    ahead = (following < len(numbers)) & (begin == edges[1:]) & ~of_object
+    ahead &= np.maximum(np.searchsorted(begins, begin, "right") - 1, 0) == section
+    own = names[section] if len(names) else section
+    keys = np.where(of_object, 2 * padded[object_at], np.where(ahead, 2 * padded[following] + 1, _HEAD + own))
+    # A section or an object that is cut by another one comes as several pieces with one key: the first is matched.
+    order = np.argsort(keys, kind="stable")
+    again = np.zeros(len(keys), np.bool_)
+    again[order[1:]] = keys[order[1:]] == keys[order[:-1]]
+    keys[again] = _HEAD // 2 - np.flatnonzero(again)
+    return _Pieces(edges, keys, own)
+
+
+def _aligned(one: _Pieces, other: _Pieces) -> Segments:
+    """Put the pieces of two files side by side, in the order of the first; those of the second alone come between."""
+    _, a, b = np.intersect1d(one.keys, other.keys, assume_unique=True, return_indices=True)
+    partner = np.full(len(other.keys), -1, np.int64)
+    partner[b] = a
+    # A piece that only the second has follows the one before it, in the second file, that both have.
+    last = np.maximum.accumulate(np.where(partner >= 0, np.arange(len(partner)), -1))
+    after = np.where(last >= 0, partner[np.maximum(last, 0)], -1)
+    alone = np.flatnonzero(partner < 0)
+    match = np.full(len(one.keys), -1, np.int64)
+    match[a] = b
+    left = np.concatenate([np.arange(len(one.keys)), np.full(len(alone), -1, np.int64)])
+    right = np.concatenate([match, alone])
+    order = np.lexsort((right * (left < 0), left < 0, np.concatenate([np.arange(len(one.keys)), after[alone]])))
+    left, right = left[order], right[order]
+    spans = [_spans_at(one, left), _spans_at(other, right)]
+    section = np.where(left >= 0, one.section[left], -2) if len(one.section) else np.full(len(left), -2)
+    return _merged(spans[0], spans[1], section)
+
+
+def _spans_at(pieces: _Pieces, places: I64) -> I64:
+    """Return the spans of pieces; -1 is an empty one after the piece before it."""
+    spans = np.zeros((len(places), 2), np.int64)
+    there = places >= 0
+    if not there.any():
+        return spans
+    spans[there, 0], spans[there, 1] = pieces.edges[places[there]], pieces.edges[places[there] + 1]
+    last = np.maximum.accumulate(np.where(there, np.arange(len(places)), -1))
+    gone = ~there & (last >= 0)
+    spans[gone] = spans[last[gone], 1][:, np.newaxis]
+    return spans
+
+
+def _merged(first: I64, second: I64, section: I64) -> Segments:
+    """Join neighbours that go on in both files within one section."""
+    if not len(first):
+        return Segments(first, second)
+    even = (first[:, 1] - first[:, 0]) == (second[:, 1] - second[:, 0])
+    goes_on = (first[1:, 0] == first[:-1, 1]) & (second[1:, 0] == second[:-1, 1]) & (section[1:] == section[:-1])
+    joined = goes_on & even[:-1] & even[1:]
+    begins = np.flatnonzero(np.concatenate([[True], ~joined]))
+    ends = np.append(begins[1:], len(first)) - 1
+    return Segments(
+        np.stack([first[begins, 0], first[ends, 1]], axis=1), np.stack([second[begins, 0], second[ends, 1]], axis=1)
+    )

@@ -1,0 +1,80 @@
+"""Notes and the search for a key in the window, by keyboard alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from pytestqt.qtbot import QtBot
+
+import shardcore
+from shardcore import Span
+from shardscope.shell.main_window import MainWindow
+from shardscope.views.notes.dialog import NoteDialog
+from shardscope.views.notes.panel import NotesPanel
+
+SHIFT, CONTROL = Qt.KeyboardModifier.ShiftModifier, Qt.KeyboardModifier.ControlModifier
+
+
+def opened(qtbot: QtBot, window: MainWindow, path: Path) -> None:
+    """Opens a file and waits for its notes; the window has the keyboard."""
+    window.open(str(path))
+    qtbot.waitUntil(lambda: window.session.notes.book is not None)
+    window.activateWindow()
+    qtbot.waitUntil(window.isActiveWindow)
+    window.hex.view.setFocus()
+
+
+def test_notes_by_keyboard(qtbot: QtBot, window: MainWindow, data: Path) -> None:
+    """Ctrl+B writes a note on the selected bytes, F4 and Shift+F4 walk through them, Alt+N shows the list."""
+    opened(qtbot, window, data / "swh" / "small.shard")
+    for start in (72, 8):
+        qtbot.waitUntil(window.isActiveWindow)
+        window.session.select_span(Span("", start, start + 8))
+        QTest.keyClick(window.hex.view, Qt.Key.Key_B, CONTROL)
+        dialog = window.findChild(NoteDialog)
+        assert isinstance(dialog, NoteDialog)
+        QTest.keyClicks(dialog.field, f"at {start}")
+        QTest.keyClick(dialog.field, Qt.Key.Key_Return, CONTROL)
+        qtbot.waitUntil(lambda: not window.findChildren(NoteDialog))
+        window.activateWindow()
+    qtbot.waitUntil(lambda: [note.text for note in window.session.notes.all] == ["at 8", "at 72"])
+    qtbot.waitUntil(window.isActiveWindow)
+    window.hex.view.setFocus()
+    QTest.keyClick(window.hex.view, Qt.Key.Key_F4)
+    assert window.session.selection.span == Span("", 72, 80)
+    QTest.keyClick(window.hex.view, Qt.Key.Key_F4, SHIFT)
+    assert window.session.selection.span == Span("", 8, 16)
+    QTest.keyClick(window.hex.view, Qt.Key.Key_N, Qt.KeyboardModifier.AltModifier)
+    panel = window.panels.panel(NotesPanel)
+    assert window.panels.in_front("notes")
+    assert window.focusWidget() is panel.table
+    QTest.keyClick(panel.table, Qt.Key.Key_End)
+    assert window.session.selection.span is not None
+
+
+def test_a_key_is_found_in_a_folder_and_opened(qtbot: QtBot, window: MainWindow, tmp_path: Path) -> None:
+    """Ctrl+Shift+K without an open file; Return in the field searches, Return on a row opens it at the object."""
+    (tmp_path / "files").mkdir()
+    for name, key in (("a.des", "other"), ("b.des", "mine")):
+        with shardcore.create(tmp_path / "files" / name, format="des") as writer:
+            writer.add("first", b"1")
+            writer.add(key, b"12345")
+    with shardcore.open(tmp_path / "files" / "b.des") as shard:
+        expected = shard.find("mine").spans[0]
+    window.activateWindow()
+    qtbot.waitUntil(window.isActiveWindow)
+    QTest.keyClick(window, Qt.Key.Key_K, CONTROL | SHIFT)
+    dialog = window.noting.finding.dialog
+    assert dialog is not None
+    QTest.keyClicks(dialog.key, "mine")
+    dialog.where.setEditText(str(tmp_path / "files"))
+    QTest.keyClick(dialog.key, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: not dialog.running and dialog.model.rowCount() == 1)
+    dialog.table.selectRow(0)
+    QTest.keyClick(dialog.table, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: window.session.shard is not None and window.session.uri.endswith("b.des"))
+    qtbot.waitUntil(lambda: window.session.selection.span == expected)
+    assert not dialog.running
+    dialog.reject()

@@ -1,0 +1,238 @@
+"""One window for all starts: the message, the socket, and who is listened to."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from PySide6.QtNetwork import QLocalServer, QLocalSocket
+from pytestqt.qtbot import QtBot
+
+from shardcore import Span
+from shardscope.startup.single import (
+    LONGEST,
+    MOST,
+    MOST_GUESTS,
+    Handover,
+    SingleWindow,
+    hand_over,
+    is_shown,
+    message_of,
+    read_message,
+    socket_name,
+)
+
+posix = pytest.mark.skipif(sys.platform == "win32", reason="a socket is a file on Unix")
+
+
+@pytest.fixture
+def name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The name of a socket in a folder of the test."""
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "s"
+    folder.mkdir()
+    made = f"{folder}/t"
+    if len(made) > 100:
+        pytest.skip("the temporary folder is too deep for a socket")
+    return made
+
+
+@pytest.fixture
+def server(name: str) -> Iterator[SingleWindow]:
+    """A running window that listens."""
+    made = SingleWindow(name)
+    assert made.listens
+    yield made
+    made.close()
+
+
+def sent(qtbot: QtBot, name: str, data: bytes) -> bytes | None:
+    """What a window answers to some bytes; None when it ends the connection."""
+    socket = QLocalSocket()
+    answer = bytearray()
+    socket.connectToServer(name)
+    qtbot.waitUntil(lambda: socket.state() is QLocalSocket.LocalSocketState.ConnectedState)
+    socket.write(data)
+    socket.flush()
+
+    def over() -> bool:
+        answer.extend(socket.readAll().data())
+        return socket.state() is QLocalSocket.LocalSocketState.UnconnectedState
+
+    qtbot.waitUntil(over, timeout=10_000)
+    return bytes(answer) or None
+
+
+# --- the message ---
+
+
+def test_a_message_carries_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Paths are whole, whatever the working directory of the running window is; formats and bytes go along."""
+    monkeypatch.chdir(tmp_path)
+    files = [Handover("a.shard", "swh", Span("", 8, 16)), Handover("s3://bucket/key"), Handover("/x/ü b.shard")]
+    found = read_message(message_of(files).strip())
+    assert found == (
+        Handover(str(tmp_path / "a.shard"), "swh", Span("", 8, 16)),
+        Handover("s3://bucket/key"),
+        Handover("/x/ü b.shard"),
+    )
+    assert read_message(message_of([]).strip()) == ()
+
+
+@pytest.mark.parametrize("uri", ["https://user:secret@host/a", "https://host/a?X-Amz-Signature=secret"])
+def test_no_credential_is_sent_or_taken(uri: str) -> None:
+    """An address with a login or a signature is not handed over, and not accepted."""
+    assert message_of([Handover(uri)]) == b""
+    with pytest.raises(ValueError, match="credential"):
+        read_message(json.dumps({"version": 1, "open": [{"uri": uri}]}).encode())
+
+
+def test_a_message_is_bounded() -> None:
+    """Too many files, or too long names, are not sent and not taken."""
+    assert message_of([Handover("/a")] * (MOST + 1)) == b""
+    assert message_of([Handover("/" + "a" * 4000)] * 20) == b""
+    with pytest.raises(ValueError, match="long"):
+        read_message(b" " * (LONGEST + 1))
+    with pytest.raises(ValueError, match="list"):
+        read_message(json.dumps({"version": 1, "open": [{"uri": "/a"}] * (MOST + 1)}).encode())
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        "text",
+        {},
+        {"uri": 5},
+        {"uri": ""},
+        {"uri": "relative"},
+        {"uri": "/a\x00b"},
+        {"uri": "/a\nb"},
+        {"uri": "/" + "a" * 5000},
+        {"uri": "/a", "format": "nonsense"},
+        {"uri": "/a", "format": 5},
+        {"uri": "/a", "select": 5},
+        {"uri": "/a", "select": ["", 5]},
+        {"uri": "/a", "select": ["", 5, 4]},
+        {"uri": "/a", "select": ["", -1, 4]},
+        {"uri": "/a", "select": ["", True, 4]},
+        {"uri": "/a", "select": ["", 1, 1 << 80]},
+        {"uri": "/a", "select": [5, 1, 2]},
+    ],
+)
+def test_what_is_no_file_is_refused(entry: object) -> None:
+    """Every entry is checked; one that is wrong refuses the message."""
+    with pytest.raises(ValueError):
+        read_message(json.dumps({"version": 1, "open": [{"uri": "/fine"}, entry]}).encode())
+
+
+@pytest.mark.parametrize("data", [b"", b"{", b"[]", b"\xff\xfe", b'{"version": 2, "open": []}', b"[" * 50_000])
+def test_what_is_no_message_is_refused(data: bytes) -> None:
+    """Other JSON, no JSON, no text, another version, deep nesting."""
+    with pytest.raises(ValueError):
+        read_message(data)
+
+
+# --- the socket ---
+
+
+def test_the_name_has_the_user_in_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each user, display and place of settings has a socket of its own."""
+    monkeypatch.setenv("DISPLAY", ":7")
+    first = socket_name()
+    monkeypatch.setenv("DISPLAY", ":8")
+    assert socket_name() != first
+    if sys.platform != "win32":
+        assert f"shardscope-{os.getuid()}-" in first
+
+
+def test_pictures_without_a_display_neither_listen_nor_ask(qtbot: QtBot) -> None:
+    """The tests run without a display, as pictures are taken: there is nothing to share."""
+    assert not is_shown()
+
+
+@posix
+def test_only_the_user_may_write_to_the_socket(server: SingleWindow, name: str) -> None:
+    """Others have no right to the socket."""
+    assert server.listens
+    assert stat.S_IMODE(Path(name).stat().st_mode) & 0o077 == 0
+
+
+def test_a_second_start_hands_its_files_over(server: SingleWindow, name: str, qtbot: QtBot) -> None:
+    """The window is told of the files, and the other start of that."""
+    with qtbot.waitSignal(server.wanted) as caught:
+        answer = sent(qtbot, name, message_of([Handover("/a/b.shard")]))
+    assert caught.args == [(Handover("/a/b.shard"),)]
+    assert answer == b"ok\n"
+
+
+def test_a_message_may_arrive_in_pieces(server: SingleWindow, name: str, qtbot: QtBot) -> None:
+    """It is read up to its end, however it is cut."""
+    socket = QLocalSocket()
+    socket.connectToServer(name)
+    message = message_of([Handover("/a/b.shard")])
+    with qtbot.waitSignal(server.wanted) as caught:
+        for at in range(0, len(message), 7):
+            socket.write(message[at : at + 7])
+            socket.flush()
+            qtbot.wait(1)
+    assert caught.args == [(Handover("/a/b.shard"),)]
+    qtbot.waitUntil(lambda: socket.state() is QLocalSocket.LocalSocketState.UnconnectedState)
+
+
+@pytest.mark.parametrize("data", [b"nonsense\n", b"x" * (LONGEST + 10), b'{"version": 1, "open": [{"uri": "a"}]}\n'])
+def test_nonsense_is_ended_without_an_answer(server: SingleWindow, name: str, qtbot: QtBot, data: bytes) -> None:
+    """The connection ends, nothing opens, and the next start is heard."""
+    with qtbot.assertNotEmitted(server.wanted):
+        assert sent(qtbot, name, data) is None
+    with qtbot.waitSignal(server.wanted):
+        assert sent(qtbot, name, message_of([])) == b"ok\n"
+
+
+def test_silence_is_ended(server: SingleWindow, name: str, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever connects and sends nothing is let go after a while, and too many at once are not let in."""
+    guests = [QLocalSocket() for _ in range(MOST_GUESTS + 4)]
+    for guest in guests:
+        guest.connectToServer(name)
+    idle = QLocalSocket.LocalSocketState.UnconnectedState
+    qtbot.waitUntil(lambda: sum(guest.state() is not idle for guest in guests) <= MOST_GUESTS, timeout=5_000)
+    qtbot.waitUntil(lambda: all(guest.state() is idle for guest in guests), timeout=10_000)
+
+
+def test_without_a_window_nothing_is_handed_over(name: str) -> None:
+    """A start without a running window opens its own."""
+    assert not hand_over(name, message_of([]))
+
+
+def test_a_socket_that_a_crash_left_is_replaced(name: str, qtbot: QtBot) -> None:
+    """Nothing answers on it: the start opens a window, which listens in its place."""
+    left = QLocalServer()
+    assert left.listen(name)
+    kept = Path(name).with_name("kept")
+    if sys.platform != "win32":
+        os.link(name, kept)
+    left.close()
+    if sys.platform != "win32":
+        kept.rename(name)
+    assert not hand_over(name, message_of([]))
+    made = SingleWindow(name)
+    assert made.listens
+    with qtbot.waitSignal(made.wanted):
+        assert sent(qtbot, name, message_of([])) == b"ok\n"
+    made.close()
+    if sys.platform != "win32":
+        assert not Path(name).exists()
+
+
+@posix
+def test_a_socket_of_another_user_is_not_trusted(
+    server: SingleWindow, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What another user put there under this name is told nothing."""
+    assert server.listens
+    monkeypatch.setattr(os, "getuid", lambda: 12345)
+    assert not hand_over(name, message_of([Handover("/a")]))

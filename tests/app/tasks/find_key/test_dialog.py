@@ -1,0 +1,147 @@
+"""Finding the files of a folder that hold a key, and opening one of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QFileDialog, QWidget
+from pytestqt.qtbot import QtBot
+
+import shardcore
+from shardcore import Span
+from shardscope.session.open_request import OpenRequest
+from shardscope.session.session import Session
+from shardscope.startup.settings import Settings
+from shardscope.tasks.find_key import dialog as module
+from shardscope.tasks.find_key.dialog import FindKeyDialog, FindKeyTask
+from tests.app.conftest import open_in
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    """A folder with shards, two of which have the key, one that is damaged, and a text."""
+    top = tmp_path / "files"
+    for name, key in (("a.des", "mine"), ("sub/b.des", "mine"), ("c.des", "other"), ("d.des", "mine")):
+        (top / name).parent.mkdir(parents=True, exist_ok=True)
+        with shardcore.create(top / name, format="des") as writer:
+            writer.add(key, b"12345")
+    (top / "d.des").write_bytes((top / "d.des").read_bytes()[:-7])
+    (top / "readme").write_text("no shard")
+    return top
+
+
+@pytest.fixture
+def task(qtbot: QtBot, session: Session, settings: Settings) -> FindKeyTask:
+    """The task on an empty window."""
+    window = QWidget()
+    qtbot.addWidget(window)
+    window.show()
+    return FindKeyTask(session, settings, window)
+
+
+def rows(dialog: FindKeyDialog) -> list[list[str]]:
+    """What the table says."""
+    model = dialog.model
+    return [[str(model.index(row, column).data()) for column in range(3)] for row in range(model.rowCount())]
+
+
+def search(qtbot: QtBot, dialog: FindKeyDialog, key: str, folder: Path) -> None:
+    """Types key and folder, presses Return, and waits for the end."""
+    dialog.key.setText(key)
+    dialog.where.setEditText(str(folder))
+    QTest.keyClick(dialog.key, Qt.Key.Key_Return)
+    assert dialog.running
+    qtbot.waitUntil(lambda: not dialog.running)
+
+
+def test_files_that_hold_the_key_are_listed(qtbot: QtBot, task: FindKeyTask, files: Path) -> None:
+    """In order, with format and size; what cannot be read is marked, and the result is one sentence."""
+    dialog = task.ask()
+    assert not dialog.start.isEnabled()
+    search(qtbot, dialog, "mine", files)
+    assert rows(dialog) == [["a.des", "des", "5"], ["✖ d.des", "", ""], ["sub/b.des", "des", "5"]]
+    assert dialog.state.text() == "Found in 2 files (3 files searched, 1 not readable)"
+    assert "footer" in str(dialog.model.index(1, 3).data())
+    search(qtbot, dialog, "absent", files)
+    assert [row[0] for row in rows(dialog)] == ["✖ d.des"]
+    assert dialog.state.text() == "Not found (3 files searched, 1 not readable)"
+    dialog.reject()
+
+
+def test_a_row_opens_its_file_at_the_object(qtbot: QtBot, task: FindKeyTask, session: Session, files: Path) -> None:
+    """By Return on the row and by the button: a tab is requested, with the bytes of the object."""
+    dialog = task.ask()
+    search(qtbot, dialog, "mine", files)
+    with shardcore.open(files / "sub" / "b.des") as shard:
+        expected = shard.find("mine").spans[0]
+    wanted: list[tuple[OpenRequest, Span | None]] = []
+    session.tab_wanted.connect(lambda request, span: wanted.append((request, span)))
+    assert not dialog.open_button.isEnabled()
+    dialog.table.setFocus()
+    dialog.table.setCurrentIndex(dialog.model.index(2, 0))
+    QTest.keyClick(dialog.table, Qt.Key.Key_Return)
+    dialog.open_button.click()
+    assert [(request.uri, span) for request, span in wanted] == [(str(files / "sub" / "b.des"), expected)] * 2
+    dialog.table.setCurrentIndex(dialog.model.index(1, 0))
+    dialog.open_button.click()
+    assert (wanted[-1][0].uri, wanted[-1][1]) == (str(files / "d.des"), None)
+    dialog.reject()
+
+
+def test_the_dialog_begins_with_what_is_selected(
+    qtbot: QtBot, task: FindKeyTask, session: Session, settings: Settings, files: Path
+) -> None:
+    """The key of the object and the folder of the file; then the folders that were searched before."""
+    settings.add_searched_folder("/old")
+    open_in(session, qtbot, files / "a.des")
+    session.select_row(0)
+    qtbot.waitUntil(lambda: session.selection.ref is not None)
+    dialog = task.ask()
+    assert task.ask() is dialog
+    assert dialog.key.text() == "mine"
+    assert [dialog.where.itemText(row) for row in range(dialog.where.count())] == [str(files), "/old"]
+    search(qtbot, dialog, "mine", files)
+    assert settings.searched_folders == [str(files), "/old"]
+    dialog.reject()
+    assert task.dialog is None
+
+
+def test_a_search_is_cancelled(
+    qtbot: QtBot, task: FindKeyTask, session: Session, files: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the button; what was found stays. Closing the dialog cancels as well."""
+    find = module.find_in
+
+    def endless(key: str, paths: list[str], **options: object) -> object:
+        return find(key, paths * 100_000, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(module, "find_in", endless)
+    dialog = task.ask()
+    dialog.key.setText("mine")
+    dialog.where.setEditText(str(files))
+    dialog.start.click()
+    assert dialog.start.text() == "&Cancel"
+    qtbot.waitUntil(lambda: dialog.model.rowCount() > 0)
+    dialog.start.click()
+    qtbot.waitUntil(lambda: not dialog.running)
+    assert dialog.state.text() == "Cancelled"
+    assert dialog.model.rowCount() > 0
+    dialog.start.click()
+    assert dialog.running
+    dialog.reject()
+    qtbot.waitUntil(lambda: not session.jobs.open_jobs)
+
+
+def test_browsing_chooses_the_folder(qtbot: QtBot, task: FindKeyTask, files: Path) -> None:
+    """The folder that is chosen is in the field."""
+    dialog = task.ask()
+    dialog.browse.click()
+    chooser = dialog.findChild(QFileDialog)
+    assert isinstance(chooser, QFileDialog)
+    chooser.fileSelected.emit(str(files))
+    chooser.reject()
+    assert dialog.where.currentText() == str(files)
+    dialog.reject()

@@ -1,0 +1,196 @@
+"""Meshes, skeletons and annotations in the preview: turned by keys and mouse, and with the bytes of their parts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QPoint, QPointF, Qt
+from PySide6.QtGui import QImage, QWheelEvent
+from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
+
+from shardcore import Span
+from shardcore.operations.content.geometry import AnnotationsContent, MeshContent, SkeletonContent
+from shardscope.session.session import Session
+from shardscope.views.preview.geometry_canvas import length_text, round_length
+from shardscope.views.preview.geometry_view import GeometryView
+from shardscope.views.preview.panel import PreviewPanel
+from tests.app.conftest import open_in
+from tests.samples.__main__ import RESOURCES
+from tests.shardcore.operations.test_geometry_content import annotations
+
+ROOT = RESOURCES / "samples" / "neuroglancer" / "segmentation"
+
+Show = Callable[[Path, str], GeometryView]
+
+
+@pytest.fixture
+def show(qtbot: QtBot, session: Session) -> Show:
+    """Opens a shard, shows an object in the preview, and waits for the picture with all details."""
+    panel = PreviewPanel(session)
+    qtbot.addWidget(panel)
+    panel.resize(420, 440)
+    panel.show()
+
+    def opened(path: Path, key: str) -> GeometryView:
+        open_in(session, qtbot, path)
+        assert session.shard is not None
+        session.select_row(session.shard.find(key).row)
+        qtbot.waitUntil(lambda: panel.shown is not None and panel.shown.ref.key == key)
+        view = panel.view
+        assert isinstance(view, GeometryView)
+        settled(view, qtbot)
+        return view
+
+    return opened
+
+
+def settled(view: GeometryView, qtbot: QtBot) -> QImage:
+    """Waits for the picture with all details; returns it."""
+    qtbot.waitUntil(lambda: view.canvas.full)
+    return view.canvas.image
+
+
+def selected_bytes(session: Session) -> bytes:
+    """The bytes that are selected."""
+    span = session.selection.span
+    assert session.shard is not None
+    assert span is not None
+    return session.shard.bytes_of(span.source).read(span.start, span.stop)
+
+
+def test_keys_turn_and_zoom(show: Show, qtbot: QtBot) -> None:
+    """Each arrow, + and - change the picture; 0 brings the first one back."""
+    view = show(ROOT / "mesh" / "0.shard", "1001")
+    seen = [first := settled(view, qtbot)]
+    for key in (Qt.Key.Key_Left, Qt.Key.Key_Up, Qt.Key.Key_Plus, Qt.Key.Key_Right, Qt.Key.Key_Down, Qt.Key.Key_Minus):
+        qtbot.keyClick(view.canvas, key)
+        assert not view.canvas.full
+        seen.append(settled(view, qtbot))
+        assert seen[-1] != seen[-2], key
+    qtbot.keyClick(view.canvas, Qt.Key.Key_0)
+    assert settled(view, qtbot) == first
+    assert view.picture() == first
+
+
+def test_the_mouse_turns_and_the_wheel_zooms(show: Show, qtbot: QtBot) -> None:
+    """A drag turns and selects nothing; the wheel zooms in and out."""
+    view = show(ROOT / "mesh" / "0.shard", "42")
+    canvas, rotation = view.canvas, view.canvas.camera.rotation
+    middle = canvas.rect().center()
+    qtbot.mousePress(canvas, Qt.MouseButton.LeftButton, pos=middle)
+    qtbot.mouseMove(canvas, middle + QPoint(40, 10))
+    qtbot.mouseRelease(canvas, Qt.MouseButton.LeftButton, pos=middle + QPoint(40, 10))
+    assert (canvas.camera.rotation != rotation).any()
+    assert canvas.mark == -1
+    for turn, larger in ((120, True), (-120, False)):
+        before = canvas.camera.zoom
+        QApplication.sendEvent(
+            canvas,
+            QWheelEvent(
+                QPointF(middle), canvas.mapToGlobal(QPointF(middle)), QPoint(), QPoint(0, turn),
+                Qt.MouseButton.NoButton, Qt.KeyboardModifier.NoModifier, Qt.ScrollPhase.NoScrollPhase, False,
+            ),
+        )  # fmt: skip
+        assert (canvas.camera.zoom > before) is larger
+    settled(view, qtbot)
+
+
+def test_a_level_is_chosen(show: Show, qtbot: QtBot) -> None:
+    """The coarsest level is shown first; another one is decoded when it is chosen, and the direction stays."""
+    view = show(ROOT / "mesh" / "0.shard", "1001")
+    assert [view.levels.itemText(at) for at in range(view.levels.count())] == ["Level 0", "Level 1"]
+    assert view.levels.currentIndex() == 1
+    assert view.counts.text() == "634 triangles, 331 vertices"
+    assert view.value.text() == "Box of 793.8 nm × 605.6 nm × 295.3 nm"
+    qtbot.keyClick(view.canvas, Qt.Key.Key_Left)
+    before, rotation = settled(view, qtbot), view.canvas.camera.rotation
+    view.levels.setCurrentIndex(0)
+    view.levels.activated.emit(0)
+    qtbot.waitUntil(lambda: isinstance(view.content, MeshContent) and view.content.level == 0)
+    assert settled(view, qtbot) != before
+    assert view.counts.text().startswith("1,708 triangles")
+    assert (view.canvas.camera.rotation == rotation).all()
+
+
+@pytest.mark.parametrize("path", [ROOT / "mesh" / "0.shard", ROOT / "mesh"], ids=["shard", "data set"])
+def test_a_fragment_has_its_bytes(show: Show, session: Session, qtbot: QtBot, path: Path) -> None:
+    """Pointing highlights the Draco data of the fragment, a click selects it; selecting bytes marks the fragment."""
+    view = show(path, "42")
+    view.show_level(0)
+    qtbot.waitUntil(lambda: isinstance(view.content, MeshContent) and view.content.level == 0)
+    settled(view, qtbot)
+    found = view.content
+    assert isinstance(found, MeshContent)
+    thing = view.canvas.thing_at(view.canvas.place_of(3) or QPointF())
+    assert thing == 3
+    place = (view.canvas.place_of(3) or QPointF()).toPoint()
+    qtbot.mouseMove(view.canvas, QPoint(1, 1))
+    qtbot.mouseMove(view.canvas, place)
+    qtbot.waitUntil(lambda: bool(session.lights))
+    span = found.fragment_span(view.canvas.thing_at(QPointF(place)))
+    assert session.lights[0].span == span
+    assert view.value.text().startswith("Fragment 3 · cell ")
+    qtbot.mouseClick(view.canvas, Qt.MouseButton.LeftButton, pos=place)
+    qtbot.waitUntil(lambda: session.selection.complete)
+    assert selected_bytes(session).startswith(b"DRACO")
+    other = found.fragment_span(5)
+    session.select_span(Span(other.source, other.start + 2, other.start + 3))
+    qtbot.waitUntil(lambda: view.canvas.mark == 5)
+    coarse = found.layout.fragment_span(1, 0)
+    session.select_span(Span(coarse.source, coarse.start, coarse.start + 1))
+    qtbot.waitUntil(lambda: "level 1" in view.value.text())
+
+
+def test_a_vertex_has_its_bytes(show: Show, session: Session, qtbot: QtBot) -> None:
+    """The vertex nearest to the pointer has 12 bytes; page keys go from vertex to vertex; bytes mark their vertex."""
+    view = show(ROOT / "skeletons" / "0.shard", "1001")
+    found = view.content
+    assert isinstance(found, SkeletonContent)
+    place = (view.canvas.place_of(20) or QPointF()).toPoint()
+    qtbot.mouseClick(view.canvas, Qt.MouseButton.LeftButton, pos=place)
+    qtbot.waitUntil(lambda: session.selection.complete)
+    assert selected_bytes(session) == found.data[slice(*found.vertex_bytes(view.canvas.mark))]
+    assert view.value.text().startswith(f"Vertex {view.canvas.mark} at ")
+    assert "radius" in view.value.text()
+    before = view.canvas.mark
+    qtbot.keyClick(view.canvas, Qt.Key.Key_PageDown)
+    assert view.canvas.mark == before + 1
+    qtbot.waitUntil(lambda: session.selection.complete)
+    assert selected_bytes(session) == found.data[slice(*found.vertex_bytes(before + 1))]
+    session.select_span(Span("", 640 + 8 + 12 * 3, 640 + 8 + 12 * 3 + 1))
+    qtbot.waitUntil(lambda: view.canvas.mark == 3)
+
+
+def test_an_annotation_has_its_row(show: Show, session: Session, qtbot: QtBot, tmp_path: Path) -> None:
+    """Clicking at a line of annotations selects the bytes of its row; its properties are shown with their labels."""
+    annotations(tmp_path, "LINE")
+    view = show(tmp_path / "pre" / "0.shard", "3")
+    found = view.content
+    assert isinstance(found, AnnotationsContent)
+    place = (view.canvas.place_of(4) or QPointF()).toPoint()
+    qtbot.mouseClick(view.canvas, Qt.MouseButton.LeftButton, pos=place)
+    qtbot.waitUntil(lambda: session.selection.complete)
+    row = view.canvas.mark
+    assert selected_bytes(session) == found.data[slice(*found.annotations.row_bytes(row))]
+    assert f"id {row}" in view.value.text()
+    assert ("axon" if row % 2 == 0 else "dendrite") in view.value.text()
+
+
+def test_fragments_that_cannot_be_decoded_are_boxes(show: Show) -> None:
+    """The boxes of the fragments are drawn, and each has its bytes all the same."""
+    view = show(RESOURCES / "samples" / "neuroglancer" / "mesh" / "0.shard", "404237804481")
+    assert view.counts.text().startswith("4 boxes")
+    thing = view.canvas.thing_at(view.canvas.place_of(2) or QPointF())
+    assert thing in range(4)
+    assert view.canvas.scene is not None
+    assert len(view.canvas.scene.lines) == 48
+
+
+def test_lengths_are_round() -> None:
+    """The scale is 1, 2 or 5 times a power of ten; lengths have the unit that suits them."""
+    assert [round_length(one) for one in (1, 1.9, 2, 4.9, 7, 99, 0.034)] == [1, 1, 2, 2, 5, 50, 0.02]
+    assert [length_text(one, "nm") for one in (5, 999, 1000, 2_500_000)] == ["5 nm", "999 nm", "1 µm", "2.5 mm"]
+    assert length_text(5, "") == "5"

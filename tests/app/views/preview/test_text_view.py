@@ -1,0 +1,114 @@
+"""Text: find, wrap, and texts that are long."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QEvent, QPoint, Qt
+from PySide6.QtGui import QGuiApplication, QKeyEvent
+from PySide6.QtWidgets import QApplication, QPlainTextEdit
+from pytestqt.qtbot import QtBot
+
+from shardscope.session.session import Session
+from shardscope.views.preview.text_view import FIRST, MOST_LINE, TextView, shown_text
+from tests.app.views.preview.preview_rig import PreviewRig
+
+SCRIPT = b"import os\r\n\r\n\r\ndef main():\r\n    return OS.path\r\n"
+
+
+@pytest.fixture
+def rig(session: Session, qtbot: QtBot, tmp_path: Path) -> PreviewRig:
+    """A short and a long text."""
+    objects = {
+        "a.py": SCRIPT,
+        "long.txt": b"0123456789abcde\n" * 40_000,
+        "line.txt": b"x" * 200_000 + b"\nlast \xe2\x80\xae line\n",
+    }
+    made = PreviewRig(session, qtbot, tmp_path, objects)
+    made.panel.activateWindow()
+    return made
+
+
+def test_find(rig: PreviewRig) -> None:
+    """Ctrl+F in the preview opens the line, which counts the places and walks through them; Escape closes it."""
+    view = rig.view(TextView)
+    view.lines.setFocus()
+    rig.qtbot.waitUntil(view.lines.hasFocus)
+    rig.qtbot.keyClick(view.lines, Qt.Key.Key_F, Qt.KeyboardModifier.ControlModifier)
+    field = view.find_bar.field
+    rig.qtbot.waitUntil(field.hasFocus)
+    rig.qtbot.keyClicks(field, "os")
+    assert view.find_bar.count.text() == "1 of 2"
+    rig.qtbot.keyClick(field, Qt.Key.Key_Return)
+    assert view.find_bar.count.text() == "2 of 2"
+    assert view.lines.textCursor().selectedText() == "OS"
+    rig.qtbot.keyClick(field, Qt.Key.Key_Return)
+    assert view.find_bar.count.text() == "1 of 2"
+    rig.qtbot.keyClick(field, Qt.Key.Key_Return, Qt.KeyboardModifier.ShiftModifier)
+    assert view.find_bar.count.text() == "2 of 2"
+    rig.qtbot.keyClicks(field, "x")
+    assert view.find_bar.count.text() == "Not found"
+    rig.qtbot.keyClick(field, Qt.Key.Key_Escape)
+    assert not view.find_bar.isVisible()
+    assert view.lines.hasFocus()
+    assert not view.lines.extraSelections()
+
+
+def test_find_of_the_bytes_is_left_alone(rig: PreviewRig) -> None:
+    """Ctrl+F is claimed only where the view has a find line."""
+    view = rig.view(TextView)
+    modifier = Qt.KeyboardModifier.ControlModifier
+    claimed = QKeyEvent(QEvent.Type.ShortcutOverride, Qt.Key.Key_F, modifier)
+    claimed.ignore()
+    QApplication.sendEvent(view.lines, claimed)
+    assert claimed.isAccepted()
+    rig.panel._say("nothing")
+    other = QKeyEvent(QEvent.Type.ShortcutOverride, Qt.Key.Key_F, modifier)
+    other.ignore()
+    QApplication.sendEvent(rig.panel, other)
+    assert not other.isAccepted()
+
+
+def test_wrap(rig: PreviewRig) -> None:
+    """The button breaks long lines, and undoes it."""
+    view = rig.view(TextView)
+    view.wrap.click()
+    assert view.lines.lineWrapMode() is QPlainTextEdit.LineWrapMode.WidgetWidth
+    view.wrap.click()
+    assert view.lines.lineWrapMode() is QPlainTextEdit.LineWrapMode.NoWrap
+
+
+def test_what_the_text_is(rig: PreviewRig) -> None:
+    """Language, encoding and number of lines are shown; lines have their bytes with their line end."""
+    view = rig.view(TextView)
+    assert view.about.text() == "Python · UTF-8 · 5 lines"
+    view.lines.chosen.emit(3)
+    assert rig.selected() == b"def main():\r\n"
+    assert view.lines.line_at(QPoint(2, 2)) == 0
+
+
+def test_a_long_text_begins_with_a_part(rig: PreviewRig) -> None:
+    """Of a long text the first 256 KiB are shown, whole lines; the rest on request, or when its bytes are selected."""
+    rig.show("long.txt")
+    view = rig.view(TextView)
+    assert FIRST - 16 <= len(view.lines.toPlainText()) <= FIRST
+    assert view.all.text() == "Show all 625 KiB"
+    view.mark(16 * 39_999, 16 * 39_999 + 1)
+    assert len(view.lines.toPlainText()) > FIRST
+    assert not view.all.isVisible()
+
+
+def test_long_lines_are_cut(rig: PreviewRig) -> None:
+    """A line of very many characters is cut, and what would act in a text is shown as an escape."""
+    rig.show("line.txt")
+    first, last, _ = rig.view(TextView).lines.toPlainText().split("\n")
+    assert first == "x" * MOST_LINE + " … (200,000 characters)"
+    assert last == "last \\u202e line"
+    assert shown_text("a\r\nb\rc") == "a\nb\\rc"
+
+
+def test_copies(rig: PreviewRig) -> None:
+    """Without a selection the whole text is copied."""
+    rig.panel.copy_content()
+    assert QGuiApplication.clipboard().text().replace("\r\n", "\n") == SCRIPT.decode().replace("\r\n", "\n")

@@ -1,0 +1,156 @@
+"""From an element to its bytes and back, proved in the sandbox: a changed byte changes that element and no other."""
+
+from __future__ import annotations
+
+import io
+import random
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import shardcore
+from shardcore import ArrayContent, Shard, ShardError, Span, TensorsContent
+from shardcore.model.content_part import part_at
+from shardcore.progress import no_progress
+from shardcore.sources.patched import Change
+from shardscope.session.open_request import OpenRequest
+from shardscope.startup import assets
+from shardscope.views.preview.content_view import Preview
+from shardscope.views.preview.panel import preview_of, tensor_preview
+from tests.app.views.preview.test_panel import tensors
+
+ELEMENTS = 12
+"""Random elements of each array that are tried."""
+
+
+def npy(array: NDArray[Any]) -> bytes:
+    """The bytes of a .npy."""
+    stream = io.BytesIO()
+    np.save(stream, array)
+    return stream.getvalue()
+
+
+def made(folder: Path, codec: str) -> Path:
+    """A shard with arrays in both orders, and tensors."""
+    path = folder / "arrays.des"
+    with shardcore.create(path, format="des", codec=codec, skip="") as writer:
+        writer.add("c.npy", npy(np.arange(240, dtype="<u4").reshape(4, 6, 10)))
+        writer.add("f.npy", npy(np.asfortranarray(np.arange(240, dtype="<i2").reshape(4, 6, 10))))
+        writer.add("model.safetensors", tensors())
+    return path
+
+
+def shown(shard: Shard, key: str) -> Preview:
+    """The object as the preview shows it; of tensors, the second one."""
+    preview, _ = preview_of(shard, shard.find(key), None, {})
+    return tensor_preview(shard, preview, 1, {})[0] if isinstance(preview.content, TensorsContent) else preview
+
+
+def array_of(preview: Preview) -> NDArray[Any]:
+    """The array that is shown."""
+    assert isinstance(preview.content, ArrayContent)
+    return preview.content.array
+
+
+def changed(request: OpenRequest, key: str, at: Span, old: int) -> NDArray[Any] | None:
+    """The array with one stored byte changed in the sandbox; None where it cannot be decoded any more."""
+    assert not at.source
+    change = Change.overwrite(at.start, bytes([old ^ 0x55]))
+    try:
+        with OpenRequest(request.uri, sandbox=True, changes=(change,)).open(no_progress) as shard:
+            return array_of(shown(shard, key))
+    except (ShardError, AssertionError):
+        # The bytes of a compressed block may not be decoded any more: they are shown as bytes.
+        return None
+
+
+def follow(request: OpenRequest, key: str, *, exact: bool) -> None:
+    """Follow elements on a thread: the one that paints does not read."""
+    with ThreadPoolExecutor(1) as threads:
+        threads.submit(follow_elements, request, key, exact).result()
+
+
+def follow_elements(request: OpenRequest, key: str, exact: bool) -> None:
+    """Follow random elements to their bytes, change these, and compare."""
+    chance = random.Random(7)
+    with request.open(no_progress) as shard:
+        preview = shown(shard, key)
+        array = array_of(preview)
+        assert isinstance(preview.content, ArrayContent)
+        layout = preview.content.layout
+        for _ in range(ELEMENTS if exact else 3):
+            index = tuple(chance.randrange(length) for length in array.shape)
+            start, stop = layout.bytes_of(index)
+            span = preview.span_of(start, stop)
+            assert span is not None
+            inside = preview.inside(span)
+            assert inside is not None
+            assert inside[0] <= start < stop <= inside[1]
+            old = shard.bytes_of(span.source).read(span.start, span.start + 1)[0]
+            if exact:
+                assert inside == (start, stop)
+                assert span.size == array.dtype.itemsize
+            part = part_at(preview.parts, start + preview.begin)
+            assert part is not None
+            after = changed(request, key, span if not span.source else part.stored, old)
+            if after is None:
+                assert not exact
+                continue
+            places = {tuple(int(n) for n in place) for place in np.argwhere(after != array)}
+            if exact:
+                assert places == {index}
+            for place in places:
+                at = layout.bytes_of(place)[0] + preview.begin
+                assert part.start <= at < part.stop
+
+
+@pytest.mark.parametrize("key", ["c.npy", "f.npy", "model.safetensors"])
+def test_an_uncompressed_element_is_its_bytes(tmp_path: Path, key: str) -> None:
+    """In an object that is stored uncompressed, the byte of an element changes exactly that element."""
+    follow(OpenRequest(str(made(tmp_path, "none"))), key, exact=True)
+
+
+def test_a_raw_chunk_of_a_volume_is_its_voxels() -> None:
+    """In a raw chunk of a Neuroglancer volume, the byte of a voxel changes exactly that voxel."""
+    for key in ("1", "16"):
+        follow(OpenRequest(str(assets.path("samples/neuroglancer/volume/8_8_16/0.shard"))), key, exact=True)
+
+
+@pytest.mark.parametrize("key", ["1", "2", "all"])
+def test_a_compressed_block_is_its_elements(key: str) -> None:
+    """In a Bloscpack array, bytes of the block of an element change elements of that block, or nothing is decoded."""
+    follow(OpenRequest(str(assets.path("samples/bloscpack/array.blp"))), key, exact=False)
+
+
+def test_an_uncompressed_chunk_is_its_elements(tmp_path: Path) -> None:
+    """In a Bloscpack file whose chunks are only copied, the byte of an element changes exactly that element."""
+    path = tmp_path / "copied.blp"
+    array = np.arange(600, dtype="<i4").reshape(20, 30)
+    with shardcore.create(path, format="bloscpack", level=0, checksum="None", chunk_size=1200) as writer:
+        writer.add(None, array.tobytes(), dtype="<i4", shape=[20, 30], order="C")
+    follow(OpenRequest(str(path)), "1", exact=True)
+    follow(OpenRequest(str(path)), "all", exact=False)
+
+
+@pytest.mark.parametrize("key", ["c.npy", "f.npy", "model.safetensors"])
+def test_a_compressed_object_is_found_in_its_decoded_bytes(tmp_path: Path, key: str) -> None:
+    """Of an object that is compressed as a whole, the element is highlighted in the decoded bytes."""
+    with ThreadPoolExecutor(1) as threads:
+        threads.submit(find_decoded, OpenRequest(str(made(tmp_path, "zstd"))), key).result()
+
+
+def find_decoded(request: OpenRequest, key: str) -> None:
+    """Read the bytes of the last element where it is highlighted."""
+    with request.open(no_progress) as shard:
+        preview = shown(shard, key)
+        array = array_of(preview)
+        assert isinstance(preview.content, ArrayContent)
+        index = tuple(length - 1 for length in array.shape)
+        span = preview.span_of(*preview.content.layout.bytes_of(index))
+        assert span is not None
+        stored = shard.bytes_of(span.source).read(span.start, span.stop)
+        assert stored == array[index].tobytes()

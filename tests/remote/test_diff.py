@@ -1,0 +1,57 @@
+"""Comparing remote shards: what may be read for it, counted at the server."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import shardcore
+from shardcore.cli.program import run
+from shardcore.operations.diff import DiffDepth
+from shardcore.sources.remote.validate import Pin
+from tests.remote.servers import RangeServer
+
+KIB = 1024
+
+
+def written(path: Path, changed: int = -1) -> bytes:
+    """The bytes of a des shard with 40 objects of 64 KiB; one of them may differ."""
+    with shardcore.create(path, format="des") as writer:
+        for number in range(40):
+            writer.add(f"k{number}", random.Random(number + 1000 * (number == changed)).randbytes(64 * KIB))
+    return path.read_bytes()
+
+
+def test_contents_are_read_on_request_only(server: RangeServer, tmp_path: Path) -> None:
+    """Without `--content` the indices are read, a part of the file; with it the difference is found."""
+    first = server.put("/a.des", written(tmp_path / "a.des"))
+    second = server.put("/b.des", written(tmp_path / "b.des", changed=7))
+    with shardcore.open(first) as one, shardcore.open(second) as other:
+        found = shardcore.diff(one, other, contents=False)
+        assert found.compared is DiffDepth.SIZES
+        assert found.equal
+        for shard in (one, other):
+            assert shard.tape is not None
+            assert shard.tape.requests <= 3
+            assert sum(request.received for request in shard.tape.requests) < 512 * KIB
+    assert run(["diff", first, second]) == 0
+    assert run(["diff", first, second, "--content"]) == 1
+
+
+def test_equal_identities_are_enough(server: RangeServer, tmp_path: Path) -> None:
+    """The same address with the same ETag is equal: nothing but the openings is read, not even an index."""
+    address = server.put("/a.des", written(tmp_path / "a.des"))
+    with shardcore.open(address) as one, shardcore.open(address) as other:
+        before = [shard.tape.requests for shard in (one, other) if shard.tape is not None]
+        found = shardcore.diff(one, other)
+        assert (found.equal, found.compared) == (True, DiffDepth.IDENTITY)
+        assert [shard.tape.requests for shard in (one, other) if shard.tape is not None] == before
+
+
+def test_which_etags_are_contents() -> None:
+    """An ETag that is an MD5 stands for the content wherever it is; weak ones and those of other servers do not."""
+    md5 = '"d41d8cd98f00b204e9800998ecf8427e"'
+    assert Pin(5, md5).content_tag == Pin(5, md5).content_tag != ""
+    assert Pin(5, md5).content_tag != Pin(6, md5).content_tag
+    assert Pin(5, md5[:-1] + '-3"').content_tag
+    assert Pin(5, '"5f3c2a1b-400"').content_tag == Pin(5, f"W/{md5}").content_tag == Pin(5).content_tag == ""

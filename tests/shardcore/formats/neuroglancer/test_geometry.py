@@ -1,0 +1,191 @@
+"""Meshes, skeletons and annotations: numbers, units, and the bytes of each part."""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+import numpy as np
+import pytest
+
+from shardcore import FormatError, Span, Truncated, Unsupported
+from shardcore.formats.neuroglancer.geometry import annotation, annotation_list, mesh_layout, skeleton
+from shardcore.formats.neuroglancer.layout import MeshManifest, write_manifest
+
+MESH_INFO: dict[str, Any] = {
+    "vertex_quantization_bits": 10,
+    "lod_scale_multiplier": 2.0,
+    "transform": [2, 0, 0, 100, 0, 1, 0, 0, 0, 0, -1, 0],
+}
+SKELETON_INFO: dict[str, Any] = {
+    "transform": [10, 0, 0, 1, 0, 10, 0, 2, 0, 0, 10, 3],
+    "vertex_attributes": [
+        {"id": "radius", "data_type": "float32", "num_components": 1},
+        {"id": "colour", "data_type": "uint8", "num_components": 3},
+    ],
+}
+SKELETON = (
+    struct.pack("<2I", 3, 2)
+    + struct.pack("<9f", 0, 0, 0, 1, 0, 0, 1, 1, 0)  # three vertices
+    + struct.pack("<4I", 0, 1, 1, 2)  # two edges
+    + struct.pack("<3f", 5, 6, 7)  # a radius each
+    + bytes(range(9))  # a colour each
+)
+ANNOTATION_INFO: dict[str, Any] = {
+    "annotation_type": "LINE",
+    "dimensions": {"x": [4e-9, "m"], "y": [4, "nm"], "z": [0.04, "µm"]},
+    "properties": [
+        {"id": "shade", "type": "rgb"},
+        {"id": "kind", "type": "uint16", "enum_values": [1, 2], "enum_labels": ["axon", "dendrite"]},
+        {"id": "size", "type": "float32"},
+    ],
+    "relationships": [{"id": "pre", "key": "pre"}, {"id": "post", "key": "post"}],
+}
+
+
+def row(number: int) -> bytes:
+    """A line from (n, 0, 0) to (n, 1, 2); the largest numbers come first, then padding up to 4 bytes."""
+    ends = struct.pack("<6f", number, 0, 0, number, 1, 2)
+    return ends + struct.pack("<fH3B", 0.5, 1 + number % 2, 9, 8, 7) + b"\0" * 3
+
+
+def manifest() -> MeshManifest:
+    """Two levels: two fragments, then one."""
+    return MeshManifest(
+        (4.0, 4.0, 8.0),
+        (1.0, 2.0, 3.0),
+        np.array([1, 2], np.float32),
+        np.array([[0, 0, 0], [0.5, 0, 0]], np.float32),
+        (np.array([[0, 1], [0, 0], [0, 0]], np.uint32), np.array([[0], [0], [0]], np.uint32)),
+        (np.array([10, 20], np.uint32), np.array([7], np.uint32)),
+    )
+
+
+def test_fragments_have_bytes_and_boxes() -> None:
+    """Fragments lie in front of the manifest, the finest level first; boxes are in the model, after the transform."""
+    data = write_manifest(manifest())
+    layout = mesh_layout(MESH_INFO, data, Span("", 100, 100 + len(data)), 32)
+    assert layout.stored == Span("", 63, 100)
+    assert [layout.fragment_span(0, 0), layout.fragment_span(0, 1)] == [Span("", 63, 73), Span("", 73, 93)]
+    assert layout.fragment_span(1, 0) == Span("", 93, 100)
+    assert [layout.fragment_at(Span("", at, at + 1)) for at in (62, 63, 72, 73, 99, 100)] == [
+        None, (0, 0), (0, 0), (0, 1), (1, 0), None,
+    ]  # fmt: skip
+    assert layout.fragment_at(Span("other", 63, 64)) is None
+    assert [level.scale for level in layout.levels] == [2.0, 4.0]
+    assert layout.boxes(0)[1].tolist() == [[110, 2, -11], [118, 6, -3]]
+    assert layout.boxes(1)[0].tolist() == [[102, 2, -19], [118, 10, -3]]
+
+
+def test_vertices_are_placed_by_the_formula() -> None:
+    """Origin, offset of the level, cell and quantised position give the stored point; the transform the model's."""
+    data = write_manifest(manifest())
+    layout = mesh_layout(MESH_INFO, data, Span("", 100, 100 + len(data)), 32)
+    ends = np.array([[0, 0, 0], [1023, 1023, 1023]], np.float32)
+    assert layout.placed(0, 1, ends).tolist() == [[110, 2, -3], [118, 6, -11]]
+    assert layout.placed(1, 0, ends).tolist() == [[103, 2, -3], [119, 10, -19]]
+
+
+@pytest.mark.parametrize(
+    ("info", "match"),
+    [
+        ({"vertex_quantization_bits": 0}, "vertex_quantization_bits"),
+        ({"vertex_quantization_bits": "10"}, "vertex_quantization_bits"),
+        ({"transform": [1] * 11}, "12 numbers"),
+        ({"transform": [None] * 12}, "transform"),
+        ({"lod_scale_multiplier": True}, "lod_scale_multiplier"),
+    ],
+)
+def test_a_wrong_info_of_meshes_is_named(info: dict[str, Any], match: str) -> None:
+    """The member that is wrong is in the message."""
+    data = write_manifest(manifest())
+    with pytest.raises(FormatError, match=match):
+        mesh_layout(MESH_INFO | info, data, Span("", 100, 100 + len(data)), 32)
+
+
+def test_fragments_that_do_not_fit_are_an_error() -> None:
+    """A manifest whose fragments would begin within the shard index is damaged."""
+    data = write_manifest(manifest())
+    with pytest.raises(FormatError, match="do not fit"):
+        mesh_layout(MESH_INFO, data, Span("", 60, 60 + len(data)), 32)
+
+
+def test_a_skeleton_is_read_as_the_page_says() -> None:
+    """Vertices in the model, edges, attributes by their types; the first byte of each is stated."""
+    found = skeleton(SKELETON_INFO, SKELETON)
+    assert found.vertices.tolist() == [[1, 2, 3], [11, 2, 3], [11, 12, 3]]
+    assert found.edges.tolist() == [[0, 1], [1, 2]]
+    assert found.attributes["radius"].tolist() == [5, 6, 7]
+    assert found.attributes["colour"].tolist() == [[0, 1, 2], [3, 4, 5], [6, 7, 8]]
+    assert found.starts == {"vertices": 8, "edges": 44, "radius": 60, "colour": 72}
+
+
+@pytest.mark.parametrize("cut", range(len(SKELETON)))
+def test_a_cut_skeleton_is_truncated(cut: int) -> None:
+    """However little is left, the error says that bytes are missing."""
+    with pytest.raises(Truncated):
+        skeleton(SKELETON_INFO, SKELETON[:cut])
+
+
+def test_wild_skeletons_are_errors() -> None:
+    """More bytes than the counts state, counts beyond all memory, and edges to no vertex."""
+    with pytest.raises(FormatError, match="take 81"):
+        skeleton(SKELETON_INFO, SKELETON + b"\0")
+    with pytest.raises(Truncated):
+        skeleton(SKELETON_INFO, b"\xff" * 8 + SKELETON[8:])
+    with pytest.raises(FormatError, match="edge 1 has vertex 3 of 3"):
+        skeleton(SKELETON_INFO, SKELETON[:56] + struct.pack("<I", 3) + SKELETON[60:])
+    with pytest.raises(FormatError, match="vertex attribute"):
+        skeleton({"vertex_attributes": [{"id": "a", "data_type": "object", "num_components": 1}]}, SKELETON)
+
+
+def test_one_annotation_has_its_properties_and_relations() -> None:
+    """By its key: geometry, properties by size, padding, then related keys; no key of its own is stored."""
+    data = row(7) + struct.pack("<IQQI", 2, 11, 2**63, 0)
+    found = annotation(ANNOTATION_INFO, data, 99)
+    assert found.rows["point_a"].tolist() == [[7, 0, 0]]
+    assert found.rows["size"].tolist() == [0.5]
+    assert found.rows["kind"].tolist() == [2]
+    assert found.rows["shade"].tolist() == [[9, 8, 7]]
+    assert found.labels["kind"][2] == "dendrite"
+    assert found.ids.tolist() == [99]
+    assert {name: keys.tolist() for name, keys in found.related.items()} == {"pre": [11, 2**63], "post": []}
+    assert found.unit == "nm"
+    assert found.points().tolist() == [[[28, 0, 0], [28, 4, 80]]]
+    for cut in range(len(data)):
+        with pytest.raises(Truncated):
+            annotation(ANNOTATION_INFO, data[:cut], 99)
+    with pytest.raises(FormatError):
+        annotation(ANNOTATION_INFO, data + b"\0", 99)
+
+
+def test_a_list_of_annotations_has_the_bytes_of_each_row() -> None:
+    """Count, rows, keys: a byte of a row or of its key leads to the row, and a row to its bytes."""
+    data = struct.pack("<Q", 3) + b"".join(map(row, range(3))) + struct.pack("<3Q", 5, 6, 2**64 - 1)
+    found = annotation_list(ANNOTATION_INFO, data)
+    assert found.ids.tolist() == [5, 6, 2**64 - 1]
+    assert found.row_bytes(1) == (8 + 36, 8 + 72)
+    assert data[slice(*found.row_bytes(2))] == row(2)
+    assert [found.row_at(at) for at in (0, 7, 8, 43, 44, 115, 116, 124, 139)] == [
+        None, None, 0, 0, 1, 2, 0, 1, 2,
+    ]  # fmt: skip
+    for count in (2, 4, 2**63):
+        with pytest.raises(FormatError):
+            annotation_list(ANNOTATION_INFO, struct.pack("<Q", count) + data[8:])
+
+
+def test_shapes_of_annotations() -> None:
+    """Points, boxes and ellipsoids have one or two vectors; an ellipsoid reaches its radii; others are refused."""
+    info = {"dimensions": {"x": [1, "nm"], "y": [1, "nm"]}}
+    point = annotation(info | {"annotation_type": "point"}, struct.pack("<2f", 3, 4), 1)
+    assert point.points().tolist() == [[[3, 4, 0], [3, 4, 0]]]
+    ellipsoid = annotation(info | {"annotation_type": "ELLIPSOID"}, struct.pack("<4f", 3, 4, 1, 2), 1)
+    assert ellipsoid.points().tolist() == [[[2, 2, 0], [4, 6, 0]]]
+    box = annotation(info | {"annotation_type": "AXIS_ALIGNED_BOUNDING_BOX"}, struct.pack("<4f", 3, 4, 1, 2), 1)
+    assert box.points().tolist() == [[[3, 4, 0], [1, 2, 0]]]
+    with pytest.raises(Unsupported):
+        annotation(info | {"annotation_type": "polyline"}, b"", 1)
+    with pytest.raises(FormatError, match="dimensions"):
+        annotation({"annotation_type": "point"}, b"", 1)
+    with pytest.raises(FormatError, match="property"):
+        annotation(info | {"annotation_type": "point", "properties": [{"id": "a", "type": "str"}]}, b"", 1)
