@@ -427,10 +427,13 @@ class ChunkFiles(DataSet):
     def route(self, key: str, look: Look) -> Sequence[str]:
         """Return the one file of that name."""
         name = self.file_of(key)
+        about = (Span(INFO_NAME, 0, len(self.text)),)
         if name is None:
-            look.step("Which file", f"There is no file {short(key)}: its voxels are 0.", why=FILE_WHY)
+            text = f"There is no file {short(key)}: its voxels are 0."
+            look.step("Which file", text, *about, why=FILE_WHY)
             return ()
-        look.step("Which file", f"The key is the name of the file: {short(name)}.", why=FILE_WHY, file=name)
+        text = f"The key is the name of the file: {short(name)}."
+        look.step("Which file", text, *about, why=FILE_WHY, file=name)
         return (name,)
 
     def lookup_all(self, key: Any) -> tuple[ObjectRef, ...]:

@@ -474,6 +474,7 @@ class VolumeView(QWidget):
             if self.slice is shown:
                 shown.put(found)
                 self.plane.show_slice(shown)
+                self._tell_value()
                 self._tell_state()
                 self._read()
 
@@ -534,9 +535,8 @@ class VolumeView(QWidget):
             return
         self._place = place
         cell = place.cell
-        x, y = self.slice.pixel_of(place.index)
         self.facts["Voxel"].tell(", ".join(map(str, place.index)))
-        self.facts["Value"].tell(self.slice.value_at(x, y))
+        self._tell_value()
         self.facts["Chunk"].tell(", ".join(map(str, cell.at)))
         bits = f" = 0b{int(cell.key):b}" if cell.minishard is not None else ""
         self.facts["Key"].tell(f"{cell.key}{bits}")
@@ -546,9 +546,21 @@ class VolumeView(QWidget):
         self.facts["Stored bytes"].tell(stored_text(place) if place.ref is not None else self.tr("not stored"))
         self._facts.show()
         self.look_up.setText(self.tr("Look up") if self.found.own else self.tr("Open scale"))
-        self._look_for_mesh()
         if place.span is not None and self.found.own:
             self._session.select_span(place.span, self)
+
+    def _tell_value(self) -> None:
+        """Show the value of the voxel, once its chunk is there."""
+        shown, place = self.slice, self._place
+        if shown is None or place is None:
+            return
+        x, y = shown.pixel_of(place.index)
+        in_plane = all(place.index[axis] == at for axis, at in enumerate(shown.at) if axis in self._sliders)
+        if in_plane and 0 <= x < shown.size[0] and 0 <= y < shown.size[1]:
+            before, text = self.facts["Value"].text(), shown.value_at(x, y)
+            self.facts["Value"].tell(text)
+            if text != before or not self.mesh.isVisible():
+                self._look_for_mesh()
 
     def _look_for_mesh(self) -> None:
         """Offer the mesh of the segment, where the volume has meshes."""
