@@ -260,7 +260,7 @@ class SingleWindow(QObject):
 
     def _grew_silent(self) -> None:
         clock = self.sender()
-        guest = clock.parent() if clock is not None else None
+        guest = clock.parent()
         if isinstance(guest, QLocalSocket):
             guest.abort()
 

@@ -162,7 +162,7 @@ def test_a_copy_has_the_changes_and_nothing_is_replaced_unasked(own: MainWindow,
 
 
 def test_changes_are_dropped_only_after_a_question(own: MainWindow, file: Path) -> None:
-    """Closing the tab or the window asks once there is something to lose; another file leaves the sandbox in its tab."""
+    """Closing the tab or the window asks once there is something to lose; another file leaves it in its tab."""
     window = own
     other = file.parent / "other.shard"
     other.write_bytes(SAMPLE.read_bytes())
