@@ -39,7 +39,7 @@ from shardcore.operations.content.tensors import (
     safetensors_content,
     safetensors_header,
 )
-from shardcore.operations.content.text import text_content
+from shardcore.operations.content.text import table_of_columns, text_content
 from shardcore.shards.registry import all_formats
 
 if TYPE_CHECKING:
@@ -52,6 +52,12 @@ HEAD = 1 << 20
 
 WHOLE = 64 << 20
 """Bytes up to which pictures, arrays and archives are read whole."""
+
+WHOLE_KEY = "all"
+"""Key of the rows of a table whose objects are its columns."""
+
+ROWS = 1000
+"""Rows of such a table that are read."""
 
 HEADERS = 16 << 20
 """Bytes of the header of a file of tensors that are read."""
@@ -68,7 +74,7 @@ def content(shard: Shard, ref: ObjectRef | Key, *, limit: int | None = None) -> 
 
     Args:
         shard: The shard.
-        ref: The object, or its key.
+        ref: The object, or its key; `all` for the rows of a table of columns (bcolz).
         limit: Bytes that are read at most. Default: 1 MiB of texts and unknown bytes, 64 MiB of what is only of use
             as a whole: pictures, arrays, archives.
 
@@ -84,6 +90,8 @@ def content(shard: Shard, ref: ObjectRef | Key, *, limit: int | None = None) -> 
     """
     if limit is not None and limit < 1:
         raise UsageError(f"limit={limit}: at least one byte is needed")
+    if ref == WHOLE_KEY and (columns := shard.first_rows(ROWS)) is not None and WHOLE_KEY not in columns:
+        return table_of_columns(columns, shard.declared_objects or 0)
     wanted = shard.ref_of(ref)
     layout, reason = _layout_of(shard, wanted)
     size = wanted.size

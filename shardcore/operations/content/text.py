@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import codecs
 import csv
+import io
 import re
+from collections.abc import Mapping
+from itertools import zip_longest
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.codecs.json_text import parse_json
 from shardcore.errors import FormatError
+from shardcore.model.number_words import plural
 from shardcore.operations.content.results import Content, JsonContent, TableContent, TextContent
 
 SAMPLE = 1 << 16
@@ -63,6 +68,26 @@ def text_content(data: bytes, size: int, name: str) -> Content | None:
             return JsonContent("JSON", size, data, "", text, encoding, "JSON", starts, value)
     language = language_of(text, name)
     return TextContent(language or "Text", size, data, "", text, encoding, language, starts)
+
+
+def table_of_columns(columns: Mapping[str, NDArray[Any]], count: int) -> TableContent:
+    """Return the first rows of a table of columns; items of more than one number are written as NumPy does.
+
+    Args:
+        columns: The first items of each column that was read, by its name.
+        count: Number of columns of the table.
+    """
+    texts = [[str(item) for item in values] for values in columns.values()]
+    rows = [tuple(columns), *zip_longest(*texts, fillvalue="")]
+    target = io.StringIO()
+    csv.writer(target, lineterminator="\n").writerows(rows)
+    text = target.getvalue()
+    data = text.encode()
+    note = f"the first {plural(len(rows) - 1, 'row')}"
+    if len(columns) < count:
+        note += f"; {plural(count - len(columns), 'column')} cannot be read"
+    starts = line_starts(data, "utf-8")
+    return TableContent("bcolz table", -1, data, note, text, "utf-8", "", starts, ",", tuple(rows))
 
 
 def encoding_of(data: bytes, *, complete: bool) -> str | None:
