@@ -33,6 +33,8 @@ from PySide6.QtWidgets import (
 
 from shardcore import (
     ArchiveContent,
+    ArrayContent,
+    BytesContent,
     Content,
     ObjectRef,
     Shard,
@@ -408,11 +410,20 @@ class PreviewPanel(QWidget):
         self.view = self.page(kind) if kind is not None else None
         self._fit_bar()
         if self.view is None:
-            self.hint.setText(self.tr("Empty") if one.size == 0 else one.title)
+            self.hint.setText(self._without_view(one))
             self.pages.setCurrentWidget(self.empty)
             return
         self.view.show_preview(self.shown)
         self.pages.setCurrentWidget(self.view)
+
+    def _without_view(self, found: Content) -> str:
+        """Return the text in place of a content that no view shows."""
+        if isinstance(found, ArrayContent) and not found.layout.nbytes:
+            shape = " × ".join(map(str, found.layout.shape))
+            return self.tr("{0} of {1}, {2}: no elements").format(found.title, shape, found.layout.dtype.name)
+        if isinstance(found, BytesContent) and found.size:
+            return self.tr("{0}: no text in the content").format(found.title)
+        return self.tr("Empty") if found.size == 0 else found.title
 
     def _offer(self, views: tuple[type[ContentView], ...], label: str) -> None:
         """Offer the views of a content, where it has several."""
