@@ -95,11 +95,14 @@ def elements_of(shard: Shard, selection: Selection, grid: ChunkGrid) -> tuple[tu
     axes = len(grid.shape)
     if layout is None or len(layout.shape) < axes or not layout.begin:
         return None
-    part = part_stored_at(shard.content_parts(ref), span)
-    if part is None:
+    if any(one.source == span.source and span.start <= one.start and one.stop <= span.stop for one in ref.spans[:1]):
+        # All of the chunk, with the header before its blocks.
+        first, stop = 0, layout.nbytes
+    elif (part := part_stored_at(shard.content_parts(ref), span)) is not None:
+        first = part.content_at(span.start)
+        stop = first + min(span.size, part.stop - first) if part.exact else part.stop
+    else:
         return None
-    first = part.content_at(span.start)
-    stop = first + min(span.size, part.stop - first) if part.exact else part.stop
     box = replace(layout, encoding=RAW).box_of(first, max(stop, first + 1))
     if box is None:
         return None
@@ -176,6 +179,8 @@ class VolumeView(QWidget):
                 bar.addWidget(part)
             bar.addStretch(1)
             column.addLayout(bar)
+        for button in (self.levels.auto, self.levels.whole):
+            bar.addWidget(button)
         column.addWidget(self.levels)
         self._grid = QGridLayout()
         self._grid.setContentsMargins(8, 2, 8, 4)
@@ -221,8 +226,15 @@ class VolumeView(QWidget):
         bar.addWidget(self.mesh)
         bar.addStretch(1)
         grid.addLayout(bar, len(FACTS) - 3, 0, 1, 4)
-        self._facts.hide()
+        self._clear_facts()
         return self._facts
+
+    def _clear_facts(self) -> None:
+        """Show no voxel. The lines stay: the picture does not move under the pointer at the first click."""
+        for text in self.facts.values():
+            text.tell("–")
+        self.look_up.setEnabled(False)
+        self.mesh.hide()
 
     def _connect(self) -> None:
         session = self._session
@@ -257,7 +269,7 @@ class VolumeView(QWidget):
         self._light.stop()
         self._kept.clear()
         self.plane.show_slice(None)
-        self._facts.hide()
+        self._clear_facts()
         self.offered.emit(False)
 
     def _open_scale(self, scale: str) -> None:
@@ -544,7 +556,7 @@ class VolumeView(QWidget):
         self.facts["Minishard"].tell(str(cell.minishard) if cell.minishard is not None else "–")
         self.facts["Offset in chunk"].tell(f"{place.start:,}" if place.start >= 0 else "–")
         self.facts["Stored bytes"].tell(stored_text(place) if place.ref is not None else self.tr("not stored"))
-        self._facts.show()
+        self.look_up.setEnabled(True)
         self.look_up.setText(self.tr("Look up") if self.found.own else self.tr("Open scale"))
         if place.span is not None and self.found.own:
             self._session.select_span(place.span, self)
