@@ -35,6 +35,7 @@ from shardscope.views.preview.levels import (
     level_colours,
     statistics_of,
 )
+from shardscope.views.preview.picture_frame import PictureFrame
 from shardscope.views.preview.plane import PlaneView, ZoomBar
 from shardscope.widgets.clipboard import copy_lines
 from shardscope.widgets.fonts import SMALL, mono
@@ -147,14 +148,17 @@ class ArrayView(ContentView):
         self.pages = QStackedWidget()
         self.pages.addWidget(self.plane)
         self.pages.addWidget(self.table)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
+        above, picture = QWidget(), QWidget()
+        whole, column, middle = (QVBoxLayout(one) for one in (self, above, picture))
+        for layout in (whole, column, middle):
+            layout.setContentsMargins(0, 0, 0, 0)
+            layout.setSpacing(0)
+        whole.addWidget(PictureFrame(above, picture))
         column.addLayout(bar)
         column.addLayout(self._grid)
         column.addWidget(self.levels)
-        column.addWidget(self.pages, 1)
-        column.addWidget(self.zoom_bar)
+        middle.addWidget(self.pages, 1)
+        middle.addWidget(self.zoom_bar)
 
     def _build_table(self) -> None:
         table = self.table

@@ -421,6 +421,8 @@ class PreviewPanel(QWidget):
         if isinstance(found, ArrayContent) and not found.layout.nbytes:
             shape = " × ".join(map(str, found.layout.shape))
             return self.tr("{0} of {1}, {2}: no elements").format(found.title, shape, found.layout.dtype.name)
+        if not found.complete and found.size and not isinstance(found, BytesContent):
+            return self.tr("{0}: shown when all of it is read").format(found.title)
         if isinstance(found, BytesContent) and found.size:
             return self.tr("{0}: no text in the content").format(found.title)
         return self.tr("Empty") if found.size == 0 else found.title

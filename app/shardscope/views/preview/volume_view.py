@@ -34,6 +34,7 @@ from shardscope.session.selection import Selection
 from shardscope.session.session import Session
 from shardscope.views.preview.array_view import LABELS, LOOKS
 from shardscope.views.preview.levels import LevelsBar, statistics_of
+from shardscope.views.preview.picture_frame import PictureFrame
 from shardscope.views.preview.plane import ZoomBar
 from shardscope.views.preview.volume_plane import VolumePlane, shard_colour
 from shardscope.views.preview.volume_slice import KEPT, ChunkState, Kept, VolumeSlice, is_shown, keep
@@ -168,9 +169,13 @@ class VolumeView(QWidget):
 
     def _build(self) -> None:
         self.setFocusProxy(self.plane)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
+        above, picture, below = QWidget(), QWidget(), QWidget()
+        whole, column, middle, lines = (QVBoxLayout(one) for one in (self, above, picture, below))
+        for layout in (whole, column, middle, lines):
+            layout.setContentsMargins(0, 0, 0, 0)
+            layout.setSpacing(0)
+        self.frame = PictureFrame(above, picture, below)
+        whole.addWidget(self.frame)
         for row in ((self.scales, self.axes, self.look), (self.edges, self.colours)):
             bar = QHBoxLayout()
             bar.setContentsMargins(8, 3, 8, 2)
@@ -186,17 +191,17 @@ class VolumeView(QWidget):
         self._grid.setContentsMargins(8, 2, 8, 4)
         self._grid.setHorizontalSpacing(8)
         column.addLayout(self._grid)
-        column.addWidget(self.plane, 1)
-        column.addWidget(self.value)
+        middle.addWidget(self.plane, 1)
+        middle.addWidget(self.value)
         for label, name in ((self.legend, "volumeLegend"), (self.note, "volumeNote")):
             label.setObjectName(name)
             label.setWordWrap(True)
             label.setContentsMargins(8, 3, 8, 2)
             label.hide()
-            column.addWidget(label)
+            lines.addWidget(label)
         self.legend.setTextFormat(Qt.TextFormat.RichText)
         self.note.setTextFormat(Qt.TextFormat.PlainText)
-        column.addWidget(self._fact_panel())
+        lines.addWidget(self._fact_panel())
 
     def _fact_panel(self) -> QWidget:
         self._facts = QWidget()
@@ -557,6 +562,7 @@ class VolumeView(QWidget):
         self.facts["Offset in chunk"].tell(f"{place.start:,}" if place.start >= 0 else "–")
         self.facts["Stored bytes"].tell(stored_text(place) if place.ref is not None else self.tr("not stored"))
         self.look_up.setEnabled(True)
+        self.frame.reveal(self._facts)
         self.look_up.setText(self.tr("Look up") if self.found.own else self.tr("Open scale"))
         if place.span is not None and self.found.own:
             self._session.select_span(place.span, self)
