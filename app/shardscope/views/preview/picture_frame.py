@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
 
@@ -11,6 +11,8 @@ LOW = 330
 
 SIDE = 380
 """Width of the controls there."""
+
+_LEAST = 120
 
 
 class PictureFrame(QWidget):
@@ -69,8 +71,15 @@ class PictureFrame(QWidget):
         if self.beside:
             self.side.ensureWidgetVisible(part, 0, 0)
 
+    def minimumSizeHint(self) -> QSize:
+        least = super().minimumSizeHint()
+        # A wide panel may be as low as the controls beside the picture allow.
+        return QSize(least.width(), min(least.height(), _LEAST)) if self.width() >= 2 * SIDE else least
+
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
+        if (event.oldSize().width() >= 2 * SIDE) != (self.width() >= 2 * SIDE):
+            self.updateGeometry()
         beside = self.height() < LOW and self.width() >= 2 * SIDE
         if beside != self.beside:
             self.beside = beside
