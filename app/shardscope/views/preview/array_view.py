@@ -91,7 +91,7 @@ def _plane_of(array: NDArray[Any], large: list[int]) -> tuple[int, int]:
 def _is_line(array: NDArray[Any], pair: tuple[int, int]) -> bool:
     """Return whether a plane is so long that its picture is a line in most views."""
     lengths = sorted(array.shape[axis] for axis in pair)
-    return lengths[1] > _LONG * lengths[0]
+    return bool(lengths[1] > _LONG * lengths[0])
 
 
 def type_text(dtype: np.dtype[Any]) -> str:

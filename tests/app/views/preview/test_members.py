@@ -72,7 +72,7 @@ def test_a_member_is_saved(rig: PreviewRig, tmp_path: Path) -> None:
     opened(rig, 0)
     assert rig.panel._proposed() == "packed.txt"
     rig.panel.save_to(tmp_path / "out.txt")
-    rig.qtbot.waitUntil(lambda: (tmp_path / "out.txt").exists())
+    rig.qtbot.waitUntil((tmp_path / "out.txt").exists)
     assert (tmp_path / "out.txt").read_text() == TEXT
 
 
