@@ -15,6 +15,8 @@ from shardcore.operations.content.results import Content, PictureContent
 if TYPE_CHECKING:
     from shardcore.shards.shard import Shard
 
+_TITLES = {"webp": "WebP"}
+
 
 def picture_content(data: bytes, size: int) -> Content:
     """Return a picture, without its pixels.
@@ -25,7 +27,7 @@ def picture_content(data: bytes, size: int) -> Content:
     header = picture_header(data)
     if header is None:
         raise FormatError("no picture")
-    title, note = f"{header.format.upper()} picture", ""
+    title, note = f"{_TITLES.get(header.format, header.format.upper())} picture", ""
     if header.width * header.height > MOST_PIXELS:
         note = f"{header.width:,} × {header.height:,} pixels; at most {MOST_PIXELS:,} are decoded"
     return PictureContent(

@@ -30,6 +30,7 @@ from shardcore.operations.content.results import (
     BytesContent,
     Content,
     ShardContent,
+    TextContent,
 )
 from shardcore.operations.content.tensors import (
     GGUF,
@@ -64,9 +65,14 @@ HEADERS = 16 << 20
 
 _STRING = re.compile(rb"[\x20-\x7e\t]{5,}")
 _MOST_STRINGS = 10_000
+_BINARY = (b"%PDF-",)
+"""Beginnings of files that begin like texts, and seldom are texts."""
+
+_DISTINCT = 3
+"""Distinct bytes of a magic number, zeros not counted, from which a kind of file is recognised by it."""
+
 _SHARD_MARK = 4
 """Bytes of a mark from which a nested shard is recognised by it alone."""
-
 
 
 def content(shard: Shard, ref: ObjectRef | Key, *, limit: int | None = None) -> Content:
@@ -162,6 +168,8 @@ def _recognised(beginning: _Beginning, reason: str = "") -> Content:
         return _bytes(head, size, reason)
     try:
         found = _by_magic(beginning) or text_content(head, size, beginning.name)
+        if isinstance(found, TextContent) and head.startswith(_BINARY) and not found.encoding.startswith("utf-"):
+            found = None
     except FormatError as error:
         found, reason = None, error.message
     found = found or _bytes(head, size, reason)
@@ -253,16 +261,24 @@ def _inside(data: bytes, size: int, name: str) -> Content:
 
 
 def _bytes(data: bytes, size: int, note: str) -> BytesContent:
-    import puremagic
-
-    title = ""
-    try:
-        title = next((match.name for match in puremagic.magic_string(data[:4096]) if match.confidence >= 0.5), "")
-    except (puremagic.PureError, ValueError, LookupError):
-        title = ""
     found = []
     for match in _STRING.finditer(data):
         found.append((match.start(), match[0].decode("ascii")))
         if len(found) >= _MOST_STRINGS:
             break
-    return BytesContent(title or ("Empty" if size == 0 else "Bytes"), size, data, note, tuple(found))
+    title = _kind_of(data) or ("Empty" if size == 0 else "Bytes")
+    return BytesContent(title, size, data, note, tuple(found))
+
+
+def _kind_of(data: bytes) -> str:
+    """Return the kind of file that some bytes begin like; empty where the magic number says too little.
+
+    Magic numbers of few distinct bytes, such as 16 zeros, occur in any content.
+    """
+    import puremagic
+
+    try:
+        matches = puremagic.magic_string(data[:4096])
+    except (puremagic.PureError, ValueError, LookupError):
+        return ""
+    return next((one.name for one in matches if len({*(one.byte_match or b'')} - {0}) >= _DISTINCT), "")

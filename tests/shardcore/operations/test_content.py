@@ -95,6 +95,11 @@ def tarred(members: dict[str, bytes]) -> bytes:
         ("a", b"\x1f\x8b\x08" + bytes(20), "archive", "gzip file"),
         ("a", b"SWHShard" + bytes(100), "shard", "shard: Software Heritage Read Shard"),
         ("a", bytes(range(256)), "bytes", "Bytes"),
+        ("a", bytes(3000), "bytes", "Bytes"),
+        ("a", b"\xff" * 500, "bytes", "Bytes"),
+        ("a", b"\x7fELF\x02\x01\x01" + bytes(100), "bytes", "ELF executable"),
+        ("a", b"%PDF-1.4\n%\xe2\xe3\xcf\xd3\n1 0 obj\n", "bytes", "Adobe Portable Document Format file"),
+        ("a.json", b'{"id": 12345678901234567890123}', "json", "JSON"),
     ],
 )
 def test_kinds(name: str, data: bytes, kind: str, title: str, tmp_path: Path) -> None:
@@ -102,6 +107,27 @@ def test_kinds(name: str, data: bytes, kind: str, title: str, tmp_path: Path) ->
     found = content_of(data, tmp_path, name)
     assert (found.kind, found.title) == (kind, title)
     assert found.size == len(data)
+
+
+def test_semicolons_separate_the_cells_of_a_csv(tmp_path: Path) -> None:
+    """A CSV file whose cells are separated by semicolons has as many columns; its commas are decimal ones."""
+    found = content_of("Stadt;Temp\nKöln;3,5\n".encode(), tmp_path, "a.csv")
+    assert isinstance(found, shardcore.TableContent)
+    assert (found.delimiter, found.rows) == (";", (("Stadt", "Temp"), ("Köln", "3,5")))
+
+
+def test_invalid_json_is_text_with_a_note(tmp_path: Path) -> None:
+    """A .json that is not JSON is shown as text, with the column of the error."""
+    found = content_of(b'{"a": [1, 2,}', tmp_path, "a.json")
+    assert found.kind == "text"
+    assert "column 13" in found.note
+
+
+def test_a_western_text_without_unicode(tmp_path: Path) -> None:
+    """Of encodings that give the same text the one of Windows is named."""
+    found = content_of(("Gr\u00fc\u00dfe aus M\u00fcnchen, f\u00fcnf\n" * 5).encode("latin-1"), tmp_path)
+    assert isinstance(found, shardcore.TextContent)
+    assert found.encoding == "cp1252"
 
 
 def test_lines_have_their_bytes(tmp_path: Path) -> None:

@@ -127,7 +127,9 @@ class GeometryView(ContentView):
     def _show(self, prepared: PreparedGeometry, *, keep: bool) -> None:
         self._found = prepared.content
         if isinstance(prepared.content, MeshContent):
-            self.levels.setCurrentIndex(prepared.content.level)
+            level = prepared.content.level
+            # Boxes are those of the coarsest level.
+            self.levels.setCurrentIndex(level if level >= 0 else coarsest(prepared.content))
         unit = prepared.content.geometry().unit
         colour = segment_colour(self._preview.ref.key if self._preview is not None else None)
         self.canvas.show_scene(prepared.scene, prepared.coarse, colour, unit, keep=keep)
