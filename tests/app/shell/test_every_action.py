@@ -396,6 +396,8 @@ WELCOME = (
 
 SWH = (
     Row("File > Convert to…", dialog("NewShardDialog")),
+    Row("File > Compare with…", FILE_DIALOG),
+    Row("File > Compare with folder…", FILE_DIALOG),
     Row("File > Extract…", dialog("ExtractDialog")),
     Row("File > Extract all…", dialog("ExtractDialog")),
     Row("File > Change how it is read…", dialog("OpenWith")),

@@ -245,8 +245,12 @@ def test_letters_open_one_entry_of_a_menu(small: MainWindow) -> None:
 @pytest.mark.parametrize(
     "content", sampled([b"", b"Dear reader, this is not a shard. " * 20, b"SWHShard" + b"\xff" * 300], 1)
 )
-def test_no_file_moves_a_dock(small: MainWindow, qtbot: QtBot, tmp_path: Path, content: bytes) -> None:
+def test_no_file_moves_a_dock(
+    small: MainWindow, qtbot: QtBot, data: Path, tmp_path: Path, content: bytes
+) -> None:
     """An empty, a foreign and a damaged file are shown in the same frame as a sound one."""
+    # The tabs of several files are there.
+    opened(small, qtbot, data / "swh" / "one.shard")
     before = docks(small)
     path = tmp_path / "other.shard"
     path.write_bytes(content)
@@ -257,6 +261,7 @@ def test_no_file_moves_a_dock(small: MainWindow, qtbot: QtBot, tmp_path: Path, c
 
 def test_a_guess_moves_no_dock(small: MainWindow, qtbot: QtBot, data: Path) -> None:
     """That a specification was inferred is told over the bytes; the objects keep all their rows."""
+    opened(small, qtbot, data / "swh" / "one.shard")
     before = small.objects.table.size()
     opened(small, qtbot, data / "neuroglancer" / "bare_shard" / "0.shard")
     assert small.notices.isVisible()
@@ -356,6 +361,7 @@ ALWAYS = {
         "Open with…",
         "New shard…",
         "Compare formats…",
+        "Restore tabs at start",
         "Quit",
         "Panel or file…",
         "Full screen",
@@ -398,7 +404,8 @@ def test_with_a_file_actions_are_on_and_off_again(small: MainWindow) -> None:
     enabled = {action.text().replace("&", "") for action in menu_actions(small) if action.isEnabled()}
     assert {"Go to …", "Find …", "Reload", "Close", "Verify content", "To objects", "Default layout"} <= enabled
     small.session.close()
-    assert {action.text().replace("&", "") for action in menu_actions(small) if action.isEnabled()} == ALWAYS
+    enabled = {action.text().replace("&", "") for action in menu_actions(small) if action.isEnabled()}
+    assert enabled == ALWAYS | {"Reopen closed tab"}
 
 
 def test_keys_of_menus_work_everywhere(small: MainWindow) -> None:

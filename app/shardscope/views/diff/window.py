@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtCore import QModelIndex, QSize, Qt, Signal
+from PySide6.QtCore import QModelIndex, QObject, QSize, Qt, Signal
 from PySide6.QtGui import QAction, QCloseEvent, QKeySequence
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -450,7 +450,7 @@ class DiffWindow(QDialog):
         super().closeEvent(event)
 
 
-class CompareShards:
+class CompareShards(QObject):
     """The actions *Compare with…* and *Compare with folder…*, and the windows that they open.
 
     Attributes:
@@ -460,18 +460,18 @@ class CompareShards:
     """
 
     def __init__(self, session: Session, parent: QWidget) -> None:
-        self._session, self._parent = session, parent
+        super().__init__(parent)
+        self._session, self._window = session, parent
         self.windows: list[DiffWindow] = []
-        tr = parent.tr
-        self.file = QAction(tr("&Compare with…"), parent)
+        self.file = QAction(self.tr("&Compare with…"), parent)
         self.file.setObjectName("compareWith")
         self.file.setShortcut(QKeySequence("Ctrl+Shift+K"))
-        self.file.setToolTip(tr("Compares the objects and bytes of two shards"))
-        self.file.triggered.connect(lambda _: ask_file(parent, tr("Compare with"), self.compare))
-        self.folder = QAction(tr("Compare with fol&der…"), parent)
+        self.file.setToolTip(self.tr("Compares the objects and bytes of two shards"))
+        self.file.triggered.connect(lambda _: ask_file(parent, self.tr("Compare with"), self.compare))
+        self.folder = QAction(self.tr("Compare with fol&der…"), parent)
         self.folder.setObjectName("compareWithFolder")
-        self.folder.setToolTip(tr("Compares the objects and bytes of two data sets"))
-        self.folder.triggered.connect(lambda _: ask_folder(parent, tr("Compare with"), self.compare))
+        self.folder.setToolTip(self.tr("Compares the objects and bytes of two data sets"))
+        self.folder.triggered.connect(lambda _: ask_folder(parent, self.tr("Compare with"), self.compare))
         for action in (self.file, self.folder):
             action.setEnabled(False)
             session.opened.connect(lambda _, action=action: action.setEnabled(True))
@@ -480,7 +480,7 @@ class CompareShards:
     def compare(self, uri: str) -> DiffWindow:
         """Compare what is open with another file, folder or address."""
         requests = self._session.request, OpenRequest(uri)
-        window = DiffWindow(self._session.jobs, requests, self._parent)
+        window = DiffWindow(self._session.jobs, requests, self._window)
         window.tab_wanted.connect(self._session.tab_wanted)
         window.finished.connect(lambda _: self._closed(window))
         self.windows.append(window)

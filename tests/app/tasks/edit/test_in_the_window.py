@@ -468,6 +468,8 @@ def test_a_file_that_another_process_edits_is_refused(
     sheet.reject()
     monkeypatch.undo()
     os.link(path, tmp_path / "other")
+    window.session.close()
+    settle(window, 20)
     show(window, path, rows=SWH.rows)
     sheet = sheet_of(window, "delete")
     assert "has 2 names (hard links)" in sheet.trouble.text()
