@@ -202,10 +202,11 @@ def _print_array(found: ArrayContent) -> None:
         print_line(f"begins at {', '.join(map(str, layout.begin))}")
     if not found.complete:
         print_line(f"{plural(len(found.data), 'byte')} were read: statistics need all of them")
-        return
     array = found.array
+    if not array.size:
+        return
     told = statistics(array)
-    if "min" in told:
+    if found.complete and "min" in told:
         mean = f", mean {told['mean']:.6g}" if told["mean"] is not None else ""
         print_line(f"minimum {told['min']}, maximum {told['max']}{mean}")
     corner = array[tuple(slice(CORNER) for _ in array.shape[:2]) + (0,) * (array.ndim - 2)]

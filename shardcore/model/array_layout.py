@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -54,6 +54,18 @@ class ArrayLayout:
     def stride(self) -> int:
         """Uncompressed bytes from one place of the first axis to the next, in C order; `shape` is not empty."""
         return math.prod(self.shape[1:]) * self.dtype.itemsize
+
+    def leading(self, size: int) -> ArrayLayout:
+        """Return the layout of the elements that the first `size` bytes of the content hold.
+
+        Of the axis that varies slowest (the first in C order, the last in F order) only whole places count.
+        """
+        if not self.shape:
+            return self
+        axis = 0 if self.order == "C" else len(self.shape) - 1
+        place = math.prod(self.shape[:axis] + self.shape[axis + 1 :]) * self.dtype.itemsize
+        there = min(max(size - self.start, 0) // place, self.shape[axis]) if place else self.shape[axis]
+        return replace(self, shape=(*self.shape[:axis], there, *self.shape[axis + 1 :]))
 
     def of(self, data: bytes) -> NDArray[Any]:
         """Return the array of some bytes, from `start` on; read-only.

@@ -140,13 +140,19 @@ class ArrayContent(Content):
     stored_size: int = -1
 
     @property
+    def read_layout(self) -> ArrayLayout:
+        """Layout of the elements that were read: `layout`, or of an incomplete content the first ones."""
+        return self.layout if self.complete else self.layout.leading(len(self.data))
+
+    @property
     def array(self) -> NDArray[Any]:
-        """The array; read-only. `complete` has to be true.
+        """The elements of `read_layout`; read-only.
 
         Raises:
             FormatError: The content has more or fewer bytes than the array.
         """
-        return self.layout.of(self.data)
+        layout = self.read_layout
+        return layout.of(self.data if self.complete else self.data[: layout.start + layout.nbytes])
 
 
 @dataclass(frozen=True, slots=True)

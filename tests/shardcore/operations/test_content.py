@@ -15,6 +15,7 @@ import pytest
 
 import shardcore
 from shardcore.cli.program import run
+from shardcore.model.array_layout import ArrayLayout
 from shardcore.operations.content.tensors import tensor_layout
 
 SAMPLES = Path("resources/samples")
@@ -303,3 +304,28 @@ def test_a_missing_key_is_absent(capsys: pytest.CaptureFixture[str]) -> None:
     """A key that is not there is exit code 1."""
     assert run(["show", str(SAMPLES / "des" / "archive"), "999999"]) == 1
     assert capsys.readouterr().err
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_of_a_large_array_the_first_elements_are_there(tmp_path: Path, order: str) -> None:
+    """Of an array that is read in part, whole places of the slowest axis are an array; its elements keep their bytes."""
+    whole = np.asarray(np.arange(10 * 6 * 8, dtype="<i4").reshape(10, 6, 8), order=order)  # type: ignore[call-overload]
+    path = tmp_path / "x.des"
+    with shardcore.create(path, format="des") as writer:
+        writer.add("a", npy(whole))
+    with shardcore.open(path) as shard:
+        found = shardcore.content(shard, "a", limit=128 + 3 * whole.nbytes // (10 if order == "C" else 8) + 5)
+    assert isinstance(found, shardcore.ArrayContent)
+    assert not found.complete
+    assert found.layout.shape == (10, 6, 8)
+    part = whole[:3] if order == "C" else whole[..., :3]
+    assert np.array_equal(found.array, part)
+    assert found.read_layout.bytes_of((2, 5, 2)) == found.layout.bytes_of((2, 5, 2))
+
+
+def test_of_an_array_whose_first_place_was_not_read_nothing_is_there() -> None:
+    """Fewer bytes than one place of the slowest axis, or than the header, are an empty array."""
+    layout = ArrayLayout(np.dtype("u2"), (4, 100), "C", start=128)
+    assert layout.leading(300).shape == layout.leading(5).shape == (0, 100)
+    assert layout.leading(128 + 200).shape == (1, 100)
+    assert layout.leading(1 << 20) == layout

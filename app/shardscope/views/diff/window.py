@@ -465,7 +465,7 @@ class CompareShards(QObject):
         self.windows: list[DiffWindow] = []
         self.file = QAction(self.tr("&Compare with…"), parent)
         self.file.setObjectName("compareWith")
-        self.file.setShortcut(QKeySequence("Ctrl+Shift+K"))
+        self.file.setShortcut(QKeySequence("Ctrl+Alt+D"))
         self.file.setToolTip(self.tr("Compares the objects and bytes of two shards"))
         self.file.triggered.connect(lambda _: ask_file(parent, self.tr("Compare with"), self.compare))
         self.folder = QAction(self.tr("Compare with fol&der…"), parent)

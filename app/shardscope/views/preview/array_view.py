@@ -161,7 +161,7 @@ class ArrayView(ContentView):
 
     @classmethod
     def shows(cls, content: Content) -> bool:
-        return isinstance(content, ArrayContent) and content.complete and content.layout.nbytes > 0
+        return isinstance(content, ArrayContent) and content.read_layout.nbytes > 0
 
     @classmethod
     def prepare(cls, shard: Shard, ref: ObjectRef, content: Content) -> tuple[NDArray[Any], ArrayStatistics]:
@@ -172,7 +172,7 @@ class ArrayView(ContentView):
     def show_preview(self, preview: Preview) -> None:
         assert isinstance(preview.content, ArrayContent)
         array, statistics = preview.prepared
-        self.show_array(array, preview.content.layout, statistics)
+        self.show_array(array, preview.content.read_layout, statistics)
 
     def show_array(self, array: NDArray[Any], layout: ArrayLayout, statistics: ArrayStatistics) -> None:
         """Show an array.
