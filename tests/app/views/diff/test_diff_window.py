@@ -222,6 +222,26 @@ def test_cancel_stops_comparing(qtbot: QtBot, jobs: Jobs, first: Path, second: P
     window.reject()
 
 
+def test_comparing_goes_on_while_other_tabs_are_shown(
+    qtbot: QtBot, jobs: Jobs, session: Session, first: Path, second: Path
+) -> None:
+    """The window stays open beside the tabs: switching between them, or closing them, cancels nothing in it."""
+    parent = QWidget()
+    qtbot.addWidget(parent)
+    comparing = CompareShards(session, parent)
+    session.open(str(first))
+    settle(qtbot, jobs)
+    window = comparing.compare(str(second))
+    session.open_tab(OpenRequest(str(second)))
+    qtbot.waitUntil(lambda: len(session.documents) == 2)
+    session.close_all()
+    settle(qtbot, jobs)
+    assert window.compared is not None
+    assert window.objects.rowCount() > 0
+    comparing.close()
+    settle(qtbot, jobs)
+
+
 def test_what_cannot_be_opened_is_stated(compare: Compare, first: Path, tmp_path: Path) -> None:
     """A second file that is missing gives the reason in the window."""
     window = compare(first, tmp_path / "none.des")
