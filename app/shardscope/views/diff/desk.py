@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -100,6 +100,11 @@ class ComparedPair:
     found: ShardDiff
     fields: tuple[tuple[str, Value | None, Value | None], ...]
     columns: tuple[DiffColumns, DiffColumns]
+
+    def damage(self, names: Iterable[str]) -> str:
+        """Return why one of the shards, which have these names, was compared in part only, or empty."""
+        pairs = zip(names, (self.pair.first.damage, self.pair.second.damage), strict=True)
+        return "; ".join(f"{name}: {plain_words(error)}" for name, error in pairs if error is not None)
 
 
 @dataclass(frozen=True)
