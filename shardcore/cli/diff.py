@@ -14,9 +14,13 @@ from shardcore.model.number_words import plural, size_text
 if TYPE_CHECKING:
     from shardcore.operations.diff import ShardDiff
     from shardcore.shards.shard import Shard
+    from shardcore.sources.base import Source
 
 MOST_LINES = 60
 """Differences of one kind that are printed for people."""
+
+_BLOCK = 1 << 20
+"""Bytes of two files that are compared at a time."""
 
 _COMPARED = {"identity": "ETags and sizes", "sizes": "keys and sizes", "contents": "contents"}
 
@@ -82,6 +86,17 @@ def _print_lines(found: ShardDiff, one: Shard, other: Shard) -> None:
     shown = {kind: count for kind, count in found.counts.items() if count or kind is DiffKind.EQUAL}
     parts = [f"{count:,} {kind.value} ({size_text(found.sizes[kind])})" for kind, count in shown.items()]
     print_line(f"{', '.join(parts)}; compared: {_COMPARED[found.compared.value]}")
+    if found.equal and not found.across and _differ(one.source, other.source):
+        print_line("the objects are equal; other bytes of the files differ")
+
+
+def _differ(one: Source | None, other: Source | None) -> bool:
+    """Return whether two local files differ in any byte."""
+    if one is None or other is None or not (one.near and other.near):
+        return False
+    starts = range(0, one.size, _BLOCK)
+    spans = ((start, min(start + _BLOCK, one.size)) for start in starts)
+    return one.size != other.size or any(one.read(*span) != other.read(*span) for span in spans)
 
 
 def _tell_more(count: int, what: str) -> None:

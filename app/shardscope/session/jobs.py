@@ -93,6 +93,7 @@ class Job:
         lasting: Whether the job goes on when the shard it came from is closed in the window.
         scope: The document it belongs to: the one that was shown when it was submitted.
         parks: Whether it goes on while its document is parked, and its result waits there; set by who asked.
+        completes: Whether the end of the window waits for it instead of cancelling it; set by who asked.
         generation: Which of the shards opened in that document it belongs to.
         priority: Who goes first, on the threads here and on the way to another machine.
         state: How far it is.
@@ -131,6 +132,7 @@ class Job:
         self.error: BaseException | None = None
         self.note = ""
         self.parks = False
+        self.completes = False
         self.resume: Callable[[], object] | None = None
         self.started = 0.0
         self.ended = 0.0
@@ -311,17 +313,15 @@ class Jobs(QObject):
                 job.cancel()
 
     def shutdown(self) -> bool:
-        """Cancel everything, wait for the threads, and deliver what is still on its way.
+        """Cancel all jobs but those that complete, wait for the threads, and deliver what is still on its way.
 
         Returns:
             Whether all threads came to an end in time.
         """
         self._closed = True
-        for job in self.open_jobs:
-            job.cancel()
+        self.cancel_where(lambda job: not job.completes)
         ended = True
         for pool in self._pools.values():
-            pool.clear()
             ended = pool.waitForDone(SHUTDOWN_MILLISECONDS) and ended
         self._deliver_all()
         after, self._after = self._after, []

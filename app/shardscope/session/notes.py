@@ -202,7 +202,10 @@ class SessionNotes(QObject):
             self._session.tell(what, error)
             failed()
 
-        self._session.ask(locked, take, failed=fail)
+        job = self._session.ask(locked, take, failed=fail)
+        if job is not None:
+            # What was written is stored, even when the tab or the window is closed at once.
+            job.lasting = job.parks = job.completes = True
 
     def _take(self, book: NoteBook) -> None:
         self.book, self.error = book, ""

@@ -545,9 +545,11 @@ class MainWindow(QMainWindow):
 
     def take_over(self, files: Sequence[Handover]) -> None:
         """Open what another start of the program was given, and come to the front."""
-        for one in files[:1]:
+        # A dialog is about the file below it: others open behind.
+        front = self.session.may_show()
+        for one in files[: int(front)]:
             self.open(one.uri, one.format, None, one.select)
-        self.session.open_tabs([(OpenRequest(one.uri, one.format), one.select) for one in files[1:]], -1)
+        self.session.open_tabs([(OpenRequest(one.uri, one.format), one.select) for one in files[int(front) :]], -1)
         self.setWindowState(self.windowState() & ~Qt.WindowState.WindowMinimized | Qt.WindowState.WindowActive)
         self.show()
         self.raise_()

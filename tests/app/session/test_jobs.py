@@ -207,6 +207,15 @@ def test_shutdown_leaves_nothing(qtbot: QtBot, reports: Reports) -> None:
     assert late.state is JobState.CANCELLED
 
 
+def test_shutdown_waits_for_what_completes(reports: Reports) -> None:
+    """A job that completes runs to its end, even one that was still waiting for a thread."""
+    jobs = Jobs(io=1)
+    jobs.submit(hold(threading.Event()))
+    jobs.submit(lambda _: "stored", done=reports).completes = True
+    assert jobs.shutdown()
+    assert reports.all == [("stored", None)]
+
+
 def test_errors_nobody_takes_are_told(qtbot: QtBot, jobs: Jobs) -> None:
     """A job without `done` that fails is announced by `trouble`."""
     with qtbot.waitSignal(jobs.trouble) as caught:

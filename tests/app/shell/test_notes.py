@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from threading import Event
 
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
@@ -10,7 +11,10 @@ from pytestqt.qtbot import QtBot
 
 import shardcore
 from shardcore import Span
+from shardcore.operations.notes import open_notes
+from shardscope.session.jobs import IO_THREADS, Job, JobPriority
 from shardscope.shell.main_window import MainWindow
+from shardscope.startup.single import Handover
 from shardscope.views.notes.dialog import NoteDialog
 from shardscope.views.notes.panel import NotesPanel
 
@@ -20,10 +24,23 @@ SHIFT, CONTROL = Qt.KeyboardModifier.ShiftModifier, Qt.KeyboardModifier.ControlM
 def opened(qtbot: QtBot, window: MainWindow, path: Path) -> None:
     """Opens a file and waits for its notes; the window has the keyboard."""
     window.open(str(path))
-    qtbot.waitUntil(lambda: window.session.notes.book is not None)
+    qtbot.waitUntil(lambda: window.session.uri == str(path) and window.session.notes.book is not None)
     window.activateWindow()
     qtbot.waitUntil(window.isActiveWindow)
     window.hex.view.setFocus()
+
+
+def keep_busy(window: MainWindow) -> Event:
+    """Occupies all threads, so that jobs wait; until the event is set, or the window closes."""
+    gate = Event()
+
+    def work(job: Job) -> None:
+        while not gate.wait(0.01):
+            job.check()
+
+    for _ in range(IO_THREADS):
+        window.jobs.submit(work, priority=JobPriority.SCREEN, lasting=True)
+    return gate
 
 
 def test_notes_by_keyboard(qtbot: QtBot, window: MainWindow, data: Path) -> None:
@@ -78,3 +95,43 @@ def test_a_key_is_found_in_a_folder_and_opened(qtbot: QtBot, window: MainWindow,
     qtbot.waitUntil(lambda: window.session.selection.span == expected)
     assert not dialog.running
     dialog.reject()
+
+
+def test_a_note_is_stored_when_everything_closes_at_once(
+    qtbot: QtBot, window: MainWindow, data: Path, tmp_path: Path
+) -> None:
+    """A note whose tab is left, or whose window is closed, right after *Save* is found again."""
+    path, other = tmp_path / "a.shard", data / "swh" / "one.shard"
+    path.write_bytes((data / "swh" / "small.shard").read_bytes())
+    opened(qtbot, window, other)
+    opened(qtbot, window, path)
+    busy = keep_busy(window)
+    window.session.notes.add(Span("", 8, 16), "left")
+    window.session.step(1)
+    assert window.session.uri == str(other)
+    busy.set()
+    window.session.step(1)
+    qtbot.waitUntil(lambda: [note.text for note in window.session.notes.all] == ["left"])
+    keep_busy(window)
+    window.session.notes.add(Span("", 16, 24), "closed")
+    window.close()
+    with shardcore.open(path) as shard:
+        assert [note.text for note in open_notes(shard).notes] == ["left", "closed"]
+
+
+def test_a_second_start_does_not_change_the_file_below_a_dialog(qtbot: QtBot, window: MainWindow, data: Path) -> None:
+    """While a note is written, what another start opens stays behind: the note is on the bytes it was begun on."""
+    one, two = data / "swh" / "one.shard", data / "swh" / "small.shard"
+    opened(qtbot, window, one)
+    opened(qtbot, window, two)
+    window.session.select_span(Span("", 8, 16))
+    window.panels.panel(NotesPanel).ask()
+    dialog = window.findChild(NoteDialog)
+    assert isinstance(dialog, NoteDialog)
+    window.take_over([Handover(str(one)), Handover(str(data / "swh" / "medium.shard"))])
+    qtbot.waitUntil(lambda: len(window.session.documents) == 3)
+    assert window.session.uri == str(two)
+    QTest.keyClicks(dialog.field, "here")
+    QTest.keyClick(dialog.field, Qt.Key.Key_Return, CONTROL)
+    qtbot.waitUntil(lambda: [note.text for note in window.session.notes.all] == ["here"])
+    assert window.session.uri == str(two)

@@ -54,7 +54,8 @@ _TICK = 7.0
 class AlignedState(QObject):
     """What both sides show: the rows on the screen, and the difference that is chosen.
 
-    `changed` reports that something else is to be painted, `chosen` carries a `DiffRun` that was found, or None.
+    `changed` reports that something else is to be painted, `chosen` carries a `DiffRun` that was found, or None,
+    `counted` reports that all bytes were compared.
 
     Args:
         desk: Runs the work.
@@ -63,6 +64,7 @@ class AlignedState(QObject):
 
     changed = Signal()
     chosen = Signal(object)
+    counted = Signal()
     failed = Signal(object)
 
     def __init__(self, desk: DiffDesk, bar: QScrollBar, parent: QObject) -> None:
@@ -85,6 +87,11 @@ class AlignedState(QObject):
         self._lay_out()
         self.scroller.go(0)
 
+    @property
+    def differing(self) -> bool:
+        """Return whether bytes differ, as far as they were compared."""
+        return self.counts is not None and any(bool(side.any()) for side in self.counts)
+
     def count(self) -> None:
         """Compare all bytes, for the strips."""
         aligned = self.bytes
@@ -95,6 +102,7 @@ class AlignedState(QObject):
             if aligned is self.bytes:
                 self.counts = counts
                 self.changed.emit()
+                self.counted.emit()
 
         self._desk.ask(lambda _, job: aligned.overview(BUCKETS, job.progress), take, key="overview", failed=self._fail)
 

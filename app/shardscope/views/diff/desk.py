@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -101,6 +101,11 @@ class ComparedPair:
     fields: tuple[tuple[str, Value | None, Value | None], ...]
     columns: tuple[DiffColumns, DiffColumns]
 
+    def damage(self, names: Iterable[str]) -> str:
+        """Return why one of the shards, which have these names, was compared in part only, or empty."""
+        pairs = zip(names, (self.pair.first.damage, self.pair.second.damage), strict=True)
+        return "; ".join(f"{name}: {plain_words(error)}" for name, error in pairs if error is not None)
+
 
 @dataclass(frozen=True)
 class BytesSideBySide:
@@ -151,8 +156,9 @@ class DiffDesk(QObject):
         """Open what is not open yet, and compare."""
         title = self.tr("Compare {0} with {1}").format(*(request.name for request in self.requests))
         work = partial(_compared, self.pair, self.requests, contents)
+        # The scope is the window: comparing goes on when another tab of the main window is shown.
         self.job = self._jobs.submit(
-            work, key=("compare", self), pool=Pool.CPU, title=title, done=self._take, discard=_close_found
+            work, key="compare", pool=Pool.CPU, title=title, done=self._take, discard=_close_found, scope=self
         )
 
     def cancel(self) -> None:
@@ -186,7 +192,7 @@ class DiffDesk(QObject):
             else:
                 (failed or self.failed.emit)(plain_words(error))
 
-        self._jobs.submit(run, key=(key, self), pool=pool, priority=JobPriority.SCREEN, done=done)
+        self._jobs.submit(run, key=key, pool=pool, priority=JobPriority.SCREEN, done=done, scope=self)
 
     def align(self, found: ShardDiff, names: tuple[str, str], take: Callable[[BytesSideBySide], object]) -> None:
         """Align the bytes of two files."""
@@ -202,9 +208,7 @@ class DiffDesk(QObject):
 
     def stop(self) -> None:
         """Cancel everything, and close the shards when the last job has ended."""
-        for key in ("compare", "align", "rows", "run", "overview", "keys", "order"):
-            if (job := self._jobs.newest((key, self))) is not None:
-                job.cancel()
+        self._jobs.cancel_where(lambda job: job.scope is self)
         if self.pair is not None:
             self.pair.close()
 

@@ -280,6 +280,7 @@ class DiffWindow(QDialog):
         self.table.selectionModel().currentRowChanged.connect(self._row_chosen)
         self.table.horizontalHeader().sectionClicked.connect(lambda _: self._fill())
         self.state.chosen.connect(self._tell_run)
+        self.state.counted.connect(lambda: self.headline.tell(self._verdict(self.compared)) if self.compared else None)
         self.state.failed.connect(lambda words: self.say(words, error=True))
 
     # --- what was found ---
@@ -299,16 +300,24 @@ class DiffWindow(QDialog):
             chip.setVisible(bool(found.counts[kind]))
         self._fill()
         names = self._first_names(compared)
-        if names is None:
-            self.say(self.tr("These shards have no bytes of their own to show"))
+        damage = compared.damage(request.name for request in self.desk.requests)
+        if damage:
+            self.say(damage, error=True)
+        elif names is None:
+            self.say(self.tr("No shard is in both; choose an object to see its bytes"))
         else:
             self.say("")
+        if names is not None:
             self._align(names)
 
     def _verdict(self, compared: ComparedPair) -> str:
         found = compared.found
         differing = sum(row[1] != row[2] for row in compared.fields)
         words = self.tr("Equal") if found.equal else self.tr("Different")
+        if compared.pair.first.damage or compared.pair.second.damage:
+            words = self.tr("Damaged, compared in part")
+        elif found.equal and self.state.differing and not found.across:
+            words = self.tr("Equal objects, different bytes")
         fields = plural(differing, "field differs", "fields differ")
         return " · ".join([words, fields, self.tr(_COMPARED[found.compared])])
 
@@ -367,6 +376,7 @@ class DiffWindow(QDialog):
                 self.say(self.tr("{0} is in one of the two only").format(name))
                 return
             names = [name, name]
+        self.say("")
         if shown is not None and shown.names == (names[0], names[1]):
             self._go()
         else:
@@ -432,12 +442,19 @@ class DiffWindow(QDialog):
             self.progress.setValue(1000 * job.done_amount // job.total_amount)
 
     def _failed(self, words: Any) -> None:
-        self._set_busy(False)
+        self._stopped()
         self.say(str(words), error=True)
 
     def _cancelled(self) -> None:
-        self._set_busy(False)
+        self._stopped()
         self.say(self.tr("Cancelled"))
+
+    def _stopped(self) -> None:
+        self._set_busy(False)
+        if self.compared is None:
+            self.headline.tell(self.tr("Not compared"))
+            for button in (self.next, self.previous):
+                button.setEnabled(False)
 
     def done(self, result: int) -> None:
         self.desk.stop()

@@ -222,11 +222,58 @@ def test_cancel_stops_comparing(qtbot: QtBot, jobs: Jobs, first: Path, second: P
     window.reject()
 
 
+def test_comparing_goes_on_while_other_tabs_are_shown(
+    qtbot: QtBot, jobs: Jobs, session: Session, first: Path, second: Path
+) -> None:
+    """The window stays open beside the tabs: switching between them, or closing them, cancels nothing in it."""
+    parent = QWidget()
+    qtbot.addWidget(parent)
+    comparing = CompareShards(session, parent)
+    session.open(str(first))
+    settle(qtbot, jobs)
+    window = comparing.compare(str(second))
+    session.open_tab(OpenRequest(str(second)))
+    qtbot.waitUntil(lambda: len(session.documents) == 2)
+    session.close_all()
+    settle(qtbot, jobs)
+    assert window.compared is not None
+    assert window.objects.rowCount() > 0
+    comparing.close()
+    settle(qtbot, jobs)
+
+
 def test_what_cannot_be_opened_is_stated(compare: Compare, first: Path, tmp_path: Path) -> None:
     """A second file that is missing gives the reason in the window."""
     window = compare(first, tmp_path / "none.des")
     assert "none.des" in window.line.text()
     assert window.compared is None
+
+
+def test_without_a_comparison_no_button_steps(compare: Compare, first: Path, tmp_path: Path) -> None:
+    """Where one of the two does not open, the headline states it, and there is no next difference."""
+    window = compare(first, tmp_path / "gone.des")
+    assert window.headline.text() == "Not compared"
+    assert not window.next.isEnabled()
+    assert not window.previous.isEnabled()
+
+
+def test_damage_is_stated(compare: Compare, first: Path, tmp_path: Path) -> None:
+    """A truncated file is not passed off as one whose objects were removed."""
+    cut = tmp_path / "cut.des"
+    cut.write_bytes(first.read_bytes()[:-200])
+    window = compare(first, cut)
+    assert window.headline.text().startswith("Damaged, compared in part")
+    assert window.line.text().startswith("cut.des: ")
+
+
+def test_bytes_outside_of_objects_count_in_the_headline(qtbot: QtBot, jobs: Jobs, compare: Compare) -> None:
+    """Shards with equal objects and a damaged hash function are not called equal."""
+    window = compare(SAMPLES / "swh" / "small.shard", SAMPLES / "swh" / "damaged.shard")
+    settle(qtbot, jobs)
+    assert window.headline.text().startswith("Equal objects, different bytes")
+    window = compare(SAMPLES / "swh" / "small.shard", SAMPLES / "swh" / "small.shard")
+    settle(qtbot, jobs)
+    assert window.headline.text().startswith("Equal ·")
 
 
 def test_data_sets_show_their_shards(qtbot: QtBot, jobs: Jobs, compare: Compare) -> None:
