@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -40,6 +40,7 @@ from shardcore.sources.base import Source
 from shardcore.sources.memory import BytesSource
 
 PIECE = 1 << 20
+_MOST = 1 << 62
 SHOWN = 32 << 20
 """Uncompressed bytes of a part that are shown as a source of their own."""
 
@@ -112,7 +113,7 @@ class PartObjects(ColumnObjects):
     """
 
     def __init__(self, parts: Sequence[ContainerPart], kind: str) -> None:
-        self.parts = parts
+        self.parts = parts = [_bounded(part) for part in parts]
         self.kinds = (kind,)
         self.codecs = tuple(dict.fromkeys(part.codec for part in parts))[:256] or ("none",)
         codes = {codec: number for number, codec in enumerate(self.codecs)}
@@ -148,6 +149,14 @@ class PartObjects(ColumnObjects):
             extras=dict(part.extras),
             record=part.record,
         )
+
+
+def _bounded(part: ContainerPart) -> ContainerPart:
+    """Return a part whose numbers fit the columns of objects: formats state up to 2^64 bytes."""
+    if part.size < _MOST and part.stop < _MOST:
+        return part
+    error = part.error or f"{short(part.key)} states {plural(max(part.size, part.stop - part.start), 'byte')}"
+    return replace(part, start=0, stop=0, size=-1, error=error)
 
 
 class LateObjects(Objects):

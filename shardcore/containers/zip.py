@@ -34,7 +34,6 @@ from shardcore.sources.opening import PrefetchedSource
 
 PAGE = "APPNOTE.TXT, .ZIP File Format Specification"
 LOCAL_MAGIC, CENTRAL_MAGIC, END_MAGIC = b"PK\x03\x04", b"PK\x01\x02", b"PK\x05\x06"
-DESCRIPTOR_MAGIC = b"PK\x07\x08"
 
 _VERSION = Field("version_needed", "<u2", FieldRole.VERSION, "Version that a reader needs, times 10.")
 _SHARED = (
@@ -200,7 +199,8 @@ class ZipFile(ContainerFile):
     def _draft(self, probe: PrefetchedSource, context: OpenContext) -> None:
         """Note the members from the first one on, for as long as each begins where the one before ends."""
         at, nodes = 0, list[Node]()
-        while at + LOCAL.size <= probe.size and len(nodes) < _MOST_FOLLOWED:
+        most = _MOST_FOLLOWED if probe.base.near else _MOST_REMOTE
+        while at + LOCAL.size <= probe.size and len(nodes) < most:
             head = probe.read(at, min(at + LOCAL.size + 2 * ONES16, probe.size))
             if not head.startswith(LOCAL_MAGIC):
                 break
@@ -432,6 +432,8 @@ class ZipFile(ContainerFile):
 
 _MOST_FOLLOWED = 10_000
 """Members that are shown of an archive without its end."""
+_MOST_REMOTE = 16
+"""The same of a remote one, where each costs a request."""
 
 
 class ZipObjects(PartObjects):

@@ -202,7 +202,10 @@ class SessionNotes(QObject):
             self._session.tell(what, error)
             failed()
 
-        self._session.ask(locked, take, failed=fail)
+        job = self._session.ask(locked, take, failed=fail)
+        if job is not None:
+            # What you wrote is stored even if you show another tab, or close this one, at once.
+            job.lasting = job.parks = True
 
     def _take(self, book: NoteBook) -> None:
         self.book, self.error = book, ""

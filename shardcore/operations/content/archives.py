@@ -29,6 +29,8 @@ _ENTRY = b"PK\x01\x02"
 _ZIP_CODECS = {zipfile.ZIP_STORED: "none", zipfile.ZIP_DEFLATED: "deflate", zipfile.ZIP_BZIP2: "bzip2"}
 _XZ_MEMORY = 64 << 20
 _PIECE = 1 << 18
+_MOST_STREAMS = 1 << 12
+"""Members of a compressed file that are decompressed: of empty ones, many fit in a few bytes."""
 _FAILURES = (
     zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError, OSError, ValueError, EOFError,
     NotImplementedError, RuntimeError, RecursionError, OverflowError, LookupError,
@@ -133,7 +135,7 @@ def expand(format: str, data: bytes, most: int) -> tuple[bytes, bool]:
 
     Args:
         format: `gzip`, `zstd`, `bzip2` or `xz`.
-        data: The file, or its beginning. Bytes after the first member or frame are ignored.
+        data: The file, or its beginning. Of a zstd file, bytes after the first frame are ignored.
         most: Bytes that are returned at most.
 
     Raises:
@@ -141,9 +143,9 @@ def expand(format: str, data: bytes, most: int) -> tuple[bytes, bool]:
     """
     if format == "zstd":
         return _expand_zstd(data, most)
-    engine = _engine(format)
+    engine, streams = _engine(format), 1
     found, at = bytearray(), 0
-    while len(found) < most and at < len(data) and not engine.eof:
+    while len(found) < most and at < len(data):
         piece = data[at : at + _PIECE]
         at += len(piece)
         try:
@@ -157,7 +159,15 @@ def expand(format: str, data: bytes, most: int) -> tuple[bytes, bool]:
             if not found:
                 raise FormatError(f"invalid {format}: {error}") from error
             break
-    return bytes(found), bool(engine.eof)
+        if engine.eof:
+            at -= len(engine.unused_data)
+            # `cat a.gz b.gz` is one file; other bytes that follow are no part of it.
+            if compressed_format(data[at : at + 6]) != format:
+                return bytes(found), True
+            if streams == _MOST_STREAMS:
+                break
+            engine, streams = _engine(format), streams + 1
+    return bytes(found), bool(engine.eof) and at == len(data)
 
 
 def _expand_zstd(data: bytes, most: int) -> tuple[bytes, bool]:
@@ -183,10 +193,9 @@ def _engine(format: str) -> Any:
     return lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_XZ_MEMORY)
 
 
-
 def _stated_size(format: str, data: bytes, *, whole: bool) -> int:
     """Return the decompressed size that a file states; -1 where it does not, or several members may follow."""
-    if format == "gzip" and whole and len(data) >= 18:
+    if format == "gzip" and whole and data.count(GZIP_MAGIC) == 1 and len(data) >= 18:
         return int.from_bytes(data[-4:], "little")
     if format == "zstd":
         import zstandard

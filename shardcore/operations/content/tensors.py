@@ -20,6 +20,8 @@ from shardcore.operations.content.results import ArrayContent, Content, Tensor, 
 GGUF = b"GGUF"
 
 _MOST_TENSORS = 1 << 20
+_MOST_AXES = 8
+_MOST_BYTES = 1 << 62
 _SAFETENSORS = {
     "F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "|i1",
     "U64": "<u8", "U32": "<u4", "U16": "<u2", "U8": "|u1", "BOOL": "|b1",
@@ -206,7 +208,9 @@ def gguf_content(data: bytes, size: int) -> Content:
     found = []
     for _ in range(count):
         name, rank = reader.string(), reader.number("<I")
-        shape = tuple(reader.number("<Q") for _ in range(min(rank, 8)))
+        if rank > _MOST_AXES:
+            raise FormatError(f"invalid GGUF header: tensor {short(name)} has {rank:,} axes")
+        shape = tuple(reader.number("<Q") for _ in range(rank))
         found.append((name, shape, reader.number("<I"), reader.number("<Q")))
         if len(found) > _MOST_TENSORS:
             raise FormatError(f"invalid GGUF header: {count:,} tensors")
@@ -218,7 +222,7 @@ def gguf_content(data: bytes, size: int) -> Content:
         dtype, block, width = _GGML.get(kind, (f"type {kind}", 0, 0))
         start = base + offset
         stop = start + math.prod(shape) // block * width if block else -1
-        if 0 <= size < max(start, stop):
+        if max(start, stop) > (size if size >= 0 else _MOST_BYTES):
             raise FormatError(f"invalid GGUF header: tensor {short(name)} is outside the file")
         # GGUF lists the fastest axis first.
         tensors.append(Tensor(name, dtype, shape[::-1], start, stop))

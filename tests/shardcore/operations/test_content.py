@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import struct
@@ -15,6 +16,8 @@ import pytest
 
 import shardcore
 from shardcore.cli.program import run
+from shardcore.operations.content import recognise
+from shardcore.operations.content.archives import expand
 from shardcore.operations.content.tensors import tensor_layout
 
 SAMPLES = Path("resources/samples")
@@ -303,3 +306,32 @@ def test_a_missing_key_is_absent(capsys: pytest.CaptureFixture[str]) -> None:
     """A key that is not there is exit code 1."""
     assert run(["show", str(SAMPLES / "des" / "archive"), "999999"]) == 1
     assert capsys.readouterr().err
+
+
+def test_all_members_of_a_gzip_file_are_one_content(tmp_path: Path) -> None:
+    """`cat a.gz b.gz` is decompressed to both; an empty last member, as bgzip writes it, does not state the size."""
+    found = content_of(gzip.compress(b"first\n") + gzip.compress(b"second\n"), tmp_path, "a.txt.gz")
+    assert isinstance(found, shardcore.ArchiveContent)
+    assert found.inner is not None
+    assert (found.inner.data, found.members[0].size) == (b"first\nsecond\n", 13)
+    long = gzip.compress(bytes(2 << 20)) + gzip.compress(b"")
+    found = content_of(long, tmp_path, "a.gz")
+    assert isinstance(found, shardcore.ArchiveContent)
+    assert found.members[0].size == -1
+
+
+def test_many_empty_members_end_soon() -> None:
+    """Of a megabyte of empty gzip members the first few thousand are decompressed."""
+    assert expand("gzip", gzip.compress(b"") * 50_000, 1 << 20) == (b"", False)
+
+
+@pytest.mark.parametrize(
+    ("rank", "offset", "message"),
+    [(9, 0, "has 9 axes"), (1, (1 << 64) - 32, "outside the file")],
+)
+def test_gguf_tensors_lie_in_a_file(tmp_path: Path, rank: int, offset: int, message: str) -> None:
+    """A tensor of more axes than GGUF has, or beyond all files, is no tensor."""
+    head = b"GGUF" + struct.pack("<IQQ", 3, 1, 0) + struct.pack("<Q", 1) + b"t" + struct.pack("<I", rank)
+    data = head + struct.pack(f"<{rank}Q", *[1] * rank) + struct.pack("<IQ", 0, offset)
+    assert message in content_of(data, tmp_path).note
+    assert isinstance(recognise.content_of(data, size=-1), shardcore.BytesContent)
