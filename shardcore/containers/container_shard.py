@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.codecs.decompress import decompress, decompress_stream
+from shardcore.codecs.decompress import SHOWN_LIMIT, decompress_shown, decompress_stream
 from shardcore.errors import (
     DEFAULT_LIMIT,
     BadChecksum,
@@ -41,8 +41,6 @@ from shardcore.sources.memory import BytesSource
 
 PIECE = 1 << 20
 _MOST = 1 << 62
-SHOWN = 32 << 20
-"""Uncompressed bytes of a part that are shown as a source of their own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,6 +244,23 @@ class ContainerFile:
         return ref.spans[0]
 
 
+class SequentialFile(ContainerFile):
+    """The file of a container without a list: its parts are found by reading all of it, when they are first used."""
+
+    objects: LateObjects
+
+    @property
+    def loaded(self) -> bool:
+        """Return whether the parts were found."""
+        return self.objects.counted
+
+    def load(self, progress: Progress = no_progress) -> None:
+        """Find the parts."""
+        progress(0, 1)
+        len(self.objects)
+        progress(1, 1)
+
+
 class ContainerTree:
     """The tree of a container: one node per section.
 
@@ -405,11 +420,10 @@ class ContainerShard(FileShard):
         return super()._part(name)
 
     def _decoded(self, ref: ObjectRef, name: str) -> SourcePart:
-        if ref.size > SHOWN:
-            more = f"{short(ref.key)} has more than the {SHOWN >> 20} MiB that can be shown; extract it instead"
-            raise LimitExceeded(more, span=ref.spans[0])
         span = ref.spans[0]
-        data = decompress(ref.codec, self.file.source.read(span.start, span.stop), limit=SHOWN, span=span)
+        if span.size > SHOWN_LIMIT:
+            raise LimitExceeded(f"{short(ref.key)} is too large to be shown; extract it instead", span=span)
+        data = decompress_shown(ref.codec, self.file.source.read(span.start, span.stop), span=span)
         doc = "The uncompressed content."
         section = Section("content", SectionRole.DATA, 0, len(data), doc)
 

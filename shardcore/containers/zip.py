@@ -282,7 +282,12 @@ class ZipFile(ContainerFile):
         """Return what the directory states of a member besides."""
         entry = CENTRAL.read_one(self._directory, self.entries[row][1])
         found = {"crc32": f"{entry['crc32']:08x}", "method": entry["method"], "time": _time(entry)}
-        return found | ({"encrypted": True} if entry["flags"] & ENCRYPTED else {})
+        return found | ({"encrypted": True} if self.is_encrypted(row) else {})
+
+    def is_encrypted(self, row: int) -> bool:
+        """Return whether the content of a member is encrypted."""
+        flags: int = CENTRAL.packer.unpack_from(self._directory, self.entries[row][1])[_FLAGS]
+        return bool(flags & ENCRYPTED)
 
     def _first_member(self) -> int:
         starts = [part.start for part, _, _ in self.entries if not part.error]
@@ -297,8 +302,8 @@ class ZipFile(ContainerFile):
             if not head.startswith(LOCAL_MAGIC):
                 places.append(-1)
                 continue
-            local = LOCAL.read_one(head)
-            places.append(start + LOCAL.size + local["name_length"] + local["extra_length"])
+            name_length, extra_length = LOCAL.packer.unpack(head)[-2:]
+            places.append(start + LOCAL.size + name_length + extra_length)
         return places
 
     def row_at(self, start: int, stop: int, objects: Objects) -> int | None:
@@ -457,6 +462,10 @@ class ZipObjects(PartObjects):
         starts, stored = self._starts[rows], found.stored_size
         damaged = np.where(starts < 0, np.uint8(State.DAMAGED), found.state)
         return replace(found, start=starts, stop=np.where(starts < 0, -1, starts + stored), state=damaged)
+
+    def is_encrypted(self, row: int) -> bool:
+        """Return whether the content of a member is encrypted."""
+        return self._file.is_encrypted(row)
 
     def known(self, first: int, last: int) -> ObjectColumns:
         """See `Objects.known`: without the local headers."""

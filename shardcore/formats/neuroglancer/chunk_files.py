@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.codecs.decompress import decompress, decompress_shown
+from shardcore.codecs.decompress import SHOWN_LIMIT, decompress, decompress_shown
 from shardcore.errors import (
     FormatError,
     KeyAbsent,
@@ -214,6 +214,7 @@ class _ChunkTree:
         if file.codec == "brotli":
             data = file.content()
         else:
+            check_stored(file.source, SHOWN_LIMIT, file.span)
             data = decompress_shown(file.codec, file.source.read(0, file.source.size), span=file.span)
         source = str(name)
         span = Span(source, 0, len(data))

@@ -174,9 +174,8 @@ def skeleton(info: Mapping[str, Any], data: bytes, place: Span | None = None) ->
 def _attributes(info: Mapping[str, Any]) -> list[tuple[str, np.dtype[Any], int]]:
     found: list[tuple[str, np.dtype[Any], int]] = []
     for one in _members("vertex_attributes", info.get("vertex_attributes", [])):
-        dtype, components = one.get("data_type"), one.get("num_components", 1)
-        known = isinstance(dtype, str) and dtype in NUMBER_TYPES
-        if not known or type(components) is not int or not 1 <= components <= MOST_COMPONENTS:
+        dtype, components = str(one.get("data_type")), one.get("num_components", 1)
+        if dtype not in NUMBER_TYPES or type(components) is not int or not 1 <= components <= MOST_COMPONENTS:
             name = short(one.get("id"))
             raise FormatError(f"vertex attribute {name}: type {short(dtype)}, {short(components)} values")
         name = _unique(str(one.get("id")), [name for name, _, _ in found] + ["vertices", "edges"])
