@@ -15,9 +15,13 @@ import numpy as np
 import pytest
 
 import shardcore
+from shardcore.cli.content_output import content_json, pixels_of
 from shardcore.cli.program import run
+from shardcore.model.array_layout import ArrayLayout
 from shardcore.operations.content import recognise
 from shardcore.operations.content.archives import expand
+from shardcore.operations.content.pictures import label_colours
+from shardcore.operations.content.results import ArrayContent
 from shardcore.operations.content.tensors import tensor_layout
 
 SAMPLES = Path("resources/samples")
@@ -335,3 +339,21 @@ def test_gguf_tensors_lie_in_a_file(tmp_path: Path, rank: int, offset: int, mess
     data = head + struct.pack(f"<{rank}Q", *[1] * rank) + struct.pack("<IQ", 0, offset)
     assert message in content_of(data, tmp_path).note
     assert isinstance(recognise.content_of(data, size=-1), shardcore.BytesContent)
+
+
+def test_metadata_is_json(tmp_path: Path) -> None:
+    """A number of a GGUF header that JSON does not have is null."""
+    pair = struct.pack("<Q", 1) + b"n" + struct.pack("<If", 6, float("nan"))
+    found = content_of(b"GGUF" + struct.pack("<IQQ", 3, 0, 1) + pair, tmp_path)
+    assert content_json(found)["metadata"] == {"n": None}
+
+
+def test_labels_have_the_colours_of_the_window() -> None:
+    """`--png` and the preview colour a segment alike."""
+    labels = np.array([[0, 7], [8, (1 << 64) - 1]], "<u8")
+    layout = ArrayLayout(labels.dtype, labels.shape, "C", axes=("x", "y"))
+    data = labels.tobytes()
+    found = ArrayContent("", len(data), data, "", layout, "compressed_segmentation", 1)
+    pixels = pixels_of(None, found, None).astype(int)  # type: ignore[arg-type]
+    argb = label_colours(labels.T).astype(int)
+    assert (pixels @ (1 << 16, 1 << 8, 1) == argb & 0xFFFFFF).all()
