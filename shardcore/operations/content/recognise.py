@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 from shardcore.codecs.npy import MAGIC as NPY_MAGIC
 from shardcore.codecs.pictures import picture_format
+from shardcore.codecs.safetensors import LENGTH, MOST_HEADER, header_stop
+from shardcore.containers import ZIP_MAGICS
 from shardcore.errors import FormatError, LimitExceeded, ShardError, Unsupported, UsageError
 from shardcore.model.array_layout import RAW, ArrayLayout
 from shardcore.model.content_part import part_at
@@ -35,10 +37,8 @@ from shardcore.operations.content.results import (
 from shardcore.operations.content.tensors import (
     GGUF,
     gguf_content,
-    is_safetensors,
     npy_content,
     safetensors_content,
-    safetensors_header,
 )
 from shardcore.operations.content.text import table_of_columns, text_content
 from shardcore.shards.registry import all_formats
@@ -61,7 +61,7 @@ ROWS = 1000
 """Rows of such a table that are read."""
 
 HEADERS = 16 << 20
-"""Bytes of the header of a file of tensors that are read."""
+"""Bytes of the header of a GGUF file that are read."""
 
 _STRING = re.compile(rb"[\x20-\x7e\t]{5,}")
 _MOST_STRINGS = 10_000
@@ -238,9 +238,9 @@ def _by_magic(beginning: _Beginning) -> Content | None:
         return npy_content(whole(), size)
     if head.startswith(GGUF):
         return gguf_content(beginning.first(HEADERS), size)
-    if is_safetensors(head):
-        return safetensors_content(beginning.first(min(safetensors_header(head), HEADERS)), size)
-    if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
+    if stop := header_stop(head):
+        return safetensors_content(beginning.first(min(stop, LENGTH + MOST_HEADER)), size)
+    if head.startswith(ZIP_MAGICS):
         return zip_content(whole(), size)
     if is_tar(head):
         return tar_content(whole(), size)

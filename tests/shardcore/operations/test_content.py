@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import struct
@@ -14,8 +15,13 @@ import numpy as np
 import pytest
 
 import shardcore
+from shardcore.cli.content_output import content_json, pixels_of
 from shardcore.cli.program import run
 from shardcore.model.array_layout import ArrayLayout
+from shardcore.operations.content import recognise
+from shardcore.operations.content.archives import expand
+from shardcore.operations.content.pictures import label_colours
+from shardcore.operations.content.results import ArrayContent
 from shardcore.operations.content.tensors import tensor_layout
 
 SAMPLES = Path("resources/samples")
@@ -355,3 +361,50 @@ def test_of_an_array_whose_first_place_was_not_read_nothing_is_there() -> None:
     assert layout.leading(300).shape == layout.leading(5).shape == (0, 100)
     assert layout.leading(128 + 200).shape == (1, 100)
     assert layout.leading(1 << 20) == layout
+
+
+def test_all_members_of_a_gzip_file_are_one_content(tmp_path: Path) -> None:
+    """`cat a.gz b.gz` is decompressed to both; an empty last member, as bgzip writes it, does not state the size."""
+    found = content_of(gzip.compress(b"first\n") + gzip.compress(b"second\n"), tmp_path, "a.txt.gz")
+    assert isinstance(found, shardcore.ArchiveContent)
+    assert found.inner is not None
+    assert (found.inner.data, found.members[0].size) == (b"first\nsecond\n", 13)
+    long = gzip.compress(bytes(2 << 20)) + gzip.compress(b"")
+    found = content_of(long, tmp_path, "a.gz")
+    assert isinstance(found, shardcore.ArchiveContent)
+    assert found.members[0].size == -1
+
+
+def test_many_empty_members_end_soon() -> None:
+    """Of a megabyte of empty gzip members the first few thousand are decompressed."""
+    assert expand("gzip", gzip.compress(b"") * 50_000, 1 << 20) == (b"", False)
+
+
+@pytest.mark.parametrize(
+    ("rank", "offset", "message"),
+    [(9, 0, "has 9 axes"), (1, (1 << 64) - 32, "outside the file")],
+)
+def test_gguf_tensors_lie_in_a_file(tmp_path: Path, rank: int, offset: int, message: str) -> None:
+    """A tensor of more axes than GGUF has, or beyond all files, is no tensor."""
+    head = b"GGUF" + struct.pack("<IQQ", 3, 1, 0) + struct.pack("<Q", 1) + b"t" + struct.pack("<I", rank)
+    data = head + struct.pack(f"<{rank}Q", *[1] * rank) + struct.pack("<IQ", 0, offset)
+    assert message in content_of(data, tmp_path).note
+    assert isinstance(recognise.content_of(data, size=-1), shardcore.BytesContent)
+
+
+def test_metadata_is_json(tmp_path: Path) -> None:
+    """A number of a GGUF header that JSON does not have is null."""
+    pair = struct.pack("<Q", 1) + b"n" + struct.pack("<If", 6, float("nan"))
+    found = content_of(b"GGUF" + struct.pack("<IQQ", 3, 0, 1) + pair, tmp_path)
+    assert content_json(found)["metadata"] == {"n": None}
+
+
+def test_labels_have_the_colours_of_the_window() -> None:
+    """`--png` and the preview colour a segment alike."""
+    labels = np.array([[0, 7], [8, (1 << 64) - 1]], "<u8")
+    layout = ArrayLayout(labels.dtype, labels.shape, "C", axes=("x", "y"))
+    data = labels.tobytes()
+    found = ArrayContent("", len(data), data, "", layout, "compressed_segmentation", 1)
+    pixels = pixels_of(None, found, None).astype(int)  # type: ignore[arg-type]
+    argb = label_colours(labels.T).astype(int)
+    assert (pixels @ (1 << 16, 1 << 8, 1) == argb & 0xFFFFFF).all()

@@ -25,13 +25,13 @@ from PySide6.QtWidgets import (
 
 from shardcore import ArrayContent, Content, ObjectRef, Shard
 from shardcore.model.array_layout import ArrayLayout
+from shardcore.operations.content.pictures import label_colours
 from shardscope.session.session import Session
 from shardscope.views.preview.content_view import ContentView, Preview
 from shardscope.views.preview.levels import (
     ArrayStatistics,
     LevelsBar,
     is_pictured,
-    label_colours,
     level_colours,
     statistics_of,
 )

@@ -18,6 +18,7 @@ from shardcore.operations.content.geometry import (
     SkeletonContent,
     decode_level,
 )
+from shardcore.operations.content.pictures import label_colours
 from shardcore.operations.content.scene import Scene, coarse_scene, scene_of
 from shardcore.operations.content.shade import Camera, shade
 from shardscope.session.error_words import plain_words
@@ -26,7 +27,6 @@ from shardscope.session.selection import Selection
 from shardscope.session.session import Session
 from shardscope.views.preview.content_view import ContentView, Preview
 from shardscope.views.preview.geometry_canvas import GeometryCanvas, length_text
-from shardscope.views.preview.levels import label_colours
 from shardscope.widgets.elided import Elided
 from shardscope.widgets.while_visible import WhileVisible
 

@@ -154,19 +154,6 @@ def _shades(block: NDArray[Any], low: float, high: float) -> NDArray[np.uint8]:
     return values.astype(np.uint8)
 
 
-def label_colours(plane: NDArray[Any]) -> NDArray[np.uint32]:
-    """Return the pixels of a plane of labels as ARGB values: a hash of each label; 0 is black."""
-    numbers = scalars(plane)
-    if numbers.dtype.kind == "f":
-        # Of fractions the bits are hashed.
-        numbers = numbers.astype("=f8").view(np.uint64)
-    labels = numbers.astype(np.uint64)
-    mixed = (labels ^ (labels >> np.uint64(33))) * np.uint64(0xFF51AFD7ED558CCD)
-    mixed = (mixed ^ (mixed >> np.uint64(33))) * np.uint64(0xC4CEB9FE1A85EC53)
-    colour = ((mixed >> np.uint64(40)) & np.uint64(0xFFFFFF)).astype(np.uint32) | np.uint32(0x404040)
-    return np.where(labels == 0, np.uint32(0xFF000000), np.uint32(0xFF000000) | colour)
-
-
 class Histogram(QWidget):
     """Histogram with the levels as two lines that can be dragged. `levels_changed(low, high)` while they are."""
 

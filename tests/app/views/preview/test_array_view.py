@@ -13,9 +13,10 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication
 from pytestqt.qtbot import QtBot
 
+from shardcore.operations.content.pictures import label_colours
 from shardscope.session.session import Session
 from shardscope.views.preview.array_view import LABELS, LOOKS, NUMBERS, VIRIDIS, ArrayView
-from shardscope.views.preview.levels import NAN, Histogram, colour_table, label_colours, level_colours, statistics_of
+from shardscope.views.preview.levels import NAN, Histogram, colour_table, level_colours, statistics_of
 from tests.app.views.preview.preview_rig import PreviewRig
 
 FLOATS = np.linspace(-1, 1, 200, dtype="<f4").reshape(10, 20)
