@@ -340,7 +340,7 @@ def test_a_missing_key_is_absent(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_of_a_large_array_the_first_elements_are_there(tmp_path: Path, order: str) -> None:
-    """Of an array that is read in part, whole places of the slowest axis are an array; its elements keep their bytes."""
+    """Of an array that is read in part, whole places of the slowest axis are an array with the same bytes."""
     whole = np.asarray(np.arange(10 * 6 * 8, dtype="<i4").reshape(10, 6, 8), order=order)  # type: ignore[call-overload]
     path = tmp_path / "x.des"
     with shardcore.create(path, format="des") as writer:
