@@ -357,6 +357,7 @@ ALWAYS = {
     *(
         "Open…",
         "Open folder…",
+        "Find key in folder…",
         "Open address…",
         "Open with…",
         "New shard…",
