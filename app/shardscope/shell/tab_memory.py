@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -110,7 +111,8 @@ class TabMemory(QObject):
 
 def _is_there(uri: str) -> bool:
     """Return whether a file exists, that of a link to something inside it too; addresses are not looked at."""
-    return is_address(uri) or Path(uri).exists() or Path(file_of(uri)).exists()
+    # A path that is too long does not exist, and is no error.
+    return is_address(uri) or os.path.exists(uri) or os.path.exists(file_of(uri))  # noqa: PTH110
 
 
 def _entry(request: OpenRequest, offset: int) -> dict[str, Any] | None:

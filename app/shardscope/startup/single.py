@@ -22,6 +22,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtNetwork import QLocalServer, QLocalSocket
 
 from shardcore import Span, UsageError
+from shardcore.model.inside_path import split_inside
 from shardcore.shards.registry import CONTAINERS, FORMATS
 from shardcore.sources.remote.address import is_address, parse_address, shown_address
 
@@ -79,8 +80,12 @@ def is_shown() -> bool:
 
 
 def may_be_sent(uri: str) -> bool:
-    """Return whether a path or address has nothing in it that may be a credential."""
-    return not is_address(uri) or shown_address(uri) == uri
+    """Return whether a path, address or link has nothing in it that may be a credential."""
+    try:
+        file = split_inside(uri)[0]
+    except UsageError:
+        return False
+    return not is_address(file) or shown_address(file) == file
 
 
 # --- the message ---
@@ -127,7 +132,7 @@ def _read_entry(entry: object) -> Handover:
         raise ValueError("no path")
     if is_address(uri):
         try:
-            parse_address(uri)
+            parse_address(split_inside(uri)[0])
         except UsageError as error:
             raise ValueError("no address") from error
         if not may_be_sent(uri):
