@@ -92,7 +92,7 @@ class Job:
         title: What `transfers` shows; empty for jobs that nobody watches.
         lasting: Whether the job goes on when the shard it came from is closed in the window.
         scope: The document it belongs to: the one that was shown when it was submitted.
-        parks: Whether it goes on while its document is parked, and its result waits there; set by who asked.
+        parks: Whether it goes on while its document is parked, and its result waits there; set after it was submitted.
         generation: Which of the shards opened in that document it belongs to.
         priority: Who goes first, on the threads here and on the way to another machine.
         state: How far it is.

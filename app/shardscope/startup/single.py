@@ -1,7 +1,7 @@
 """One window for all starts: a second start hands over what to open, and ends.
 
-The socket belongs to the user alone, and so must whoever answers on it. A message is one line of JSON: paths, addresses
-and how they are read. What may be a credential is not sent: such a start opens a window of its own.
+The socket belongs to the user alone, and so does the process that answers on it. A message is one line of JSON: paths,
+addresses and how they are read. Credentials are not sent: such a start opens its own window.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ LONGEST_PATH = 4096
 """Letters of a path or address."""
 
 MOST_GUESTS = 8
-"""Starts that are listened to at the same time."""
+"""Connections at the same time."""
 
 PATIENCE_MILLISECONDS = 2_000
-"""A window that does not answer for so long is left alone."""
+"""Time after which a window that does not answer is given up."""
 
 _VERSION = 1
 _OK = b"ok\n"
@@ -80,7 +80,7 @@ def is_shown() -> bool:
 
 
 def may_be_sent(uri: str) -> bool:
-    """Return whether a path, address or link has nothing in it that may be a credential."""
+    """Return whether a path, address or link has no part that may be a credential."""
     try:
         file = split_inside(uri)[0]
     except UsageError:
@@ -92,7 +92,7 @@ def may_be_sent(uri: str) -> bool:
 
 
 def message_of(files: Sequence[Handover]) -> bytes:
-    """Return the message that asks a running window to open files; empty where it cannot be sent."""
+    """Return the message by which a running window opens files; empty where it cannot be sent."""
     if len(files) > MOST or not all(may_be_sent(one.uri) for one in files):
         return b""
     entries: list[dict[str, Any]] = []
@@ -195,7 +195,7 @@ def _is_own(name: str) -> bool:
 
 
 class SingleWindow(QObject):
-    """Listens for further starts of the program by the same user.
+    """Server for further starts of the program by the same user.
 
     Args:
         name: The name of the socket.
@@ -203,7 +203,7 @@ class SingleWindow(QObject):
     """
 
     wanted = Signal(object)
-    """The files as a tuple of `Handover`; empty where the window is only to come to the front."""
+    """The files as a tuple of `Handover`; empty where the window is only raised."""
 
     def __init__(self, name: str, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -217,7 +217,7 @@ class SingleWindow(QObject):
         self.listens = self._server.listen(name)
 
     def close(self) -> None:
-        """Listen no more, and remove the socket."""
+        """Stop listening, and remove the socket."""
         for guest in list(self._guests):
             guest.abort()
         self._server.close()

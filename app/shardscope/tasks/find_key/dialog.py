@@ -87,7 +87,7 @@ class KeyHitModel(TableModel):
 
 
 class FindKeyDialog(QDialog):
-    """Asks for a key and a folder, and lists the files that hold the key.
+    """Dialog for a key and a folder, with a list of the files that hold the key.
 
     Args:
         key: The key to begin with.

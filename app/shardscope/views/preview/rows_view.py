@@ -198,7 +198,7 @@ class RowsModel(TableModel):
     def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         if role == Qt.ItemDataRole.DisplayRole:
             if orientation is Qt.Orientation.Horizontal:
-                # Room for the arrow of the order, which stands where titles of numbers end.
+                # Room for the arrow of the order, at the end of the titles of numbers.
                 room = "\u2002 " if section == self.ordered_by and section in self.numbers else ""
                 return shown(self.titles[section]) + room
             return f"{int(self.things[section]) + 1}"
