@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import csv
+import io
 import re
 
 import numpy as np
@@ -123,7 +124,7 @@ def table_rows(text: str, name: str) -> tuple[str, tuple[tuple[str, ...], ...]] 
         delimiter = "\t"
     rows: list[tuple[str, ...]] = []
     try:
-        for row in csv.reader(text.splitlines(), delimiter=delimiter):
+        for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter):
             rows.append(tuple(row[:_MOST_COLUMNS]))
             if len(rows) >= _MOST_ROWS:
                 break

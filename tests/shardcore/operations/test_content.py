@@ -368,3 +368,11 @@ def test_tensors_of_unknown_types_have_no_size(tmp_path: Path, capsys: pytest.Ca
     assert "unknown" in capsys.readouterr().out
     with pytest.raises(shardcore.Unsupported, match="type 99"):
         tensor_content(found.tensors[0], b"")
+
+
+def test_cells_keep_their_line_ends() -> None:
+    """A line end between quotes is a part of the cell; other separators of Unicode end no row."""
+    data = 'a,b\r\n"one\ntwo",3\r\nx\u2028y,4\r\n'.encode()
+    found = recognise.content_of(data, "a.csv")
+    assert isinstance(found, shardcore.TableContent)
+    assert found.rows == (("a", "b"), ("one\ntwo", "3"), ("x\u2028y", "4"))
