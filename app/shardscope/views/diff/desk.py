@@ -124,6 +124,8 @@ class BytesSideBySide:
 class DiffDesk(QObject):
     """Work of one window. `compared` carries a `ComparedPair`, `failed` words, `progressed` the job.
 
+    Its jobs belong to no document: they go on while other tabs are shown, and when these are closed.
+
     Args:
         jobs: Runs the work.
         requests: What is compared, and how it is opened.
@@ -152,7 +154,7 @@ class DiffDesk(QObject):
         title = self.tr("Compare {0} with {1}").format(*(request.name for request in self.requests))
         work = partial(_compared, self.pair, self.requests, contents)
         self.job = self._jobs.submit(
-            work, key=("compare", self), pool=Pool.CPU, title=title, done=self._take, discard=_close_found
+            work, key="compare", pool=Pool.CPU, title=title, done=self._take, discard=_close_found, scope=self
         )
 
     def cancel(self) -> None:
@@ -186,7 +188,7 @@ class DiffDesk(QObject):
             else:
                 (failed or self.failed.emit)(plain_words(error))
 
-        self._jobs.submit(run, key=(key, self), pool=pool, priority=JobPriority.SCREEN, done=done)
+        self._jobs.submit(run, key=key, pool=pool, priority=JobPriority.SCREEN, done=done, scope=self)
 
     def align(self, found: ShardDiff, names: tuple[str, str], take: Callable[[BytesSideBySide], object]) -> None:
         """Align the bytes of two files."""
@@ -202,9 +204,7 @@ class DiffDesk(QObject):
 
     def stop(self) -> None:
         """Cancel everything, and close the shards when the last job has ended."""
-        for key in ("compare", "align", "rows", "run", "overview", "keys", "order"):
-            if (job := self._jobs.newest((key, self))) is not None:
-                job.cancel()
+        self._jobs.cancel_where(lambda job: job.scope is self)
         if self.pair is not None:
             self.pair.close()
 
