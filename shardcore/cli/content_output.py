@@ -23,6 +23,7 @@ from shardcore.operations.content.results import (
     PictureContent,
     ShardContent,
     TableContent,
+    Tensor,
     TensorsContent,
     TextContent,
 )
@@ -128,7 +129,7 @@ def print_content(found: Content) -> None:
         _print_rows(
             [
                 ("name", "dtype", "shape", "start", "stop"),
-                *((t.name, t.dtype, str(list(t.shape)), f"{t.start:,}", f"{t.stop:,}") for t in found.tensors[:LINES]),
+                *((t.name, t.dtype, str(list(t.shape)), f"{t.start:,}", _stop(t)) for t in found.tensors[:LINES]),
             ]
         )
         print_rest(len(found.tensors), LINES, "tensor")
@@ -151,6 +152,10 @@ def print_content(found: Content) -> None:
         for offset, text in found.strings[:LINES]:
             print_line(f"{offset:>10,}  {text[:100]}")
         print_rest(len(found.strings), LINES, "string")
+
+
+def _stop(tensor: Tensor) -> str:
+    return f"{tensor.stop:,}" if tensor.stop >= 0 else "unknown"
 
 
 def _print_text(found: TextContent) -> None:

@@ -69,7 +69,7 @@ def _level_json(found: MeshContent, number: int) -> dict[str, Any]:
 
 
 def _finite(values: Any) -> Any:
-    """Numbers as JSON has them: None for those that it does not have."""
+    """Return numbers as JSON values: None for those that are not finite."""
     if values.ndim:
         return [_finite(one) for one in values]
     return float(values) if np.isfinite(values) else None

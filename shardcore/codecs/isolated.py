@@ -108,7 +108,7 @@ class IsolatedDecoder:
 
         Args:
             task: Its name in `TASKS`.
-            header: What it needs to know, as values of JSON.
+            header: Its arguments, as JSON values.
             data: The payload.
             limit: Bytes that may come back; the process gets memory for some copies of them.
             place: Span of the payload, for errors.

@@ -1,4 +1,4 @@
-"""Containers: files with parts that are no shards, opened where an object of a shard is one, or by their own name.
+"""Containers: files with parts that are no shards, opened by themselves or as an object of a shard.
 
 Each is one module: its bytes as records, its file, its tree, its lookup. Nothing writes or changes them.
 """
@@ -76,4 +76,4 @@ CONTAINERS = (
         open=lazily("shardcore.containers.zstd:open_shard"),
     ),
 )
-"""In the order in which they are asked."""
+"""In the order of detection."""

@@ -1,4 +1,4 @@
-"""What all containers have in common: parts as objects, their lookup, their contents and checks."""
+"""Base of all containers: parts as objects, their lookup, contents and checks."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class ContainerPart:
         codec: How it is stored.
         record: The bytes that describe it.
         error: Why it cannot be read, or empty.
-        extras: What is known besides, by name.
+        extras: Further values, by name.
     """
 
     key: str
@@ -73,7 +73,7 @@ class OpeningStep:
     """A step of each lookup in a container.
 
     Attributes:
-        title: A few words.
+        title: Title.
         text: What is done and what came out.
         why: Why a reader does it.
         span: The bytes looked at.
@@ -87,7 +87,7 @@ class OpeningStep:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Something that is wrong with a container.
+    """Defect of a container.
 
     Attributes:
         code: Without the format: `size`.
@@ -203,8 +203,8 @@ class ContainerFile:
         source: The bytes.
         sections: They tile it.
         header: The fields of its beginning or end, by name.
-        steps: What each lookup begins with.
-        faults: What opening found to be wrong.
+        steps: First steps of each lookup.
+        faults: Defects found when it was opened.
         list_title: What lists the parts: `Central directory`.
     """
 
@@ -230,7 +230,7 @@ class ContainerFile:
         return row if row is not None and not self.parts_of(objects)[row].error else None
 
     def makers(self) -> Mapping[str, Callable[[Section], Node]]:
-        """Return what makes the nodes of sections, by their names."""
+        """Return the functions that create the nodes of sections, by the names of these."""
         return {}
 
     def content_span(self, ref: ObjectRef) -> Span:
@@ -386,7 +386,7 @@ class ContainerShard(FileShard):
         return Report(depth, total, findings.all(), checked, without)
 
     def _check(self, ref: ObjectRef, findings: Findings) -> int:
-        """Read a content; return 1 where nothing in the file tells whether it is right."""
+        """Read a content; return 1 where the file has no checksum of it."""
         try:
             if ref.codec == "none" and "crc32" not in ref.extras:
                 self.file.content_span(ref)

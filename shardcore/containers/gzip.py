@@ -118,7 +118,7 @@ def read_header(data: bytes, at: int) -> GzipHeader:
 
 
 class GzipFile(SequentialFile):
-    """A gzip file: its first header is read when it is opened; where members end only decompressing tells."""
+    """A gzip file: its first header is read when it is opened; members end where their deflate data does."""
 
     title = "gzip file"
 
@@ -147,7 +147,7 @@ class GzipFile(SequentialFile):
 
     @property
     def index_bytes(self) -> int:
-        """All bytes: where a member ends only decompressing tells."""
+        """All bytes: they are decompressed to find the members."""
         return self.source.size
 
     def _find(self) -> PartObjects:

@@ -197,7 +197,7 @@ class ZipFile(ContainerFile):
         raise BadMagic("there is no end record: the archive is cut, or no zip archive", span=None)
 
     def _draft(self, probe: PrefetchedSource, context: OpenContext) -> None:
-        """Note the members from the first one on, for as long as each begins where the one before ends."""
+        """Add the members to the draft, while each begins where the one before ends."""
         at, nodes = 0, list[Node]()
         most = _MOST_FOLLOWED if probe.base.near else _MOST_REMOTE
         while at + LOCAL.size <= probe.size and len(nodes) < most:
@@ -266,7 +266,7 @@ class ZipFile(ContainerFile):
         return found
 
     def _part_of(self, values: tuple[Any, ...], raw: bytes, extra: bytes, at: int, stop: int) -> ContainerPart:
-        """Return a member; where its local header begins stands for its content, until that was read."""
+        """Return a member that begins at its local header: its content is located when that is read."""
         size, stored, offset, method = values[_SIZE], values[_STORED], values[_OFFSET], values[_METHOD]
         if extra and ONES32 in (size, stored, offset):
             size, stored, offset = _large(size, stored, offset, extra)
@@ -279,7 +279,7 @@ class ZipFile(ContainerFile):
         return ContainerPart(name, start, start + stored, size, codec, record, error)
 
     def extras_of(self, row: int) -> dict[str, Any]:
-        """Return what the directory states of a member besides."""
+        """Return further values of a member in the directory."""
         entry = CENTRAL.read_one(self._directory, self.entries[row][1])
         found = {"crc32": f"{entry['crc32']:08x}", "method": entry["method"], "time": _time(entry)}
         return found | ({"encrypted": True} if self.is_encrypted(row) else {})
@@ -307,7 +307,7 @@ class ZipFile(ContainerFile):
         return places
 
     def row_at(self, start: int, stop: int, objects: Objects) -> int | None:
-        """Return the row of the member whose content lies there."""
+        """Return the row of the member whose content is stored there."""
         for row, (part, _, _) in enumerate(self.entries):
             if part.stop - part.start == stop - start and 0 < start - part.start <= LOCAL.size + 2 * ONES16:
                 spans = objects.ref(row).spans
@@ -438,7 +438,7 @@ class ZipFile(ContainerFile):
 _MOST_FOLLOWED = 10_000
 """Members that are shown of an archive without its end."""
 _MOST_REMOTE = 16
-"""The same of a remote one, where each costs a request."""
+"""Members that are shown of a remote one: each costs a request."""
 
 
 class ZipObjects(PartObjects):
@@ -522,7 +522,7 @@ def _name(raw: bytes, flags: int) -> str:
 
 
 def _large(size: int, stored: int, offset: int, extra: bytes) -> tuple[int, int, int]:
-    """Return uncompressed size, stored size and offset; what does not fit 4 bytes stands in the zip64 extra field."""
+    """Return uncompressed size, stored size and offset; large ones are stored in the zip64 extra field."""
     values = [size, stored, offset]
     at = 0
     while at + 4 <= len(extra):

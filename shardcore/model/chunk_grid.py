@@ -170,8 +170,8 @@ class ChunkGrid(ABC):
     def read_cells(self, cells: Iterable[GridCell]) -> Iterator[tuple[GridCell, Chunk]]:
         """Yield cells with their elements, in their order: several are read at a time, neighbours with one request.
 
-        A cell that is not stored comes with None, and one that cannot be read with its error. Elements have the shape
-        `(*cell.box.shape, *inner)`.
+        A cell that is not stored is yielded with None, and one that cannot be read with its error. Elements have the
+        shape `(*cell.box.shape, *inner)`.
 
         Raises:
             Cancelled: The result is not wanted any more.

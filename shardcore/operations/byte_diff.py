@@ -87,7 +87,7 @@ class AlignedRows:
 
 
 class ByteDiff:
-    """Aligned bytes of two files. Reads what is requested, keeps no bytes.
+    """Aligned bytes of two files. Bytes are read when they are requested, and not kept.
 
     Args:
         sources: The files.

@@ -21,7 +21,7 @@ from shardcore.shards.shard import Shard
 I64 = NDArray[np.int64]
 
 PARTS = 1000
-"""Steps of progress that a comparison makes."""
+"""Steps of progress of a comparison."""
 
 
 class DiffDepth(StrEnum):
@@ -36,7 +36,7 @@ class DiffDepth(StrEnum):
 _URGENT = (
     *(DiffKind.CHANGED, DiffKind.UNREAD, DiffKind.REMOVED, DiffKind.ADDED, DiffKind.RENAMED, DiffKind.MOVED),
 )
-"""Order of the objects that differ: what is moved only comes last."""
+"""Order of the objects that differ: the moved ones last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +149,7 @@ class ShardDiff:
 
 
 class _Stages:
-    """Turns the progress of stages into that of the whole."""
+    """Progress of stages as that of the whole."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
@@ -181,7 +181,7 @@ class _Found:
         self.second.append(none if second is None else second)
 
     def joined(self) -> tuple[NDArray[np.uint8], I64, I64]:
-        """Return them in one, and keep none."""
+        """Return all of them, joined, and forget them."""
         kinds, first, second = np.concatenate(self.kinds), np.concatenate(self.first), np.concatenate(self.second)
         self.kinds, self.first, self.second = [], [], []
         return kinds, first, second

@@ -386,7 +386,7 @@ def _data_set_identity(shard: DataSet) -> ContentIdentity:
 
 
 def _digest_mark(digest: Any, folder: Folder | None, mark: str) -> None:
-    """Take in the file that marks a data set, which lies in the folder of its shards or in the one above."""
+    """Add the file that marks a data set to a digest; it is in the folder of its shards or in the one above."""
     for place in (folder, folder.parent() if folder is not None else None):
         if place is None:
             continue

@@ -541,7 +541,7 @@ class DataSet(Shard):
             return self.member(ref.shard).read_range(inside_member(ref), start, stop, limit=limit)
 
     def reads_ranges(self, ref: ObjectRef) -> bool:
-        """As the member that the object lies in."""
+        """Return what the shard of the object returns."""
         with relocating(ref.shard):
             return self.member(ref.shard).reads_ranges(inside_member(ref))
 

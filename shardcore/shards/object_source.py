@@ -69,12 +69,12 @@ class InnerSource(Source):
 
     @property
     def root(self) -> Source:
-        """The file, or what lies beside it, that stores the bytes in the end."""
+        """The outermost source, which stores the bytes."""
         return self.base.root if isinstance(self.base, InnerSource) else self.base
 
     @property
     def identity(self) -> str:
-        """That of the shard's file, and which object of it."""
+        """Identity of the shard's file, with the path of the object."""
         return f"{self.base.identity}{inside_text((self._step,))}#{self.size}"
 
     @property
@@ -83,14 +83,14 @@ class InnerSource(Source):
         return self.outer.tape
 
     def check_unchanged(self) -> None:
-        """Ask the source that stores the bytes."""
+        """Check the source that stores the bytes."""
         self.base.check_unchanged()
 
     def release(self) -> None:
-        """Forget what was decoded."""
+        """Release the decoded bytes."""
 
     def close(self) -> None:
-        """Forget what was decoded, and close the shard where it is owned."""
+        """Release the decoded bytes, and close the shard where it is owned."""
         self.release()
         if self._owned:
             self.outer.close()
@@ -124,12 +124,12 @@ class WindowSource(InnerSource):
         return min(self._size, self.base.stored)
 
     def loaded(self, start: int, stop: int) -> tuple[tuple[int, int], ...]:
-        """As the source that stores them."""
+        """See `Source`: the answer of the source that stores the bytes."""
         found = self.base.loaded(start + self._start, stop + self._start)
         return tuple((first - self._start, last - self._start) for first, last in found)
 
     def prefetch(self, start: int, stop: int) -> None:
-        """As the source that stores them."""
+        """See `Source`: the answer of the source that stores the bytes."""
         self.base.prefetch(max(start, 0) + self._start, min(stop, self._size) + self._start)
 
     def _read(self, start: int, stop: int) -> bytes:
@@ -177,7 +177,7 @@ class DecodedSource(InnerSource):
         return self._ref.stored_size if self._ref.stored_size >= 0 else min(self.size, self.base.stored)
 
     def loaded(self, start: int, stop: int) -> tuple[tuple[int, int], ...]:
-        """What was decoded; everything where that takes no time."""
+        """Return the ranges that are decoded; all of a local file."""
         if self.near or self._whole.value is not None:
             return ((start, stop),)
         if not self._ranged:
@@ -188,7 +188,7 @@ class DecodedSource(InnerSource):
         return tuple((first, last) for first, last in found if first < last)
 
     def release(self) -> None:
-        """Forget what was decoded."""
+        """Release the decoded bytes."""
         if (kept := self._whole.value) is not None:
             kept.close()
         with self._lock:
@@ -239,7 +239,7 @@ class _Kept:
 
     @classmethod
     def of(cls, pieces: Iterator[bytes], ref: ObjectRef) -> _Kept:
-        """Take the pieces of a content.
+        """Keep the pieces of a content.
 
         Raises:
             FormatError: The content has another size than is stated.
@@ -281,7 +281,7 @@ class _Kept:
                 raise SourceError("what was decoded is not kept any more") from error
 
     def close(self) -> None:
-        """Forget them."""
+        """Release them."""
         _close(self._file)
 
 

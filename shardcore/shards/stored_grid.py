@@ -47,7 +47,7 @@ class StoredGrid(ChunkGrid):
     def read_cells(self, cells: Iterable[GridCell]) -> Iterator[tuple[GridCell, Chunk]]:
         """Yield cells with their elements, in their order: several are read at a time, neighbours with one request.
 
-        A cell that is not stored comes with None, and one that cannot be read with its error.
+        A cell that is not stored is yielded with None, and one that cannot be read with its error.
 
         Raises:
             Cancelled: The result is not wanted any more.

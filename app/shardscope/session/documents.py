@@ -1,4 +1,4 @@
-"""Open documents of a window: one is shown, the others are parked with everything that is known of them."""
+"""Open documents of a window: one is shown, the others are parked with their state."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Document:
 
     Attributes:
         request: How it was opened.
-        number: Counts the requests to open something: tabs are in this order until they are moved.
+        number: Number of the request: tabs are in this order until they are moved.
         shard: What is open; None while it is being opened.
         select: What to select when it is first shown.
         fresh: Whether it was not shown yet.
@@ -59,13 +59,13 @@ class Document:
 
 
 class KeepsView(Protocol):
-    """View whose state belongs to a document. It is asked before the document is parked."""
+    """View whose state belongs to a document. `view_state` is called before the document is parked."""
 
     def view_state(self) -> object:
-        """Return what is to be found again."""
+        """Return the state of the view."""
 
     def restore_view_state(self, state: object) -> None:
-        """Show it again, after the document was announced by `opened`."""
+        """Restore a state; called after `opened`."""
 
 
 def same_place(one: str, other: str) -> bool:
@@ -93,11 +93,11 @@ class Documents(OpenedShard):
         document: The one that is shown; without a shard nothing is open.
         documents: All that are open, in the order of the tabs.
         switching: Whether what is closed is only parked, or what is opened was only parked.
-        may_show: Asked before a document that was opened comes to the front by itself.
+        may_show: Called before an opened document is shown by itself; False keeps it behind.
     """
 
     documents_changed = Signal()
-    """There are others, in another order, or one of them is another; or another is shown."""
+    """Documents were added, removed, moved or changed, or another one is shown."""
     switched = Signal()
     """A parked document is shown again, and all signals on it were emitted."""
 
@@ -119,7 +119,7 @@ class Documents(OpenedShard):
     # --- what belongs to documents ---
 
     def keep_view(self, name: str, view: KeepsView) -> None:
-        """Let a view find its state again for each document."""
+        """Store and restore the state of a view with each document."""
         self._keepers[name] = view
 
     def show_shard(self, shard: Shard) -> bool:
@@ -130,7 +130,7 @@ class Documents(OpenedShard):
         return self.shard is shard
 
     def count_unsaved(self, unsaved: Callable[[], bool]) -> None:
-        """Ask this, too, whether leaving what is shown would lose changes."""
+        """Add a function that returns whether leaving what is shown would lose changes."""
         self._unsaved.append(unsaved)
 
     def at_home(self, deliver: Callable[..., object], *, closed: bool = False) -> Callable[..., None]:
@@ -167,7 +167,7 @@ class Documents(OpenedShard):
         Args:
             request: What, and how.
             select: What to select in it.
-            front: Whether it comes to the front.
+            front: Whether it is shown.
             agreed: Whether the user agreed that opening fetches much.
 
         Returns:
@@ -198,7 +198,7 @@ class Documents(OpenedShard):
 
         Args:
             files: The requests, in the order of the tabs, and what to select in each.
-            current: The number of the one that comes to the front.
+            current: The number of the one that is shown.
         """
         for number, (request, select) in enumerate(files):
             if any(_alike(request, one.request) for one in (*self.documents, *self._coming)):
@@ -276,7 +276,7 @@ class Documents(OpenedShard):
         self._bring(document)
 
     def step(self, by: int) -> None:
-        """Show the next document, or the one before: after the last comes the first."""
+        """Show the next document, or the one before: the first follows the last."""
         if self.document in self.documents:
             at = self.documents.index(self.document) + by
             self.show(self.documents[at % len(self.documents)])
@@ -287,7 +287,7 @@ class Documents(OpenedShard):
         self.documents_changed.emit()
 
     def _park(self) -> None:
-        """Keep everything of the document that is shown; jobs that only feed the screen end."""
+        """Store the state of the document that is shown, and cancel the jobs that only fill the screen."""
         document = self.document
         self.jobs.cancel_where(lambda job: job.scope is document and not job.lasting and not job.parks)
         if self.shard is None:
@@ -333,7 +333,7 @@ class Documents(OpenedShard):
         self.check_source()
 
     def _retell(self) -> None:
-        """Announce what was known of a parked document, as if it had just been found."""
+        """Emit the state of a parked document again, as if it were new."""
         self.index_changed.emit(self.index_state)
         if self.index_state is IndexState.LOADED:
             self.index_loaded.emit()
@@ -348,7 +348,7 @@ class Documents(OpenedShard):
             self._dismiss()
 
     def close_document(self, document: Document) -> None:
-        """Close a document; one with changes that would be lost is shown first, and you are asked."""
+        """Close a document; one with unsaved changes is shown first, and you confirm."""
         if document.unsaved:
             self.show(document)
         if document is self.document:

@@ -30,7 +30,7 @@ MOST_PLACES = 1000
 
 
 def notes_in(notes: Sequence[Note], start: int, stop: int) -> list[Note]:
-    """Return the notes of one source that touch `[start, stop)`; a note on no byte is a place."""
+    """Return the notes of one source that touch `[start, stop)`; a note on an empty range touches its offset."""
     return [note for note in notes if note.span.start < stop and max(note.span.stop, note.span.start + 1) > start]
 
 
@@ -48,7 +48,7 @@ class SessionNotes(QObject):
     """
 
     changed = Signal()
-    """The notes, or what is known of them."""
+    """The notes, or their fields, changed."""
     added = Signal(object)
     """A `Note` that was added or edited."""
 
@@ -77,7 +77,7 @@ class SessionNotes(QObject):
 
     @property
     def warning(self) -> str:
-        """Return what has to be known of the notes besides themselves, or nothing."""
+        """Return a warning about the notes, or an empty text."""
         if self.error:
             return self.error
         if self.book is not None and self.book.changed:
@@ -123,7 +123,7 @@ class SessionNotes(QObject):
         )
 
     def remove(self, notes: Sequence[Note]) -> None:
-        """Remove notes; `restore` brings them back."""
+        """Remove notes; `restore` adds them again."""
         gone = tuple(notes)
 
         def then() -> None:
@@ -133,7 +133,7 @@ class SessionNotes(QObject):
         self._change(lambda shard, book: remove_notes(shard, book, gone), self.tr("The note cannot be deleted"), then)
 
     def restore(self) -> None:
-        """Bring back what was removed last."""
+        """Add the notes that were removed last."""
         gone, self.removed = self.removed, ()
 
         def work(shard: Shard, book: NoteBook) -> NoteBook:
@@ -152,7 +152,7 @@ class SessionNotes(QObject):
         )
 
     def export(self, path: Path) -> None:
-        """Write the notes as Markdown; the dialog has asked whether a file is replaced."""
+        """Write the notes as Markdown; the dialog confirms that a file is replaced."""
         book = self.book
         if book is None:
             return

@@ -200,12 +200,12 @@ class FileTabs(QTabBar):
     def _close_others(self, kept: Document) -> None:
         self._session.show(kept)
         for document in list(self._session.documents):
-            # One with changes that would be lost stays: it is closed alone, and asks.
+            # One with unsaved changes stays: it is closed alone, after a question.
             if document is not kept and not document.unsaved:
                 self._session.close_document(document)
 
     def minimumTabSizeHint(self, index: int) -> QSize:
-        """Return the size down to which a tab gives way to the others: its name can still be recognised."""
+        """Return the least size of a tab: its name can still be recognised."""
         wanted = self.tabSizeHint(index)
         return QSize(min(wanted.width(), _LEAST_TAB), wanted.height())
 
@@ -222,7 +222,7 @@ class FileTabBar(QToolBar):
 
     Args:
         session: What is open.
-        window: Where it stands.
+        window: The window.
 
     Attributes:
         tabs: The tabs.

@@ -434,7 +434,7 @@ class MainWindow(QMainWindow):
         )
 
     def _make_tabs(self) -> None:
-        """Make the bar of the tabs, and let the views keep what is seen of each document."""
+        """Create the tab bar, and store the state of the views with each document."""
         self.file_tabs = FileTabBar(self.session, self)
         self.tab_memory = TabMemory(self.session, self.settings, self.notices, self)
         self.actions_.add_tabs(self.file_tabs, self.tab_memory.chosen)
@@ -531,7 +531,7 @@ class MainWindow(QMainWindow):
         format: str | None = None,
         remote: RemoteOptions | None = None,
     ) -> None:
-        """Open several files in tabs; the first comes to the front.
+        """Open several files in tabs; the first is shown.
 
         Args:
             files: Paths or addresses, and what to select in each.
@@ -544,7 +544,7 @@ class MainWindow(QMainWindow):
             self.session.open_tabs([(OpenRequest(uri, format, remote=remote), place) for uri, place in files])
 
     def take_over(self, files: Sequence[Handover]) -> None:
-        """Open what another start of the program was given, and come to the front."""
+        """Open the files of another start of the program, and raise the window."""
         # A dialog is about the file below it: others open behind.
         front = self.session.may_show()
         for one in files[: int(front)]:
@@ -623,7 +623,7 @@ class MainWindow(QMainWindow):
         self.line.tell_format(f"{shard.format}{version}", shard.why)
 
     def _bring_lists(self, shard: Shard) -> None:
-        """Bring the lists of a file that was just opened to the front."""
+        """Show the lists of a file that was just opened."""
         # Of several key spaces one is chosen first; everything else has its members and sections in the tree.
         choice = isinstance(shard, DataSet) and bool(shard.key_spaces)
         if not self.breaking.stays:

@@ -1,8 +1,9 @@
-"""Tabs of the last window, opened again at the start when the user wants that."""
+"""Tabs of the last window, opened again at the start where that is set."""
 
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -30,16 +31,16 @@ MOST_NAMED = 5
 
 
 class TabMemory(QObject):
-    """Writes down what is open when the window closes, and opens it again.
+    """Stores what is open when the window closes, and opens it again.
 
     Args:
         session: What is open.
-        settings: Where it is written down.
-        notices: Reports the files that are gone.
+        settings: Stores it.
+        notices: Shows the files that are not found.
         parent: The window.
 
     Attributes:
-        chosen: Whether the user wants that.
+        chosen: The setting.
     """
 
     def __init__(self, session: Session, settings: Settings, notices: Notices, parent: QObject) -> None:
@@ -59,7 +60,7 @@ class TabMemory(QObject):
             self._settings.tabs = []
 
     def save(self) -> None:
-        """Write down what is open; addresses with a login or a signature are left out."""
+        """Store what is open; addresses with a login or a signature are left out."""
         if not self.chosen.isChecked():
             return
         entries = []
@@ -76,10 +77,10 @@ class TabMemory(QObject):
         return span.start if span is not None and not span.source else 0
 
     def restore(self, *, behind: bool = False) -> None:
-        """Open what was written down; files that are gone are left out.
+        """Open what was stored; files that are not found are left out.
 
         Args:
-            behind: Whether something else comes to the front.
+            behind: Whether something else is shown.
         """
         if not self.chosen.isChecked():
             return
@@ -110,11 +111,12 @@ class TabMemory(QObject):
 
 def _is_there(uri: str) -> bool:
     """Return whether a file exists, that of a link to something inside it too; addresses are not looked at."""
-    return is_address(uri) or Path(uri).exists() or Path(file_of(uri)).exists()
+    # A path that is too long does not exist, and is no error.
+    return is_address(uri) or os.path.exists(uri) or os.path.exists(file_of(uri))  # noqa: PTH110
 
 
 def _entry(request: OpenRequest, offset: int) -> dict[str, Any] | None:
-    """Return a request as it may be written down; None where it may not."""
+    """Return a request as an entry of the settings; None where it may not be stored."""
     uri = request.uri if is_address(request.uri) else str(Path(request.uri).absolute())
     if is_fresh(uri) or (is_address(uri) and shown_address(uri) != uri):
         return None
@@ -126,7 +128,7 @@ def _entry(request: OpenRequest, offset: int) -> dict[str, Any] | None:
 
 
 def _is_plain(value: object) -> bool:
-    """Return whether the value of an option is no address with a login, and can be written down."""
+    """Return whether the value of an option can be stored, and is no address with a login."""
     if isinstance(value, str):
         return shown_address(value) == value if is_address(value) else True
     return isinstance(value, (bool, int, float))

@@ -1,7 +1,7 @@
 """One window for all starts: a second start hands over what to open, and ends.
 
-The socket belongs to the user alone, and so must whoever answers on it. A message is one line of JSON: paths, addresses
-and how they are read. What may be a credential is not sent: such a start opens a window of its own.
+The socket belongs to the user alone, and so does the process that answers on it. A message is one line of JSON: paths,
+addresses and how they are read. Credentials are not sent: such a start opens its own window.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtNetwork import QLocalServer, QLocalSocket
 
 from shardcore import Span, UsageError
+from shardcore.model.inside_path import split_inside
 from shardcore.shards.registry import CONTAINERS, FORMATS
 from shardcore.sources.remote.address import is_address, parse_address, shown_address
 
@@ -35,10 +36,10 @@ LONGEST_PATH = 4096
 """Letters of a path or address."""
 
 MOST_GUESTS = 8
-"""Starts that are listened to at the same time."""
+"""Connections at the same time."""
 
 PATIENCE_MILLISECONDS = 2_000
-"""A window that does not answer for so long is left alone."""
+"""Time after which a window that does not answer is given up."""
 
 _VERSION = 1
 _OK = b"ok\n"
@@ -79,15 +80,19 @@ def is_shown() -> bool:
 
 
 def may_be_sent(uri: str) -> bool:
-    """Return whether a path or address has nothing in it that may be a credential."""
-    return not is_address(uri) or shown_address(uri) == uri
+    """Return whether a path, address or link has no part that may be a credential."""
+    try:
+        file = split_inside(uri)[0]
+    except UsageError:
+        return False
+    return not is_address(file) or shown_address(file) == file
 
 
 # --- the message ---
 
 
 def message_of(files: Sequence[Handover]) -> bytes:
-    """Return the message that asks a running window to open files; empty where it cannot be sent."""
+    """Return the message by which a running window opens files; empty where it cannot be sent."""
     if len(files) > MOST or not all(may_be_sent(one.uri) for one in files):
         return b""
     entries: list[dict[str, Any]] = []
@@ -127,7 +132,7 @@ def _read_entry(entry: object) -> Handover:
         raise ValueError("no path")
     if is_address(uri):
         try:
-            parse_address(uri)
+            parse_address(split_inside(uri)[0])
         except UsageError as error:
             raise ValueError("no address") from error
         if not may_be_sent(uri):
@@ -190,7 +195,7 @@ def _is_own(name: str) -> bool:
 
 
 class SingleWindow(QObject):
-    """Listens for further starts of the program by the same user.
+    """Server for further starts of the program by the same user.
 
     Args:
         name: The name of the socket.
@@ -198,7 +203,7 @@ class SingleWindow(QObject):
     """
 
     wanted = Signal(object)
-    """The files as a tuple of `Handover`; empty where the window is only to come to the front."""
+    """The files as a tuple of `Handover`; empty where the window is only raised."""
 
     def __init__(self, name: str, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -212,7 +217,7 @@ class SingleWindow(QObject):
         self.listens = self._server.listen(name)
 
     def close(self) -> None:
-        """Listen no more, and remove the socket."""
+        """Stop listening, and remove the socket."""
         for guest in list(self._guests):
             guest.abort()
         self._server.close()

@@ -146,7 +146,7 @@ class _ChunkFile:
 
     @cached_property
     def codec(self) -> str:
-        """How the file is compressed."""
+        """Compression of the file."""
         size = self.layout.nbytes if self.layout.encoding == RAW else None
         head = self.source.read(0, min(self.source.size, 2))
         return "none" if self.source.size == size else file_codec(self.name, head, None)
@@ -328,7 +328,7 @@ class ChunkFiles(DataSet):
     """Scale of a volume with one file per chunk. A key is the name of a file: `0-64_64-128_0-30`.
 
     Args:
-        folder: The folder with the files; listed when the user wants to know which there are.
+        folder: The folder with the files.
         space: The scale.
         text: The info.
         why: How the scale became known.

@@ -246,7 +246,7 @@ def annotation_list(info: Mapping[str, Any], data: bytes, place: Span | None = N
 
 
 def _annotation_head(info: Mapping[str, Any]) -> tuple[dict[str, Any], np.dtype[Any]]:
-    """What the info states about all annotations, and the type of a row."""
+    """Return what the info states about all annotations, and the type of a row."""
     shape = str(info.get("annotation_type", "")).lower()
     if shape not in POINTS:
         raise Unsupported(f"annotations of type {short(info.get('annotation_type'))} are not decoded")
@@ -270,7 +270,7 @@ def _annotation_head(info: Mapping[str, Any]) -> tuple[dict[str, Any], np.dtype[
 def _properties(
     info: Mapping[str, Any], before: Sequence[str]
 ) -> tuple[list[tuple[Any, ...]], dict[str, dict[float, str]]]:
-    """Fields of the properties in the order of their bytes: the largest numbers first; and labels of values."""
+    """Return the fields of the properties, the largest types first, and labels of values."""
     found: list[tuple[Any, ...]] = []
     labels: dict[str, dict[float, str]] = {}
     for one in _members("properties", info.get("properties", [])):
@@ -290,7 +290,7 @@ def _properties(
 
 
 def _padded(members: list[Any]) -> np.dtype[Any]:
-    """Type of a row: its members one after the other, and padding up to a multiple of 4 bytes."""
+    """Return the type of a row: its members one after the other, padded to a multiple of 4 bytes."""
     packed: np.dtype[Any] = np.dtype(members)
     fields: Mapping[str, Any] = packed.fields or {}
     names = packed.names or ()

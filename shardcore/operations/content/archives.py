@@ -29,7 +29,7 @@ PEEK = 1 << 20
 
 _TAR_MAGIC = b"ustar"
 _ZIP_CODECS = {"method 12": "bzip2"}
-"""Methods of zip that are decoded here besides those of the container."""
+"""Further methods of zip that are decoded here."""
 _XZ_MEMORY = 64 << 20
 _PIECE = 1 << 18
 _MOST_STREAMS = 1 << 12

@@ -224,7 +224,7 @@ def _mesh(shard: Shard, data: bytes, layout: MeshLayout, limit: int | None) -> M
 
 
 def _bare(data: bytes, layout: MeshLayout) -> MeshContent:
-    """Mesh without triangles."""
+    """Return a mesh without triangles."""
     fragments = plural(sum(map(len, layout.levels)), "fragment")
     title = f"Mesh of {fragments} in {plural(len(layout.levels), 'level')}"
     return MeshContent(title, len(data), data, "", layout)

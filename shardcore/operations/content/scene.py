@@ -172,7 +172,7 @@ def _scene(
     things: NDArray[np.int64] | None = None,
     triangle_things: NDArray[np.int64] | None = None,
 ) -> Scene:
-    """Scene without what has a coordinate that is no number, or so large that sums of it are none."""
+    """Return a scene without points whose coordinates are no numbers, or whose sums overflow."""
     points = np.asarray(points, np.float32)
     fine = _sound(points)
     none = np.zeros((0, 3), np.uint32)

@@ -14,7 +14,6 @@ from shardcore.codecs.npy import npy_layout
 from shardcore.codecs.safetensors import DTYPES, LENGTH, METADATA, tensor_entry
 from shardcore.errors import FormatError, Unsupported
 from shardcore.model.array_layout import RAW, ArrayLayout
-from shardcore.model.number_words import plural
 from shardcore.model.text import short
 from shardcore.operations.content.results import ArrayContent, Content, Tensor, TensorsContent
 
@@ -115,8 +114,7 @@ def tensor_content(tensor: Tensor, data: bytes) -> Content:
     """
     layout = tensor_layout(tensor)
     if layout is None:
-        text = plural(tensor.stop - tensor.start, "byte")
-        raise Unsupported(f"{short(tensor.name)}: {text} of {short(tensor.dtype)} are listed, and not decoded here")
+        raise Unsupported(f"{short(tensor.name)}: {short(tensor.dtype)} of this size is not decoded here")
     stored, size = (RAW, -1) if layout.encoding == RAW else (tensor.dtype, len(data))
     if layout.encoding != RAW:
         # The upper half of a 32-bit float.

@@ -153,7 +153,7 @@ def table_rows(text: str, name: str) -> tuple[str, tuple[tuple[str, ...], ...]] 
         delimiter = max(",;\t|", key=lines[0].count)
     rows: list[tuple[str, ...]] = []
     try:
-        for row in csv.reader(text.splitlines(), delimiter=delimiter):
+        for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter):
             rows.append(tuple(row[:_MOST_COLUMNS]))
             if len(rows) >= _MOST_ROWS:
                 break

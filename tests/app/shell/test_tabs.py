@@ -533,6 +533,17 @@ def test_tabs_are_not_restored_unless_wanted(two: MainWindow, settings: Settings
     assert settings.tabs == []
 
 
+def test_a_path_that_is_too_long_is_gone(window: MainWindow, qtbot: QtBot, settings: Settings, small: Path) -> None:
+    """One entry that no file system has does not keep the others from being restored."""
+    rest = {"format": None, "options": {}, "offset": 0}
+    settings.restores_tabs = True
+    window.tab_memory.chosen.setChecked(True)
+    settings.tabs = [{"uri": "/" + "a" * 5000, **rest}, {"uri": str(small), **rest}]
+    window.tab_memory.restore()
+    qtbot.waitUntil(lambda: window.session.shard is not None, timeout=10_000)
+    assert [one.request.uri for one in window.session.documents] == [str(small)]
+
+
 def test_tabs_are_restored(
     two: MainWindow, qtbot: QtBot, settings: Settings, small: Path, tmp_path: Path
 ) -> None:

@@ -84,7 +84,21 @@ def test_a_message_carries_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert read_message(message_of([]).strip()) == ()
 
 
-@pytest.mark.parametrize("uri", ["https://user:secret@host/a", "https://host/a?X-Amz-Signature=secret"])
+def test_links_are_handed_over(tmp_path: Path) -> None:
+    """A link to what is inside a file, local or not, opens in the running window; a container may be the format."""
+    files = (Handover("https://host/a.zip#/x/y"), Handover(f"{tmp_path}/a.zip#/x"), Handover("/a", "zip"))
+    assert read_message(message_of(files).strip()) == files
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "https://user:secret@host/a",
+        "https://host/a?X-Amz-Signature=secret",
+        "https://host/a?X-Amz-Signature=secret#/x",
+        "https://host/a#token=secret",
+    ],
+)
 def test_no_credential_is_sent_or_taken(uri: str) -> None:
     """An address with a login or a signature is not handed over, and not accepted."""
     assert message_of([Handover(uri)]) == b""

@@ -15,14 +15,14 @@ import numpy as np
 import pytest
 
 import shardcore
-from shardcore.cli.content_output import content_json, pixels_of
+from shardcore.cli.content_output import content_json, pixels_of, print_content
 from shardcore.cli.program import run
 from shardcore.model.array_layout import ArrayLayout
 from shardcore.operations.content import recognise
 from shardcore.operations.content.archives import expand
 from shardcore.operations.content.pictures import label_colours
 from shardcore.operations.content.results import ArrayContent
-from shardcore.operations.content.tensors import tensor_layout
+from shardcore.operations.content.tensors import tensor_content, tensor_layout
 
 SAMPLES = Path("resources/samples")
 PNG = b"\x89PNG\r\n\x1a\n" + struct.pack(">I", 13) + b"IHDR" + struct.pack(">II", 640, 480) + bytes(5)
@@ -408,3 +408,22 @@ def test_labels_have_the_colours_of_the_window() -> None:
     pixels = pixels_of(None, found, None).astype(int)  # type: ignore[arg-type]
     argb = label_colours(labels.T).astype(int)
     assert (pixels @ (1 << 16, 1 << 8, 1) == argb & 0xFFFFFF).all()
+
+
+def test_tensors_of_unknown_types_have_no_size(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """They are listed without an end, and are no negative number of bytes."""
+    head = b"GGUF" + struct.pack("<IQQ", 3, 1, 0) + struct.pack("<Q", 1) + b"t"
+    found = content_of(head + struct.pack("<IQIQ", 1, 1, 99, 0) + bytes(99), tmp_path)
+    assert isinstance(found, shardcore.TensorsContent)
+    print_content(found)
+    assert "unknown" in capsys.readouterr().out
+    with pytest.raises(shardcore.Unsupported, match="type 99"):
+        tensor_content(found.tensors[0], b"")
+
+
+def test_cells_keep_their_line_ends() -> None:
+    """A line end between quotes is a part of the cell; other separators of Unicode end no row."""
+    data = 'a,b\r\n"one\ntwo",3\r\nx\u2028y,4\r\n'.encode()
+    found = recognise.content_of(data, "a.csv")
+    assert isinstance(found, shardcore.TableContent)
+    assert found.rows == (("a", "b"), ("one\ntwo", "3"), ("x\u2028y", "4"))

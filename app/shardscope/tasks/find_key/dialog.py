@@ -87,7 +87,7 @@ class KeyHitModel(TableModel):
 
 
 class FindKeyDialog(QDialog):
-    """Asks for a key and a folder, and lists the files that hold the key.
+    """Dialog for a key and a folder, with a list of the files that hold the key.
 
     Args:
         key: The key to begin with.
@@ -276,6 +276,7 @@ class FindKeyTask(QObject):
         self._settings = settings
         self._window = window
         self._found: deque[KeyHit] = deque()
+        self._job: Job | None = None
         self.dialog: FindKeyDialog | None = None
         session.jobs.changed.connect(self._progressed)
 
@@ -328,15 +329,16 @@ class FindKeyTask(QObject):
                 self._drain()
                 self._tell(result, error)
 
-        return self._session.jobs.submit(
+        self._cancel()
+        self._job = self._session.jobs.submit(
             work,
-            key=("find key", id(self)),
             pool=Pool.CPU,
             priority=JobPriority.SCAN,
             title=self.tr("Find key in folder"),
             lasting=True,
             done=done,
         )
+        return self._job
 
     def _tell(self, result: tuple[int, int] | None, error: BaseException | None) -> None:
         dialog = self.dialog
@@ -356,7 +358,7 @@ class FindKeyTask(QObject):
             dialog.tell_ended(f"{text} ({searched}{failed}){more}")
 
     def _progressed(self, job: Job) -> None:
-        if self.dialog is not None and job is self._session.jobs.newest(("find key", id(self))):
+        if self.dialog is not None and job is self._job and not job.state.ended:
             self._drain()
             self.dialog.tell_progress(job.done_amount, job.total_amount)
 
@@ -372,8 +374,10 @@ class FindKeyTask(QObject):
         self._session.tab_wanted.emit(OpenRequest(hit.path, remote=self._session.reach(hit.path)), span)
 
     def _cancel(self) -> None:
-        if (job := self._session.jobs.newest(("find key", id(self)))) is not None:
-            job.cancel()
+        # The search does not belong to the document that is shown: a key of it would be found there alone.
+        if self._job is not None:
+            self._job.cancel()
+            self._job = None
 
     def _closed(self) -> None:
         self.dialog = None

@@ -52,7 +52,7 @@ _TICK = 7.0
 
 
 class AlignedState(QObject):
-    """What both sides show: the rows on the screen, and the difference that is chosen.
+    """State of both sides: the rows on the screen, and the difference that is chosen.
 
     `changed` reports that something else is to be painted, `chosen` carries a `DiffRun` that was found, or None,
     `counted` reports that all bytes were compared.

@@ -129,6 +129,8 @@ class BytesSideBySide:
 class DiffDesk(QObject):
     """Work of one window. `compared` carries a `ComparedPair`, `failed` words, `progressed` the job.
 
+    Its jobs belong to no document: they go on while other tabs are shown, and when these are closed.
+
     Args:
         jobs: Runs the work.
         requests: What is compared, and how it is opened.

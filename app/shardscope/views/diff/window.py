@@ -471,8 +471,8 @@ class CompareShards(QObject):
     """The actions *Compare with…* and *Compare with folder…*, and the windows that they open.
 
     Attributes:
-        file: The action that asks for a file.
-        folder: The action that asks for the folder of a data set.
+        file: The action for a file.
+        folder: The action for the folder of a data set.
         windows: The windows that are open.
     """
 

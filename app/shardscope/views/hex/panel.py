@@ -146,7 +146,7 @@ WIDE = 560
 
 @dataclass(frozen=True, slots=True)
 class HexPlace:
-    """What is seen of the bytes of a document.
+    """View state of the bytes of a document.
 
     Attributes:
         sources: What is in the tabs, each with its first byte on the screen.

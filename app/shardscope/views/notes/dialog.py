@@ -13,7 +13,7 @@ from shardscope.widgets.elided import Elided
 
 
 class NoteDialog(QDialog):
-    """Asks for the text of a note. `written` carries the bytes and the text.
+    """Dialog for the text of a note. `written` carries the bytes and the text.
 
     Args:
         span: The bytes of the note.

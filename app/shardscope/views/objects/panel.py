@@ -216,7 +216,7 @@ MANY_ROWS = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class ListPlace:
-    """What is seen of the objects of a document.
+    """View state of the objects of a document.
 
     Attributes:
         text: The filter.

@@ -129,7 +129,7 @@ class ContentView(QWidget):
         return False
 
     def copy(self) -> bool:
-        """Put the content, or what is selected of it, on the clipboard; returns False where the view has no copy."""
+        """Put the content, or what is selected of it, on the clipboard; return False where there is nothing to copy."""
         return False
 
     def picture(self) -> QImage | None:

@@ -293,7 +293,7 @@ class GeometryCanvas(QWidget):
             painter.drawEllipse(place, 6, 6)
 
     def _paint_axes(self, painter: QPainter, colours: theme.Palette) -> None:
-        """Directions of x, y and z in the lower left corner; the one that comes nearer is drawn last."""
+        """Directions of x, y and z in the lower left corner; the nearest is drawn last."""
         painter.setFont(sized(painter.font(), SMALL))
         middle = QPointF(34, self.height() - 34)
         rotation = self.camera.rotation

@@ -1,4 +1,4 @@
-"""Scene of a content drawn by OpenGL, offered where a context was proven: large meshes turn with all their details."""
+"""Scene of a content drawn by OpenGL, available where a context works: large meshes turn with all their details."""
 
 from __future__ import annotations
 

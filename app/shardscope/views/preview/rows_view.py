@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QAbstractItemView, QTableView, QVBoxLayout, QWidge
 from shardcore import ArchiveContent, BytesContent, Content, ObjectRef, Shard, TableContent, TensorsContent
 from shardcore.codecs.csv_spans import cell_spans, cell_text, row_spans
 from shardcore.operations.content.geometry import AnnotationsContent
+from shardcore.operations.content.results import Tensor
 from shardscope.session.session import Session
 from shardscope.views.preview.content_view import ContentView, Preview
 from shardscope.widgets.clipboard import copy_lines
@@ -130,11 +131,16 @@ class DelimitedRows(ContentRows):
         return row, max(column, 0)
 
 
+def _length(tensor: Tensor) -> str:
+    """Return the bytes of a tensor; empty where the type has an unknown size."""
+    return f"{tensor.stop - tensor.start:,}" if tensor.stop >= 0 else ""
+
+
 def rows_of(found: Content) -> ContentRows:
     """Return the rows of a content that is shown as a table."""
     if isinstance(found, TensorsContent):
         cells = [
-            (one.name, one.dtype, " × ".join(map(str, one.shape)), f"{one.stop - one.start:,}", f"{one.start:,}")
+            (one.name, one.dtype, " × ".join(map(str, one.shape)), _length(one), f"{one.start:,}")
             for one in found.tensors
         ]
         spans = [(one.start, max(one.stop, one.start)) for one in found.tensors]
@@ -192,7 +198,7 @@ class RowsModel(TableModel):
     def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         if role == Qt.ItemDataRole.DisplayRole:
             if orientation is Qt.Orientation.Horizontal:
-                # Room for the arrow of the order, which stands where titles of numbers end.
+                # Room for the arrow of the order, at the end of the titles of numbers.
                 room = "\u2002 " if section == self.ordered_by and section in self.numbers else ""
                 return shown(self.titles[section]) + room
             return f"{int(self.things[section]) + 1}"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable
 from typing import Any
 
 from PySide6.QtCore import QEvent, QPoint, QRect, QSize, Qt, Signal
@@ -51,6 +52,7 @@ MOST_FOUND = 10_000
 """Places of a searched text that are counted."""
 
 _MARKED = 1000
+_BEYOND = re.compile("[\U00010000-\U0010ffff]")
 
 _ROLES = (
     ("Token.Comment", "muted"),
@@ -71,19 +73,27 @@ def shown_text(text: str) -> str:
     )
 
 
+def qt_position(text: str) -> Callable[[int], int]:
+    """Return a function from offsets in a text to positions in Qt, where characters beyond U+FFFF count twice."""
+    wide = [match.start() for match in _BEYOND.finditer(text)]
+    return lambda offset: offset + bisect_left(wide, offset)
+
+
 def tokens_of(text: str, language: str) -> list[Token]:
-    """Return the tokens of a text that get a colour; by Pygments, whose name of the language is given."""
+    """Return the tokens of a text that get a colour, in positions of Qt; by Pygments, which has names of languages."""
     from pygments.lexers import find_lexer_class
 
     lexer = find_lexer_class(language) if language else None
     if lexer is None:
         return []
     found: list[Token] = []
-    for start, kind, value in lexer().get_tokens_unprocessed(text[:MOST_COLOURED]):
+    text = text[:MOST_COLOURED]
+    position = qt_position(text)
+    for start, kind, value in lexer().get_tokens_unprocessed(text):
         name = str(kind)
         role = next((role for prefix, role in _ROLES if name.startswith(prefix)), "")
         if role and value:
-            found.append((start, start + len(value), role))
+            found.append((position(start), position(start + len(value)), role))
     return found
 
 
@@ -107,12 +117,12 @@ class _Colours(QSyntaxHighlighter):
             self._forms[role].setForeground(getattr(colours, role))
 
     def highlightBlock(self, text: str) -> None:
-        begin = self.currentBlock().position()
+        begin, length = self.currentBlock().position(), self.currentBlock().length() - 1
         for start, stop, role in self.tokens[bisect_right(self._stops, begin) :]:
-            if start >= begin + len(text):
+            if start >= begin + length:
                 break
             first = max(start, begin) - begin
-            self.setFormat(first, min(stop - begin, len(text)) - first, self._forms[role])
+            self.setFormat(first, min(stop - begin, length) - first, self._forms[role])
 
 
 class _Numbers(QWidget):
@@ -187,8 +197,10 @@ class TextLines(QPlainTextEdit):
         """Highlight the places of a text, case ignored, and show the first from the cursor on; returns their number."""
         self._found, self._at = [], -1
         if text:
-            for match in re.finditer(re.escape(text), self.toPlainText(), re.IGNORECASE):
-                self._found.append((match.start(), match.end()))
+            whole = self.toPlainText()
+            position = qt_position(whole)
+            for match in re.finditer(re.escape(text), whole, re.IGNORECASE):
+                self._found.append((position(match.start()), position(match.end())))
                 if len(self._found) >= MOST_FOUND:
                     break
         if self._found:

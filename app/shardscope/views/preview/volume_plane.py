@@ -31,7 +31,7 @@ def shard_colour(number: int, alpha: float = 1.0) -> QColor:
 
 
 class VolumePlane(PlaneView):
-    """Picture of a slice. `moved` tells that other pixels are visible.
+    """Picture of a slice. `moved` is emitted when other pixels are visible.
 
     Attributes:
         edges: Whether the edges of chunks are drawn.

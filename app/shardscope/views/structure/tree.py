@@ -330,7 +330,7 @@ def _badge_sizes(lights: Sequence[Light], font: QFont) -> list[QSizeF]:
 
 @dataclass(frozen=True, slots=True)
 class TreePlace:
-    """What is seen of the tree of a document.
+    """View state of the tree of a document.
 
     Attributes:
         uri: The file.

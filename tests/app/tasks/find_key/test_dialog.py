@@ -145,3 +145,24 @@ def test_browsing_chooses_the_folder(qtbot: QtBot, task: FindKeyTask, files: Pat
     chooser.reject()
     assert dialog.where.currentText() == str(files)
     dialog.reject()
+
+
+def test_a_search_is_cancelled_from_another_tab(
+    qtbot: QtBot, task: FindKeyTask, session: Session, files: Path, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The search belongs to the dialog, whichever tab is shown: hits are listed on, and the button cancels it."""
+    find = module.find_in
+    monkeypatch.setattr(module, "find_in", lambda key, paths, **options: find(key, paths * 100_000, **options))
+    with qtbot.waitSignal(session.opened):
+        session.open(OpenRequest(str(data / "swh" / "small.shard")))
+    dialog = task.ask()
+    dialog.key.setText("mine")
+    dialog.where.setEditText(str(files))
+    dialog.start.click()
+    with qtbot.waitSignal(session.opened):
+        session.open_tab(OpenRequest(str(data / "swh" / "medium.shard")))
+    count = dialog.model.rowCount()
+    qtbot.waitUntil(lambda: dialog.model.rowCount() > count)
+    dialog.start.click()
+    qtbot.waitUntil(lambda: not dialog.running)
+    assert dialog.state.text() == "Cancelled"

@@ -345,3 +345,26 @@ def test_a_million_objects_make_no_rows(qtbot: QtBot, jobs: Jobs, compare: Compa
     assert model.text(999_999, DiffColumn.KEY) == "…"
     assert model.text(999_998, DiffColumn.KEY) == "…"
     assert asked == [1_000_000 % 256]
+
+
+def test_a_comparison_goes_on_while_other_tabs_are_shown(
+    qtbot: QtBot, session: Session, first: Path, second: Path
+) -> None:
+    """Its jobs belong to no tab: showing or closing one cancels nothing, and closing the window does."""
+    for path in (first, second):
+        with qtbot.waitSignal(session.opened):
+            session.open_tab(OpenRequest(str(path)))
+    parent = QWidget()
+    qtbot.addWidget(parent)
+    parent.resize(1440, 900)
+    window = DiffWindow(session.jobs, (OpenRequest(str(first)), OpenRequest(str(second))), parent)
+    window.show()
+    window.begin()
+    session.step(1)
+    session.close()
+    qtbot.waitUntil(lambda: window.compared is not None, timeout=20_000)
+    session.step(1)
+    window.begin()
+    session.close()
+    window.reject()
+    qtbot.waitUntil(lambda: not session.jobs.open_jobs)

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QApplication, QPlainTextEdit
 from pytestqt.qtbot import QtBot
 
 from shardscope.session.session import Session
-from shardscope.views.preview.text_view import FIRST, MOST_LINE, TextView, shown_text
+from shardscope.views.preview.text_view import FIRST, MOST_LINE, TextView, shown_text, tokens_of
 from tests.app.views.preview.preview_rig import PreviewRig
 
 SCRIPT = b"import os\r\n\r\n\r\ndef main():\r\n    return OS.path\r\n"
@@ -112,3 +112,18 @@ def test_copies(rig: PreviewRig) -> None:
     """Without a selection the whole text is copied."""
     rig.panel.copy_content()
     assert QGuiApplication.clipboard().text().replace("\r\n", "\n") == SCRIPT.decode().replace("\r\n", "\n")
+
+
+def test_places_are_right_after_characters_beyond_the_first_plane(rig: PreviewRig) -> None:
+    """An emoji counts twice in Qt: places and colours after it are not shifted."""
+    lines = rig.view(TextView).lines
+    text = "# \U0001f600\U0001f600\nimport os\n"
+    tokens = tokens_of(text, "Python")
+    lines.show_text(text, tokens)
+    assert lines.find_all("os") == 1
+    assert lines.textCursor().selectedText() == "os"
+    start, stop, _ = tokens[-1]
+    cursor = lines.textCursor()
+    cursor.setPosition(start)
+    cursor.setPosition(stop, cursor.MoveMode.KeepAnchor)
+    assert cursor.selectedText() == "import"
