@@ -367,6 +367,8 @@ def test_a_sandbox_belongs_to_its_file(two: MainWindow, qtbot: QtBot) -> None:
     qtbot.waitUntil(lambda: sandbox.count == 1 and sandbox.source is not None)
     settle(two, 40)
     changes = sandbox.changes
+    # The file itself may be open beside it.
+    assert texts(two)[1].endswith("medium.shard (sandbox)")
     two.session.step(1)
     settle(two, 20)
     assert not sandbox.on

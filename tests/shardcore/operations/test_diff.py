@@ -111,9 +111,9 @@ def packed(path: Path, format: str, objects: dict[str, bytes]) -> Path:
 def test_the_command_states_that_other_bytes_differ(capsys: pytest.CaptureFixture[str]) -> None:
     """Equal objects exit with 0; a damaged hash function beside them is stated in a line of its own."""
     samples = Path("resources/samples/swh")
-    assert main(["diff", str(samples / "small.shard"), str(samples / "damaged.shard")]) == 0
+    assert run(["diff", str(samples / "small.shard"), str(samples / "damaged.shard")]) == 0
     assert capsys.readouterr().out.endswith("other bytes of the files differ\n")
-    assert main(["diff", str(samples / "small.shard"), str(samples / "small.shard")]) == 0
+    assert run(["diff", str(samples / "small.shard"), str(samples / "small.shard")]) == 0
     assert "other bytes" not in capsys.readouterr().out
 
 
