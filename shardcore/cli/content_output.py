@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shardcore.cli.geometry_output import geometry_json, print_geometry
-from shardcore.cli.output import print_line
+from shardcore.cli.output import json_safe, print_line, print_rest
 from shardcore.errors import UsageError
 from shardcore.model.array_layout import RAW
 from shardcore.model.number_words import plural
 from shardcore.model.text import visible
 from shardcore.operations.content.geometry import GeometryContent
-from shardcore.operations.content.pictures import picture_pixels
+from shardcore.operations.content.pictures import label_colours, picture_pixels
 from shardcore.operations.content.results import (
     ArchiveContent,
     ArrayContent,
@@ -71,7 +71,7 @@ def content_json(found: Content) -> dict[str, Any]:
                 {"name": one.name, "dtype": one.dtype, "shape": list(one.shape), "start": one.start, "stop": one.stop}
                 for one in found.tensors
             ],
-            "metadata": found.metadata,
+            "metadata": json_safe(found.metadata),
         }
     if isinstance(found, ArchiveContent):
         told |= {
@@ -116,7 +116,7 @@ def print_content(found: Content) -> None:
         print_line(f"note: {found.note}")
     if isinstance(found, TableContent):
         _print_rows([*found.rows[:LINES]])
-        _print_rest(len(found.rows), "row")
+        print_rest(len(found.rows), LINES, "row")
     elif isinstance(found, TextContent):
         _print_text(found)
     elif isinstance(found, PictureContent) and found.width:
@@ -131,7 +131,7 @@ def print_content(found: Content) -> None:
                 *((t.name, t.dtype, str(list(t.shape)), f"{t.start:,}", f"{t.stop:,}") for t in found.tensors[:LINES]),
             ]
         )
-        _print_rest(len(found.tensors), "tensor")
+        print_rest(len(found.tensors), LINES, "tensor")
     elif isinstance(found, ArchiveContent):
         _print_rows(
             [
@@ -142,7 +142,7 @@ def print_content(found: Content) -> None:
                 ),
             ]
         )
-        _print_rest(len(found.members), "member")
+        print_rest(len(found.members), LINES, "member")
         if found.inner is not None:
             print_content(found.inner)
     elif isinstance(found, GeometryContent):
@@ -150,7 +150,7 @@ def print_content(found: Content) -> None:
     elif isinstance(found, BytesContent):
         for offset, text in found.strings[:LINES]:
             print_line(f"{offset:>10,}  {text[:100]}")
-        _print_rest(len(found.strings), "string")
+        print_rest(len(found.strings), LINES, "string")
 
 
 def _print_text(found: TextContent) -> None:
@@ -167,16 +167,11 @@ def _print_text(found: TextContent) -> None:
         # Characters that steer a terminal are shown as escapes, without colours.
         if lexer is not None and visible(text, keep="\n\t") == text:
             sys.stdout.write(highlight(text, lexer(), TerminalFormatter()))
-            _print_rest(len(found.line_starts), "line")
+            print_rest(len(found.line_starts), LINES, "line")
             return
     for line in text.split("\n"):
         print_line(line)
-    _print_rest(len(found.line_starts), "line")
-
-
-def _print_rest(count: int, noun: str) -> None:
-    if count > LINES:
-        print_line(f"… and {plural(count - LINES, noun)} more")
+    print_rest(len(found.line_starts), LINES, "line")
 
 
 def _print_rows(rows: list[tuple[str, ...]]) -> None:
@@ -254,7 +249,11 @@ def pixels_of(shard: Shard, found: ArrayContent | PictureContent, index: str | N
     plane = slice_of(found.array, index, across=bool(found.layout.axes))
     if plane.dtype.kind not in "iufb":
         raise UsageError(f"--png needs numbers; these are {plane.dtype}")
-    return label_colors(plane) if found.encoding == LABELS else grey(plane)
+    if found.encoding != LABELS:
+        return grey(plane)
+    # The same colours as in the window, without alpha.
+    argb = label_colours(plane)
+    return np.stack([argb >> shift & 0xFF for shift in (16, 8, 0)], axis=-1).astype(np.uint8)
 
 
 def grey(plane: NDArray[Any]) -> NDArray[np.uint8]:
@@ -265,15 +264,3 @@ def grey(plane: NDArray[Any]) -> NDArray[np.uint8]:
     with np.errstate(over="ignore", invalid="ignore"):
         scaled = (values - low) / ((high - low) or 1) * 255
     return np.nan_to_num(scaled).clip(0, 255).astype(np.uint8)
-
-
-def label_colors(plane: NDArray[Any]) -> NDArray[np.uint8]:
-    """Return labels as colours that depend on the label alone; 0 is black. Shape `(rows, columns, 3)`."""
-    # Multiplying by an odd number spreads neighbouring labels over all colours.
-    mixed = plane.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-    mixed ^= mixed >> np.uint64(29)
-    mixed *= np.uint64(0xBF58476D1CE4E5B9)
-    channels = [(mixed >> np.uint64(shift) & np.uint64(0xFF)).astype(np.uint8) for shift in (56, 40, 24)]
-    colors = np.stack(channels, axis=-1) | np.uint8(0x40)
-    colors[plane == 0] = 0
-    return colors

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shardcore.cli.options import USUAL, Json, Opening, opens, progress_bar
-from shardcore.cli.output import json_value, print_json, print_line
-from shardcore.model.number_words import plural, size_text
+from shardcore.cli.output import json_value, print_json, print_line, print_rest
+from shardcore.model.number_words import size_text
 
 if TYPE_CHECKING:
     from shardcore.operations.diff import ShardDiff
@@ -73,16 +73,16 @@ def _print_lines(found: ShardDiff, one: Shard, other: Shard) -> None:
 
     for name, a, b in found.fields[:MOST_LINES]:
         print_line(f"{name}: {_value(a)} → {_value(b)}")
-    _tell_more(len(found.fields), "field")
+    print_rest(len(found.fields), MOST_LINES, "field")
     shards = [member for member in found.shards if member.change is not DiffKind.EQUAL]
     for member in shards[:MOST_LINES]:
         sizes = [f"{size:,}" if size is not None else "–" for size in (member.first, member.second)]
         counts = ", ".join(f"{count:,} {change.value}" for change, count in member.counts.items() if count)
         print_line(f"{member.change.value:<8} {sizes[0]:>12} {sizes[1]:>12}  {member.name}: {member.why or counts}")
-    _tell_more(len(shards), "shard")
+    print_rest(len(shards), MOST_LINES, "shard")
     for one_diff in islice(found.objects(one, other, found.differing[:MOST_LINES]), MOST_LINES):
         print_line(_line(one_diff))
-    _tell_more(len(found.differing), "object")
+    print_rest(len(found.differing), MOST_LINES, "object")
     shown = {kind: count for kind, count in found.counts.items() if count or kind is DiffKind.EQUAL}
     parts = [f"{count:,} {kind.value} ({size_text(found.sizes[kind])})" for kind, count in shown.items()]
     print_line(f"{', '.join(parts)}; compared: {_COMPARED[found.compared.value]}")
@@ -97,11 +97,6 @@ def _differ(one: Source | None, other: Source | None) -> bool:
     starts = range(0, one.size, _BLOCK)
     spans = ((start, min(start + _BLOCK, one.size)) for start in starts)
     return one.size != other.size or any(one.read(*span) != other.read(*span) for span in spans)
-
-
-def _tell_more(count: int, what: str) -> None:
-    if count > MOST_LINES:
-        print_line(f"… and {plural(count - MOST_LINES, what)} more")
 
 
 def _json(value: Any) -> Any:

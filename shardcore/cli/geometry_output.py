@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from shardcore.cli.output import print_line
+from shardcore.cli.output import print_line, print_rest
 from shardcore.model.number_words import plural
 from shardcore.operations.content.geometry import (
     AnnotationsContent,
@@ -106,7 +106,7 @@ def print_geometry(found: GeometryContent) -> None:
         for row in range(min(len(found.annotations.rows), ROWS)):
             start, stop = found.annotations.row_bytes(row)
             print_line("  ".join((f"{start:,}-{stop:,}", *found.cells(row))))
-        _print_rest(len(found.annotations.rows), "annotation")
+        print_rest(len(found.annotations.rows), ROWS, "annotation")
 
 
 def _print_mesh(found: MeshContent) -> None:
@@ -120,7 +120,7 @@ def _print_mesh(found: MeshContent) -> None:
         for at, cell in enumerate(islice(level.positions.tolist(), ROWS)):
             place = f"cell {', '.join(map(str, cell))}, bytes {level.starts[at]:,} to {level.starts[at + 1]:,}"
             print_line(f"  fragment {at}: {place}")
-        _print_rest(len(level), "fragment")
+        print_rest(len(level), ROWS, "fragment")
 
 
 def _print_skeleton(found: SkeletonContent) -> None:
@@ -129,12 +129,7 @@ def _print_skeleton(found: SkeletonContent) -> None:
     for at in range(min(len(one.vertices), ROWS)):
         place = ", ".join(f"{value:,.6g}" for value in one.vertices[at].tolist())
         print_line("  ".join((f"{at:>6}", place, *(str(column[at]) for column in one.attributes.values()))))
-    _print_rest(len(one.vertices), "vertex", "vertices")
-
-
-def _print_rest(count: int, noun: str, many: str = "") -> None:
-    if count > ROWS:
-        print_line(f"… and {plural(count - ROWS, noun, many)} more")
+    print_rest(len(one.vertices), ROWS, "vertex", "vertices")
 
 
 def picture_of_geometry(found: GeometryContent) -> Any:

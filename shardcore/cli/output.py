@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import sys
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shardcore.errors import FormatError, Remedy, SourceError, reason_of
+from shardcore.model.number_words import plural
 from shardcore.model.text import visible
 
 if TYPE_CHECKING:
@@ -30,6 +32,12 @@ def print_json(value: Any) -> None:
 def print_line(text: str = "") -> None:
     """One line of text; characters that would move the cursor are shown as escapes."""
     sys.stdout.write(printable(text) + "\n")
+
+
+def print_rest(count: int, printed: int, noun: str, many: str = "") -> None:
+    """Print how many things follow those that were printed."""
+    if count > printed:
+        print_line(f"… and {plural(count - printed, noun, many)} more")
 
 
 def tell_line(text: str) -> None:
@@ -156,13 +164,15 @@ def json_value(value: Value) -> Any:
 
 
 def json_safe(value: Any) -> Any:
-    """Values of steps: byte strings as hex, tuples as lists, the rest as it is or as text."""
+    """Return a value as JSON has it: byte strings as hex, tuples as lists, no finite number as null, others as text."""
     if isinstance(value, (bytes, bytearray)):
         return bytes(value).hex()
     if isinstance(value, dict):
         return {str(name): json_safe(inner) for name, inner in value.items()}
     if isinstance(value, (list, tuple)):
         return [json_safe(inner) for inner in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     return value.item() if hasattr(value, "item") else str(value)

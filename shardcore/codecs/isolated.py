@@ -73,6 +73,9 @@ def run_task(
         raise
     except MemoryError as error:
         raise LimitExceeded("the decoder needs more memory than there is", span=place) from error
+    except Exception as error:
+        # Libraries written in C raise what they do not document.
+        raise FormatError(f"the decoder failed: {error!r}"[:1000], span=place) from error
 
 
 class IsolatedDecoder:
@@ -126,14 +129,16 @@ class IsolatedDecoder:
                     self._kill()
                     raise FormatError(f"the decoder did not finish in {self.timeout:g} seconds", span=place)
                 answer = json.loads(pipe.recv_bytes(_MESSAGE_LIMIT))
+                if not isinstance(answer, dict):
+                    raise ValueError("no answer of a decoder")
                 result = pipe.recv_bytes(max(limit, 1))
-            except (EOFError, OSError, ValueError) as error:
+            except (EOFError, OSError, ValueError, RecursionError) as error:
                 code = self._kill()
                 if self._closed:
                     raise ShardError("the decoder process was closed") from error
                 raise FormatError(f"the decoder died of these bytes (exit code {code})", span=place) from error
         if "error" in answer:
-            raise _ERRORS.get(answer["error"], FormatError)(str(answer.get("message")), span=place)
+            raise _ERRORS.get(str(answer["error"]), FormatError)(str(answer.get("message")), span=place)
         charge_expanded(len(result))
         return answer, result
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from shardcore.codecs.isolated import run_task
 from shardcore.errors import FormatError, LimitExceeded, Unsupported
+from shardcore.model.number_words import plural
 from shardcore.model.span import Span
 
 if TYPE_CHECKING:
@@ -198,7 +199,7 @@ def _png(data: bytes) -> PictureHeader:
     if len(data) < 26:
         return PictureHeader("png")
     bits, kind = data[24], data[25]
-    mode = _PNG_MODES.get(kind, f"colour type {kind}") + (f", {bits} bits" if bits != 8 else "")
+    mode = _PNG_MODES.get(kind, f"colour type {kind}") + (f", {plural(bits, 'bit')}" if bits != 8 else "")
     frames, at = 1, 8
     for _ in range(_STEPS):
         name = data[at + 4 : at + 8]

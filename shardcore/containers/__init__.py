@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from shardcore.codecs.frame_length import GZIP_MAGIC, ZSTD_MAGIC
 from shardcore.codecs.npy import MAGIC as NPY_MAGIC
+from shardcore.codecs.safetensors import LENGTH, MOST_HEADER, header_stop
 from shardcore.shards.format import Certainty, Format, Verdict, lazily
 
 if TYPE_CHECKING:
@@ -20,9 +21,6 @@ ZIP_MAGICS = (b"PK\x03\x04", b"PK\x05\x06")
 SKIPPABLE = tuple(bytes((0x50 + low, 0x2A, 0x4D, 0x18)) for low in range(16))
 """Magic numbers of zstd frames that decoders skip."""
 
-MOST_JSON = 16 << 20
-"""Bytes of the header of a safetensors file."""
-
 
 def _by_magic(what: str) -> Verdict:
     return Verdict(Certainty.MAGIC, f"magic of {what}")
@@ -30,11 +28,10 @@ def _by_magic(what: str) -> Verdict:
 
 def _safetensors(probe: PrefetchedSource) -> Verdict | None:
     """Recognise a length that fits, and a JSON object of that length."""
-    head = probe.head(10)
-    length = int.from_bytes(head[:8], "little")
-    if len(head) < 10 or head[8:10] not in (b'{"', b"{}", b"{ ") or not 2 <= length <= min(probe.size - 8, MOST_JSON):
+    stop = header_stop(probe.head(10))
+    if stop is None or stop > min(probe.size, LENGTH + MOST_HEADER):
         return None
-    last = probe.read(max(8, 8 + length - 16), 8 + length).rstrip(b" ")
+    last = probe.read(max(LENGTH, stop - 16), stop).rstrip(b" ")
     return Verdict(Certainty.MAGIC, "length and JSON header of safetensors") if last.endswith(b"}") else None
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.codecs.decompress import decompress, decompress_stream
+from shardcore.codecs.decompress import SHOWN_LIMIT, decompress_shown, decompress_stream
 from shardcore.errors import (
     DEFAULT_LIMIT,
     BadChecksum,
@@ -40,8 +40,7 @@ from shardcore.sources.base import Source
 from shardcore.sources.memory import BytesSource
 
 PIECE = 1 << 20
-SHOWN = 32 << 20
-"""Uncompressed bytes of a part that are shown as a source of their own."""
+_MOST = 1 << 62
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +111,7 @@ class PartObjects(ColumnObjects):
     """
 
     def __init__(self, parts: Sequence[ContainerPart], kind: str) -> None:
-        self.parts = parts
+        self.parts = parts = [_bounded(part) for part in parts]
         self.kinds = (kind,)
         self.codecs = tuple(dict.fromkeys(part.codec for part in parts))[:256] or ("none",)
         codes = {codec: number for number, codec in enumerate(self.codecs)}
@@ -148,6 +147,14 @@ class PartObjects(ColumnObjects):
             extras=dict(part.extras),
             record=part.record,
         )
+
+
+def _bounded(part: ContainerPart) -> ContainerPart:
+    """Return a part whose numbers fit the columns of objects: formats state up to 2^64 bytes."""
+    if part.size < _MOST and part.stop < _MOST:
+        return part
+    error = part.error or f"{short(part.key)} states {plural(max(part.size, part.stop - part.start), 'byte')}"
+    return replace(part, start=0, stop=0, size=-1, error=error)
 
 
 class LateObjects(Objects):
@@ -235,6 +242,23 @@ class ContainerFile:
         if ref.error or not ref.spans:
             raise FormatError(ref.error or f"{short(ref.key)} has no content", span=ref.record)
         return ref.spans[0]
+
+
+class SequentialFile(ContainerFile):
+    """The file of a container without a list: its parts are found by reading all of it, when they are first used."""
+
+    objects: LateObjects
+
+    @property
+    def loaded(self) -> bool:
+        """Return whether the parts were found."""
+        return self.objects.counted
+
+    def load(self, progress: Progress = no_progress) -> None:
+        """Find the parts."""
+        progress(0, 1)
+        len(self.objects)
+        progress(1, 1)
 
 
 class ContainerTree:
@@ -396,11 +420,10 @@ class ContainerShard(FileShard):
         return super()._part(name)
 
     def _decoded(self, ref: ObjectRef, name: str) -> SourcePart:
-        if ref.size > SHOWN:
-            more = f"{short(ref.key)} has more than the {SHOWN >> 20} MiB that can be shown; extract it instead"
-            raise LimitExceeded(more, span=ref.spans[0])
         span = ref.spans[0]
-        data = decompress(ref.codec, self.file.source.read(span.start, span.stop), limit=SHOWN, span=span)
+        if span.size > SHOWN_LIMIT:
+            raise LimitExceeded(f"{short(ref.key)} is too large to be shown; extract it instead", span=span)
+        data = decompress_shown(ref.codec, self.file.source.read(span.start, span.stop), span=span)
         doc = "The uncompressed content."
         section = Section("content", SectionRole.DATA, 0, len(data), doc)
 

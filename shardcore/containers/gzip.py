@@ -11,13 +11,13 @@ import numpy as np
 
 from shardcore.codecs.frame_length import GZIP_MAGIC
 from shardcore.containers.container_shard import (
-    ContainerFile,
     ContainerPart,
     ContainerShard,
     Fault,
     LateObjects,
     OpeningStep,
     PartObjects,
+    SequentialFile,
 )
 from shardcore.errors import DEFAULT_LIMIT, BadMagic, FormatError, Truncated
 from shardcore.model.budget import charge_expanded, charge_items
@@ -29,7 +29,6 @@ from shardcore.model.record import Field, FieldRole, Record
 from shardcore.model.section import Section, SectionRole, tile
 from shardcore.model.source_name import decoded_name
 from shardcore.model.span import Span
-from shardcore.progress import Progress, no_progress
 from shardcore.shards.open_context import OpenContext
 from shardcore.sources.base import Source
 from shardcore.sources.opening import PrefetchedSource
@@ -118,7 +117,7 @@ def read_header(data: bytes, at: int) -> GzipHeader:
     return GzipHeader(fields, tuple(parts), at + end)
 
 
-class GzipFile(ContainerFile):
+class GzipFile(SequentialFile):
     """A gzip file: its first header is read when it is opened; where members end only decompressing tells."""
 
     title = "gzip file"
@@ -147,20 +146,9 @@ class GzipFile(ContainerFile):
         )
 
     @property
-    def loaded(self) -> bool:
-        """Return whether the members were found."""
-        return self.objects.counted
-
-    @property
     def index_bytes(self) -> int:
         """All bytes: where a member ends only decompressing tells."""
         return self.source.size
-
-    def load(self, progress: Progress = no_progress) -> None:
-        """Find the members, by decompressing them."""
-        progress(0, 1)
-        len(self.objects)
-        progress(1, 1)
 
     def _find(self) -> PartObjects:
         parts, at, size = list[ContainerPart](), 0, self.source.size

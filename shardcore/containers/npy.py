@@ -95,6 +95,7 @@ class NpyFile(ContainerFile):
         self.version = f"{fields['major']}.{fields['minor']}"
         self.header = {**fields, "header_len": size, "header": self._text.decode("latin-1").strip()}
         stop = start + self.layout.nbytes
+        end = min(stop, probe.size)
         if stop > probe.size:
             needed = f"the array needs {plural(self.layout.nbytes, 'byte')}; {probe.size - start:,} are there"
             self.faults.append(Fault("size", needed, Span("", start, probe.size)))
@@ -102,8 +103,8 @@ class NpyFile(ContainerFile):
             self.faults.append(Fault("trailing", "bytes follow the array", Span("", stop, probe.size), is_error=False))
         claims = [
             Section("header", SectionRole.HEADER, 0, start, "Type, order and shape of the array."),
-            Section("elements", SectionRole.DATA, start, stop, "The elements, one after the other."),
-            Section("trailing", SectionRole.TRAILING, stop, probe.size, "Bytes after the array."),
+            Section("elements", SectionRole.DATA, start, end, "The elements, one after the other."),
+            Section("trailing", SectionRole.TRAILING, end, probe.size, "Bytes after the array."),
         ]
         self.sections, _ = tile([one for one in claims if one.stop > one.start or one.name != "trailing"], probe.size)
         error = needed if stop > probe.size else ""
@@ -111,7 +112,7 @@ class NpyFile(ContainerFile):
         self.part = ContainerPart(
             ALL,
             start,
-            min(stop, probe.size),
+            end,
             self.layout.nbytes,
             record=Span("", self._text_start, start),
             error=error,

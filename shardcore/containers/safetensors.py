@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from shardcore.codecs.json_text import parse_json, structure
+from shardcore.codecs.safetensors import DTYPES, METADATA, MOST_HEADER, tensor_entry
 from shardcore.containers.container_shard import (
     ContainerFile,
     ContainerPart,
@@ -18,7 +19,7 @@ from shardcore.containers.container_shard import (
     PartObjects,
 )
 from shardcore.errors import FormatError, Truncated
-from shardcore.model.array_layout import ArrayLayout, is_length
+from shardcore.model.array_layout import ArrayLayout
 from shardcore.model.budget import charge_items
 from shardcore.model.children import Extents, field_nodes, grouped
 from shardcore.model.node import Node
@@ -35,21 +36,11 @@ if TYPE_CHECKING:
     from shardcore.model.objects import ObjectRef
 
 PAGE = "safetensors, Format"
-METADATA = "__metadata__"
-
-MOST_HEADER = 16 << 20
-
 LENGTH = Record(
     "length",
     source=PAGE,
     fields=(Field("header_size", "<u8", FieldRole.SIZE, "Bytes of the JSON header, with the spaces that fill it up."),),
 )
-
-DTYPES = {
-    "F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "|i1",
-    "U64": "<u8", "U32": "<u4", "U16": "<u2", "U8": "|u1", "BOOL": "|b1",
-}  # fmt: skip
-"""Types of elements that NumPy has."""
 
 
 class SafetensorsFile(ContainerFile):
@@ -135,16 +126,13 @@ class SafetensorsFile(ContainerFile):
             self.metadata = entry if isinstance(entry, dict) else {}
             self.header |= {f"metadata.{key}": str(value) for key, value in list(self.metadata.items())[:64]}
             return None
-        offsets: Any = entry.get("data_offsets") if isinstance(entry, dict) else None
-        shape: Any = entry.get("shape") if isinstance(entry, dict) else None
-        lists = isinstance(offsets, list) and len(offsets) == 2 and isinstance(shape, list)
-        if not lists or not all(is_length(number) for number in offsets + shape) or offsets[0] > offsets[1]:
-            error = f"{short(name)} has no valid shape and data_offsets"
-            return ContainerPart(name, 0, 0, -1, record=record, error=error)
-        first, last = self.base + offsets[0], self.base + offsets[1]
+        try:
+            dtype, shape, first, last = tensor_entry(name, entry)
+        except FormatError as fault:
+            return ContainerPart(name, 0, 0, -1, record=record, error=fault.message)
+        first, last = self.base + first, self.base + last
         error = f"{short(name)} is outside the file: its bytes end at {last:,}" if last > size else ""
-        dtype = str(entry.get("dtype"))
-        extras = {"dtype": dtype, "shape": shape}
+        extras = {"dtype": dtype, "shape": list(shape)}
         layout = layout_of(dtype, shape)
         if not error and layout is not None and layout.nbytes != last - first:
             error = f"{short(name)} has {plural(last - first, 'byte')}; its type and shape need {layout.nbytes:,}"
@@ -215,7 +203,7 @@ _OPENING = np.frombuffer(b"[{", np.uint8)
 _CLOSING = np.frombuffer(b"]}", np.uint8)
 
 
-def layout_of(dtype: str, shape: list[int]) -> ArrayLayout | None:
+def layout_of(dtype: str, shape: Sequence[int]) -> ArrayLayout | None:
     """Return the layout of a tensor; None where NumPy does not have the type."""
     return ArrayLayout(np.dtype(DTYPES[dtype]), tuple(shape), "C") if dtype in DTYPES else None
 

@@ -34,7 +34,6 @@ from shardcore.sources.opening import PrefetchedSource
 
 PAGE = "APPNOTE.TXT, .ZIP File Format Specification"
 LOCAL_MAGIC, CENTRAL_MAGIC, END_MAGIC = b"PK\x03\x04", b"PK\x01\x02", b"PK\x05\x06"
-DESCRIPTOR_MAGIC = b"PK\x07\x08"
 
 _VERSION = Field("version_needed", "<u2", FieldRole.VERSION, "Version that a reader needs, times 10.")
 _SHARED = (
@@ -200,7 +199,8 @@ class ZipFile(ContainerFile):
     def _draft(self, probe: PrefetchedSource, context: OpenContext) -> None:
         """Note the members from the first one on, for as long as each begins where the one before ends."""
         at, nodes = 0, list[Node]()
-        while at + LOCAL.size <= probe.size and len(nodes) < _MOST_FOLLOWED:
+        most = _MOST_FOLLOWED if probe.base.near else _MOST_REMOTE
+        while at + LOCAL.size <= probe.size and len(nodes) < most:
             head = probe.read(at, min(at + LOCAL.size + 2 * ONES16, probe.size))
             if not head.startswith(LOCAL_MAGIC):
                 break
@@ -282,7 +282,12 @@ class ZipFile(ContainerFile):
         """Return what the directory states of a member besides."""
         entry = CENTRAL.read_one(self._directory, self.entries[row][1])
         found = {"crc32": f"{entry['crc32']:08x}", "method": entry["method"], "time": _time(entry)}
-        return found | ({"encrypted": True} if entry["flags"] & ENCRYPTED else {})
+        return found | ({"encrypted": True} if self.is_encrypted(row) else {})
+
+    def is_encrypted(self, row: int) -> bool:
+        """Return whether the content of a member is encrypted."""
+        flags: int = CENTRAL.packer.unpack_from(self._directory, self.entries[row][1])[_FLAGS]
+        return bool(flags & ENCRYPTED)
 
     def _first_member(self) -> int:
         starts = [part.start for part, _, _ in self.entries if not part.error]
@@ -297,8 +302,8 @@ class ZipFile(ContainerFile):
             if not head.startswith(LOCAL_MAGIC):
                 places.append(-1)
                 continue
-            local = LOCAL.read_one(head)
-            places.append(start + LOCAL.size + local["name_length"] + local["extra_length"])
+            name_length, extra_length = LOCAL.packer.unpack(head)[-2:]
+            places.append(start + LOCAL.size + name_length + extra_length)
         return places
 
     def row_at(self, start: int, stop: int, objects: Objects) -> int | None:
@@ -432,6 +437,8 @@ class ZipFile(ContainerFile):
 
 _MOST_FOLLOWED = 10_000
 """Members that are shown of an archive without its end."""
+_MOST_REMOTE = 16
+"""The same of a remote one, where each costs a request."""
 
 
 class ZipObjects(PartObjects):
@@ -455,6 +462,10 @@ class ZipObjects(PartObjects):
         starts, stored = self._starts[rows], found.stored_size
         damaged = np.where(starts < 0, np.uint8(State.DAMAGED), found.state)
         return replace(found, start=starts, stop=np.where(starts < 0, -1, starts + stored), state=damaged)
+
+    def is_encrypted(self, row: int) -> bool:
+        """Return whether the content of a member is encrypted."""
+        return self._file.is_encrypted(row)
 
     def known(self, first: int, last: int) -> ObjectColumns:
         """See `Objects.known`: without the local headers."""

@@ -9,13 +9,13 @@ import numpy as np
 
 from shardcore.codecs.frame_length import ZSTD_MAGIC
 from shardcore.containers.container_shard import (
-    ContainerFile,
     ContainerPart,
     ContainerShard,
     Fault,
     LateObjects,
     OpeningStep,
     PartObjects,
+    SequentialFile,
 )
 from shardcore.errors import BadMagic, FormatError, Truncated
 from shardcore.model.budget import charge_items
@@ -27,7 +27,6 @@ from shardcore.model.record import Field, FieldRole, Record
 from shardcore.model.section import Section, SectionRole, tile
 from shardcore.model.source_name import decoded_name
 from shardcore.model.span import Span
-from shardcore.progress import Progress, no_progress
 from shardcore.shards.open_context import OpenContext
 from shardcore.sources.base import Source
 from shardcore.sources.opening import PrefetchedSource
@@ -124,7 +123,7 @@ def read_frame(data: bytes, at: int) -> ZstdHeader:
     return ZstdHeader(tuple(fields), descriptor, at + end, size)
 
 
-class ZstdFile(ContainerFile):
+class ZstdFile(SequentialFile):
     """A zstd file: its first frame header is read when it is opened; the blocks are followed to find the frames."""
 
     title = "zstd file"
@@ -151,20 +150,9 @@ class ZstdFile(ContainerFile):
         )
 
     @property
-    def loaded(self) -> bool:
-        """Return whether the frames were found."""
-        return self.objects.counted
-
-    @property
     def index_bytes(self) -> int:
         """Bytes of the headers of blocks, about."""
         return 3 * (self.source.size // LARGEST_BLOCK + 1)
-
-    def load(self, progress: Progress = no_progress) -> None:
-        """Find the frames, by their blocks."""
-        progress(0, 1)
-        len(self.objects)
-        progress(1, 1)
 
     def _find(self) -> PartObjects:
         parts, at, size = list[ContainerPart](), 0, self.source.size

@@ -249,8 +249,7 @@ def _joined(one: DiffSide, other: DiffSide, found: _Found, unread: dict[int, str
     sizes[a >= 0] = one.size[a[a >= 0]]
     np.maximum(sizes, 0, out=sizes)
     counts = np.bincount(kinds, minlength=len(KINDS)).tolist()
-    # Sums of int64 cannot wrap: each size was compared with the bytes of its file.
-    totals = [int(sizes[kinds == code].sum()) if counts[code] else 0 for code in range(len(KINDS))]
+    totals = [_total(sizes[kinds == code]) if counts[code] else 0 for code in range(len(KINDS))]
     return ShardDiff(
         tuple(row for row in field_pairs(one.shard, other.shard) if row[1] != row[2]),
         dict(zip(KINDS, counts, strict=True)),
@@ -263,6 +262,11 @@ def _joined(one: DiffSide, other: DiffSide, found: _Found, unread: dict[int, str
         _member_diffs(one, other, kinds, a, b),
         one.shard.format != other.shard.format,
     )
+
+
+def _total(sizes: I64) -> int:
+    """Return a sum in two halves: sizes are what an index states, so that a sum of int64 may wrap."""
+    return (int((sizes >> 32).sum()) << 32) + int((sizes & 0xFFFFFFFF).sum())
 
 
 def _rows(side: DiffSide, places: I64) -> I64:

@@ -350,7 +350,7 @@ def _read(path: Path) -> _Stored:
 def _note_of(told: Any) -> Note:
     start, stop, source = told["start"], told["stop"], told.get("source", "")
     text, created = told.get("text", ""), told.get("created", "")
-    if not all(isinstance(one, int) and not isinstance(one, bool) and one < 1 << 64 for one in (start, stop)):
+    if not all(isinstance(one, int) and not isinstance(one, bool) and one < 1 << 63 for one in (start, stop)):
         raise ValueError(f"{short(start)}..{short(stop)} is no range of bytes")
     if not all(isinstance(one, str) and len(one) <= MOST_LETTERS for one in (text, created, source)):
         raise ValueError("a text of a note is none, or too long")

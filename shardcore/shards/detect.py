@@ -50,13 +50,21 @@ def judge(
         NotAShard: No format is sure enough; the candidates are named.
     """
     head = probe.head(LONGEST_BEGINNING)
-    verdicts = _ask(formats, lambda f: f.detect(probe) if not f.begins or head.startswith(f.begins) else None)
+
+    def asked(one: Format) -> Verdict | None:
+        return one.detect(probe) if not one.begins or head.startswith(one.begins) else None
+
+    verdicts = _ask(formats, asked)
+    others: list[tuple[Format, Verdict]] = []
     if all(verdict.certainty is Certainty.PARTLY for _, verdict in verdicts) and probe.size:
-        verdicts += _ask(containers, lambda f: f.detect(probe) if not f.begins or head.startswith(f.begins) else None)
+        others = _ask(containers, asked)
     if not verdicts and not probe.size:
         raise NotAShard(f"{probe.name} is empty", is_other=True)
-    if not verdicts:
+    # Data of a shard in split form may begin with a gzip member; a file that is called .gz is none.
+    if not verdicts and not any(probe.name.lower().endswith(one.suffixes) for one, _ in others):
         verdicts = _ask(formats, lambda f: f.infer(probe) if f.infer else None)
+    if all(verdict.certainty is Certainty.PARTLY for _, verdict in verdicts):
+        verdicts += others
     if not verdicts and head.lstrip()[:14].lower().startswith(_WEB_PAGE):
         what = f"{probe.name} is a web page (HTML): a login, a list of files, or a page about the file"
         raise NotAShard(what, is_other=True)

@@ -411,6 +411,15 @@ class Shard(ABC):
             layout, data = self.decode_array(wanted, layout, data, self.decoder)
         return layout.of(data)
 
+    def first_rows(self, count: int) -> dict[str, NDArray[Any]] | None:
+        """Return the first items of each column of a table, by the name of the column; None where this is no table.
+
+        Raises:
+            FormatError: A column is damaged.
+            SourceError: The bytes cannot be read.
+        """
+        return None
+
     def ref_of(self, wanted: ObjectRef | Key) -> ObjectRef:
         """Return an object that is given by itself or by its key."""
         return wanted if isinstance(wanted, ObjectRef) else self.find(wanted)

@@ -1,4 +1,4 @@
-"""Meshes and skeletons are what cloud-volume reads, to the vertex; annotations are laid out as its writer does."""
+"""Meshes and skeletons are what cloud-volume reads, to the vertex; annotations are tested elsewhere."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from PySide6.QtGui import QAction
 
 from shardcore import Span
 from shardcore.model.inside_path import inside_link
-from shardcore.shards.registry import FORMATS
+from shardcore.shards.registry import CONTAINERS, FORMATS
 from shardcore.sources.remote.address import is_address, shown_address
 from shardscope.learning.lessons.fresh import is_fresh
 from shardscope.session.documents import MOST_OPEN, Document
@@ -135,7 +135,7 @@ def _is_plain(value: object) -> bool:
 def _is_sound(entry: dict[str, Any]) -> bool:
     """Return whether an entry is one of this program: others may have changed the file."""
     uri, format, options, offset = (entry.get(name) for name in ("uri", "format", "options", "offset"))
-    texts = isinstance(uri, str) and bool(uri) and (format is None or format in FORMATS)
+    texts = isinstance(uri, str) and bool(uri) and (format is None or format in (*FORMATS, *CONTAINERS))
     plain = isinstance(options, dict) and all(_is_plain(value) for value in options.values())
     return texts and plain and type(offset) is int and offset >= 0
 

@@ -108,8 +108,9 @@ class Settings:
 
     def add_searched_folder(self, path: str) -> None:
         """Put a folder that was searched for a key first."""
-        others = [other for other in self.searched_folders if other != path]
-        self._store.setValue("searched_folders", [shown_address(path), *others][:MAX_RECENT])
+        shown = shown_address(path)
+        others = [other for other in self.searched_folders if other != shown]
+        self._store.setValue("searched_folders", [shown, *others][:MAX_RECENT])
 
     @property
     def reduced_motion(self) -> bool:

@@ -22,7 +22,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtNetwork import QLocalServer, QLocalSocket
 
 from shardcore import Span, UsageError
-from shardcore.shards.registry import FORMATS
+from shardcore.shards.registry import CONTAINERS, FORMATS
 from shardcore.sources.remote.address import is_address, parse_address, shown_address
 
 LONGEST = 64 * 1024
@@ -134,7 +134,7 @@ def _read_entry(entry: object) -> Handover:
             raise ValueError("a credential")
     elif not Path(uri).is_absolute():
         raise ValueError("no whole path")
-    if format is not None and format not in FORMATS:
+    if format is not None and format not in (*FORMATS, *CONTAINERS):
         raise ValueError("no format")
     return Handover(uri, format, _read_span(entry.get("select")))
 

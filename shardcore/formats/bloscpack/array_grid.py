@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.errors import FormatError, ShardError
+from shardcore.errors import DEFAULT_LIMIT, FormatError, ShardError
 from shardcore.formats.bloscpack.keys import ALL
 from shardcore.model.array_layout import ArrayLayout
 from shardcore.model.chunk_grid import ElementLocation, GridCell, VoxelBox
@@ -95,7 +95,7 @@ class ArrayGrid(StoredGrid):
     def elements(self, cell: GridCell, ref: ObjectRef) -> NDArray[Any]:
         """Return the elements of a cell: its range of the content."""
         start, stop = self._bytes_of(cell.box)
-        data = self.shard.read_range(ref, start, stop, limit=max(stop - start, 1))
+        data = self.shard.read_range(ref, start, stop, limit=DEFAULT_LIMIT)
         if len(data) != stop - start:
             raise FormatError(f"the content ends at byte {start + len(data):,}; the array has {self.layout.nbytes:,}")
         return np.frombuffer(data, self.dtype).reshape(cell.box.shape, order="C" if self.layout.order == "C" else "F")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import accumulate
 from typing import Any
 
@@ -82,6 +83,16 @@ class BloscpackTable(BloscpackDataSet):
         """Return a column as a NumPy array; read-only. See `BloscpackColumn.read_array`."""
         ref = self.find(name)
         return self._column_of(ref).array.of(self.read(ref, limit=limit))
+
+    def first_rows(self, count: int) -> dict[str, NDArray[Any]]:
+        """Return the first items of each column; columns that cannot be read are left out."""
+        found = {}
+        for name, column in self.columns.items():
+            layout = column.array
+            there = min(count, layout.shape[0]) if layout.shape else 0
+            part = replace(layout, shape=(there, *layout.shape[1:]))
+            found[name] = part.of(self.read_range(self.find(name), 0, part.nbytes))
+        return found
 
     def lookup(self, key: str, look: Look) -> ObjectRef:
         """Find a column by its name."""

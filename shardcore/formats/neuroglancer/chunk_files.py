@@ -13,8 +13,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.codecs.decompress import decompress, decompress_shown
-from shardcore.errors import FormatError, KeyAbsent, ShardError, SourceError, Unsupported, UsageError, says_absent
+from shardcore.codecs.decompress import SHOWN_LIMIT, decompress, decompress_shown
+from shardcore.errors import (
+    FormatError,
+    KeyAbsent,
+    LimitExceeded,
+    ShardError,
+    SourceError,
+    Unsupported,
+    UsageError,
+    says_absent,
+)
 from shardcore.formats.neuroglancer.chunk_codecs import chunk_parts, decode_chunk
 from shardcore.formats.neuroglancer.encoded_files import ENDINGS, plain_name
 from shardcore.formats.neuroglancer.info import KeySpace
@@ -55,6 +64,7 @@ if TYPE_CHECKING:
 I64 = NDArray[np.int64]
 
 GZIP_MAGIC = b"\x1f\x8b"
+PIECE = 1 << 20
 MOST_HEAD = 8 << 20
 """Bytes of a remote chunk that are requested at once."""
 
@@ -89,6 +99,16 @@ def expanded(codec: str, data: bytes, limit: int, span: Span | None = None) -> b
     if codec == "brotli":
         raise Unsupported("chunk files compressed with brotli are not read; recompress them with gzip", span=span)
     return data if codec == "none" else decompress(codec, data, limit=limit, span=span)
+
+
+def check_stored(source: Source, limit: int, span: Span) -> None:
+    """Check that a file is small enough to be read as a whole.
+
+    Raises:
+        LimitExceeded: It has more than `limit` bytes.
+    """
+    if source.size > limit:
+        raise LimitExceeded(f"the chunk file has {plural(source.size, 'byte')}; at most {limit:,} are read", span=span)
 
 
 def size_fault(name: str, size: int, space: KeySpace) -> str:
@@ -137,7 +157,12 @@ class _ChunkFile:
         return Span("", 0, self.source.size)
 
     def content(self, limit: int = DEFAULT_LIMIT) -> bytes:
-        """Return the content, decompressed."""
+        """Return the content, decompressed.
+
+        Raises:
+            LimitExceeded: It has more than `limit` bytes, stored or decompressed.
+        """
+        check_stored(self.source, limit, self.span)
         return expanded(self.codec, self.source.read(0, self.source.size), limit, self.span)
 
     def ref(self) -> ObjectRef:
@@ -189,6 +214,7 @@ class _ChunkTree:
         if file.codec == "brotli":
             data = file.content()
         else:
+            check_stored(file.source, SHOWN_LIMIT, file.span)
             data = decompress_shown(file.codec, file.source.read(0, file.source.size), span=file.span)
         source = str(name)
         span = Span(source, 0, len(data))
@@ -251,8 +277,13 @@ class ChunkFileShard(FileShard):
         return ref
 
     def stream(self, ref: ObjectRef) -> Iterator[bytes]:
-        """Yield the content, decompressed."""
-        yield self.file.content()
+        """Yield the content, decompressed; of a file that is not compressed in pieces, so that ranges read little."""
+        file = self.file
+        if file.codec != "none":
+            yield file.content()
+            return
+        for start in range(0, file.source.size, PIECE):
+            yield file.source.read(start, min(start + PIECE, file.source.size))
 
     def array_layout(self, ref: ObjectRef) -> ArrayLayout:
         """Return the layout of the chunk."""
@@ -558,6 +589,7 @@ class FilesGrid(VolumeGrid):
         folder, nominal = self._files.folder, self._files.chunk_head
         near = folder.lists_cheaply
         with folder.open(ref.shard) if near else folder.open_at(ref.shard, 0, nominal) as source:
+            check_stored(source, DEFAULT_LIMIT, Span(str(SourceName(ref.shard)), 0, 0))
             data = source.read_first(nominal)
             if source.size > len(data):
                 data += source.read(len(data), source.size)

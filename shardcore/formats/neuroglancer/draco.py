@@ -15,9 +15,6 @@ MAGIC = b"DRACO"
 VERSION = (2, 2)
 MOST_TRIANGLES = 5_000_000
 """Triangles of a fragment, and of all fragments of a level."""
-MOST_VERTICES = 3 * MOST_TRIANGLES
-FRAGMENT_LIMIT = 12 * (MOST_TRIANGLES + MOST_VERTICES)
-"""Bytes of a decoded fragment."""
 
 _HEAD = 11
 _MESH = 1

@@ -174,7 +174,7 @@ def skeleton(info: Mapping[str, Any], data: bytes, place: Span | None = None) ->
 def _attributes(info: Mapping[str, Any]) -> list[tuple[str, np.dtype[Any], int]]:
     found: list[tuple[str, np.dtype[Any], int]] = []
     for one in _members("vertex_attributes", info.get("vertex_attributes", [])):
-        dtype, components = one.get("data_type"), one.get("num_components", 1)
+        dtype, components = str(one.get("data_type")), one.get("num_components", 1)
         if dtype not in NUMBER_TYPES or type(components) is not int or not 1 <= components <= MOST_COMPONENTS:
             name = short(one.get("id"))
             raise FormatError(f"vertex attribute {name}: type {short(dtype)}, {short(components)} values")
@@ -258,7 +258,7 @@ def _annotation_head(info: Mapping[str, Any]) -> tuple[dict[str, Any], np.dtype[
         if not isinstance(one, list) or len(one) != 2:
             raise FormatError(f"dimension {short(name)} is {short(one)}: a scale and a unit are needed")
         scales.append(_number("a scale", one[0]) * _METRES.get(str(one[1]), 1.0))
-        units.add("nm" if one[1] in _METRES else str(one[1]))
+        units.add("nm" if str(one[1]) in _METRES else str(one[1]))
     names = POINTS[shape]
     stored, labels = _properties(info, list(names))
     dtype = _padded([*((name, "<f4", (len(dimensions),)) for name in names), *stored])
@@ -274,7 +274,7 @@ def _properties(
     found: list[tuple[Any, ...]] = []
     labels: dict[str, dict[float, str]] = {}
     for one in _members("properties", info.get("properties", [])):
-        kind = one.get("type")
+        kind = str(one.get("type"))
         name = _unique(str(one.get("id")), [*before, *(field[0] for field in found)])
         if kind in COLOURS:
             found.append((name, "|u1", (COLOURS[kind],)))

@@ -6,17 +6,20 @@ import bz2
 import io
 import lzma
 import tarfile
-import zipfile
 import zlib
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from shardcore.codecs.decompress import MAX_WINDOW
 from shardcore.codecs.frame_length import GZIP_MAGIC, ZSTD_MAGIC, zstd_end
+from shardcore.containers.zip import CENTRAL_MAGIC, ZipObjects
 from shardcore.errors import FormatError, LimitExceeded, Unsupported, UsageError
 from shardcore.model.number_words import plural
 from shardcore.model.text import short
 from shardcore.operations.content.results import ArchiveContent, ArchiveMember, Content
+from shardcore.shards.opening import open as open_shard
 
 MOST_MEMBERS = 100_000
 """Members that are listed at most."""
@@ -25,12 +28,14 @@ PEEK = 1 << 20
 """Bytes of a compressed file that are decompressed to see what it holds."""
 
 _TAR_MAGIC = b"ustar"
-_ENTRY = b"PK\x01\x02"
-_ZIP_CODECS = {zipfile.ZIP_STORED: "none", zipfile.ZIP_DEFLATED: "deflate", zipfile.ZIP_BZIP2: "bzip2"}
+_ZIP_CODECS = {"method 12": "bzip2"}
+"""Methods of zip that are decoded here besides those of the container."""
 _XZ_MEMORY = 64 << 20
 _PIECE = 1 << 18
+_MOST_STREAMS = 1 << 12
+"""Members of a compressed file that are decompressed: of empty ones, many fit in a few bytes."""
 _FAILURES = (
-    zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError, OSError, ValueError, EOFError,
+    tarfile.TarError, zlib.error, lzma.LZMAError, OSError, ValueError, EOFError,
     NotImplementedError, RuntimeError, RecursionError, OverflowError, LookupError,
 )  # fmt: skip
 
@@ -51,24 +56,26 @@ def zip_content(data: bytes, size: int) -> Content:
     """
     if size != len(data):
         return ArchiveContent("zip archive", size, data, "the list of members is at the end, which was not read", "zip")
-    if (entries := data.count(_ENTRY)) > MOST_MEMBERS:
+    if (entries := data.count(CENTRAL_MAGIC)) > MOST_MEMBERS:
         return ArchiveContent("zip archive", size, data, f"some {entries:,} members: too many to be listed", "zip")
     try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            infos = archive.infolist()
-    except _FAILURES as error:
-        raise FormatError(f"invalid zip archive: {short(str(error))}") from error
-    members = []
-    for info in infos:
-        begin = info.header_offset
-        names = data[begin + 26 : begin + 30]
-        # The local header has its own name and extra field before the data.
-        start = begin + 30 + int.from_bytes(names[:2], "little") + int.from_bytes(names[2:], "little")
-        codec = _ZIP_CODECS.get(info.compress_type, f"method {info.compress_type}")
-        codec = "encrypted" if info.flag_bits & 1 else codec
-        stop = start + info.compress_size
-        members.append(ArchiveMember(info.filename, info.file_size, begin, stop, start, codec))
-    return ArchiveContent("zip archive", size, data, "", "zip", tuple(members))
+        with open_shard(data, format="zip") as archive:
+            objects = archive.objects
+            assert isinstance(objects, ZipObjects)
+            columns = objects.columns(np.arange(len(objects)))
+            places = zip(objects.parts, columns.start.tolist(), columns.stop.tolist(), strict=True)
+            members = tuple(
+                ArchiveMember(part.key, part.size, part.start, stop, start, _zip_codec(objects, row))
+                for row, (part, start, stop) in enumerate(places)
+            )
+    except FormatError as error:
+        raise FormatError(f"invalid zip archive: {error.message}") from error
+    return ArchiveContent("zip archive", size, data, "", "zip", members)
+
+
+def _zip_codec(objects: ZipObjects, row: int) -> str:
+    codec = objects.parts[row].codec
+    return "encrypted" if objects.is_encrypted(row) else _ZIP_CODECS.get(codec, codec)
 
 
 def tar_content(data: bytes, size: int) -> Content:
@@ -133,7 +140,7 @@ def expand(format: str, data: bytes, most: int) -> tuple[bytes, bool]:
 
     Args:
         format: `gzip`, `zstd`, `bzip2` or `xz`.
-        data: The file, or its beginning. Bytes after the first member or frame are ignored.
+        data: The file, or its beginning. Of a zstd file, bytes after the first frame are ignored.
         most: Bytes that are returned at most.
 
     Raises:
@@ -141,9 +148,9 @@ def expand(format: str, data: bytes, most: int) -> tuple[bytes, bool]:
     """
     if format == "zstd":
         return _expand_zstd(data, most)
-    engine = _engine(format)
+    engine, streams = _engine(format), 1
     found, at = bytearray(), 0
-    while len(found) < most and at < len(data) and not engine.eof:
+    while len(found) < most and at < len(data):
         piece = data[at : at + _PIECE]
         at += len(piece)
         try:
@@ -157,7 +164,15 @@ def expand(format: str, data: bytes, most: int) -> tuple[bytes, bool]:
             if not found:
                 raise FormatError(f"invalid {format}: {error}") from error
             break
-    return bytes(found), bool(engine.eof)
+        if engine.eof:
+            at -= len(engine.unused_data)
+            # `cat a.gz b.gz` is one file; other bytes that follow are no part of it.
+            if compressed_format(data[at : at + 6]) != format:
+                return bytes(found), True
+            if streams == _MOST_STREAMS:
+                break
+            engine, streams = _engine(format), streams + 1
+    return bytes(found), bool(engine.eof) and at == len(data)
 
 
 def _expand_zstd(data: bytes, most: int) -> tuple[bytes, bool]:
@@ -183,10 +198,9 @@ def _engine(format: str) -> Any:
     return lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_XZ_MEMORY)
 
 
-
 def _stated_size(format: str, data: bytes, *, whole: bool) -> int:
     """Return the decompressed size that a file states; -1 where it does not, or several members may follow."""
-    if format == "gzip" and whole and len(data) >= 18:
+    if format == "gzip" and whole and data.count(GZIP_MAGIC) == 1 and len(data) >= 18:
         return int.from_bytes(data[-4:], "little")
     if format == "zstd":
         import zstandard

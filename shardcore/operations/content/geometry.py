@@ -280,6 +280,8 @@ def decode_level(shard: Shard, mesh: MeshContent, level: int, *, limit: int | No
             triangles.append(faces + np.uint32(before))
             counts[fragment + 1] = len(points), len(faces)
             left, before = left - len(faces), before + len(points)
+            if before > 3 * MOST_TRIANGLES:
+                raise LimitExceeded(f"level {level} has over {3 * MOST_TRIANGLES:,} vertices", span=span)
     starts = np.cumsum(counts, axis=0)
     return replace(
         mesh,

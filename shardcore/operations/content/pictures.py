@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,8 @@ from shardcore.operations.content.results import Content, PictureContent
 if TYPE_CHECKING:
     from shardcore.shards.shard import Shard
 
+_TITLES = {"webp": "WebP"}
+
 
 def picture_content(data: bytes, size: int) -> Content:
     """Return a picture, without its pixels.
@@ -25,7 +27,7 @@ def picture_content(data: bytes, size: int) -> Content:
     header = picture_header(data)
     if header is None:
         raise FormatError("no picture")
-    title, note = f"{header.format.upper()} picture", ""
+    title, note = f"{_TITLES.get(header.format, header.format.upper())} picture", ""
     if header.width * header.height > MOST_PIXELS:
         note = f"{header.width:,} × {header.height:,} pixels; at most {MOST_PIXELS:,} are decoded"
     return PictureContent(
@@ -46,3 +48,16 @@ def picture_pixels(shard: Shard, found: PictureContent) -> NDArray[np.uint8]:
     if not found.complete:
         raise LimitExceeded(f"{plural(len(found.data), 'byte')} of the picture were read; its pixels need all")
     return decode_picture(found.data, decoder=shard.decoder)
+
+
+def label_colours(labels: NDArray[Any]) -> NDArray[np.uint32]:
+    """Return the pixels of labels as ARGB values: a hash of each label, which is not dark; 0 is black."""
+    numbers = np.abs(labels) if labels.dtype.kind == "c" else labels
+    if numbers.dtype.kind == "f":
+        # Of fractions the bits are hashed.
+        numbers = numbers.astype("=f8").view(np.uint64)
+    numbers = numbers.astype(np.uint64)
+    mixed = (numbers ^ (numbers >> np.uint64(33))) * np.uint64(0xFF51AFD7ED558CCD)
+    mixed = (mixed ^ (mixed >> np.uint64(33))) * np.uint64(0xC4CEB9FE1A85EC53)
+    colour = ((mixed >> np.uint64(40)) & np.uint64(0xFFFFFF)).astype(np.uint32) | np.uint32(0x404040)
+    return np.where(numbers == 0, np.uint32(0xFF000000), np.uint32(0xFF000000) | colour)

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 from shardcore.codecs.npy import MAGIC as NPY_MAGIC
 from shardcore.codecs.pictures import picture_format
+from shardcore.codecs.safetensors import LENGTH, MOST_HEADER, header_stop
+from shardcore.containers import ZIP_MAGICS
 from shardcore.errors import FormatError, LimitExceeded, ShardError, Unsupported, UsageError
 from shardcore.model.array_layout import RAW, ArrayLayout
 from shardcore.model.content_part import part_at
@@ -30,16 +32,15 @@ from shardcore.operations.content.results import (
     BytesContent,
     Content,
     ShardContent,
+    TextContent,
 )
 from shardcore.operations.content.tensors import (
     GGUF,
     gguf_content,
-    is_safetensors,
     npy_content,
     safetensors_content,
-    safetensors_header,
 )
-from shardcore.operations.content.text import text_content
+from shardcore.operations.content.text import table_of_columns, text_content
 from shardcore.shards.registry import all_formats
 
 if TYPE_CHECKING:
@@ -53,14 +54,25 @@ HEAD = 1 << 20
 WHOLE = 64 << 20
 """Bytes up to which pictures, arrays and archives are read whole."""
 
+WHOLE_KEY = "all"
+"""Key of the rows of a table whose objects are its columns."""
+
+ROWS = 1000
+"""Rows of such a table that are read."""
+
 HEADERS = 16 << 20
-"""Bytes of the header of a file of tensors that are read."""
+"""Bytes of the header of a GGUF file that are read."""
 
 _STRING = re.compile(rb"[\x20-\x7e\t]{5,}")
 _MOST_STRINGS = 10_000
+_BINARY = (b"%PDF-",)
+"""Beginnings of files that begin like texts, and seldom are texts."""
+
+_DISTINCT = 3
+"""Distinct bytes of a magic number, zeros not counted, from which a kind of file is recognised by it."""
+
 _SHARD_MARK = 4
 """Bytes of a mark from which a nested shard is recognised by it alone."""
-
 
 
 def content(shard: Shard, ref: ObjectRef | Key, *, limit: int | None = None) -> Content:
@@ -68,7 +80,7 @@ def content(shard: Shard, ref: ObjectRef | Key, *, limit: int | None = None) -> 
 
     Args:
         shard: The shard.
-        ref: The object, or its key.
+        ref: The object, or its key; `all` for the rows of a table of columns (bcolz).
         limit: Bytes that are read at most. Default: 1 MiB of texts and unknown bytes, 64 MiB of what is only of use
             as a whole: pictures, arrays, archives.
 
@@ -84,6 +96,8 @@ def content(shard: Shard, ref: ObjectRef | Key, *, limit: int | None = None) -> 
     """
     if limit is not None and limit < 1:
         raise UsageError(f"limit={limit}: at least one byte is needed")
+    if ref == WHOLE_KEY and (columns := shard.first_rows(ROWS)) is not None and WHOLE_KEY not in columns:
+        return table_of_columns(columns, shard.declared_objects or 0)
     wanted = shard.ref_of(ref)
     layout, reason = _layout_of(shard, wanted)
     size = wanted.size
@@ -154,6 +168,8 @@ def _recognised(beginning: _Beginning, reason: str = "") -> Content:
         return _bytes(head, size, reason)
     try:
         found = _by_magic(beginning) or text_content(head, size, beginning.name)
+        if isinstance(found, TextContent) and head.startswith(_BINARY) and not found.encoding.startswith("utf-"):
+            found = None
     except FormatError as error:
         found, reason = None, error.message
     found = found or _bytes(head, size, reason)
@@ -222,9 +238,9 @@ def _by_magic(beginning: _Beginning) -> Content | None:
         return npy_content(whole(), size)
     if head.startswith(GGUF):
         return gguf_content(beginning.first(HEADERS), size)
-    if is_safetensors(head):
-        return safetensors_content(beginning.first(min(safetensors_header(head), HEADERS)), size)
-    if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
+    if stop := header_stop(head):
+        return safetensors_content(beginning.first(min(stop, LENGTH + MOST_HEADER)), size)
+    if head.startswith(ZIP_MAGICS):
         return zip_content(whole(), size)
     if is_tar(head):
         return tar_content(whole(), size)
@@ -245,16 +261,24 @@ def _inside(data: bytes, size: int, name: str) -> Content:
 
 
 def _bytes(data: bytes, size: int, note: str) -> BytesContent:
-    import puremagic
-
-    title = ""
-    try:
-        title = next((match.name for match in puremagic.magic_string(data[:4096]) if match.confidence >= 0.5), "")
-    except (puremagic.PureError, ValueError, LookupError):
-        title = ""
     found = []
     for match in _STRING.finditer(data):
         found.append((match.start(), match[0].decode("ascii")))
         if len(found) >= _MOST_STRINGS:
             break
-    return BytesContent(title or ("Empty" if size == 0 else "Bytes"), size, data, note, tuple(found))
+    title = _kind_of(data) or ("Empty" if size == 0 else "Bytes")
+    return BytesContent(title, size, data, note, tuple(found))
+
+
+def _kind_of(data: bytes) -> str:
+    """Return the kind of file that some bytes begin like; empty where the magic number says too little.
+
+    Magic numbers of few distinct bytes, such as 16 zeros, occur in any content.
+    """
+    import puremagic
+
+    try:
+        matches = puremagic.magic_string(data[:4096])
+    except (puremagic.PureError, ValueError, LookupError):
+        return ""
+    return next((one.name for one in matches if len({*(one.byte_match or b'')} - {0}) >= _DISTINCT), "")

@@ -11,8 +11,9 @@ import numpy as np
 
 from shardcore.codecs.json_text import parse_json
 from shardcore.codecs.npy import npy_layout
+from shardcore.codecs.safetensors import DTYPES, LENGTH, METADATA, tensor_entry
 from shardcore.errors import FormatError, Unsupported
-from shardcore.model.array_layout import RAW, ArrayLayout, is_length
+from shardcore.model.array_layout import RAW, ArrayLayout
 from shardcore.model.number_words import plural
 from shardcore.model.text import short
 from shardcore.operations.content.results import ArrayContent, Content, Tensor, TensorsContent
@@ -20,10 +21,8 @@ from shardcore.operations.content.results import ArrayContent, Content, Tensor, 
 GGUF = b"GGUF"
 
 _MOST_TENSORS = 1 << 20
-_SAFETENSORS = {
-    "F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "|i1",
-    "U64": "<u8", "U32": "<u4", "U16": "<u2", "U8": "|u1", "BOOL": "|b1",
-}  # fmt: skip
+_MOST_AXES = 8
+_MOST_BYTES = 1 << 62
 # Type number: name, elements of a block, bytes of a block (ggml).
 _GGML = {
     0: ("F32", 1, 4), 1: ("F16", 1, 2), 2: ("Q4_0", 32, 18), 3: ("Q4_1", 32, 20), 6: ("Q5_0", 32, 22),
@@ -31,8 +30,6 @@ _GGML = {
     13: ("Q5_K", 256, 176), 14: ("Q6_K", 256, 210), 24: ("I8", 1, 1), 25: ("I16", 1, 2), 26: ("I32", 1, 4),
     27: ("I64", 1, 8), 28: ("F64", 1, 8), 30: ("BF16", 1, 2),
 }  # fmt: skip
-# Types of both formats that NumPy has; those with one name in both are equal.
-_TYPES = _SAFETENSORS
 BF16 = "BF16"
 _VALUES = ("<B", "<b", "<H", "<h", "<I", "<i", "<f", "<?", "", "", "<Q", "<q", "<d")
 _STRING, _LIST = 8, 9
@@ -51,44 +48,32 @@ def npy_content(data: bytes, size: int) -> Content:
     return ArrayContent("NumPy array", size, data, "", layout)
 
 
-def is_safetensors(data: bytes) -> bool:
-    """Return whether bytes begin like a safetensors file: the length of a JSON object, and the object."""
-    return len(data) > 9 and data[8:9] == b"{" and 2 <= int.from_bytes(data[:8], "little") <= 100_000_000
-
-
-def safetensors_header(data: bytes) -> int:
-    """Return one past the last byte of the header of a safetensors file."""
-    return 8 + int.from_bytes(data[:8], "little")
-
-
 def safetensors_content(data: bytes, size: int) -> Content:
     """Return the tensors of a safetensors file.
 
     Raises:
         FormatError: The header is invalid, or longer than the bytes that were read.
     """
-    length = int.from_bytes(data[:8], "little")
-    if 8 + length > len(data):
-        raise FormatError(f"safetensors header of {length:,} bytes; {len(data):,} bytes were read")
-    header = parse_json(data[8 : 8 + length].rstrip(b" "), "the safetensors header")
+    stop = LENGTH + int.from_bytes(data[:LENGTH], "little")
+    if stop > len(data):
+        raise FormatError(f"safetensors header of {stop - LENGTH:,} bytes; {len(data):,} bytes were read")
+    header = parse_json(data[LENGTH:stop].rstrip(b" "), "the safetensors header")
     if not isinstance(header, dict):
         raise FormatError("invalid safetensors header: no JSON object")
-    metadata = header.pop("__metadata__", {})
-    tensors = tuple(_safetensor(name, entry, 8 + length, size) for name, entry in header.items())
+    metadata = header.pop(METADATA, {})
+    tensors = tuple(_safetensor(name, entry, stop, size) for name, entry in header.items())
     _check_apart(tensors)
     return TensorsContent("safetensors", size, data, "", tensors, metadata if isinstance(metadata, dict) else {})
 
 
 def _safetensor(name: str, entry: Any, base: int, size: int) -> Tensor:
-    offsets: Any = entry.get("data_offsets") if isinstance(entry, dict) else None
-    shape: Any = entry.get("shape") if isinstance(entry, dict) else None
-    lists = isinstance(offsets, list) and len(offsets) == 2 and isinstance(shape, list)
-    if not lists or not all(is_length(number) for number in offsets + shape):
-        raise FormatError(f"invalid safetensors header: tensor {name[:80]!r} has no valid shape and data_offsets")
-    start, stop = base + offsets[0], base + offsets[1]
-    if start > stop or 0 <= size < stop:
-        raise FormatError(f"invalid safetensors header: tensor {name[:80]!r} is outside the file")
-    return Tensor(name, str(entry.get("dtype")), tuple(shape), start, stop)
+    try:
+        dtype, shape, start, stop = tensor_entry(name, entry)
+    except FormatError as error:
+        raise FormatError(f"invalid safetensors header: tensor {error.message}") from error
+    if 0 <= size < base + stop:
+        raise FormatError(f"invalid safetensors header: tensor {short(name)} is outside the file")
+    return Tensor(name, dtype, shape, base + start, base + stop)
 
 
 def _check_apart(tensors: tuple[Tensor, ...]) -> None:
@@ -110,7 +95,8 @@ def tensor_layout(tensor: Tensor) -> ArrayLayout | None:
     A BF16 has the encoding `bf16`: `tensor_elements` makes 32-bit floats of it.
     """
     half = tensor.dtype == BF16
-    text = "<f4" if half else _TYPES.get(tensor.dtype)
+    # Types with one name in safetensors and GGUF are equal.
+    text = "<f4" if half else DTYPES.get(tensor.dtype)
     if text is None:
         return None
     layout = ArrayLayout(np.dtype(text), tensor.shape, "C", encoding="bf16" if half else RAW)
@@ -206,7 +192,9 @@ def gguf_content(data: bytes, size: int) -> Content:
     found = []
     for _ in range(count):
         name, rank = reader.string(), reader.number("<I")
-        shape = tuple(reader.number("<Q") for _ in range(min(rank, 8)))
+        if rank > _MOST_AXES:
+            raise FormatError(f"invalid GGUF header: tensor {short(name)} has {rank:,} axes")
+        shape = tuple(reader.number("<Q") for _ in range(rank))
         found.append((name, shape, reader.number("<I"), reader.number("<Q")))
         if len(found) > _MOST_TENSORS:
             raise FormatError(f"invalid GGUF header: {count:,} tensors")
@@ -218,7 +206,7 @@ def gguf_content(data: bytes, size: int) -> Content:
         dtype, block, width = _GGML.get(kind, (f"type {kind}", 0, 0))
         start = base + offset
         stop = start + math.prod(shape) // block * width if block else -1
-        if 0 <= size < max(start, stop):
+        if max(start, stop) > (size if size >= 0 else _MOST_BYTES):
             raise FormatError(f"invalid GGUF header: tensor {short(name)} is outside the file")
         # GGUF lists the fastest axis first.
         tensors.append(Tensor(name, dtype, shape[::-1], start, stop))

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import codecs
 import csv
+import io
 import re
+from collections.abc import Mapping
+from itertools import zip_longest
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.codecs.json_text import parse_json
+from shardcore.codecs.json_text import FREE, parse_json
 from shardcore.errors import FormatError
+from shardcore.model.number_words import plural
 from shardcore.operations.content.results import Content, JsonContent, TableContent, TextContent
 
 SAMPLE = 1 << 16
@@ -54,15 +59,36 @@ def text_content(data: bytes, size: int, name: str) -> Content | None:
         delimiter, found = rows
         title = "TSV table" if delimiter == "\t" else "CSV table"
         return TableContent(title, size, data, "", text, encoding, "", starts, delimiter, found)
+    note = ""
     if size == len(data) and text.lstrip("\ufeff \t\r\n")[:1] in ("{", "["):
         try:
-            value = parse_json(text.lstrip("\ufeff \t\r\n").encode(), "the content")
-        except FormatError:
-            pass
+            value = parse_json(text.lstrip("\ufeff \t\r\n").encode(), "the content", limits=FREE)
+        except FormatError as error:
+            note = error.message if name.lower().endswith(".json") else ""
         else:
             return JsonContent("JSON", size, data, "", text, encoding, "JSON", starts, value)
     language = language_of(text, name)
-    return TextContent(language or "Text", size, data, "", text, encoding, language, starts)
+    return TextContent(language or "Text", size, data, note, text, encoding, language, starts)
+
+
+def table_of_columns(columns: Mapping[str, NDArray[Any]], count: int) -> TableContent:
+    """Return the first rows of a table of columns; items of more than one number are written as NumPy does.
+
+    Args:
+        columns: The first items of each column that was read, by its name.
+        count: Number of columns of the table.
+    """
+    texts = [[str(item) for item in values] for values in columns.values()]
+    rows = [tuple(columns), *zip_longest(*texts, fillvalue="")]
+    target = io.StringIO()
+    csv.writer(target, lineterminator="\n").writerows(rows)
+    text = target.getvalue()
+    data = text.encode()
+    note = f"the first {plural(len(rows) - 1, 'row')}"
+    if len(columns) < count:
+        note += f"; {plural(count - len(columns), 'column')} cannot be read"
+    starts = line_starts(data, "utf-8")
+    return TableContent("bcolz table", -1, data, note, text, "utf-8", "", starts, ",", tuple(rows))
 
 
 def encoding_of(data: bytes, *, complete: bool) -> str | None:
@@ -88,12 +114,13 @@ def encoding_of(data: bytes, *, complete: bool) -> str | None:
 def _legacy_encoding(sample: bytes) -> str | None:
     import charset_normalizer
 
-    if sum(byte < 9 or 14 <= byte < 27 for byte in sample) > len(sample) // 100:
+    if len(set(sample)) < 2 or sum(byte < 9 or 14 <= byte < 27 for byte in sample) > len(sample) // 100:
         return None
     best = charset_normalizer.from_bytes(sample, steps=4, chunk_size=1024).best()
     if best is None or best.percent_chaos > 10:
         return None
-    return best.encoding
+    # Encodings that decode the text to the same characters: the one of Windows is the most frequent.
+    return "cp1252" if "cp1252" in best.could_be_from_charset else best.encoding
 
 
 def line_starts(data: bytes, encoding: str) -> NDArray[np.int64]:
@@ -112,7 +139,8 @@ def line_starts(data: bytes, encoding: str) -> NDArray[np.int64]:
 def table_rows(text: str, name: str) -> tuple[str, tuple[tuple[str, ...], ...]] | None:
     """Return delimiter and rows of a table; None where the text is none.
 
-    A text is a table if its name ends so, or if its first lines have equally many tabs.
+    A text is a table if its name ends so, or if its first lines have equally many tabs. The delimiter of a `.csv` is
+    the one that is most frequent in its first line: many programs write semicolons.
     """
     delimiter = _TABLES.get(name[name.rfind(".") :].lower() if "." in name else "", "")
     lines = text[:SAMPLE].splitlines()[:8]
@@ -121,6 +149,8 @@ def table_rows(text: str, name: str) -> tuple[str, tuple[tuple[str, ...], ...]] 
         if len(lines) < 3 or len(counts) != 1 or counts == {0}:
             return None
         delimiter = "\t"
+    elif delimiter == "," and lines:
+        delimiter = max(",;\t|", key=lines[0].count)
     rows: list[tuple[str, ...]] = []
     try:
         for row in csv.reader(text.splitlines(), delimiter=delimiter):

@@ -22,7 +22,7 @@ BARE_SPEC = """{"@type": "neuroglancer_uint64_sharded_v1", "preshift_bits": 0, "
 
 def decoders() -> list[str]:
     """The names of the decoder processes that run."""
-    return [process.name for process in multiprocessing.active_children() if process.name == "chunk decoder"]
+    return [process.name for process in multiprocessing.active_children() if process.name == "decoder"]
 
 
 def read_first(session: Session, qtbot: QtBot) -> bytes:

@@ -353,6 +353,12 @@ def open_(window: MainWindow, path: str | Path) -> None:
     settle(window, 60)
 
 
+def close_tab(window: MainWindow) -> None:
+    """Closes the tab that is shown."""
+    window.session.close()
+    settle(window, 40)
+
+
 def to_row(row: int) -> Prepare:
     """Lets the file be changed, and selects a row of the objects."""
 
@@ -389,6 +395,7 @@ WELCOME = (
     Row("Help > Keyboard shortcuts", dialog("ShortcutDialog")),
     Row("Help > What is this?", lambda _: QWhatsThis.inWhatsThisMode()),
     Row("Help > About Shardscope", dialog("QMessageBox")),
+    changing("File > Restore tabs at start", lambda window: window.settings.restores_tabs),
     Row("File > Quit", lambda window: not window.isVisible()),
 )
 """Nothing is open."""
@@ -622,7 +629,19 @@ def run(window: MainWindow, rows: Sequence[Row], reset: Prepare, qtbot: QtBot) -
         pytest.fail("\n".join(wrong), pytrace=False)
 
 
-TABLES = (WELCOME, SWH, SANDBOX, *OTHERS.values(), UNREAD, SERVED)
+def shown_tab(window: MainWindow) -> int:
+    """The number of the tab that is shown."""
+    return window.session.documents.index(window.session.document)
+
+
+TABS = (
+    changing("Go > Next tab", shown_tab),
+    changing("Go > Previous tab", shown_tab),
+    Row("File > Reopen closed tab", lambda window: len(window.session.documents) == 2, close_tab),
+)
+"""Two files are open."""
+
+TABLES = (WELCOME, SWH, SANDBOX, *OTHERS.values(), UNREAD, SERVED, TABS)
 
 
 def test_no_action_is_left_out(window: MainWindow, data: Path) -> None:
@@ -654,6 +673,13 @@ def test_with_a_shard(window: MainWindow, qtbot: QtBot, data: Path, tmp_path: Pa
         settle(window, 20)
 
     run(window, SWH, reset, qtbot)
+
+
+def test_with_two_tabs(window: MainWindow, qtbot: QtBot, data: Path) -> None:
+    """What goes from tab to tab."""
+    open_(window, data / "swh" / "small.shard")
+    open_(window, data / "bloscpack" / "meta_1.blp")
+    run(window, TABS, lambda window: None, qtbot)
 
 
 def test_in_the_sandbox(window: MainWindow, qtbot: QtBot, data: Path, tmp_path: Path) -> None:

@@ -167,3 +167,11 @@ def test_tasks_run_here_as_well() -> None:
         run_task("blosc", {}, b"\x05" + chunk[1:], place=PLACE)
     assert caught.value.span == PLACE
     assert "blosc" in TASKS
+
+
+def test_what_a_library_raises_is_an_error_of_the_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without isolation, too, only errors of this library leave a task."""
+    monkeypatch.setitem(TASKS, "broken", f"{__name__}:broken_task")
+    with pytest.raises(FormatError, match="the decoder failed") as caught:
+        run_task("broken", {}, b"", place=PLACE)
+    assert caught.value.span == PLACE

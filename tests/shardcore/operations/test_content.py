@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import struct
@@ -14,8 +15,13 @@ import numpy as np
 import pytest
 
 import shardcore
+from shardcore.cli.content_output import content_json, pixels_of
 from shardcore.cli.program import run
 from shardcore.model.array_layout import ArrayLayout
+from shardcore.operations.content import recognise
+from shardcore.operations.content.archives import expand
+from shardcore.operations.content.pictures import label_colours
+from shardcore.operations.content.results import ArrayContent
 from shardcore.operations.content.tensors import tensor_layout
 
 SAMPLES = Path("resources/samples")
@@ -95,6 +101,11 @@ def tarred(members: dict[str, bytes]) -> bytes:
         ("a", b"\x1f\x8b\x08" + bytes(20), "archive", "gzip file"),
         ("a", b"SWHShard" + bytes(100), "shard", "shard: Software Heritage Read Shard"),
         ("a", bytes(range(256)), "bytes", "Bytes"),
+        ("a", bytes(3000), "bytes", "Bytes"),
+        ("a", b"\xff" * 500, "bytes", "Bytes"),
+        ("a", b"\x7fELF\x02\x01\x01" + bytes(100), "bytes", "ELF executable"),
+        ("a", b"%PDF-1.4\n%\xe2\xe3\xcf\xd3\n1 0 obj\n", "bytes", "Adobe Portable Document Format file"),
+        ("a.json", b'{"id": 12345678901234567890123}', "json", "JSON"),
     ],
 )
 def test_kinds(name: str, data: bytes, kind: str, title: str, tmp_path: Path) -> None:
@@ -102,6 +113,27 @@ def test_kinds(name: str, data: bytes, kind: str, title: str, tmp_path: Path) ->
     found = content_of(data, tmp_path, name)
     assert (found.kind, found.title) == (kind, title)
     assert found.size == len(data)
+
+
+def test_semicolons_separate_the_cells_of_a_csv(tmp_path: Path) -> None:
+    """A CSV file whose cells are separated by semicolons has as many columns; its commas are decimal ones."""
+    found = content_of("Stadt;Temp\nKöln;3,5\n".encode(), tmp_path, "a.csv")
+    assert isinstance(found, shardcore.TableContent)
+    assert (found.delimiter, found.rows) == (";", (("Stadt", "Temp"), ("Köln", "3,5")))
+
+
+def test_invalid_json_is_text_with_a_note(tmp_path: Path) -> None:
+    """A .json that is not JSON is shown as text, with the column of the error."""
+    found = content_of(b'{"a": [1, 2,}', tmp_path, "a.json")
+    assert found.kind == "text"
+    assert "column 13" in found.note
+
+
+def test_a_western_text_without_unicode(tmp_path: Path) -> None:
+    """Of encodings that give the same text the one of Windows is named."""
+    found = content_of(("Gr\u00fc\u00dfe aus M\u00fcnchen, f\u00fcnf\n" * 5).encode("latin-1"), tmp_path)
+    assert isinstance(found, shardcore.TextContent)
+    assert found.encoding == "cp1252"
 
 
 def test_lines_have_their_bytes(tmp_path: Path) -> None:
@@ -308,7 +340,7 @@ def test_a_missing_key_is_absent(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_of_a_large_array_the_first_elements_are_there(tmp_path: Path, order: str) -> None:
-    """Of an array that is read in part, whole places of the slowest axis are an array; its elements keep their bytes."""
+    """Of an array that is read in part, whole places of the slowest axis are an array with the same bytes."""
     whole = np.asarray(np.arange(10 * 6 * 8, dtype="<i4").reshape(10, 6, 8), order=order)  # type: ignore[call-overload]
     path = tmp_path / "x.des"
     with shardcore.create(path, format="des") as writer:
@@ -329,3 +361,50 @@ def test_of_an_array_whose_first_place_was_not_read_nothing_is_there() -> None:
     assert layout.leading(300).shape == layout.leading(5).shape == (0, 100)
     assert layout.leading(128 + 200).shape == (1, 100)
     assert layout.leading(1 << 20) == layout
+
+
+def test_all_members_of_a_gzip_file_are_one_content(tmp_path: Path) -> None:
+    """`cat a.gz b.gz` is decompressed to both; an empty last member, as bgzip writes it, does not state the size."""
+    found = content_of(gzip.compress(b"first\n") + gzip.compress(b"second\n"), tmp_path, "a.txt.gz")
+    assert isinstance(found, shardcore.ArchiveContent)
+    assert found.inner is not None
+    assert (found.inner.data, found.members[0].size) == (b"first\nsecond\n", 13)
+    long = gzip.compress(bytes(2 << 20)) + gzip.compress(b"")
+    found = content_of(long, tmp_path, "a.gz")
+    assert isinstance(found, shardcore.ArchiveContent)
+    assert found.members[0].size == -1
+
+
+def test_many_empty_members_end_soon() -> None:
+    """Of a megabyte of empty gzip members the first few thousand are decompressed."""
+    assert expand("gzip", gzip.compress(b"") * 50_000, 1 << 20) == (b"", False)
+
+
+@pytest.mark.parametrize(
+    ("rank", "offset", "message"),
+    [(9, 0, "has 9 axes"), (1, (1 << 64) - 32, "outside the file")],
+)
+def test_gguf_tensors_lie_in_a_file(tmp_path: Path, rank: int, offset: int, message: str) -> None:
+    """A tensor of more axes than GGUF has, or beyond all files, is no tensor."""
+    head = b"GGUF" + struct.pack("<IQQ", 3, 1, 0) + struct.pack("<Q", 1) + b"t" + struct.pack("<I", rank)
+    data = head + struct.pack(f"<{rank}Q", *[1] * rank) + struct.pack("<IQ", 0, offset)
+    assert message in content_of(data, tmp_path).note
+    assert isinstance(recognise.content_of(data, size=-1), shardcore.BytesContent)
+
+
+def test_metadata_is_json(tmp_path: Path) -> None:
+    """A number of a GGUF header that JSON does not have is null."""
+    pair = struct.pack("<Q", 1) + b"n" + struct.pack("<If", 6, float("nan"))
+    found = content_of(b"GGUF" + struct.pack("<IQQ", 3, 0, 1) + pair, tmp_path)
+    assert content_json(found)["metadata"] == {"n": None}
+
+
+def test_labels_have_the_colours_of_the_window() -> None:
+    """`--png` and the preview colour a segment alike."""
+    labels = np.array([[0, 7], [8, (1 << 64) - 1]], "<u8")
+    layout = ArrayLayout(labels.dtype, labels.shape, "C", axes=("x", "y"))
+    data = labels.tobytes()
+    found = ArrayContent("", len(data), data, "", layout, "compressed_segmentation", 1)
+    pixels = pixels_of(None, found, None).astype(int)  # type: ignore[arg-type]
+    argb = label_colours(labels.T).astype(int)
+    assert (pixels @ (1 << 16, 1 << 8, 1) == argb & 0xFFFFFF).all()

@@ -25,16 +25,17 @@ from PySide6.QtWidgets import (
 
 from shardcore import ArrayContent, Content, ObjectRef, Shard
 from shardcore.model.array_layout import ArrayLayout
+from shardcore.operations.content.pictures import label_colours
 from shardscope.session.session import Session
 from shardscope.views.preview.content_view import ContentView, Preview
 from shardscope.views.preview.levels import (
     ArrayStatistics,
     LevelsBar,
     is_pictured,
-    label_colours,
     level_colours,
     statistics_of,
 )
+from shardscope.views.preview.picture_frame import PictureFrame
 from shardscope.views.preview.plane import PlaneView, ZoomBar
 from shardscope.widgets.clipboard import copy_lines
 from shardscope.widgets.fonts import SMALL, mono
@@ -45,6 +46,10 @@ GREY, VIRIDIS, MAGMA, LABELS, NUMBERS = range(len(LOOKS))
 
 MOST_COLUMNS = 1000
 """Columns of the table of numbers."""
+
+_CHANNELS = 4
+_LONG = 200
+_MEASURED = 50
 
 
 class NumbersModel(TableModel):
@@ -73,6 +78,25 @@ class NumbersModel(TableModel):
 def element_text(value: Any) -> str:
     """Return an element of an array as text."""
     return f"{value:.6g}" if getattr(value, "dtype", np.dtype("O")).kind in "fc" else str(value)
+
+
+def _plane_of(array: NDArray[Any], large: list[int]) -> tuple[int, int]:
+    """Return the axes of the picture of an array whose axes have no names: the last two, but channels."""
+    if len(large) < 2:
+        return large[0], large[0]
+    kept = large[:-1] if len(large) > 2 and array.shape[large[-1]] <= _CHANNELS else large
+    return kept[-1], kept[-2]
+
+
+def _is_line(array: NDArray[Any], pair: tuple[int, int]) -> bool:
+    """Return whether a plane is so long that its picture is a line in most views."""
+    lengths = sorted(array.shape[axis] for axis in pair)
+    return bool(lengths[1] > _LONG * lengths[0])
+
+
+def type_text(dtype: np.dtype[Any]) -> str:
+    """Return the type of elements as NumPy spells it: `int16`; of texts with their length: `U3`."""
+    return dtype.str.lstrip("<>=|") if dtype.kind in "US" else dtype.name
 
 
 class ArrayView(ContentView):
@@ -124,14 +148,17 @@ class ArrayView(ContentView):
         self.pages = QStackedWidget()
         self.pages.addWidget(self.plane)
         self.pages.addWidget(self.table)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
+        above, picture = QWidget(), QWidget()
+        whole, column, middle = (QVBoxLayout(one) for one in (self, above, picture))
+        for layout in (whole, column, middle):
+            layout.setContentsMargins(0, 0, 0, 0)
+            layout.setSpacing(0)
+        whole.addWidget(PictureFrame(above, picture))
         column.addLayout(bar)
         column.addLayout(self._grid)
         column.addWidget(self.levels)
-        column.addWidget(self.pages, 1)
-        column.addWidget(self.zoom_bar)
+        middle.addWidget(self.pages, 1)
+        middle.addWidget(self.zoom_bar)
 
     def _build_table(self) -> None:
         table = self.table
@@ -143,6 +170,7 @@ class ArrayView(ContentView):
         table.setTabKeyNavigation(False)
         table.verticalHeader().setDefaultSectionSize(self.fontMetrics().height() + 6)
         table.verticalHeader().setMinimumWidth(40)
+        table.horizontalHeader().setResizeContentsPrecision(_MEASURED)
         table.viewport().installEventFilter(self)
         table.entered.connect(lambda index: self._point(self.index_of(index.column(), index.row())))
         table.clicked.connect(lambda index: self._choose(self.index_of(index.column(), index.row())))
@@ -199,10 +227,11 @@ class ArrayView(ContentView):
             for across, down in pairs:
                 down_name = f" × {self._name(down)}" if down != across else ""
                 self.axes.addItem(f"{self._name(across)}{down_name}", (across, down))
+            self.axes.setCurrentIndex(0 if layout.axes or layout.order == "F" else pairs.index(_plane_of(array, large)))
             self.axes.blockSignals(False)
             self.axes.setVisible(len(pairs) > 1)
             self.look.blockSignals(True)
-            flat = len(large) < 2 or not is_pictured(array.dtype)
+            flat = len(large) < 2 or not is_pictured(array.dtype) or _is_line(array, self.axes.currentData())
             wide = array.dtype.kind == "u" and array.dtype.itemsize >= 4
             self.look.setCurrentIndex(NUMBERS if flat else LABELS if wide else GREY)
             self.look.blockSignals(False)
@@ -272,6 +301,8 @@ class ArrayView(ContentView):
         self._tell(None)
         if numbers:
             self.numbers.show_plane(plane)
+            if plane.dtype.names is not None:
+                self.table.resizeColumnsToContents()
             return
         name = LOOKS[look].lower()
         colours = label_colours(plane) if look == LABELS else level_colours(plane, *self.levels.levels, name)
@@ -349,8 +380,10 @@ class ArrayView(ContentView):
 
     def _about(self) -> str:
         """Return type and shape, and how many elements are no numbers."""
-        words = [self._array.dtype.name if self._array.dtype.names is None else self.tr("record")]
+        words = [self.tr("record") if self._array.dtype.names is not None else type_text(self._array.dtype)]
         words.append(" × ".join(map(str, self._array.shape)))
+        if self._array.dtype.kind == "c" and not self.pages.currentIndex():
+            words.append(self.tr("magnitude"))
         if self._statistics.odd:
             words.append(self.tr("{0} not finite").format(f"{self._statistics.odd:,}"))
         return " · ".join(words)

@@ -27,6 +27,8 @@ class Preview:
         begin: Offset of the content in the object; not 0 for a part of it, such as a tensor.
         name: Name of that part; empty for the object.
         widened: Bytes of the content per byte of the object: 2 for 16-bit floats that are shown as 32-bit ones.
+        held: Bytes `[start, stop)` of the object that hold all of the content, where they are not its own: those of a
+            compressed member.
     """
 
     ref: ObjectRef
@@ -36,6 +38,7 @@ class Preview:
     begin: int = 0
     name: str = ""
     widened: int = 1
+    held: tuple[int, int] | None = None
 
     def span_of(self, start: int, stop: int) -> Span | None:
         """Return where bytes of the content are stored: exact, or the blocks that hold them.
@@ -43,6 +46,8 @@ class Preview:
         Blocks of one source become one span, from the first to the last; of others only the first counts.
         """
         start, stop = start // self.widened + self.begin, -(-stop // self.widened) + self.begin
+        if self.held is not None:
+            start, stop = self.held
         first, last = part_at(self.parts, start), part_at(self.parts, max(stop - 1, start))
         if first is None:
             return None
@@ -61,7 +66,11 @@ class Preview:
             return None
         first = part.content_at(span.start)
         stop = first + max(min(span.size, part.stop - first), 1) if part.exact else part.stop
+        if self.held is not None:
+            return (0, self.content.size) if first < self.held[1] and self.held[0] < stop else None
         first, stop = max(first - self.begin, 0), stop - self.begin
+        if self.name:
+            stop = min(stop, -(-self.content.size // self.widened))
         return (first * self.widened, stop * self.widened) if first < stop else None
 
 

@@ -18,6 +18,7 @@ from shardcore.operations.content.geometry import (
     SkeletonContent,
     decode_level,
 )
+from shardcore.operations.content.pictures import label_colours
 from shardcore.operations.content.scene import Scene, coarse_scene, scene_of
 from shardcore.operations.content.shade import Camera, shade
 from shardscope.session.error_words import plain_words
@@ -26,7 +27,6 @@ from shardscope.session.selection import Selection
 from shardscope.session.session import Session
 from shardscope.views.preview.content_view import ContentView, Preview
 from shardscope.views.preview.geometry_canvas import GeometryCanvas, length_text
-from shardscope.views.preview.levels import label_colours
 from shardscope.widgets.elided import Elided
 from shardscope.widgets.while_visible import WhileVisible
 
@@ -127,7 +127,9 @@ class GeometryView(ContentView):
     def _show(self, prepared: PreparedGeometry, *, keep: bool) -> None:
         self._found = prepared.content
         if isinstance(prepared.content, MeshContent):
-            self.levels.setCurrentIndex(prepared.content.level)
+            level = prepared.content.level
+            # Boxes are those of the coarsest level.
+            self.levels.setCurrentIndex(level if level >= 0 else coarsest(prepared.content))
         unit = prepared.content.geometry().unit
         colour = segment_colour(self._preview.ref.key if self._preview is not None else None)
         self.canvas.show_scene(prepared.scene, prepared.coarse, colour, unit, keep=keep)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QLocale, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QAccessible, QDoubleValidator, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QSizePolicy, QToolButton, QWidget
 
@@ -25,6 +25,7 @@ NAN = 0xFFB0306A
 
 _ROWS = 1 << 20
 _LARGE = 1e30
+_EXACT = 1e8
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,19 +154,6 @@ def _shades(block: NDArray[Any], low: float, high: float) -> NDArray[np.uint8]:
     return values.astype(np.uint8)
 
 
-def label_colours(plane: NDArray[Any]) -> NDArray[np.uint32]:
-    """Return the pixels of a plane of labels as ARGB values: a hash of each label; 0 is black."""
-    numbers = scalars(plane)
-    if numbers.dtype.kind == "f":
-        # Of fractions the bits are hashed.
-        numbers = numbers.astype("=f8").view(np.uint64)
-    labels = numbers.astype(np.uint64)
-    mixed = (labels ^ (labels >> np.uint64(33))) * np.uint64(0xFF51AFD7ED558CCD)
-    mixed = (mixed ^ (mixed >> np.uint64(33))) * np.uint64(0xC4CEB9FE1A85EC53)
-    colour = ((mixed >> np.uint64(40)) & np.uint64(0xFFFFFF)).astype(np.uint32) | np.uint32(0x404040)
-    return np.where(labels == 0, np.uint32(0xFF000000), np.uint32(0xFF000000) | colour)
-
-
 class Histogram(QWidget):
     """Histogram with the levels as two lines that can be dragged. `levels_changed(low, high)` while they are."""
 
@@ -248,6 +236,11 @@ class Histogram(QWidget):
         self.levels_changed.emit(low, high)
 
 
+def level_text(value: float) -> str:
+    """Return a level as short text: integers of up to 8 digits are exact, others have 5 digits."""
+    return f"{value:.8g}" if value == round(value) and abs(value) < _EXACT else f"{value:.5g}"
+
+
 class LevelsBar(QWidget):
     """Levels of an array: the least and the largest value, the histogram between them, *Auto* and *All*."""
 
@@ -278,8 +271,11 @@ class LevelsBar(QWidget):
         line.setObjectName(name)
         line.setAccessibleName(spoken)
         line.setToolTip(spoken)
-        line.setValidator(QDoubleValidator(line))
-        line.setFixedWidth(line.fontMetrics().horizontalAdvance("-0.00000") + 18)
+        validator = QDoubleValidator(line)
+        # Numbers are shown with a point, whatever the language.
+        validator.setLocale(QLocale.c())
+        line.setValidator(validator)
+        line.setFixedWidth(line.fontMetrics().horizontalAdvance("-0.0000e-00") + 18)
         line.editingFinished.connect(self._typed)
         return line
 
@@ -309,8 +305,8 @@ class LevelsBar(QWidget):
 
     def _fill(self) -> None:
         low, high = self.levels
-        self.low.setText(f"{low:.6g}")
-        self.high.setText(f"{high:.6g}")
+        self.low.setText(level_text(low))
+        self.high.setText(level_text(high))
         for line in (self.low, self.high):
             line.setCursorPosition(0)
         self.histogram.show_statistics(self._statistics, low, high)
@@ -321,7 +317,7 @@ class LevelsBar(QWidget):
         except ValueError:
             self._fill()
             return
-        shown = tuple(float(f"{value:.6g}") for value in self.levels)
+        shown = tuple(float(level_text(value)) for value in self.levels)
         if low <= high and (low, high) != shown:
             self.set_levels(low, high)
         else:

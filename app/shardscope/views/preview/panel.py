@@ -33,14 +33,19 @@ from PySide6.QtWidgets import (
 
 from shardcore import (
     ArchiveContent,
+    ArrayContent,
+    BytesContent,
     Content,
+    LimitExceeded,
     ObjectRef,
     Shard,
     ShardError,
     SourceError,
     Span,
     TensorsContent,
+    Unsupported,
     content,
+    member_content,
 )
 from shardcore.model.number_words import plural, size_text
 from shardcore.operations.content.tensors import tensor_content
@@ -86,6 +91,9 @@ MOST_TEXT = 1 << 18
 
 _WIDE = 420
 """Pixels of a panel that has room for all buttons."""
+
+_IN_PLACE = ("text", "json", "table", "picture", "bytes")
+"""Kinds of members of archives that are shown in place of the list; others open in a tab of their own."""
 
 WHOLE = 64 << 20
 """Bytes that are read on request."""
@@ -152,6 +160,28 @@ def tensor_preview(shard: Shard, shown: Preview, number: int, labels: Mapping[st
         begin=shown.begin + tensor.start,
         name=tensor.name,
         widened=max(one.size // size, 1) if size > 0 else 1,
+    )
+    return prepared(shard, part, labels)
+
+
+def member_preview(shard: Shard, shown: Preview, number: int, labels: Mapping[str, str]) -> tuple[Preview, str] | None:
+    """Read a member of an archive; see `preview_of`. None where it is one that opens in a tab of its own."""
+    assert isinstance(shown.content, ArchiveContent)
+    member = shown.content.members[number]
+    try:
+        found = member_content(shard, shown.ref, member.name)
+    except (LimitExceeded, Unsupported):
+        return None
+    if found.kind not in _IN_PLACE:
+        return None
+    stored = member.codec == "none" and member.data >= 0
+    part = replace(
+        shown,
+        content=found,
+        prepared=None,
+        begin=member.data if stored else 0,
+        name=member.name,
+        held=None if stored else (member.start, member.stop),
     )
     return prepared(shard, part, labels)
 
@@ -408,11 +438,22 @@ class PreviewPanel(QWidget):
         self.view = self.page(kind) if kind is not None else None
         self._fit_bar()
         if self.view is None:
-            self.hint.setText(self.tr("Empty") if one.size == 0 else one.title)
+            self.hint.setText(self._without_view(one))
             self.pages.setCurrentWidget(self.empty)
             return
         self.view.show_preview(self.shown)
         self.pages.setCurrentWidget(self.view)
+
+    def _without_view(self, found: Content) -> str:
+        """Return the text in place of a content that no view shows."""
+        if isinstance(found, ArrayContent) and not found.layout.nbytes:
+            shape = " × ".join(map(str, found.layout.shape))
+            return self.tr("{0} of {1}, {2}: no elements").format(found.title, shape, found.layout.dtype.name)
+        if not found.complete and found.size and not isinstance(found, BytesContent):
+            return self.tr("{0}: shown when all of it is read").format(found.title)
+        if isinstance(found, BytesContent) and found.size:
+            return self.tr("{0}: no text in the content").format(found.title)
+        return self.tr("Empty") if found.size == 0 else found.title
 
     def _offer(self, views: tuple[type[ContentView], ...], label: str) -> None:
         """Offer the views of a content, where it has several."""
@@ -467,7 +508,13 @@ class PreviewPanel(QWidget):
         if shown is None:
             return
         if isinstance(shown.content, ArchiveContent):
-            self.open_member(shown.content.members[number].name)
+            name, labels = shown.content.members[number].name, dict(self._labels)
+            if shown.content.inner is not None:
+                self.open_member(name)
+                return
+            work = lambda shard, _job: member_preview(shard, shown, number, labels)  # noqa: E731
+            take = lambda found: self._take(found) if found is not None else self.open_member(name)  # noqa: E731
+            self._session.ask(work, take, failed=self._not_opened, key=("preview", self))
         elif isinstance(shown.content, TensorsContent):
             labels = dict(self._labels)
             work = lambda shard, _job: tensor_preview(shard, shown, number, labels)  # noqa: E731
@@ -526,7 +573,9 @@ class PreviewPanel(QWidget):
     def _proposed(self, ending: str = "") -> str:
         assert self.shown is not None
         name = self.shown.ref.key or f"row-{self.shown.ref.row}"
-        if self.shown.name:
+        if self.shown.name and self._whole is not None and isinstance(self._whole[0].content, ArchiveContent):
+            name = self.shown.name
+        elif self.shown.name:
             name = f"{name}.{self.shown.name}"
         one = self.shown.content
         name = Names().give(name.rpartition("/")[2] or name, ending or ending_of(one.data, whole=one.complete))
@@ -551,6 +600,9 @@ class PreviewPanel(QWidget):
             return
 
         def work(shard: Shard, job: Job) -> Path:
+            if shown.held is not None:
+                write_whole(path, iter([shown.content.data]), force=True)
+                return path
             if shown.name:
                 size = len(shown.content.data) // shown.widened
                 data = shard.read_range(shown.ref, shown.begin, shown.begin + size, limit=WHOLE)

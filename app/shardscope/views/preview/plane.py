@@ -24,6 +24,9 @@ MOST_ZOOM = 64.0
 """Screen pixels per pixel."""
 
 _STEP = 1.25
+_NOTCH = 120
+"""Angle of one notch of a wheel; touchpads send parts of it."""
+
 _CHECK = 8
 _ARROWS = {
     Qt.Key.Key_Left: (-1, 0),
@@ -212,9 +215,14 @@ class PlaneView(QWidget):
         self.pointed.emit(-1, -1)
 
     def wheelEvent(self, event: QWheelEvent) -> None:
+        turned = event.angleDelta().y()
+        if not turned:
+            # Sideways on a touchpad.
+            event.accept()
+            return
         before, place = self._scale, event.position()
         frame = self._frame
-        self.zoom(_STEP if event.angleDelta().y() > 0 else 1 / _STEP)
+        self.zoom(_STEP ** (turned / _NOTCH))
         factor = self._scale / before
         middle = QPointF(self.width() / 2, self.height() / 2)
         # What is under the pointer stays there.

@@ -455,7 +455,7 @@ class TextView(ContentView):
         self._text, self._tokens = preview.prepared
         self._length = FIRST
         words = [one.language] if one.language and not isinstance(one, JsonContent | TableContent) else []
-        words += [one.encoding.upper().replace("UTF-8-SIG", "UTF-8 with mark")]
+        words += [one.encoding.upper().replace("UTF-8-SIG", "UTF-8 with BOM")]
         words.append(plural(len(one.line_starts), "line"))
         self.about.tell(" · ".join(words))
         self._fill()

@@ -13,8 +13,9 @@ from PySide6.QtGui import QImage
 
 from shardcore import ShardError
 from shardcore.model.chunk_grid import Chunk, ChunkGrid, GridCell, VoxelBox, copy_box
+from shardcore.operations.content.pictures import label_colours
 from shardcore.shards.cache import LruCache
-from shardscope.views.preview.levels import label_colours, level_colours
+from shardscope.views.preview.levels import level_colours
 
 MOST_EDGE = 1024
 """Pixels across and down that are shown of a plane at once."""

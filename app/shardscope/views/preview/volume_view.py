@@ -34,6 +34,7 @@ from shardscope.session.selection import Selection
 from shardscope.session.session import Session
 from shardscope.views.preview.array_view import LABELS, LOOKS
 from shardscope.views.preview.levels import LevelsBar, statistics_of
+from shardscope.views.preview.picture_frame import PictureFrame
 from shardscope.views.preview.plane import ZoomBar
 from shardscope.views.preview.volume_plane import VolumePlane, shard_colour
 from shardscope.views.preview.volume_slice import KEPT, ChunkState, Kept, VolumeSlice, is_shown, keep
@@ -95,11 +96,14 @@ def elements_of(shard: Shard, selection: Selection, grid: ChunkGrid) -> tuple[tu
     axes = len(grid.shape)
     if layout is None or len(layout.shape) < axes or not layout.begin:
         return None
-    part = part_stored_at(shard.content_parts(ref), span)
-    if part is None:
+    if any(one.source == span.source and span.start <= one.start and one.stop <= span.stop for one in ref.spans[:1]):
+        # All of the chunk, with the header before its blocks.
+        first, stop = 0, layout.nbytes
+    elif (part := part_stored_at(shard.content_parts(ref), span)) is not None:
+        first = part.content_at(span.start)
+        stop = first + min(span.size, part.stop - first) if part.exact else part.stop
+    else:
         return None
-    first = part.content_at(span.start)
-    stop = first + min(span.size, part.stop - first) if part.exact else part.stop
     box = replace(layout, encoding=RAW).box_of(first, max(stop, first + 1))
     if box is None:
         return None
@@ -165,9 +169,13 @@ class VolumeView(QWidget):
 
     def _build(self) -> None:
         self.setFocusProxy(self.plane)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
+        above, picture, below = QWidget(), QWidget(), QWidget()
+        whole, column, middle, lines = (QVBoxLayout(one) for one in (self, above, picture, below))
+        for layout in (whole, column, middle, lines):
+            layout.setContentsMargins(0, 0, 0, 0)
+            layout.setSpacing(0)
+        self.frame = PictureFrame(above, picture, below)
+        whole.addWidget(self.frame)
         for row in ((self.scales, self.axes, self.look), (self.edges, self.colours)):
             bar = QHBoxLayout()
             bar.setContentsMargins(8, 3, 8, 2)
@@ -176,22 +184,24 @@ class VolumeView(QWidget):
                 bar.addWidget(part)
             bar.addStretch(1)
             column.addLayout(bar)
+        for button in (self.levels.auto, self.levels.whole):
+            bar.addWidget(button)
         column.addWidget(self.levels)
         self._grid = QGridLayout()
         self._grid.setContentsMargins(8, 2, 8, 4)
         self._grid.setHorizontalSpacing(8)
         column.addLayout(self._grid)
-        column.addWidget(self.plane, 1)
-        column.addWidget(self.value)
+        middle.addWidget(self.plane, 1)
+        middle.addWidget(self.value)
         for label, name in ((self.legend, "volumeLegend"), (self.note, "volumeNote")):
             label.setObjectName(name)
             label.setWordWrap(True)
             label.setContentsMargins(8, 3, 8, 2)
             label.hide()
-            column.addWidget(label)
+            lines.addWidget(label)
         self.legend.setTextFormat(Qt.TextFormat.RichText)
         self.note.setTextFormat(Qt.TextFormat.PlainText)
-        column.addWidget(self._fact_panel())
+        lines.addWidget(self._fact_panel())
 
     def _fact_panel(self) -> QWidget:
         self._facts = QWidget()
@@ -221,8 +231,15 @@ class VolumeView(QWidget):
         bar.addWidget(self.mesh)
         bar.addStretch(1)
         grid.addLayout(bar, len(FACTS) - 3, 0, 1, 4)
-        self._facts.hide()
+        self._clear_facts()
         return self._facts
+
+    def _clear_facts(self) -> None:
+        """Show no voxel. The lines stay: the picture does not move under the pointer at the first click."""
+        for text in self.facts.values():
+            text.tell("–")
+        self.look_up.setEnabled(False)
+        self.mesh.hide()
 
     def _connect(self) -> None:
         session = self._session
@@ -257,7 +274,7 @@ class VolumeView(QWidget):
         self._light.stop()
         self._kept.clear()
         self.plane.show_slice(None)
-        self._facts.hide()
+        self._clear_facts()
         self.offered.emit(False)
 
     def _open_scale(self, scale: str) -> None:
@@ -544,7 +561,8 @@ class VolumeView(QWidget):
         self.facts["Minishard"].tell(str(cell.minishard) if cell.minishard is not None else "–")
         self.facts["Offset in chunk"].tell(f"{place.start:,}" if place.start >= 0 else "–")
         self.facts["Stored bytes"].tell(stored_text(place) if place.ref is not None else self.tr("not stored"))
-        self._facts.show()
+        self.look_up.setEnabled(True)
+        self.frame.reveal(self._facts)
         self.look_up.setText(self.tr("Look up") if self.found.own else self.tr("Open scale"))
         if place.span is not None and self.found.own:
             self._session.select_span(place.span, self)

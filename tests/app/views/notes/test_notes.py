@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 from shutil import copy
+from threading import Event
+from typing import Any
 
 import pytest
 from PySide6.QtCore import QPoint, Qt
@@ -320,3 +322,22 @@ def test_a_text_that_is_too_long_is_not_taken(qtbot: QtBot) -> None:
     assert dialog.isVisible()
     assert dialog.limit.text() == "10,001 of at most 10,000 letters"
     dialog.reject()
+
+
+def test_a_note_is_stored_when_its_file_is_closed_at_once(
+    qtbot: QtBot, panel: NotesPanel, session: Session, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A note that is on its way is written, also when the tab is closed before."""
+    go_on = Event()
+
+    def late(*arguments: Any) -> Any:
+        go_on.wait(10)
+        return add_note(*arguments)
+
+    monkeypatch.setattr("shardscope.session.notes.add_note", late)
+    session.notes.add(SIZE, "the size")
+    session.close()
+    go_on.set()
+    qtbot.waitUntil(lambda: not session.jobs.open_jobs)
+    open_noted(session, qtbot, file)
+    assert [note.text for note in session.notes.all] == ["the size"]

@@ -13,9 +13,10 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication
 from pytestqt.qtbot import QtBot
 
+from shardcore.operations.content.pictures import label_colours
 from shardscope.session.session import Session
 from shardscope.views.preview.array_view import LABELS, LOOKS, NUMBERS, VIRIDIS, ArrayView
-from shardscope.views.preview.levels import NAN, Histogram, colour_table, label_colours, level_colours, statistics_of
+from shardscope.views.preview.levels import NAN, Histogram, colour_table, level_colours, statistics_of
 from tests.app.views.preview.preview_rig import PreviewRig
 
 FLOATS = np.linspace(-1, 1, 200, dtype="<f4").reshape(10, 20)
@@ -35,6 +36,11 @@ KINDS: dict[str, NDArray[Any]] = {
     "huge": np.array([[-1.7e308, 1.7e308], [0, 1]]),
     "line": np.arange(5, dtype="<i2"),
 }
+MORE: dict[str, NDArray[Any]] = {
+    "stack": np.arange(2 * 3 * 40 * 50, dtype="<i4").reshape(2, 3, 40, 50),
+    "photos": np.arange(5 * 8 * 9 * 3, dtype="<i4").reshape(5, 8, 9, 3),
+    "long": np.arange(4 * 3000, dtype="<i4").reshape(4, 3000),
+}
 
 
 def npy(array: NDArray[Any]) -> bytes:
@@ -47,7 +53,7 @@ def npy(array: NDArray[Any]) -> bytes:
 @pytest.fixture
 def rig(session: Session, qtbot: QtBot, tmp_path: Path) -> PreviewRig:
     """An array of numbers, two of which are not finite, and one of each type."""
-    objects = {"floats.npy": npy(FLOATS), **{f"{name}.npy": npy(array) for name, array in KINDS.items()}}
+    objects = {"floats.npy": npy(FLOATS), **{f"{name}.npy": npy(array) for name, array in (KINDS | MORE).items()}}
     made = PreviewRig(session, qtbot, tmp_path, objects)
     made.panel.activateWindow()
     return made
@@ -125,6 +131,34 @@ def test_types(rig: PreviewRig, name: str) -> None:
     assert rig.highlighted() == KINDS[name].reshape(-1)[-1:].tobytes()
     view.table.clicked.emit(view.numbers.index(0, 0))
     assert rig.selected() == KINDS[name].reshape(-1)[:1].tobytes()
+
+
+@pytest.mark.parametrize(("name", "shape"), [("stack", (40, 50)), ("photos", (8, 9)), ("floats", (10, 20))])
+def test_the_picture_at_first(rig: PreviewRig, name: str, shape: tuple[int, int]) -> None:
+    """Of many axes without names the last two are pictured at first; the channels of pictures are not among them."""
+    rig.show(f"{name}.npy")
+    assert rig.view(ArrayView).plane_shown().shape == shape
+
+
+def test_a_long_array_is_numbers_at_first(rig: PreviewRig) -> None:
+    """An array of a few long rows begins as numbers: its picture is a line."""
+    rig.show("long.npy")
+    assert rig.view(ArrayView).look.currentIndex() == NUMBERS
+
+
+def test_records_are_read_whole(rig: PreviewRig) -> None:
+    """The column of records is as wide as their text."""
+    rig.show("record.npy")
+    view = rig.view(ArrayView)
+    assert view.table.columnWidth(0) >= view.table.sizeHintForColumn(0)
+
+
+def test_levels_are_read_whole(rig: PreviewRig) -> None:
+    """Small and negative levels fit into their fields, and a typed number has a point in every language."""
+    bar = rig.view(ArrayView).levels
+    bar.set_levels(-2.58438123e-05, 12345678)
+    assert (bar.low.text(), bar.high.text()) == ("-2.5844e-05", "12345678")
+    assert bar.low.fontMetrics().horizontalAdvance(bar.low.text()) < bar.low.width() - 8
 
 
 def test_statistics() -> None:

@@ -149,7 +149,7 @@ def test_numbers_and_labels(panel: PreviewPanel, session: Session, qtbot: QtBot)
     assert array.numbers.index(1, 2).data() == str(array.plane_shown()[1, 2])
     array.look.setCurrentIndex(LABELS)
     image = array.plane.image
-    assert len({image.pixel(x, y) for x in range(image.width()) for y in range(image.height())}) == 12
+    assert len({image.pixel(x, y) for x in range(image.width()) for y in range(image.height())}) == 20
     for key in (Qt.Key.Key_Right, Qt.Key.Key_Down, Qt.Key.Key_Right):
         qtbot.keyClick(array.plane, key)
     assert array.plane.mark == (1, 1)

@@ -263,6 +263,41 @@ def test_selected_bytes_mark_the_voxel(panel: PreviewPanel, session: Session, qt
     assert view.plane._marked == (4, 4)
 
 
+def test_a_selected_chunk_is_marked_with_its_header(panel: PreviewPanel, session: Session, qtbot: QtBot) -> None:
+    """A chunk of a Bloscpack array, header and blocks, marks all of its elements; a block marks its own."""
+    view = opened(panel, session, qtbot, assets.path("samples/bloscpack/array.blp"))
+    assert session.shard is not None
+    session.select_row(1)
+    qtbot.waitUntil(lambda: view.plane.mark == (0, 20))
+    assert view.plane._marked == (64, 20)
+    block = session.shard.content_parts(session.shard.objects[1])[1]
+    session.select_span(block.span_of(block.start, block.start + 1))
+    qtbot.waitUntil(lambda: view.plane.mark == (0, 28))
+
+
+def test_nothing_moves_at_the_first_click(
+    panel: PreviewPanel, session: Session, qtbot: QtBot, tmp_path: Path
+) -> None:
+    """A click on a voxel fills lines that were there before: the picture stays under the pointer."""
+    view = opened(panel, session, qtbot, write_volume(tmp_path / "v", "raw", sample_array()))
+    before = view.plane.geometry()
+    assert not view.look_up.isEnabled()
+    click(view, qtbot, 3, 3)
+    qtbot.waitUntil(view.look_up.isEnabled)
+    qtbot.waitUntil(lambda: view.facts["Voxel"].text() != "–")
+    assert view.plane.geometry() == before
+
+
+def test_levels_of_a_volume(panel: PreviewPanel, session: Session, qtbot: QtBot, tmp_path: Path) -> None:
+    """*Auto* and *All* stand beside the other controls, not under the levels, and set them."""
+    view = opened(panel, session, qtbot, write_volume(tmp_path / "v", "raw", sample_array()))
+    assert view.slice is not None
+    for button in (view.levels.auto, view.levels.whole):
+        assert panel.childAt(button.mapTo(panel, button.rect().center())) is button
+    view.levels.auto.click()
+    assert view.slice.chosen == view.levels._statistics.auto
+
+
 def test_the_keyboard_reaches_everything(panel: PreviewPanel, session: Session, qtbot: QtBot, tmp_path: Path) -> None:
     """Tab reaches the controls; arrows choose voxels, the slider moves the plane, + and 0 zoom."""
     view = opened(panel, session, qtbot, write_volume(tmp_path / "v", "raw", sample_array()))

@@ -110,3 +110,24 @@ def test_names_that_leave_the_folder_are_not_followed(table: Path, name: str) ->
     with opened_table(table) as shard:
         assert shard.members == ()
         assert shard.objects.ref(0).state is State.DAMAGED
+
+
+def test_the_rows_of_a_table_are_a_content() -> None:
+    """`all` of a table is a table of the first items of its columns, a row per item."""
+    with shardcore.open(TABLE) as shard:
+        found = shardcore.content(shard, "all")
+    assert isinstance(found, shardcore.TableContent)
+    expected = prices()
+    assert found.rows[0] == tuple(expected)
+    assert len(found.rows) == 701
+    assert found.rows[700] == tuple(str(column[699]) for column in expected.values())
+
+
+def test_a_damaged_column_costs_itself(table: Path) -> None:
+    """The rows are shown without a column that cannot be read; the note has how many are missing."""
+    (table / "day" / "meta" / "storage").write_text("{")
+    with shardcore.open(table, partial=True) as shard:
+        found = shardcore.content(shard, "all")
+    assert isinstance(found, shardcore.TableContent)
+    assert found.rows[0] == ("close", "symbol")
+    assert "1 column cannot be read" in found.note

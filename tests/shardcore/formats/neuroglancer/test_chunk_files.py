@@ -10,7 +10,7 @@ from typing import ClassVar
 import pytest
 
 import shardcore
-from shardcore.errors import KeyAbsent, NotAShard, UsageError
+from shardcore.errors import KeyAbsent, LimitExceeded, NotAShard, UsageError
 from shardcore.formats.neuroglancer.chunk_files import file_codec
 from shardcore.testing.dataset_contract import DataSetContract
 
@@ -70,3 +70,16 @@ def test_compression_is_by_ending_or_by_first_bytes() -> None:
     assert file_codec("a", b"\x1f\x8b123", 4) == "gzip"
     assert file_codec("a", b"\x1f\x8b12", 4) == "none"
     assert file_codec("a", b"1234", None) == "none"
+
+
+def test_large_files_are_not_read_as_a_whole(tmp_path: Path) -> None:
+    """Of a raw file only the range is read; one of more than 1 GiB is refused where all of it would be needed."""
+    copy = shutil.copytree(FOLDER, tmp_path / "copy")
+    with (copy / "9-13_-3-1_100-104").open("r+b") as file:
+        file.truncate((1 << 30) + 1)
+    with shardcore.open(copy) as found:
+        ref = found.find("9-13_-3-1_100-104")
+        assert found.read_range(ref, 0, 10) == (FOLDER / "9-13_-3-1_100-104").read_bytes()[:10]
+        with pytest.raises(LimitExceeded, match="1,073,741,825 bytes"):
+            found[9:13, -3:1, 100:104]
+        assert [one.key for one in found.verify().findings] == [ref.key]

@@ -189,3 +189,14 @@ def test_shapes_of_annotations() -> None:
         annotation({"annotation_type": "point"}, b"", 1)
     with pytest.raises(FormatError, match="property"):
         annotation(info | {"annotation_type": "point", "properties": [{"id": "a", "type": "str"}]}, b"", 1)
+
+
+@pytest.mark.parametrize("wrong", [[], {}, None, 3])
+def test_types_that_are_no_names_are_refused(wrong: object) -> None:
+    """A type in the info that is a list or an object is as unknown as another word."""
+    with pytest.raises(FormatError, match="vertex attribute 'a'"):
+        skeleton({"vertex_attributes": [{"id": "a", "data_type": wrong}]}, bytes(8))
+    info = {**ANNOTATION_INFO, "properties": [{"id": "a", "type": wrong}]}
+    with pytest.raises(FormatError, match="property 'a'"):
+        annotation_list(info, bytes(8))
+    assert annotation_list({**ANNOTATION_INFO, "dimensions": {"x": [1, wrong]}}, bytes(8)).unit == str(wrong)

@@ -1,0 +1,86 @@
+"""Frame of a picture with controls: above it and below it, or beside it in a low panel."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QSize, Qt
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
+
+LOW = 330
+"""Height in pixels below which the controls stand beside the picture."""
+
+SIDE = 380
+"""Width of the controls there."""
+
+_LEAST = 120
+
+
+class PictureFrame(QWidget):
+    """Picture between its controls and the lines about it. In a low and wide panel both stand beside it and scroll.
+
+    Attributes:
+        beside: Whether the controls stand beside the picture.
+
+    Args:
+        above: The controls.
+        picture: The picture.
+        below: Lines about it; None for none.
+    """
+
+    def __init__(self, above: QWidget, picture: QWidget, below: QWidget | None = None) -> None:
+        super().__init__()
+        self.setObjectName("previewFrame")
+        self.beside = False
+        self._parts = above, below
+        self.side = QScrollArea()
+        self.side.setObjectName("previewSide")
+        self.side.setAccessibleName(self.tr("Controls"))
+        self.side.setFrameShape(QFrame.Shape.NoFrame)
+        self.side.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.side.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.side.setWidgetResizable(True)
+        self.side.setFixedWidth(SIDE)
+        self.side.hide()
+        inner = QWidget()
+        self.side.setWidget(inner)
+        self._inner, self._column = QVBoxLayout(inner), QVBoxLayout()
+        row = QHBoxLayout(self)
+        for layout in (row, self._inner, self._column):
+            layout.setContentsMargins(0, 0, 0, 0)
+            layout.setSpacing(0)
+        self._inner.addStretch(1)
+        row.addWidget(self.side)
+        row.addLayout(self._column, 1)
+        self._column.addWidget(picture, 1)
+        self._arrange()
+
+    def _arrange(self) -> None:
+        above, below = self._parts
+        if self.beside:
+            self._inner.insertWidget(0, above)
+            if below is not None:
+                self._inner.insertWidget(1, below)
+        else:
+            self._column.insertWidget(0, above)
+            if below is not None:
+                self._column.addWidget(below)
+        self.side.setVisible(self.beside)
+
+    def reveal(self, part: QWidget) -> None:
+        """Bring a control or a line into view."""
+        if self.beside:
+            self.side.ensureWidgetVisible(part, 0, 0)
+
+    def minimumSizeHint(self) -> QSize:
+        least = super().minimumSizeHint()
+        # A wide panel may be as low as the controls beside the picture allow.
+        return QSize(least.width(), min(least.height(), _LEAST)) if self.width() >= 2 * SIDE else least
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        if (event.oldSize().width() >= 2 * SIDE) != (self.width() >= 2 * SIDE):
+            self.updateGeometry()
+        beside = self.height() < LOW and self.width() >= 2 * SIDE
+        if beside != self.beside:
+            self.beside = beside
+            self._arrange()

@@ -1,0 +1,48 @@
+"""Layout of a safetensors file: a length, a JSON header of that length, then the elements of the tensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from shardcore.errors import FormatError
+from shardcore.model.array_layout import is_length
+from shardcore.model.text import short
+
+LENGTH = 8
+"""Bytes of the length."""
+
+MOST_HEADER = 16 << 20
+"""Bytes of a header that is read."""
+
+_MOST_STATED = 100_000_000
+"""Bytes of a header that other readers read."""
+
+METADATA = "__metadata__"
+"""Member of the header that is no tensor: texts of the writer."""
+
+DTYPES = {
+    "F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "|i1",
+    "U64": "<u8", "U32": "<u4", "U16": "<u2", "U8": "|u1", "BOOL": "|b1",
+}  # fmt: skip
+"""Types of elements that NumPy has."""
+
+
+def header_stop(head: bytes) -> int | None:
+    """Return where the elements begin; None where the first bytes are not those of a safetensors file."""
+    length = int.from_bytes(head[:LENGTH], "little")
+    return LENGTH + length if head[LENGTH : LENGTH + 1] == b"{" and 2 <= length <= _MOST_STATED else None
+
+
+def tensor_entry(name: str, entry: Any) -> tuple[str, tuple[int, ...], int, int]:
+    """Return type, shape, first byte and one past the last of a tensor; bytes count from the end of the header.
+
+    Raises:
+        FormatError: The entry is invalid.
+    """
+    found: dict[str, Any] = entry if isinstance(entry, dict) else {}
+    offsets: Any = found.get("data_offsets")
+    shape: Any = found.get("shape")
+    lists = isinstance(offsets, list) and len(offsets) == 2 and isinstance(shape, list)
+    if not lists or not all(map(is_length, offsets + shape)) or offsets[0] > offsets[1]:
+        raise FormatError(f"{short(name)} has no valid shape and data_offsets")
+    return str(found.get("dtype")), tuple(shape), offsets[0], offsets[1]
