@@ -81,7 +81,7 @@ def test_the_commands_of_the_readme_run(clone: Path, capsys: pytest.CaptureFixtu
         if ">" in words:
             words = words[: words.index(">")]
         assert run(words) == 0, line
-        assert capsys.readouterr().out or "--svg" in words, line
+        assert capsys.readouterr().out or {"--svg", "--png"} & set(words), line
 
 
 def test_the_examples_of_the_library_run(clone: Path, capsys: pytest.CaptureFixture[str]) -> None:
