@@ -205,6 +205,22 @@ def add_note(shard: Shard, book: NoteBook, note: Note) -> NoteBook:
     return _stored_with(shard, book, lambda notes: (*(one for one in notes if one.span != note.span), note))
 
 
+def carry_notes(shard: Shard, book: NoteBook, notes: Sequence[Note]) -> NoteBook:
+    """Store notes on the content that a file had before it changed for its content now, unless that has notes.
+
+    Args:
+        shard: The file as it is now.
+        book: Its notes.
+        notes: The notes on the content before.
+
+    Returns:
+        The notes; `changed` where they were carried over. See `add_note` for errors.
+    """
+    if book.notes or book.is_beside or not notes:
+        return book
+    return replace(_stored_with(shard, book, lambda there: there or tuple(notes)), changed=True)
+
+
 def remove_notes(shard: Shard, book: NoteBook, notes: Sequence[Note]) -> NoteBook:
     """Remove notes, and store what is left; see `add_note` for errors."""
     gone = {note.span for note in notes}

@@ -14,6 +14,7 @@ from shardcore.operations.notes import (
     Note,
     NoteBook,
     add_note,
+    carry_notes,
     keep_beside,
     note_place,
     notes_markdown,
@@ -61,8 +62,9 @@ class SessionNotes(QObject):
         self.error = ""
         self.places: dict[Span, str] = {}
         self.removed: tuple[Note, ...] = ()
+        self._before: tuple[str, tuple[Note, ...]] = ("", ())
         session.opened.connect(lambda _: self.load())
-        session.closed.connect(self._forget)
+        session.closed.connect(self._closed)
         session.index_loaded.connect(self._name_places)
 
     @property
@@ -95,8 +97,10 @@ class SessionNotes(QObject):
         return next((note for note in self.all if note.span == span), None)
 
     def load(self) -> None:
-        """Read the notes on what is open."""
+        """Read the notes on what is open; where it was edited and is reloaded, those on it before stay with it."""
         self._forget()
+        (link, before), self._before = self._before, ("", ())
+        carried = before if link == self._session.request.link and not self._session.request.sandbox else ()
 
         def failed(error: BaseException) -> None:
             self.error = plain_words(error)
@@ -107,7 +111,7 @@ class SessionNotes(QObject):
             self._take(book)
 
         self._session.ask(
-            lambda shard, _: open_notes(shard),
+            lambda shard, _: carry_notes(shard, open_notes(shard), carried),
             take,
             failed=failed,
             key=("notes", self),
@@ -229,6 +233,12 @@ class SessionNotes(QObject):
             self.changed.emit()
 
         self._session.ask(work, take, key=("note places", self), priority=JobPriority.PREFETCH)
+
+    def _closed(self) -> None:
+        session = self._session
+        if session.replacing and not session.request.sandbox:
+            self._before = session.request.link, self.all
+        self._forget()
 
     def _forget(self) -> None:
         self.book, self.error, self.places, self.removed = None, "", {}, ()

@@ -115,7 +115,8 @@ class ErrorNotices(QObject):
             action, do = self.tr("Pack it…"), partial(self._pack, (failure.uri,))
         else:
             action, do = self._way_out(failure.request, error, partial(self._session.open_tab, failure.request))
-        self._notices.tell(text, action=action, do=do, about="open")
+        # Of several files that do not open, each is named.
+        self._notices.tell(text, action=action, do=do, about=f"open {failure.uri}")
 
     def _way_out(
         self, request: OpenRequest, error: BaseException, again: Callable[[], object]

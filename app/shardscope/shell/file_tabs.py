@@ -109,7 +109,8 @@ class FileTabs(QTabBar):
         notes = []
         sign = ""
         if document.request.sandbox:
-            notes.append(self.tr("Sandbox"))
+            # The file itself may be open beside it.
+            title += self.tr(" (sandbox)")
         running = [job.title for job in self._session.jobs.open_jobs if job.title and job.scope is document]
         if running:
             sign = "▶ "

@@ -105,6 +105,15 @@ def test_panels_keep_their_widths_when_tabs_appear(window: MainWindow, qtbot: Qt
     assert bytes_ - window.hex.size() == QSize(0, window.file_tabs.height())
 
 
+def test_each_file_that_does_not_open_is_named(window: MainWindow, qtbot: QtBot, small: Path, tmp_path: Path) -> None:
+    """Of several files two are gone: the others open, and a notice names each of the two."""
+    gone = [tmp_path / "one.shard", tmp_path / "two.shard"]
+    window.open_files([(str(path), None) for path in (small, *gone)])
+    qtbot.waitUntil(lambda: len(window.notices.all) == 2)
+    assert all(str(path) in window.notices.text for path in gone)
+    assert window.session.uri == str(small)
+
+
 def test_a_layout_stored_with_one_file_does_not_hide_the_tabs(two: MainWindow, qtbot: QtBot) -> None:
     """Putting the panels back, or folding them in a small window, leaves the bar."""
     two.default_layout()
@@ -367,6 +376,8 @@ def test_a_sandbox_belongs_to_its_file(two: MainWindow, qtbot: QtBot) -> None:
     qtbot.waitUntil(lambda: sandbox.count == 1 and sandbox.source is not None)
     settle(two, 40)
     changes = sandbox.changes
+    # The file itself may be open beside it.
+    assert texts(two)[1].endswith("medium.shard (sandbox)")
     two.session.step(1)
     settle(two, 20)
     assert not sandbox.on

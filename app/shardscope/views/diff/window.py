@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtCore import QModelIndex, QObject, QSize, Qt, Signal
+from PySide6.QtCore import QCoreApplication, QModelIndex, QObject, QSize, Qt, Signal
 from PySide6.QtGui import QAction, QCloseEvent, QKeySequence
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -251,7 +251,7 @@ class DiffWindow(QDialog):
         for side, request in enumerate(self.desk.requests):
             title, names = Elided(greedy=True, parent=self), ("diffTitleLeft", "diffTitleRight")
             title.setObjectName(names[side])
-            title.tell(request.shown)
+            title.tell(_titled(request))
             tab = self._button(
                 (self.tr("Open &left in tab"), self.tr("Open &right in tab"))[side],
                 ("diffTabLeft", "diffTabRight")[side],
@@ -390,7 +390,8 @@ class DiffWindow(QDialog):
     def _show_bytes(self, sides: BytesSideBySide) -> None:
         self.state.show_bytes(sides)
         for title, request, name in zip(self.titles, self.desk.requests, sides.names, strict=True):
-            title.tell(f"{request.shown} › {name}" if name else request.shown)
+            shown = _titled(request)
+            title.tell(f"{shown} › {name}" if name else shown)
         if not sides.remote or (self.compared and self.compared.found.compared is DiffDepth.CONTENTS):
             self.state.count()
         if self._number is not None:
@@ -465,6 +466,12 @@ class DiffWindow(QDialog):
         self.desk.stop()
         self.desk.cancel()
         super().closeEvent(event)
+
+
+def _titled(request: OpenRequest) -> str:
+    """Return the path or address of one side; bytes of a sandbox are not those of its file."""
+    sandbox = QCoreApplication.translate("DiffWindow", " (sandbox)") if request.sandbox else ""
+    return f"{request.shown}{sandbox}"
 
 
 class CompareShards(QObject):

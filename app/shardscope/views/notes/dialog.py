@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QObject, QSize, Qt, Signal
-from PySide6.QtGui import QKeyEvent
+from PySide6.QtGui import QKeyEvent, QTextCursor
 from PySide6.QtWidgets import QDialog, QDialogButtonBox, QLabel, QPlainTextEdit, QVBoxLayout, QWidget
 
 from shardcore import Span
@@ -42,7 +42,8 @@ class NoteDialog(QDialog):
         self.field.setPlaceholderText(self.tr("Without a text it is a bookmark."))
         self.field.setTabChangesFocus(True)
         self.field.setPlainText(text)
-        self.field.selectAll()
+        # Selected text would be lost with the first letter that is typed.
+        self.field.moveCursor(QTextCursor.MoveOperation.End)
         self.field.textChanged.connect(self._limit)
         self.limit = QLabel(self)
         self.limit.setTextFormat(Qt.TextFormat.PlainText)

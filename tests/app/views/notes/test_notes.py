@@ -183,6 +183,35 @@ def test_a_file_that_changed_is_warned_of(qtbot: QtBot, session: Session, file: 
     assert rows(panel)[0][3] == "⚑ one"
 
 
+def test_notes_stay_when_the_file_is_edited(qtbot: QtBot, panel: NotesPanel, session: Session, file: Path) -> None:
+    """A file that is changed while it is open keeps its notes when it is reloaded, with a sentence."""
+    add(session, qtbot, SIZE, "one")
+    before = file.read_bytes()
+    file.write_bytes(before[:600] + b"!" + before[601:])
+    with qtbot.waitSignal(session.opened):
+        session.reload()
+    qtbot.waitUntil(lambda: [note.text for note in session.notes.all] == ["one"])
+    assert "has changed" in panel.state.text()
+    add(session, qtbot, Span("", 8, 16), "two")
+    with shardcore.open(file) as shard:
+        assert [note.text for note in open_notes(shard).notes] == ["two", "one"]
+    file.write_bytes(before)
+    with shardcore.open(file) as shard:
+        assert [note.text for note in open_notes(shard).notes] == ["one"]
+
+
+def test_another_file_does_not_get_the_notes(qtbot: QtBot, panel: NotesPanel, session: Session, file: Path) -> None:
+    """What replaces a file in the window, or is shown beside it, has its own notes only."""
+    add(session, qtbot, SIZE, "one")
+    other = file.with_name("other.shard")
+    content = file.read_bytes()
+    other.write_bytes(content[:600] + b"!" + content[601:])
+    open_noted(session, qtbot, other)
+    assert session.notes.all == ()
+    with shardcore.open(other) as shard:
+        assert open_notes(shard).notes == ()
+
+
 def test_in_the_sandbox_notes_are_read_only(qtbot: QtBot, session: Session, file: Path) -> None:
     """Those of the file are shown; they cannot be changed."""
     with shardcore.open(file) as shard:
