@@ -20,6 +20,7 @@ from shardscope.shell.main_window import MainWindow
 from shardscope.shell.screenshot import settle
 from shardscope.startup import assets
 from shardscope.startup.settings import Settings
+from shardscope.views.preview.panel import PreviewPanel
 from shardscope.views.structure.tree import StructureTree
 from shardscope.widgets.node_model import NODE_ROLE
 
@@ -95,6 +96,18 @@ def test_the_welcome_page_opens_the_sample(window: MainWindow, qtbot: QtBot) -> 
     assert window.welcome.isVisible()
     assert not window.panels.panel(StructureTree).isVisible()
     assert window.settings.recent == [str(assets.path("samples/swh/small.shard"))]
+
+
+def test_a_sample_of_contents_opens_with_its_preview(window: MainWindow, qtbot: QtBot) -> None:
+    """A sample that is there for its contents opens with the preview of its first object, every time."""
+    card = next(card for card in window.welcome.samples.cards if card.sample.path.name == "contents.des")
+    preview = window.findChild(PreviewPanel)
+    for _ in range(2):
+        QTest.keyClick(card, Qt.Key.Key_Return)
+        qtbot.waitUntil(lambda: preview.shown is not None and preview.shown.ref.row == 0, timeout=20_000)
+        assert preview.isVisible()
+        settle(window, 40)
+        window.session.close()
 
 
 def test_every_action_has_words_and_no_shortcut_is_given_twice(window: MainWindow) -> None:

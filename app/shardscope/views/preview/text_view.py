@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable
 from typing import Any
 
 from PySide6.QtCore import QEvent, QPoint, QRect, QSize, Qt, Signal
@@ -79,12 +80,21 @@ def tokens_of(text: str, language: str) -> list[Token]:
     if lexer is None:
         return []
     found: list[Token] = []
+    place = units_of(text)
     for start, kind, value in lexer().get_tokens_unprocessed(text[:MOST_COLOURED]):
         name = str(kind)
         role = next((role for prefix, role in _ROLES if name.startswith(prefix)), "")
         if role and value:
-            found.append((start, start + len(value), role))
+            found.append((place(start), place(start + len(value)), role))
     return found
+
+
+def units_of(text: str) -> Callable[[int], int]:
+    """Return what maps a place in a text to that of Qt, which counts characters above U+FFFF twice."""
+    if text.isascii() or max(text) <= "\uffff":
+        return lambda place: place
+    wide = [match.start() for match in re.finditer("[\U00010000-\U0010ffff]", text)]
+    return lambda place: place + bisect_left(wide, place)
 
 
 class _Colours(QSyntaxHighlighter):
@@ -135,7 +145,8 @@ class _Numbers(QWidget):
 class TextLines(QPlainTextEdit):
     """Text with line numbers.
 
-    `pointed(line)` carries the line under the pointer, -1 for none; `chosen(line)` a line that was clicked.
+    `pointed(line)` carries the line under the pointer, -1 for none; `chosen(line)` a line that was clicked, or reached
+    with a key.
     """
 
     pointed = Signal(int)
@@ -146,6 +157,8 @@ class TextLines(QPlainTextEdit):
         self.setObjectName("previewText")
         self.setAccessibleName(self.tr("Text of the object"))
         self.setReadOnly(True)
+        flags = Qt.TextInteractionFlag
+        self.setTextInteractionFlags(flags.TextSelectableByMouse | flags.TextSelectableByKeyboard)
         self.setTabChangesFocus(True)
         self.setFrameShape(QPlainTextEdit.Shape.NoFrame)
         self.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
@@ -177,18 +190,22 @@ class TextLines(QPlainTextEdit):
                 break
             self._marked.append(block.position())
         self._paint_selections()
-        if self._marked and not self._visible(first):
+        if self._marked:
+            seen = self._visible(first)
             cursor = self.textCursor()
             cursor.setPosition(self._marked[0])
             self.setTextCursor(cursor)
-            self.centerCursor()
+            if not seen:
+                self.centerCursor()
 
     def find_all(self, text: str) -> int:
         """Highlight the places of a text, case ignored, and show the first from the cursor on; returns their number."""
         self._found, self._at = [], -1
         if text:
-            for match in re.finditer(re.escape(text), self.toPlainText(), re.IGNORECASE):
-                self._found.append((match.start(), match.end()))
+            whole = self.toPlainText()
+            place = units_of(whole)
+            for match in re.finditer(re.escape(text), whole, re.IGNORECASE):
+                self._found.append((place(match.start()), place(match.end())))
                 if len(self._found) >= MOST_FOUND:
                     break
         if self._found:
@@ -303,6 +320,13 @@ class TextLines(QPlainTextEdit):
         line = self.line_at(event.position().toPoint())
         if event.button() is Qt.MouseButton.LeftButton and line >= 0 and not self.textCursor().hasSelection():
             self.chosen.emit(line)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        before = self.textCursor().blockNumber()
+        super().keyPressEvent(event)
+        cursor = self.textCursor()
+        if cursor.blockNumber() != before and not cursor.hasSelection():
+            self.chosen.emit(cursor.blockNumber())
 
     def leaveEvent(self, event: QEvent) -> None:
         self.pointed.emit(-1)
