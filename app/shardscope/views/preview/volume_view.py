@@ -121,6 +121,8 @@ class VolumeView(QWidget):
 
     offered = Signal(bool)
     """Whether the open shard has an array of many chunks."""
+    look_up_requested = Signal(str)
+    """Key of the chunk that is to be looked up."""
 
     def __init__(self, session: Session, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -628,7 +630,7 @@ class VolumeView(QWidget):
         if place is None or found is None:
             return
         if found.own:
-            self._session.look_up(place.cell.key)
+            self.look_up_requested.emit(place.cell.key)
         elif found.uri:
             self._session.tab_wanted.emit(replace(self._session.request, uri=found.uri).unbroken(), place.span)
 

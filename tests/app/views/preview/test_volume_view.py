@@ -196,7 +196,10 @@ def test_a_voxel_has_its_bytes(form: str, panel: PreviewPanel, session: Session,
         assert told["Key"] == "9 = 0b1001"
         assert told["Shard"] == "1.shard"
         assert told["Minishard"] == "0"
-    view.look_up.click()
+    with qtbot.waitSignal(view.look_up_requested) as wanted:
+        view.look_up.click()
+    assert wanted.args is not None
+    session.look_up(wanted.args[0])
     qtbot.waitUntil(lambda: session.walk.trace is not None)
     assert session.walk.trace is not None
     assert session.walk.trace.outcome == "found"
