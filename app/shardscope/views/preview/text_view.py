@@ -12,7 +12,6 @@ from PySide6.QtGui import (
     QAccessible,
     QColor,
     QFont,
-    QGuiApplication,
     QKeyEvent,
     QMouseEvent,
     QPainter,
@@ -30,6 +29,7 @@ from shardcore.model.text import visible
 from shardscope.session.session import Session
 from shardscope.views.preview.content_view import ContentView, Preview
 from shardscope.widgets import theme
+from shardscope.widgets.clipboard import copy_lines
 from shardscope.widgets.elided import Elided
 from shardscope.widgets.fonts import NORMAL, mono
 
@@ -509,7 +509,7 @@ class TextView(ContentView):
 
     def copy(self) -> bool:
         chosen = self.lines.textCursor().selectedText().replace("\u2029", "\n")
-        QGuiApplication.clipboard().setText(chosen or visible(self._content.text, keep="\n\r\t"))
+        copy_lines(chosen or self._content.text.replace("\r\n", "\n"))
         return True
 
     def mark(self, start: int, stop: int) -> None:
