@@ -316,7 +316,7 @@ class MainWindow(QMainWindow):
         # Before any widget is made: each takes the font of the application as it is then, and is polished once.
         self.appearance = Appearance(settings, self)
         self.appearance.wear()
-        self._to_learn = ""
+        self._to_learn = self._to_preview = ""
         self.setObjectName("mainWindow")
         self.setWindowIcon(QIcon(str(assets.path("icons/shardscope.svg"))))
         self.setAcceptDrops(True)
@@ -484,6 +484,7 @@ class MainWindow(QMainWindow):
         self.panels.panel(Charts).filter_wanted.connect(self.filter_objects)
         tree = self.panels.panel(StructureTree)
         tree.look_up_requested.connect(self.trace_key)
+        self.panels.panel(PreviewPanel).volume.look_up_requested.connect(self.trace_key)
         tree.extract_requested.connect(self.extract_row)
         self.objects.bytes_wanted.connect(self.hex.drawings.to_bytes)
         self.objects.actions_.copy_files.triggered.connect(lambda _: self.drag_out.copy_files())
@@ -493,6 +494,7 @@ class MainWindow(QMainWindow):
         self.welcome.new_requested.connect(self.new_shards.ask_new)
         self.welcome.compare_requested.connect(self.comparing.show)
         self.welcome.chosen.connect(self.open)
+        self.welcome.preview_requested.connect(self.preview)
         self.welcome.learn_requested.connect(self.learn)
         self.places.chosen.connect(self.open)
         self.help.lead_to(self.breaking.actions.missions)
@@ -571,6 +573,21 @@ class MainWindow(QMainWindow):
             self._learn(shard)
             self.help.teaching.opened()
 
+    def preview(self, uri: str) -> None:
+        """Open something, and show its first object in the preview."""
+        self._to_preview = uri
+        before = self.session.document
+        self.open(uri)
+        if self.session.shard is not None and self.session.uri == uri and self.session.document is not before:
+            # It was open already, and is only shown.
+            self._to_preview = ""
+            self._preview_first()
+
+    def _preview_first(self) -> None:
+        self.show_part("preview")
+        take = lambda row: self.session.select_row(row) if row is not None else None  # noqa: E731
+        self.session.ask(lambda shard, _: next((one.row for one in shard.objects[:1]), None), take)
+
     def ask_file(self) -> None:
         """Request a file to open."""
         self.dialogs.ask_file()
@@ -609,6 +626,9 @@ class MainWindow(QMainWindow):
         if self.session.uri == self._to_learn:
             self._learn(shard)
         self._to_learn = ""
+        if self.session.uri == self._to_preview:
+            self._preview_first()
+        self._to_preview = ""
         self.help.teaching.opened(front=not self.breaking.stays)
         self.ways.tell_guess(shard)
         self.ways.check_given(shard)

@@ -189,6 +189,8 @@ class SampleCards(QWidget):
     spoken_role = QAccessible.Role.Grouping
 
     chosen = Signal(object)
+    preview_requested = Signal(object)
+    """The path of a sample that is to be opened with the preview of its first object."""
     learn_requested = Signal(object)
     """The path of a sample that is to be opened beside the page of its format."""
 
@@ -207,7 +209,8 @@ class SampleCards(QWidget):
         self.cards += [SampleCard(one, (), self) for one in samples if one.role is Role.FEATURED]
         for card in self.cards:
             path = str(card.sample.path)
-            card.clicked.connect(lambda _=False, path=path: self.chosen.emit(path))
+            asked = self.preview_requested if card.sample.role is Role.FEATURED else self.chosen
+            card.clicked.connect(lambda _=False, path=path, asked=asked: asked.emit(path))
             card.more_chosen.connect(self.chosen)
             card.learn.clicked.connect(lambda _=False, path=path: self.learn_requested.emit(path))
         self._grid = QGridLayout(self)

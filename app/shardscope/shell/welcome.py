@@ -111,6 +111,7 @@ class Welcome(QScrollArea):
 
     `new_requested` requests a new shard, `compare_requested` for the comparison of formats.
 
+    `preview_requested(uri)` opens it with the preview of its first object,
     `learn_requested(uri)` opens it beside the page of its format.
     """
 
@@ -120,6 +121,7 @@ class Welcome(QScrollArea):
     new_requested = Signal()
     compare_requested = Signal()
     chosen = Signal(object)
+    preview_requested = Signal(object)
     learn_requested = Signal(object)
 
     def __init__(self, settings: Settings, jobs: Jobs | None = None, parent: QWidget | None = None) -> None:
@@ -156,6 +158,7 @@ class Welcome(QScrollArea):
         self.recent.setAccessibleName(self.tr("Recent files"))
         self.recent_head = self._heading("Recent")
         self.samples.chosen.connect(self.chosen)
+        self.samples.preview_requested.connect(self.preview_requested)
         self.samples.learn_requested.connect(self.learn_requested)
         self.recent.chosen.connect(self.chosen)
         self._lay_out()

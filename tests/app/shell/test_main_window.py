@@ -20,7 +20,10 @@ from shardscope.shell.main_window import MainWindow
 from shardscope.shell.screenshot import settle
 from shardscope.startup import assets
 from shardscope.startup.settings import Settings
+from shardscope.views.objects.panel import why_none
+from shardscope.views.preview.panel import PreviewPanel
 from shardscope.views.structure.tree import StructureTree
+from shardscope.views.trace.panel import TracePanel
 from shardscope.widgets.node_model import NODE_ROLE
 
 NAMES = ("hexView", "overview", "structureTree", "objectTable", "inspector", "findingsTable", "transfers", "tracePanel")
@@ -95,6 +98,38 @@ def test_the_welcome_page_opens_the_sample(window: MainWindow, qtbot: QtBot) -> 
     assert window.welcome.isVisible()
     assert not window.panels.panel(StructureTree).isVisible()
     assert window.settings.recent == [str(assets.path("samples/swh/small.shard"))]
+
+
+def test_a_sample_of_contents_opens_with_its_preview(window: MainWindow, qtbot: QtBot) -> None:
+    """A sample that is there for its contents opens with the preview of its first object, every time."""
+    card = next(card for card in window.welcome.samples.cards if card.sample.path.name == "contents.des")
+    preview = window.findChild(PreviewPanel)
+    for _ in range(2):
+        QTest.keyClick(card, Qt.Key.Key_Return)
+        qtbot.waitUntil(lambda: preview.shown is not None and preview.shown.ref.row == 0, timeout=20_000)
+        assert preview.isVisible()
+        settle(window, 40)
+        window.session.close()
+
+
+def test_a_voxel_is_looked_up_in_the_trace(window: MainWindow, qtbot: QtBot) -> None:
+    """*Look up* beside a voxel shows the steps of the lookup."""
+    opened(window, qtbot, assets.path("samples/neuroglancer/volume/info").parent / "8_8_16")
+    window.show_part("preview")
+    view = window.panels.panel(PreviewPanel).volume
+    qtbot.waitUntil(lambda: view.slice is not None and view.isVisible(), timeout=20_000)
+    view.plane.chosen.emit(3, 3)
+    qtbot.waitUntil(view.look_up.isEnabled)
+    view.look_up.click()
+    qtbot.waitUntil(lambda: window.panels.panel(TracePanel).isVisible())
+    qtbot.waitUntil(lambda: window.session.walk.trace is not None)
+    settle(window, 40)
+
+
+def test_a_data_set_of_key_spaces_has_no_objects_yet(window: MainWindow, qtbot: QtBot) -> None:
+    """The list of objects requests the choice of a key space, instead of an index that is never read."""
+    opened(window, qtbot, assets.path("samples/neuroglancer/segmentation/info").parent)
+    assert why_none(window.session) == "Choose a key space first."
 
 
 def test_every_action_has_words_and_no_shortcut_is_given_twice(window: MainWindow) -> None:

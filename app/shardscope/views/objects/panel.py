@@ -11,7 +11,7 @@ from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
 from PySide6.QtGui import QAction, QDragEnterEvent, QDropEvent, QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QPushButton, QSizePolicy, QToolButton, QVBoxLayout, QWidget
 
-from shardcore import NotAShard
+from shardcore import DataSet, NotAShard
 from shardcore.model.number_words import plural, size_text
 from shardcore.sources.remote.address import is_address
 from shardscope.session.debounce import Debounce
@@ -183,6 +183,8 @@ def why_none(session: Session) -> str | None:
     if shard is None:
         return ""
     if session.listing is None:
+        if isinstance(shard, DataSet) and shard.key_spaces:
+            return "Choose a key space first."
         words = {
             IndexState.LOADING: "Reading the index: the objects are known then …",
             IndexState.FAILED: "The objects cannot be read.",

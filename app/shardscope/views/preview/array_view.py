@@ -127,7 +127,7 @@ class ArrayView(ContentView):
         self._marking = False
         self._build()
         self._build_table()
-        self.axes.currentIndexChanged.connect(lambda _: self._choose_axes())
+        self.axes.currentIndexChanged.connect(lambda _: self._turn())
         self.look.currentIndexChanged.connect(lambda _: self._show())
         self.levels.levels_changed.connect(lambda *_: self._show())
         self.plane.pointed.connect(lambda x, y: self._point(self.index_of(x, y) if x >= 0 else None))
@@ -200,6 +200,8 @@ class ArrayView(ContentView):
     def show_preview(self, preview: Preview) -> None:
         assert isinstance(preview.content, ArrayContent)
         array, statistics = preview.prepared
+        # The mark is that of another array, even of one of the same size.
+        self.plane.set_mark(None)
         self.show_array(array, preview.content.read_layout, statistics)
 
     def show_array(self, array: NDArray[Any], layout: ArrayLayout, statistics: ArrayStatistics) -> None:
@@ -264,11 +266,20 @@ class ArrayView(ContentView):
                 one.setValue(self._array.shape[axis] // 2)
             slider.valueChanged.connect(box.setValue)
             box.valueChanged.connect(slider.setValue)
-            slider.valueChanged.connect(lambda _: self._show())
+            slider.valueChanged.connect(lambda _: self._move_to())
             self._grid.addWidget(QLabel(self._name(axis)), row, 0)
             self._grid.addWidget(slider, row, 1)
             self._grid.addWidget(box, row, 2)
             self._sliders[axis] = slider
+        self._show()
+
+    def _turn(self) -> None:
+        self.plane.set_mark(None)
+        self._choose_axes()
+
+    def _move_to(self) -> None:
+        """Show another slice, which does not have the marked element."""
+        self.plane.set_mark(None)
         self._show()
 
     @property

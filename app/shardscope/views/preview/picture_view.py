@@ -55,6 +55,7 @@ class PictureView(ContentView):
         if one.frames > 1:
             words.append(self.tr("{0} frames").format(f"{one.frames:,}"))
         self._about, self._size = " · ".join(filter(None, words)), len(one.data)
+        self.plane.set_mark(None)
         self.plane.show_image(image)
         self.bar.tell(self._about)
 

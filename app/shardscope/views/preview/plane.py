@@ -264,6 +264,7 @@ class ZoomBar(QWidget):
         self.text.setObjectName("previewValue")
         self.percent = QLabel()
         self.percent.setObjectName("previewZoom")
+        self.percent.setTextFormat(Qt.TextFormat.PlainText)
         self.fit = self._button("previewFit", self.tr("Fit"), self.tr("Fit into the view (0)"), None)
         self.real = self._button("previewReal", self.tr("1:1"), self.tr("Real pixels (1)"), 0)
         bar = QHBoxLayout(self)

@@ -12,7 +12,6 @@ from PySide6.QtGui import (
     QAccessible,
     QColor,
     QFont,
-    QGuiApplication,
     QKeyEvent,
     QMouseEvent,
     QPainter,
@@ -30,6 +29,7 @@ from shardcore.model.text import visible
 from shardscope.session.session import Session
 from shardscope.views.preview.content_view import ContentView, Preview
 from shardscope.widgets import theme
+from shardscope.widgets.clipboard import copy_lines
 from shardscope.widgets.elided import Elided
 from shardscope.widgets.fonts import NORMAL, mono
 
@@ -145,7 +145,8 @@ class _Numbers(QWidget):
 class TextLines(QPlainTextEdit):
     """Text with line numbers.
 
-    `pointed(line)` carries the line under the pointer, -1 for none; `chosen(line)` a line that was clicked.
+    `pointed(line)` carries the line under the pointer, -1 for none; `chosen(line)` a line that was clicked, or reached
+    with a key.
     """
 
     pointed = Signal(int)
@@ -156,6 +157,8 @@ class TextLines(QPlainTextEdit):
         self.setObjectName("previewText")
         self.setAccessibleName(self.tr("Text of the object"))
         self.setReadOnly(True)
+        flags = Qt.TextInteractionFlag
+        self.setTextInteractionFlags(flags.TextSelectableByMouse | flags.TextSelectableByKeyboard)
         self.setTabChangesFocus(True)
         self.setFrameShape(QPlainTextEdit.Shape.NoFrame)
         self.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
@@ -187,11 +190,13 @@ class TextLines(QPlainTextEdit):
                 break
             self._marked.append(block.position())
         self._paint_selections()
-        if self._marked and not self._visible(first):
+        if self._marked:
+            seen = self._visible(first)
             cursor = self.textCursor()
             cursor.setPosition(self._marked[0])
             self.setTextCursor(cursor)
-            self.centerCursor()
+            if not seen:
+                self.centerCursor()
 
     def find_all(self, text: str) -> int:
         """Highlight the places of a text, case ignored, and show the first from the cursor on; returns their number."""
@@ -315,6 +320,13 @@ class TextLines(QPlainTextEdit):
         line = self.line_at(event.position().toPoint())
         if event.button() is Qt.MouseButton.LeftButton and line >= 0 and not self.textCursor().hasSelection():
             self.chosen.emit(line)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        before = self.textCursor().blockNumber()
+        super().keyPressEvent(event)
+        cursor = self.textCursor()
+        if cursor.blockNumber() != before and not cursor.hasSelection():
+            self.chosen.emit(cursor.blockNumber())
 
     def leaveEvent(self, event: QEvent) -> None:
         self.pointed.emit(-1)
@@ -497,7 +509,7 @@ class TextView(ContentView):
 
     def copy(self) -> bool:
         chosen = self.lines.textCursor().selectedText().replace("\u2029", "\n")
-        QGuiApplication.clipboard().setText(chosen or visible(self._content.text, keep="\n\r\t"))
+        copy_lines(chosen or self._content.text.replace("\r\n", "\n"))
         return True
 
     def mark(self, start: int, stop: int) -> None:

@@ -121,6 +121,8 @@ class VolumeView(QWidget):
 
     offered = Signal(bool)
     """Whether the open shard has an array of many chunks."""
+    look_up_requested = Signal(str)
+    """Key of the chunk that is to be looked up."""
 
     def __init__(self, session: Session, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -345,6 +347,7 @@ class VolumeView(QWidget):
         if grid.inner and grid.inner[0] > 1:
             self._add_slider(-1, self.tr("channel"), (0, grid.inner[0] - 1), 0)
         self._refresh()
+        self._mark_place()
         if not self.slice.is_whole:
             self.plane.zoom(0)
         self._lay_over()
@@ -373,6 +376,7 @@ class VolumeView(QWidget):
             self.slice.plan()
         else:
             self.slice.move_to(axis, place)
+        self._mark_place()
         self._refresh()
 
     def _colour(self) -> None:
@@ -567,14 +571,23 @@ class VolumeView(QWidget):
         if place.span is not None and self.found.own:
             self._session.select_span(place.span, self)
 
+    def _is_in_plane(self, index: tuple[int, ...]) -> bool:
+        at = self.slice.at if self.slice is not None else ()
+        return all(index[axis] == place for axis, place in enumerate(at) if axis in self._sliders)
+
+    def _mark_place(self) -> None:
+        """Mark the voxel that is described where the plane has it, and nothing else."""
+        shown, place = self.slice, self._place
+        there = shown is not None and place is not None and self._is_in_plane(place.index)
+        self.plane.set_mark(shown.pixel_of(place.index) if there and shown is not None and place is not None else None)
+
     def _tell_value(self) -> None:
         """Show the value of the voxel, once its chunk is there."""
         shown, place = self.slice, self._place
         if shown is None or place is None:
             return
         x, y = shown.pixel_of(place.index)
-        in_plane = all(place.index[axis] == at for axis, at in enumerate(shown.at) if axis in self._sliders)
-        if in_plane and 0 <= x < shown.size[0] and 0 <= y < shown.size[1]:
+        if self._is_in_plane(place.index) and 0 <= x < shown.size[0] and 0 <= y < shown.size[1]:
             before, text = self.facts["Value"].text(), shown.value_at(x, y)
             self.facts["Value"].tell(text)
             if text != before or not self.mesh.isVisible():
@@ -617,7 +630,7 @@ class VolumeView(QWidget):
         if place is None or found is None:
             return
         if found.own:
-            self._session.look_up(place.cell.key)
+            self.look_up_requested.emit(place.cell.key)
         elif found.uri:
             self._session.tab_wanted.emit(replace(self._session.request, uri=found.uri).unbroken(), place.span)
 

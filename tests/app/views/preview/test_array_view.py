@@ -38,6 +38,7 @@ KINDS: dict[str, NDArray[Any]] = {
 }
 MORE: dict[str, NDArray[Any]] = {
     "stack": np.arange(2 * 3 * 40 * 50, dtype="<i4").reshape(2, 3, 40, 50),
+    "twin": np.zeros((40, 50), "<i4"),
     "photos": np.arange(5 * 8 * 9 * 3, dtype="<i4").reshape(5, 8, 9, 3),
     "long": np.arange(4 * 3000, dtype="<i4").reshape(4, 3000),
 }
@@ -159,6 +160,23 @@ def test_levels_are_read_whole(rig: PreviewRig) -> None:
     bar.set_levels(-2.58438123e-05, 12345678)
     assert (bar.low.text(), bar.high.text()) == ("-2.5844e-05", "12345678")
     assert bar.low.fontMetrics().horizontalAdvance(bar.low.text()) < bar.low.width() - 8
+
+
+def test_the_mark_is_that_of_the_element(rig: PreviewRig) -> None:
+    """Neither another slice, nor other axes, nor another array of the same size have the mark of an element."""
+    rig.show("stack.npy")
+    view = rig.view(ArrayView)
+    view.plane.chosen.emit(3, 4)
+    view.plane.set_mark((3, 4))
+    view._sliders[0].setValue(1 - view._sliders[0].value())
+    assert view.plane.mark is None
+    view.plane.set_mark((3, 4))
+    view.axes.setCurrentIndex(0)
+    assert view.plane.mark is None
+    view.axes.setCurrentIndex(view.axes.count() - 1)
+    view.plane.set_mark((3, 4))
+    rig.show("twin.npy")
+    assert rig.view(ArrayView).plane.mark is None
 
 
 def test_statistics() -> None:

@@ -23,6 +23,7 @@ def rig(session: Session, qtbot: QtBot, tmp_path: Path) -> PreviewRig:
     objects = {
         "a.py": SCRIPT,
         "long.txt": b"0123456789abcde\n" * 40_000,
+        "wide.py": "x = '\U0001f600\U0001f600' # name\nname = 1\n".encode(),
         "line.txt": b"x" * 200_000 + b"\nlast \xe2\x80\xae line\n",
     }
     made = PreviewRig(session, qtbot, tmp_path, objects)
@@ -53,6 +54,24 @@ def test_find(rig: PreviewRig) -> None:
     assert not view.find_bar.isVisible()
     assert view.lines.hasFocus()
     assert not view.lines.extraSelections()
+
+
+def test_find_after_wide_characters(rig: PreviewRig) -> None:
+    """Characters above U+FFFF, which Qt counts twice, shift neither what is found nor the colours."""
+    rig.show("wide.py")
+    view = rig.view(TextView)
+    assert view.lines.find_all("name") == 2
+    assert view.lines.textCursor().selectedText() == "name"
+    text = view.lines.toPlainText().encode("utf-16-le")
+    assert b"# name" in [text[2 * start : 2 * stop].decode("utf-16-le").encode() for start, stop, _ in view._tokens]
+
+
+def test_keys_choose_lines(rig: PreviewRig) -> None:
+    """Down goes to the next line and selects its bytes."""
+    view = rig.view(TextView)
+    for _ in range(3):
+        rig.qtbot.keyClick(view.lines, Qt.Key.Key_Down)
+    assert rig.selected() == b"def main():\r\n"
 
 
 def test_find_of_the_bytes_is_left_alone(rig: PreviewRig) -> None:

@@ -196,7 +196,10 @@ def test_a_voxel_has_its_bytes(form: str, panel: PreviewPanel, session: Session,
         assert told["Key"] == "9 = 0b1001"
         assert told["Shard"] == "1.shard"
         assert told["Minishard"] == "0"
-    view.look_up.click()
+    with qtbot.waitSignal(view.look_up_requested) as wanted:
+        view.look_up.click()
+    assert wanted.args is not None
+    session.look_up(wanted.args[0])
     qtbot.waitUntil(lambda: session.walk.trace is not None)
     assert session.walk.trace is not None
     assert session.walk.trace.outcome == "found"
@@ -286,6 +289,25 @@ def test_nothing_moves_at_the_first_click(
     qtbot.waitUntil(view.look_up.isEnabled)
     qtbot.waitUntil(lambda: view.facts["Voxel"].text() != "–")
     assert view.plane.geometry() == before
+
+
+def test_the_mark_stays_in_its_plane(
+    panel: PreviewPanel, session: Session, qtbot: QtBot, tmp_path: Path
+) -> None:
+    """A voxel is marked in its own slice, not in others, nor in a plane of other axes."""
+    view = opened(panel, session, qtbot, write_volume(tmp_path / "v", "raw", sample_array()))
+    click(view, qtbot, 3, 4)
+    qtbot.waitUntil(lambda: view.facts["Voxel"].text() != "–")
+    assert view.plane.mark == (3, 4)
+    slider = view._sliders[2]
+    before = slider.value()
+    slider.setValue(before - 1)
+    assert view.plane.mark is None
+    slider.setValue(before)
+    assert view.plane.mark == (3, 4)
+    view.axes.setCurrentIndex(1)
+    view._sliders[1].setValue(view._sliders[1].maximum())
+    assert view.plane.mark is None
 
 
 def test_levels_of_a_volume(panel: PreviewPanel, session: Session, qtbot: QtBot, tmp_path: Path) -> None:
