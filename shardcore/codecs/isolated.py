@@ -178,7 +178,9 @@ class IsolatedDecoder:
                 return self._pipe
         except (EOFError, OSError, RuntimeError) as error:
             self._kill()
-            raise ShardError(f"the decoder process cannot be started: {error}") from error
+            # Of a script without `if __name__ == "__main__":` Python says so in many lines.
+            reason = next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
+            raise ShardError(f"the decoder process cannot be started: {reason}") from error
         self._kill()
         raise ShardError(f"the decoder process did not start within {START_SECONDS:g} seconds")
 
