@@ -171,7 +171,7 @@ def test_a_folder_that_cannot_be_listed_is_one_error(tmp_path: Path, monkeypatch
 def test_an_unknown_format_is_one_error(tmp_path: Path) -> None:
     """It is reported before anything is searched, not for each file."""
     with pytest.raises(UsageError, match="unknown format"):
-        shardcore.find_in("mine", [tmp_path], format="zip")
+        shardcore.find_in("mine", [tmp_path], format="tar")
 
 
 def test_one_text_is_no_list_of_paths() -> None:
