@@ -1,5 +1,7 @@
 """Makes the files of the sample `des/contents.des`: `python tests/data/contents/make.py`.
 
+`README.md` and `src/tides.py` are written by hand.
+
 Compressed files depend on the libraries that write them, so the results are kept beside this script.
 """
 
@@ -18,80 +20,8 @@ from typing import Any
 import numpy as np
 from PIL import Image, ImageDraw, ImageFilter
 
-HERE = Path(__file__).parent
+FILES = Path(__file__).parent / "files"
 CONSTITUENTS = {"M2": (1.74, 28.984104, 12.0), "S2": (0.58, 30.0, 48.0), "O1": (0.21, 13.943036, 140.0)}
-
-SOURCE = '''"""Tide at a harbour, from its harmonic constituents."""
-
-import csv
-import math
-from dataclasses import dataclass
-from pathlib import Path
-
-
-@dataclass(frozen=True)
-class Constituent:
-    """One wave of the tide."""
-
-    name: str
-    amplitude: float  # metres
-    speed: float  # degrees per hour
-    phase: float  # degrees
-
-    def height(self, hours: float) -> float:
-        """Return the height of the wave."""
-        return self.amplitude * math.cos(math.radians(self.speed * hours - self.phase))
-
-
-HARBOUR = [
-    Constituent("M2", 1.74, 28.984104, 12.0),
-    Constituent("S2", 0.58, 30.0, 48.0),
-    Constituent("O1", 0.21, 13.943036, 140.0),
-]
-
-
-def tide(hours: float, mean: float = 2.4) -> float:
-    """Return the height of the water over chart datum, in metres."""
-    return mean + sum(one.height(hours) for one in HARBOUR)
-
-
-def write_table(path: Path, days: int = 2) -> None:
-    """Write one row per hour."""
-    with path.open("w", newline="") as file:
-        rows = csv.writer(file)
-        rows.writerow(["hour", "height", "depth_over_sill"])
-        for hour in range(24 * days):
-            height = tide(hour)
-            rows.writerow([hour, f"{height:.2f}", f"{height + 1.5:.2f}"])
-
-
-if __name__ == "__main__":
-    write_table(Path("tides.csv"))
-'''
-
-README = """# Harbour
-
-Observations and predictions of a small harbour, with one file of every kind.
-
-| file | what |
-|---|---|
-| `src/tides.py` | the prediction |
-| `tides.csv` | heights of two days, one row per hour |
-| `stations.json` | gauges and their constituents |
-| `chart.png`, `buoy.jpg` | pictures |
-| `depths.npy` | the sea bed, decimetres, 48 × 64 |
-| `gauges.npz` | two arrays in one file |
-| `surge.safetensors` | a small model: three tensors |
-| `survey.zip`, `log.txt.gz` | an archive and a compressed log |
-
-## Use
-
-```console
-$ python src/tides.py
-```
-
-Heights are **metres over chart datum**; times are UTC.
-"""
 
 
 def tide(hours: float) -> float:
@@ -245,15 +175,14 @@ def log() -> bytes:
 
 
 def files() -> dict[str, bytes]:
-    """Every file, by its path."""
+    """Every file that is made, by its path."""
     hours = np.arange(48.0)
     quality = (np.indices((12, 24)).sum(0) % 5).astype("|u1")
     half = npy(depths()[::2, ::2])
-    survey = {"survey/README.md": README.encode(), "survey/tides.csv": table(), "survey/depths.npy": half}
+    readme = (FILES / "README.md").read_bytes()
+    survey = {"survey/README.md": readme, "survey/tides.csv": table(), "survey/depths.npy": half}
     heights = npy(np.array([tide(hour) for hour in hours]))
     return {
-        "README.md": README.encode(),
-        "src/tides.py": SOURCE.encode(),
         "tides.csv": table(),
         "stations.json": stations(),
         "chart.png": chart(),
@@ -269,8 +198,8 @@ def files() -> dict[str, bytes]:
 def main() -> None:
     """Write the files."""
     for name, data in files().items():
-        (HERE / "files" / name).parent.mkdir(parents=True, exist_ok=True)
-        (HERE / "files" / name).write_bytes(data)
+        (FILES / name).parent.mkdir(parents=True, exist_ok=True)
+        (FILES / name).write_bytes(data)
 
 
 if __name__ == "__main__":
