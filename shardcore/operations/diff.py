@@ -25,7 +25,7 @@ PARTS = 1000
 
 
 class DiffDepth(StrEnum):
-    """What was compared."""
+    """Depth of a comparison."""
 
     IDENTITY = "identity"
     """Both servers state the same ETag and size: nothing else was read."""
@@ -87,7 +87,7 @@ class ShardDiff:
         fields: Header fields that differ: name, value in the first, value in the second; None where there is none.
         counts: Number of objects per kind; of shards that are equal by their ETags, as many as their headers state.
         sizes: Decoded bytes of these objects.
-        compared: What was compared.
+        compared: Depth of the comparison.
         kinds: Kind of each object, an index into `DiffKind`, uint8; equal objects included.
         first: Row of each object in the first shard, int64; -1 for none.
         second: Row of each object in the second shard, int64; -1 for none.

@@ -26,6 +26,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from shardcore.operations.content.scene import Scene, box_lines
 from shardcore.operations.content.shade import Camera, Shaded, shade
+from shardscope.views.preview.plane import ARROWS
 from shardscope.widgets import theme
 from shardscope.widgets.fonts import SMALL, sized
 
@@ -40,12 +41,6 @@ REACH = 12.0
 
 DEGREES = 10.0
 ZOOM = 1.25
-ARROWS = {
-    Qt.Key.Key_Left: (-1, 0),
-    Qt.Key.Key_Right: (1, 0),
-    Qt.Key.Key_Up: (0, -1),
-    Qt.Key.Key_Down: (0, 1),
-}
 _AXES = (("x", QColor("#d9534a")), ("y", QColor("#3f9b4f")), ("z", QColor("#3b7dd8")))
 
 Drawn = Callable[[Shaded], None]

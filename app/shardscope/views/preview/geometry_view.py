@@ -96,7 +96,7 @@ class GeometryView(ContentView):
 
     @property
     def content(self) -> GeometryContent | None:
-        """What is shown: of a mesh, with the level that is."""
+        """Content that is shown; of a mesh with its triangles of the shown level."""
         return self._found
 
     @classmethod

@@ -28,8 +28,9 @@ from shardcore.operations.content.scene import Scene, box_lines
 from shardcore.operations.content.shade import AMBIENT, FIT, LIGHT, Camera
 from shardscope.session.session import Session
 from shardscope.views.preview.content_view import ContentView, Preview
-from shardscope.views.preview.geometry_canvas import ARROWS, DEGREES, ZOOM
+from shardscope.views.preview.geometry_canvas import DEGREES, ZOOM
 from shardscope.views.preview.geometry_view import PreparedGeometry, counts_text, prepared_geometry, segment_colour
+from shardscope.views.preview.plane import ARROWS
 from shardscope.widgets import theme
 from shardscope.widgets.elided import Elided
 

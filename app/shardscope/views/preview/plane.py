@@ -28,12 +28,13 @@ _NOTCH = 120
 """Angle of one notch of a wheel; touchpads send parts of it."""
 
 _CHECK = 8
-_ARROWS = {
+ARROWS = {
     Qt.Key.Key_Left: (-1, 0),
     Qt.Key.Key_Right: (1, 0),
     Qt.Key.Key_Up: (0, -1),
     Qt.Key.Key_Down: (0, 1),
 }
+"""Steps of the arrow keys: across and down."""
 
 
 class PlaneView(QWidget):
@@ -239,8 +240,8 @@ class PlaneView(QWidget):
             self.zoom(None)
         elif key == Qt.Key.Key_1:
             self.zoom(0)
-        elif key in _ARROWS and not self._image.isNull():
-            step = _ARROWS[Qt.Key(key)]
+        elif key in ARROWS and not self._image.isNull():
+            step = ARROWS[Qt.Key(key)]
             x, y = self._mark or (0, 0)
             if self._mark is not None:
                 x, y = x + step[0], y + step[1]

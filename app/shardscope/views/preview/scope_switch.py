@@ -10,7 +10,7 @@ class ScopeSwitch(QWidget):
     """Two buttons, one of which is down; hidden where the shard has no array of many chunks."""
 
     changed = Signal(bool)
-    """Whether the whole volume is shown from now on."""
+    """Choice of a scope: true for the whole volume, false for the selected chunk."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)

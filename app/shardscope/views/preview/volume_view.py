@@ -120,7 +120,7 @@ class VolumeView(QWidget):
     """
 
     offered = Signal(bool)
-    """Whether the open shard has an array of many chunks."""
+    """True if the open shard has an array of many chunks."""
     look_up_requested = Signal(str)
     """Key of the chunk that is to be looked up."""
 
