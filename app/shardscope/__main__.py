@@ -146,12 +146,9 @@ def has_display() -> bool:
 def _window(options: argparse.ArgumentParser, given: argparse.Namespace) -> int:
     files = [(given.uri, given.place), *(_link(uri) for uri in given.more)] if given.uri else []
     with quick_start():
-        from PySide6.QtCore import Qt
         from PySide6.QtWidgets import QApplication
 
         theme = _theme(options, given)
-        # Meshes are drawn by OpenGL in several tabs: shaders are compiled once.
-        QApplication.setAttribute(Qt.ApplicationAttribute.AA_ShareOpenGLContexts)
         application = QApplication(sys.argv[:1])
         _name(application)
         name = _socket(given)

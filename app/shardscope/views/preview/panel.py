@@ -61,7 +61,6 @@ from shardscope.views.preview.array_view import ArrayView
 from shardscope.views.preview.content_view import ContentView, Preview
 from shardscope.views.preview.geometry_view import GeometryView
 from shardscope.views.preview.json_view import JsonView
-from shardscope.views.preview.opengl_view import OpenGLView
 from shardscope.views.preview.picture_view import PictureView
 from shardscope.views.preview.rows_view import RowsView
 from shardscope.views.preview.scope_switch import ScopeSwitch
@@ -76,7 +75,6 @@ VIEWS: tuple[type[ContentView], ...] = (
     ArrayView,
     PictureView,
     GeometryView,
-    OpenGLView,
     JsonView,
     RowsView,
     TextView,
