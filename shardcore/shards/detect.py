@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
-from shardcore.errors import FormatError, NotAShard, Remedy, ShardError, SourceError
+from shardcore.errors import FormatError, NotAShard, Remedy, ShardError, SourceError, source_lost
 from shardcore.model.options import OptionPurpose
 from shardcore.shards.format import Certainty, Format, Verdict
 from shardcore.shards.open_context import Draft
@@ -85,7 +85,9 @@ def judge_folder(folder: Folder, formats: Formats) -> tuple[Format, Verdict]:
             return verdicts[0]
     try:
         names = [entry.name for entry in folder.list()]
-    except SourceError:
+    except SourceError as error:
+        if source_lost(error):
+            raise
         if not folder.lists_cheaply:
             raise
         names = []  # some folders cannot be listed, and are known by what can be opened in them

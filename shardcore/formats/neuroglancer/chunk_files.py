@@ -300,6 +300,8 @@ class ChunkFileShard(FileShard):
                 chunk_array(file.space, file.number, data, decoder=self.decoder)
             except Unsupported:
                 pass  # the encoding is not decoded here, so there is nothing to compare with
+            except SourceError:
+                raise
             except ShardError as error:
                 findings.error(code, file.span, error.message, key=file.key)
         progress(1, 1)

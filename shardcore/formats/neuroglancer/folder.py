@@ -22,6 +22,7 @@ from shardcore.errors import (
     SourceError,
     UsageError,
     says_absent,
+    source_lost,
 )
 from shardcore.formats.neuroglancer.file import NeuroglancerFile
 from shardcore.formats.neuroglancer.info import Info, KeySpace, parse_info
@@ -119,6 +120,8 @@ def spaces_below(folder: Folder, found: FoundInfo) -> FolderSpaces:
             text = read_info(folder.folder(name))
             info = parse_info(text) if text is not None else None
         except (FormatError, SourceError) as error:
+            if source_lost(error):
+                raise
             others.append(f"{name}: {error.message}")
             continue
         if text is None or info is None:
