@@ -187,6 +187,17 @@ class DataSet(Shard):
         return self._listing.value is not None
 
     @property
+    def lists(self) -> bool:
+        """Return whether the members are listed, or can be; a store without that right refuses the first try."""
+        if not self.listed and self.folder.listable:
+            try:
+                _ = self.members
+            except SourceError:
+                if self.folder.listable:
+                    raise
+        return self.listed
+
+    @property
     def _by_name(self) -> dict[str, Member]:
         return self._listing.get(lambda: Listing.of(self._list())).by_name
 

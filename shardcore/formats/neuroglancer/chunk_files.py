@@ -425,7 +425,7 @@ class ChunkFiles(DataSet):
     @property
     def tree(self) -> Node:
         """One node per file, where they are listed."""
-        if not self.listed and not self.folder.listable:
+        if not self.lists:
             return Node(self.uri, Span("", 0, 0), error="the folder cannot be listed: its chunks are opened by key")
         return super().tree
 
