@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.errors import ExternalMissing, KeyAbsent, NotAShard, ShardError, SourceError, UsageError, says_absent
+from shardcore.errors import (
+    ExternalMissing,
+    KeyAbsent,
+    NotAShard,
+    ShardError,
+    SourceError,
+    UsageError,
+    says_absent,
+    source_lost,
+)
 from shardcore.formats.des.content import cut, read_chunks
 from shardcore.formats.des.file import DesFile
 from shardcore.formats.des.layout import BIGFILES, RETENTION, SUFFIX, is_hash
@@ -131,7 +140,9 @@ class DesDataSet(DataSet):
         for name in ZONES_NAMES:
             try:
                 return Zones.parse(self.folder.read(name, MAX_TEXT))
-            except ShardError:
+            except ShardError as error:
+                if source_lost(error):
+                    raise
                 continue
         return None
 
@@ -156,7 +167,9 @@ class DesDataSet(DataSet):
                 continue
             try:
                 keys = self.member(member.name).objects.keys[:]
-            except ShardError:
+            except ShardError as error:
+                if source_lost(error):
+                    raise
                 continue
             uids.setdefault(name.hex, []).extend(uid for uid in keys if uid is not None)
         return infer_n_bits(uids)
