@@ -21,7 +21,9 @@ _ASK = 0.05
 """Seconds after which the waiting thread asks whether the result is still wanted."""
 
 
-def in_order(work: Callable[[T], R], things: Iterable[T], jobs: int) -> Generator[R]:
+def in_order(
+    work: Callable[[T], R], things: Iterable[T], jobs: int, *, stop: Callable[[], None] = lambda: None
+) -> Generator[R]:
     """Do some work for each thing on several threads; give the results in the order of the things.
 
     Few results wait at any time, so that memory stays bounded however many things there are. The threads work in
@@ -31,6 +33,7 @@ def in_order(work: Callable[[T], R], things: Iterable[T], jobs: int) -> Generato
         work: Called with each thing.
         things: The things, taken as they are needed.
         jobs: How many threads; 1 for none but the caller's.
+        stop: Called when the caller stops, or work fails: wakes what waits for another machine.
 
     Raises:
         Cancelled: The caller does not want the results any more.
@@ -61,6 +64,10 @@ def in_order(work: Callable[[T], R], things: Iterable[T], jobs: int) -> Generato
                 yield _result(waiting.popleft())
         while waiting:
             yield _result(waiting.popleft())
+    except BaseException:
+        over.set()
+        stop()
+        raise
     finally:
         over.set()
         pool.shutdown(wait=True, cancel_futures=True)
