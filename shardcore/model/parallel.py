@@ -33,7 +33,7 @@ def in_order(
         work: Called with each thing.
         things: The things, taken as they are needed.
         jobs: How many threads; 1 for none but the caller's.
-        stop: Called when the caller stops, or work fails: wakes what waits for another machine.
+        stop: Called again and again when the caller stops, or work fails: wakes what waits for another machine.
 
     Raises:
         Cancelled: The caller does not want the results any more.
@@ -41,7 +41,7 @@ def in_order(
     if jobs <= 1:
         yield from map(work, things)
         return
-    from concurrent.futures import ThreadPoolExecutor
+    from concurrent.futures import ThreadPoolExecutor, wait
 
     over = threading.Event()
     context = copy_context()
@@ -61,23 +61,31 @@ def in_order(
         for thing in things:
             waiting.append(pool.submit(copy_context().run, one, thing))
             if len(waiting) >= 2 * jobs:
-                yield _result(waiting.popleft())
+                yield _result(waiting)
         while waiting:
-            yield _result(waiting.popleft())
+            yield _result(waiting)
     except BaseException:
         over.set()
+        pool.shutdown(wait=False, cancel_futures=True)
         stop()
+        # Once may be too early: a connection that is just being made is ended the next time.
+        while wait([one for one in waiting if not one.cancelled()], _ASK).not_done:
+            stop()
         raise
     finally:
         over.set()
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _result(future: Future[R]) -> R:
+def _result(waiting: deque[Future[R]]) -> R:
+    """Wait for the first, and take it away when it is done."""
     while True:
         try:
-            return future.result(_ASK)
+            found = waiting[0].result(_ASK)
         except TimeoutError:
-            if future.done():
+            if waiting[0].done():
                 raise
             check_stopped()
+        else:
+            waiting.popleft()
+            return found

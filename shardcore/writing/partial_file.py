@@ -19,7 +19,7 @@ from typing import IO
 from shardcore.codecs.json_text import parse_json
 from shardcore.errors import FormatError, RemoteError, SourceChanged, SourceError
 from shardcore.sources.local import open_side_file, read_side_file
-from shardcore.writing.temporary import BUFFER, STREAM_PIECE, Draining, TemporaryFile, is_replaceable, taken
+from shardcore.writing.temporary import BUFFER, STREAM_PIECE, Draining, TemporaryFile, free_name
 from shardcore.writing.temporary_names import is_left_over, lock, new_run
 
 NOTED_EVERY = 64 << 20
@@ -163,8 +163,7 @@ def write_kept(
         UsageError: The file exists already, and `force` is not set.
         SourceError: It cannot be written, or its bytes cannot be read.
     """
-    if os.path.lexists(path) and not (force and is_replaceable(path)):
-        raise taken(path)
+    path = free_name(path, force=force, other=other)
     record = PartialRecord(path, mark)
     file, digest = record.left(size) or (TemporaryFile(path), hashlib.sha256())
     due = file.at + NOTED_EVERY

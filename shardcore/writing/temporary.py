@@ -476,6 +476,19 @@ def taken(path: Path) -> UsageError:
     return UsageError(f"{path} exists already", remedy=Remedy.REPLACE)
 
 
+def free_name(path: Path, *, force: bool, other: Callable[[], Path] | None = None) -> Path:
+    """Return the name that a file may have: the given one, or the first other one that is free.
+
+    Raises:
+        UsageError: Something has the name already, and `force` is not set or it is no file.
+    """
+    while os.path.lexists(path) and not (force and is_replaceable(path)):
+        if other is None:
+            raise taken(path)
+        path = other()
+    return path
+
+
 def write_whole(path: Path, pieces: Iterable[bytes], *, force: bool = False) -> int:
     """Write one file that appears when it is complete; return its bytes.
 
@@ -501,9 +514,7 @@ def write_as(
         UsageError: The file exists already, and `force` is not set.
         SourceError: It cannot be written.
     """
-    if os.path.lexists(path) and not (force and is_replaceable(path)):
-        raise taken(path)
-    file = TemporaryFile(path)
+    file = TemporaryFile(free_name(path, force=force, other=other))
     try:
         for piece in pieces:
             file.write(piece)

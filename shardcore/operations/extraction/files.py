@@ -571,9 +571,9 @@ class _Taking:
 
     def _free_path(self, name: str) -> Path:
         """Return another name, that no file has."""
-        while os.path.lexists(path := self._where / self._names.rename(name)):
+        while self._exists(other := self._names.rename(name)):
             pass
-        return path
+        return self._where / other
 
     def _make_folders(self, folder: Path) -> None:
         """Make the folders between the one of the extraction and a file.
