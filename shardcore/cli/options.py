@@ -317,8 +317,9 @@ def _with_flags(
         written = {flag: given.pop(flag) for flag in to_write}
         reached = {flag: given.pop(flag, default) for flag, (_, default) in _REMOTE.items()}
         yes = given.pop("yes") if asks else given.get("yes", False)
-        reach = _remote_options(reached | ({"trusted": frozenset("*")} if yes else {}))
         jobs = given.pop("jobs", None)
+        more = ({"trusted": frozenset("*")} if yes else {}) | ({"threads": jobs} if jobs else {})
+        reach = _remote_options(reached | more)
         with _taped(target) as tape:
             return command(**given, how=Opening(name, options, reach, tape, jobs, written))
 

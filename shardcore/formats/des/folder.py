@@ -19,7 +19,7 @@ from shardcore.errors import (
     says_absent,
     source_lost,
 )
-from shardcore.formats.des.content import cut, read_chunks
+from shardcore.formats.des.content import cut
 from shardcore.formats.des.file import DesFile
 from shardcore.formats.des.layout import BIGFILES, RETENTION, SUFFIX, is_hash
 from shardcore.formats.des.retention import CopiesSeen, Copy, Retention
@@ -44,7 +44,7 @@ from shardcore.shards.format import Certainty, Verdict
 from shardcore.shards.open_context import OpenContext
 from shardcore.shards.shard import DEFAULT_LIMIT, SourcePart
 from shardcore.shards.trace import Look, Trace
-from shardcore.sources.base import SMALL_HEAD, Entry, Folder, Source
+from shardcore.sources.base import SMALL_HEAD, Entry, Folder, Source, read_pieces
 from shardcore.sources.opening import PrefetchedSource
 
 if TYPE_CHECKING:
@@ -396,7 +396,7 @@ class DesDataSet(DataSet):
 
     def _stream_copy(self, ref: ObjectRef) -> Iterator[bytes]:
         with self._open_copy(ref) as source:
-            yield from read_chunks(source, 0, source.size)
+            yield from read_pieces(source, 0, source.size)
 
 
 def _copy_ref(copy: Copy) -> ObjectRef:

@@ -325,7 +325,8 @@ class RemoteFolder(Folder):
     def _page(self, where: Address, token: str, most: int) -> ListingPage:
         """Return a part of a listing; requested again when there is no answer."""
         remote = self._opened.remote
-        transport = remote.line(where).transport
+        line = remote.line(where)
+        transport = line.transport
 
         def ask(attempt: int) -> ListingPage:
             check_stopped()
@@ -333,7 +334,13 @@ class RemoteFolder(Folder):
                 remote.spend(0)
             at = remote.tape.now
             try:
-                page = transport.page(where, token, most)
+                with line.gate.passed(check_stopped) as slow_down:
+                    try:
+                        page = transport.page(where, token, most)
+                    except ListingRefused as error:
+                        if error.reply.overloaded:
+                            slow_down()
+                        raise
             except (Broken, ListingRefused) as error:
                 failed: Exception = error
                 status = 0
