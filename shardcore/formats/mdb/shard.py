@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from shardcore.formats.mdb.objects import RECIPE, MdbObjects
 from shardcore.formats.mdb.recipe import recipe_pieces
 from shardcore.formats.mdb.step_values import MEANINGS
 from shardcore.formats.mdb.tree import MdbTree, header_node
-from shardcore.formats.mdb.xorbs import Xorbs
+from shardcore.formats.mdb.xorbs import XorbFetch, Xorbs
 from shardcore.model.finding import Depth, Report
 from shardcore.model.number_words import plural
 from shardcore.model.section import Section, SectionRole
@@ -105,6 +106,16 @@ class MdbShard(FileShard):
         """Return the content, from the xorbs; every hash is compared that shard and xorb have. See `Shard.stream`."""
         return stream(self.file, ref)
 
+    @contextmanager
+    def reading_all(self) -> Iterator[None]:
+        """Return the context in which all files are read: xorbs of which much is needed are fetched whole, too."""
+        with super().reading_all(), XorbFetch(self.file.load) as fetch:
+            self.file.fetch_xorb = fetch
+            try:
+                yield
+            finally:
+                self.file.fetch_xorb = None
+
     def reads_ranges(self, ref: ObjectRef) -> bool:
         """True: a content is decoded chunk by chunk."""
         return True
@@ -141,7 +152,8 @@ class MdbShard(FileShard):
         """Check the shard; see `docs/formats/mdb.md` for what each depth does."""
         from shardcore.formats.mdb.verify import verify
 
-        return verify(self.file, self._objects, Depth(depth), progress)
+        with self.verifying(depth):
+            return verify(self.file, self._objects, Depth(depth), progress)
 
     def close(self) -> None:
         """Close the file, and the xorbs unless they are those of a data set."""
