@@ -52,6 +52,7 @@ class WholeFiles:
 
     def __init__(self, source: Source | None = None) -> None:
         self._taken = 0
+        self._ended = False
         if source is not None:
             self.fetch(source)
 
@@ -64,7 +65,7 @@ class WholeFiles:
         Returns:
             Whether it was begun.
         """
-        size = 0 if source.near else source.size
+        size = 0 if self._ended or source.near else source.size
         limit = most()
         if not 0 < size <= MOST_WHOLE or (limit is not None and size > limit) or not _room.take(size):
             return False
@@ -84,4 +85,5 @@ class WholeFiles:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._ended = True
         self.release()

@@ -41,7 +41,7 @@ class MdbFile:
 
     Attributes:
         sections: The parts; they tile the file.
-        fetch_xorb: Fetches xorbs ahead while all files are read.
+        fetch_xorb: Fetches xorbs ahead; does nothing once all files were read. None before.
     """
 
     def __init__(

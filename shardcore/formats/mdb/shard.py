@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -106,15 +105,10 @@ class MdbShard(FileShard):
         """Return the content, from the xorbs; every hash is compared that shard and xorb have. See `Shard.stream`."""
         return stream(self.file, ref)
 
-    @contextmanager
-    def reading_all(self) -> Iterator[None]:
+    def reading_all(self) -> XorbFetch:
         """Return the context in which all files are read: xorbs of which much is needed are fetched whole, too."""
-        with super().reading_all(), XorbFetch(self.file.load) as fetch:
-            self.file.fetch_xorb = fetch
-            try:
-                yield
-            finally:
-                self.file.fetch_xorb = None
+        fetch = self.file.fetch_xorb = XorbFetch(self.file.source, self.file.load)
+        return fetch
 
     def reads_ranges(self, ref: ObjectRef) -> bool:
         """True: a content is decoded chunk by chunk."""

@@ -74,11 +74,12 @@ class XorbFetch(WholeFiles):
     """The xorbs of which at least half is needed: a few large ranges of each instead of one for each segment.
 
     Args:
-        index: Returns the index of the shard, whose files are read.
+        source: The shard whose files are read.
+        index: Returns its index.
     """
 
-    def __init__(self, index: Callable[[], MdbIndex]) -> None:
-        super().__init__()
+    def __init__(self, source: Source, index: Callable[[], MdbIndex]) -> None:
+        super().__init__(source)
         self._index = index
         self._begun: set[str] = set()
 
