@@ -105,11 +105,6 @@ class MdbShard(FileShard):
         """Return the content, from the xorbs; every hash is compared that shard and xorb have. See `Shard.stream`."""
         return stream(self.file, ref)
 
-    def reading_all(self) -> XorbFetch:
-        """Return the context in which all files are read: xorbs of which much is needed are fetched whole, too."""
-        fetch = self.file.fetch_xorb = XorbFetch(self.file.source, self.file.load)
-        return fetch
-
     def reads_ranges(self, ref: ObjectRef) -> bool:
         """True: a content is decoded chunk by chunk."""
         return True
@@ -141,6 +136,11 @@ class MdbShard(FileShard):
             # The key itself is not written into a manifest.
             settings["footer"] = {"chunk_hash_hmac_key": True}
         return settings
+
+    def reading_all(self) -> XorbFetch:
+        """Return the context in which all files are read: xorbs of which much is needed are fetched whole, too."""
+        fetch = self.file.fetch_xorb = XorbFetch(self.file.source, self.file.load)
+        return fetch
 
     def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
         """Check the shard; see `docs/formats/mdb.md` for what each depth does."""
