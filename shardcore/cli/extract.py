@@ -57,7 +57,15 @@ def ls(
     """List the objects: state, kind, size in bytes, key."""
     if digest not in (None, "sha256"):
         raise UsageError(f"--digest must be sha256, not {digest!r}")
-    from shardcore.cli.rows import list_members, list_rows, print_header, shown_rows, unserved, warn_unreadable
+    from shardcore.cli.rows import (
+        list_members,
+        list_rows,
+        print_header,
+        shown_rows,
+        sizes_stated,
+        unserved,
+        warn_unreadable,
+    )
     from shardcore.operations.extraction.default_objects import kind_code
     from shardcore.shards.dataset import DataSet
     from shardcore.shards.member_work import RowsAsked
@@ -76,7 +84,7 @@ def ls(
         streamed = shard.source is None and shard.index_bytes > SMALL_INDEX
         # What slots without object are (swh) is known from the whole index alone.
         few = limit is not None and limit + skip <= FEW_ROWS and not everything
-        if not streamed and (not few or shard.source is None):
+        if not streamed and (json or not sizes_stated(shard)) and (not few or shard.source is None):
             with progress_bar("loading the index") as progress:
                 shard.load_index(progress)
         errors += warn_unreadable(shard)
