@@ -114,6 +114,10 @@ def files_load(names: Sequence[str], counts: Sequence[int]) -> Load:
 
 __all__ = ["DataSet", "Member"]
 
+WHOLE_MEMBER = 256 << 10
+"""Members of up to this many bytes come with one request where all members are gone through: a second one costs more
+time than the bytes."""
+
 MEMBER_COST = 1 << 14
 """Least cost of opening a member, as bytes that could be read in the same time."""
 
@@ -189,8 +193,8 @@ class DataSet(Shard):
             ShardError: It cannot be opened.
         """
 
-    def member(self, name: str) -> Shard:
-        """Return the opened member of that name.
+    def member(self, name: str, *, whole: bool = False) -> Shard:
+        """Return the opened member of that name; `whole`: see `each_member`.
 
         Raises:
             UsageError: There is no such member.
@@ -201,7 +205,7 @@ class DataSet(Shard):
         if member is None:
             raise UsageError(f"no file of this data set is called {short(name)}")
         self._check_open()
-        shard = self._opened.get(name, lambda: self._open(member))
+        shard = self._opened.get(name, lambda: self._open(member, whole=whole))
         if self._closed:
             shard.close()
             self._check_open()
@@ -211,12 +215,19 @@ class DataSet(Shard):
         """Return whether a file of that name would be a shard of this data set, without a listing."""
         return False
 
-    def _open(self, member: Member, *, briefly: bool = False) -> Shard:
-        """Open a member; briefly: it may hold a descriptor, as few such members are open at a time."""
+    def _open(self, member: Member, *, briefly: bool = False, whole: bool = False) -> Shard:
+        """Open a member.
+
+        Args:
+            member: The member.
+            briefly: Whether it may hold a descriptor, as few such members are open at a time.
+            whole: Whether a small one is fetched whole: much of it is needed soon.
+        """
         if briefly and self.folder.lists_cheaply:
             source = self.folder.open(member.name)
         else:
-            source = self.folder.open_at(member.name, 0, self.member_head)
+            fits = 0 < member.size <= (WHOLE_MEMBER if whole else WHOLE_HEAD)
+            source = self.folder.open_at(member.name, 0, member.size if fits else self.member_head)
         try:
             shard = self.open_member(member.name, source)
             tell_purposes(shard)
@@ -230,8 +241,10 @@ class DataSet(Shard):
             raise SourceError(f"{self.uri} is closed")
 
     @contextmanager
-    def borrowed(self, name: str) -> Iterator[Shard]:
+    def borrowed(self, name: str, *, whole: bool = False) -> Iterator[Shard]:
         """A member for a while: one that was not open is closed again, so that memory stays bounded.
+
+        `whole`: see `each_member`.
 
         Raises:
             ShardError: It cannot be opened.
@@ -243,7 +256,7 @@ class DataSet(Shard):
         member = self._by_name.get(name)
         if member is None:
             raise UsageError(f"no file of this data set is called {short(name)}")
-        with self._open(member, briefly=True) as shard:
+        with self._open(member, briefly=True, whole=whole) as shard:
             yield shard
 
     def each_member(
@@ -252,6 +265,7 @@ class DataSet(Shard):
         progress: Progress = no_progress,
         *,
         keep: bool = False,
+        whole: bool = True,
         unopened: Callable[[Member], R | None] = lambda member: None,
     ) -> Generator[tuple[Member, R | ShardError]]:
         """Do some work with every member, several at a time; give the results in the order of the members.
@@ -259,7 +273,8 @@ class DataSet(Shard):
         Args:
             work: Called with the number of the member and the member; what it gives must not need the member.
             progress: Called after every member.
-            keep: Whether members stay open, because they are needed again soon.
+            keep: Whether members stay open, because they are needed again soon; `release` closes them.
+            whole: Whether a remote member of up to 256 KiB is fetched with one request, needed or not.
             unopened: Called first; returns the result where the member does not have to be opened for it.
 
         Yields:
@@ -276,8 +291,8 @@ class DataSet(Shard):
                 if (found := unopened(place[1])) is not None:
                     return found
                 if keep:
-                    return work(place[0], self.member(place[1].name))
-                with self.borrowed(place[1].name) as shard:
+                    return work(place[0], self.member(place[1].name, whole=whole))
+                with self.borrowed(place[1].name, whole=whole) as shard:
                     return work(place[0], shard)
             except ShardError as error:
                 return error
@@ -442,7 +457,7 @@ class DataSet(Shard):
         def loaded(place: tuple[int, Member]) -> Objects | ShardError:
             self._check_open()
             try:
-                shard = self.member(place[1].name)
+                shard = self.member(place[1].name, whole=True)
                 shard.load_index(self._share(progress, place[0]) if self.jobs == 1 else no_progress)
             except ShardError as error:
                 return error

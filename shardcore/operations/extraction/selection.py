@@ -24,7 +24,7 @@ from shardcore.operations.extraction.default_objects import (
     taken_rows,
 )
 from shardcore.operations.extraction.files import Extracted, extract_objects
-from shardcore.operations.extraction.options import ExtractOptions
+from shardcore.operations.extraction.options import Conflict, ExtractOptions
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.dataset import DataSet
 from shardcore.shards.member_work import ObjectRow, RowsAsked, row_of, rows_of, wanted_rows
@@ -197,6 +197,8 @@ class _MemberRefs:
     ) -> None:
         hidden = tuple(state for state in State if state not in options.states)
         self._asked = RowsAsked(hidden, kind, outer=True, refs=True)
+        # Of files that exist already, the index is enough.
+        self._whole = options.conflict is not Conflict.SKIP
         self._shard, self._match, self._progress = shard, match, progress
         self._unreadable = unreadable
         self._rows = self._found()
@@ -219,7 +221,10 @@ class _MemberRefs:
         given, ended = 0, deque[tuple[int, str]]()
         ahead = WINDOW + 1 if self._shard.jobs > 1 else 1
         kinds: dict[str, None] = {}
-        with closing(self._shard.each_member(lambda _, member: rows_of(member, self._asked), self._progress)) as found:
+        members = self._shard.each_member(
+            lambda _, member: rows_of(member, self._asked), self._progress, keep=True, whole=self._whole
+        )
+        with closing(members) as found:
             for member, result in found:
                 if isinstance(result, ShardError):
                     self._unreadable(member.name, result)
