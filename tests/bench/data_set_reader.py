@@ -49,7 +49,7 @@ def tensorstore_reader(command: str, endpoint: str, path: str, jobs: int | None)
     if command == "extract":
         with tempfile.TemporaryDirectory() as folder:
             for name, data in zip(names, found, strict=True):
-                with open(os.path.join(folder, name), "wb") as file:  # noqa: PTH118, PTH123
+                with open(os.path.join(folder, name), "wb") as file:  # noqa: PTH118
                     file.write(data)
 
 
