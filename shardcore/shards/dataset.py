@@ -115,8 +115,8 @@ def files_load(names: Sequence[str], counts: Sequence[int]) -> Load:
 __all__ = ["DataSet", "Member"]
 
 WHOLE_MEMBER = 256 << 10
-"""Members of up to this many bytes come with one request where all members are gone through: a second one costs more
-time than the bytes."""
+"""Remote members of up to this many bytes, as listed, come with one request: a second one costs more time than the
+bytes."""
 
 MEMBER_COST = 1 << 14
 """Least cost of opening a member, as bytes that could be read in the same time."""
@@ -193,7 +193,7 @@ class DataSet(Shard):
             ShardError: It cannot be opened.
         """
 
-    def member(self, name: str, *, whole: bool = False) -> Shard:
+    def member(self, name: str, *, whole: bool = True) -> Shard:
         """Return the opened member of that name; `whole`: see `each_member`.
 
         Raises:
@@ -215,18 +215,18 @@ class DataSet(Shard):
         """Return whether a file of that name would be a shard of this data set, without a listing."""
         return False
 
-    def _open(self, member: Member, *, briefly: bool = False, whole: bool = False) -> Shard:
+    def _open(self, member: Member, *, briefly: bool = False, whole: bool = True) -> Shard:
         """Open a member.
 
         Args:
             member: The member.
             briefly: Whether it may hold a descriptor, as few such members are open at a time.
-            whole: Whether a small one is fetched whole: much of it is needed soon.
+            whole: See `each_member`.
         """
         if briefly and self.folder.lists_cheaply:
             source = self.folder.open(member.name)
         else:
-            fits = 0 < member.size <= (WHOLE_MEMBER if whole else WHOLE_HEAD)
+            fits = whole and 0 < member.size <= WHOLE_MEMBER
             source = self.folder.open_at(member.name, 0, member.size if fits else self.member_head)
         try:
             shard = self.open_member(member.name, source)
@@ -241,7 +241,7 @@ class DataSet(Shard):
             raise SourceError(f"{self.uri} is closed")
 
     @contextmanager
-    def borrowed(self, name: str, *, whole: bool = False) -> Iterator[Shard]:
+    def borrowed(self, name: str, *, whole: bool = True) -> Iterator[Shard]:
         """A member for a while: one that was not open is closed again, so that memory stays bounded.
 
         `whole`: see `each_member`.
@@ -274,7 +274,7 @@ class DataSet(Shard):
             work: Called with the number of the member and the member; what it gives must not need the member.
             progress: Called after every member.
             keep: Whether members stay open, because they are needed again soon; `release` closes them.
-            whole: Whether a remote member of up to 256 KiB is fetched with one request, needed or not.
+            whole: Whether a remote member of up to 256 KiB is fetched whole; no, where the index is enough.
             unopened: Called first; returns the result where the member does not have to be opened for it.
 
         Yields:
@@ -457,7 +457,7 @@ class DataSet(Shard):
         def loaded(place: tuple[int, Member]) -> Objects | ShardError:
             self._check_open()
             try:
-                shard = self.member(place[1].name, whole=True)
+                shard = self.member(place[1].name)
                 shard.load_index(self._share(progress, place[0]) if self.jobs == 1 else no_progress)
             except ShardError as error:
                 return error

@@ -196,9 +196,9 @@ class _MemberRefs:
         unreadable: Unreadable,
     ) -> None:
         hidden = tuple(state for state in State if state not in options.states)
-        self._asked = RowsAsked(hidden, kind, outer=True, refs=True)
         # Of files that exist already, the index is enough.
         self._whole = options.conflict is not Conflict.SKIP
+        self._asked = RowsAsked(hidden, kind, outer=True, refs=True, jobs=shard.jobs, contents=self._whole)
         self._shard, self._match, self._progress = shard, match, progress
         self._unreadable = unreadable
         self._rows = self._found()
