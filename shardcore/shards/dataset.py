@@ -115,8 +115,7 @@ def files_load(names: Sequence[str], counts: Sequence[int]) -> Load:
 __all__ = ["DataSet", "Member"]
 
 WHOLE_MEMBER = 256 << 10
-"""Remote members of up to this many bytes, as listed, come with one request: a second one costs more time than the
-bytes."""
+"""Bytes that take less time than a second request."""
 
 MEMBER_COST = 1 << 14
 """Least cost of opening a member, as bytes that could be read in the same time."""
@@ -142,12 +141,14 @@ class DataSet(Shard):
         uri: Address of the folder.
         folder: The folder.
         member_head: Bytes of the beginning of a remote member that are fetched at once.
+        whole_member: Remote members of up to so many bytes come with one request; 0 where indexes are enough.
     """
 
     joins: bool = True
     routes: bool = True
     files_are_objects: bool = False
     member_head: int = WHOLE_HEAD
+    whole_member: int = WHOLE_MEMBER
     no_loads: str = "Each object of this data set takes several files, so none of these is fuller than another."
 
     def __init__(self, format: str, where: Folder, members: Sequence[Member] | Callable[[], Sequence[Member]]) -> None:
@@ -193,8 +194,8 @@ class DataSet(Shard):
             ShardError: It cannot be opened.
         """
 
-    def member(self, name: str, *, whole: bool = True) -> Shard:
-        """Return the opened member of that name; `whole`: see `each_member`.
+    def member(self, name: str) -> Shard:
+        """Return the opened member of that name.
 
         Raises:
             UsageError: There is no such member.
@@ -205,7 +206,7 @@ class DataSet(Shard):
         if member is None:
             raise UsageError(f"no file of this data set is called {short(name)}")
         self._check_open()
-        shard = self._opened.get(name, lambda: self._open(member, whole=whole))
+        shard = self._opened.get(name, lambda: self._open(member))
         if self._closed:
             shard.close()
             self._check_open()
@@ -215,18 +216,12 @@ class DataSet(Shard):
         """Return whether a file of that name would be a shard of this data set, without a listing."""
         return False
 
-    def _open(self, member: Member, *, briefly: bool = False, whole: bool = True) -> Shard:
-        """Open a member.
-
-        Args:
-            member: The member.
-            briefly: Whether it may hold a descriptor, as few such members are open at a time.
-            whole: See `each_member`.
-        """
+    def _open(self, member: Member, *, briefly: bool = False) -> Shard:
+        """Open a member; briefly: it may hold a descriptor, as few such members are open at a time."""
         if briefly and self.folder.lists_cheaply:
             source = self.folder.open(member.name)
         else:
-            fits = whole and 0 < member.size <= WHOLE_MEMBER
+            fits = 0 < member.size <= self.whole_member
             source = self.folder.open_at(member.name, 0, member.size if fits else self.member_head)
         try:
             shard = self.open_member(member.name, source)
@@ -241,10 +236,8 @@ class DataSet(Shard):
             raise SourceError(f"{self.uri} is closed")
 
     @contextmanager
-    def borrowed(self, name: str, *, whole: bool = True) -> Iterator[Shard]:
+    def borrowed(self, name: str) -> Iterator[Shard]:
         """A member for a while: one that was not open is closed again, so that memory stays bounded.
-
-        `whole`: see `each_member`.
 
         Raises:
             ShardError: It cannot be opened.
@@ -256,7 +249,7 @@ class DataSet(Shard):
         member = self._by_name.get(name)
         if member is None:
             raise UsageError(f"no file of this data set is called {short(name)}")
-        with self._open(member, briefly=True, whole=whole) as shard:
+        with self._open(member, briefly=True) as shard:
             yield shard
 
     def each_member(
@@ -265,7 +258,6 @@ class DataSet(Shard):
         progress: Progress = no_progress,
         *,
         keep: bool = False,
-        whole: bool = True,
         unopened: Callable[[Member], R | None] = lambda member: None,
     ) -> Generator[tuple[Member, R | ShardError]]:
         """Do some work with every member, several at a time; give the results in the order of the members.
@@ -273,8 +265,7 @@ class DataSet(Shard):
         Args:
             work: Called with the number of the member and the member; what it gives must not need the member.
             progress: Called after every member.
-            keep: Whether members stay open, because they are needed again soon; `release` closes them.
-            whole: Whether a remote member of up to 256 KiB is fetched whole; no, where the index is enough.
+            keep: Whether members stay open, because they are needed again soon.
             unopened: Called first; returns the result where the member does not have to be opened for it.
 
         Yields:
@@ -291,8 +282,8 @@ class DataSet(Shard):
                 if (found := unopened(place[1])) is not None:
                     return found
                 if keep:
-                    return work(place[0], self.member(place[1].name, whole=whole))
-                with self.borrowed(place[1].name, whole=whole) as shard:
+                    return work(place[0], self.member(place[1].name))
+                with self.borrowed(place[1].name) as shard:
                     return work(place[0], shard)
             except ShardError as error:
                 return error

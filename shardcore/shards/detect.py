@@ -83,8 +83,8 @@ def judge_folder(folder: Folder, formats: Formats) -> tuple[Format, Verdict]:
     """
     if not folder.lists_cheaply:
         # What is known by the name of one file costs one request, and a listing one for every thousand names.
-        if verdict := _named_on_first_page(folder, formats):
-            return verdict
+        if sure := _named_on_first_page(folder, formats):
+            return sure
         verdicts = _ask(formats, lambda f: f.detect_folder(folder) if f.folder_mark and f.detect_folder else None)
         if verdicts and verdicts[0][1].certainty >= Certainty.BESIDE:
             return verdicts[0]

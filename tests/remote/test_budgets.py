@@ -92,8 +92,8 @@ def documents() -> Mapping[str, bytes]:
     for number, hex_ in enumerate(names):
         with TemporaryDirectory() as folder:
             with shardcore.create(f"{folder}/{DATE}_{hex_}_0000.des", format="des", sidecar=True, codec="none") as it:
-                for more in range(9):
-                    it.add(str(int(hex_, 16) + 256 * more), dice.randbytes(10_000), created_at=f"2026-11-03T0{more}:00:00Z")
+                for uid in range(int(hex_, 16), 256 * 9, 256):
+                    it.add(str(uid), dice.randbytes(10_000))
             files |= {path.name: path.read_bytes() for path in Path(folder).iterdir()}
         assert len(files) == 2 * number + 2
     return files

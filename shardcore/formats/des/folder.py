@@ -46,7 +46,7 @@ from shardcore.shards.format import Certainty, Verdict
 from shardcore.shards.open_context import OpenContext
 from shardcore.shards.shard import DEFAULT_LIMIT, SourcePart
 from shardcore.shards.trace import Look, Trace
-from shardcore.sources.base import SMALL_HEAD, Entry, Folder, Source
+from shardcore.sources.base import SMALL_HEAD, WHOLE_HEAD, Entry, Folder, Source
 from shardcore.sources.opening import PrefetchedSource
 
 if TYPE_CHECKING:
@@ -117,7 +117,8 @@ class DesDataSet(DataSet):
 
     def open_member(self, name: str, source: Source) -> DesShard:
         """Open a member."""
-        shard = open_shard(PrefetchedSource(source), self._context.member())
+        guess = WHOLE_HEAD if self.whole_member else 2 * SMALL_HEAD
+        shard = open_shard(PrefetchedSource(source, guess), self._context.member())
         if self._sidecars is not None:
             shard.file.has_sidecar = shard.file.sidecar_name in self._sidecars
         return shard

@@ -196,9 +196,10 @@ class _MemberRefs:
         unreadable: Unreadable,
     ) -> None:
         hidden = tuple(state for state in State if state not in options.states)
-        # Of files that exist already, the index is enough.
-        self._whole = options.conflict is not Conflict.SKIP
-        self._asked = RowsAsked(hidden, kind, outer=True, refs=True, jobs=shard.jobs, contents=self._whole)
+        fresh = options.conflict is not Conflict.SKIP
+        self._asked = RowsAsked(hidden, kind, outer=True, refs=True, jobs=shard.jobs, contents=fresh)
+        if not fresh:
+            shard.whole_member = 0  # of files that exist already, the index is enough
         self._shard, self._match, self._progress = shard, match, progress
         self._unreadable = unreadable
         self._rows = self._found()
@@ -221,10 +222,7 @@ class _MemberRefs:
         given, ended = 0, deque[tuple[int, str]]()
         ahead = WINDOW + 1 if self._shard.jobs > 1 else 1
         kinds: dict[str, None] = {}
-        members = self._shard.each_member(
-            lambda _, member: rows_of(member, self._asked), self._progress, keep=True, whole=self._whole
-        )
-        with closing(members) as found:
+        with closing(self._shard.each_member(lambda _, member: rows_of(member, self._asked), self._progress)) as found:
             for member, result in found:
                 if isinstance(result, ShardError):
                     self._unreadable(member.name, result)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
@@ -504,7 +503,11 @@ class ObjectPanel(QWidget):
             self._say(plain_words(error), view)
             if isinstance(error, LooksAtAll) and self._view is view:
                 # Until the user agrees, the rows stay as they are.
-                self._session.with_index(self.tr("Filtering and sorting"), partial(find, whole=True))
+                self._session.with_index(self.tr("Filtering and sorting"), look_at_all)
+
+        def look_at_all() -> None:
+            self._session.load_index()
+            find(whole=True)
 
         def find(*, whole: bool) -> None:
             if self._view is not view:
