@@ -451,6 +451,13 @@ class Shard(ABC):
                 break
         return bytes(kept)
 
+    def fetch_soon(self, refs: Iterable[ObjectRef]) -> None:  # noqa: B027 - most contents are in the file
+        """Begin to fetch what contents need beside the file, of which they are read soon; errors come then.
+
+        Args:
+            refs: Objects of the shard, in the order in which they are read.
+        """
+
     def reads_ranges(self, ref: ObjectRef) -> bool:
         """Return whether `read_range` decodes no more of an object than the parts that the range touches."""
         return False

@@ -5,6 +5,7 @@ A `Source` answers positional, thread-safe reads with exactly the bytes requeste
 
 from __future__ import annotations
 
+import builtins
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
@@ -336,6 +337,14 @@ class Folder(ABC):
         Raises:
             SourceError: The folder cannot be listed.
         """
+
+    def first_names(self) -> builtins.list[str]:
+        """Return the first names of a listing, as many as come at once.
+
+        Raises:
+            SourceError: The folder cannot be listed.
+        """
+        return [entry.name for entry in self.list()]
 
     @abstractmethod
     def open(self, name: str) -> Source:

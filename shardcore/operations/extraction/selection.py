@@ -204,7 +204,10 @@ class _MemberRefs:
         unreadable: Unreadable,
     ) -> None:
         hidden = tuple(state for state in State if state not in options.states)
-        self._asked = RowsAsked(hidden, kind, outer=True, refs=True)
+        fresh = options.conflict is not Conflict.SKIP
+        self._asked = RowsAsked(hidden, kind, outer=True, refs=True, jobs=shard.jobs, contents=fresh)
+        if not fresh:
+            shard.whole_member = 0  # of files that exist already, the index is enough
         self._shard, self._match, self._progress = shard, match, progress
         self._unreadable = unreadable
         self._rows = self._found()
