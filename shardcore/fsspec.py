@@ -252,7 +252,8 @@ class ShardFile(AbstractBufferedFile):
     """
 
     def __init__(self, fs: ShardFileSystem, path: str, opened: _OpenShard, **more: Any) -> None:
-        self._opened, self._source = opened, opened.source(path)
+        self._opened: _OpenShard | None = opened
+        self._source = opened.source(path)
         more.setdefault("size", self._source.size)
         super().__init__(fs, path, "rb", **more)
 

@@ -12,12 +12,12 @@ import math
 import re
 import threading
 import weakref
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import islice, product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +42,12 @@ if TYPE_CHECKING:
     from shardcore.model.chunk_grid import ChunkGrid
 
 T = TypeVar("T")
+
+Place = tuple[int, ...]
+"""Place of a chunk in the grid of an array, in chunks."""
+
+Read = NDArray[Any] | ShardError | None
+"""Elements or bytes; why they cannot be read; None where there are none."""
 
 METADATA = "zarr.json"
 _CHUNK = re.compile(r"c((?:/\d{1,19})*)", re.ASCII)
@@ -81,6 +87,7 @@ class _Coordinates:
     """Coordinates of an axis, as an array: multiples of its spacing, in its unit."""
 
     axis: _Axis
+    order: Literal["C", "F"] = "C"
 
     def metadata(self) -> dict[str, Any]:
         """Return the content of `zarr.json`."""
@@ -89,15 +96,18 @@ class _Coordinates:
             shape, (min(COORDINATES, *shape),), np.dtype("<f8"), "C", (self.axis.name,), {"units": self.axis.unit}
         )
 
-    def chunk(self, at: tuple[int, ...]) -> NDArray[Any] | None:
-        """Return the elements of a chunk; None where there is none."""
+    def chunks(self, places: Sequence[Place]) -> list[Read]:
+        """Return the elements of chunks; None where there is none."""
+        return [self._chunk(at) for at in places]
+
+    def _chunk(self, at: Place) -> NDArray[Any] | None:
         step = min(COORDINATES, self.axis.length)
         if len(at) != 1 or at[0] * step >= self.axis.length:
             return None
         numbers = self.axis.begin + at[0] * step + np.arange(step)
         return np.asarray(numbers * self.axis.spacing, "<f8")
 
-    def stored(self) -> Iterator[tuple[int, ...]]:
+    def stored(self) -> Iterator[Place]:
         """Yield the chunks that are stored."""
         return ((number,) for number in range(-(-self.axis.length // min(COORDINATES, self.axis.length))))
 
@@ -113,6 +123,11 @@ class _GridArray:
 
     grid: ChunkGrid
     axes: tuple[_Axis, ...]
+
+    @property
+    def order(self) -> Literal["C", "F"]:
+        """Order of the elements of a chunk."""
+        return "C" if self.grid.order == "C" else "F"
 
     @property
     def chunk_shape(self) -> tuple[int, ...]:
@@ -135,34 +150,34 @@ class _GridArray:
             attributes["type"] = "segmentation" if grid.labels else "image"
         names = tuple(axis.name for axis in self.axes)
         shape = (*grid.shape, *grid.inner)
-        return _array_metadata(shape, self.chunk_shape, grid.dtype, grid.order, names, attributes)
+        return _array_metadata(shape, self.chunk_shape, grid.dtype, self.order, names, attributes)
 
-    def chunk(self, at: tuple[int, ...]) -> NDArray[Any] | None:
-        """Return the elements of a chunk, filled with 0 to its whole shape; None where it is not stored.
+    def chunks(self, places: Sequence[Place]) -> list[Read]:
+        """Return the elements of chunks, filled with 0 to their whole shape; None where one is not stored.
 
-        Raises:
-            ShardError: It is damaged, or cannot be read.
+        Several are read at a time, neighbours with one request; where one cannot be read, its error is returned.
         """
-        axes = len(self.grid.shape)
-        counts = (*self.grid.counts, *(1 for _ in self.grid.inner))
-        if len(at) != len(counts) or any(number >= count for number, count in zip(at, counts, strict=True)):
-            return None
-        ((_, found),) = self.grid.read_cells([self.grid.cell(at[:axes])])
-        if isinstance(found, ShardError):
-            raise found
-        return None if found is None else self._filled(found)
+        grid = self.grid
+        counts = (*grid.counts, *(1 for _ in grid.inner))
+        axes = len(grid.counts)
+        inside = [
+            len(at) == len(counts) and all(n < count for n, count in zip(at, counts, strict=True)) for at in places
+        ]
+        cells = [grid.cell(at[:axes]) for at, there in zip(places, inside, strict=True) if there]
+        found = (chunk for _, chunk in grid.read_cells(cells))
+        return [self._filled(next(found)) if there else None for there in inside]
 
-    def _filled(self, found: NDArray[Any]) -> NDArray[Any]:
+    def _filled(self, found: Read) -> Read:
         shape = self.chunk_shape
-        if found.shape == shape:
+        if not isinstance(found, np.ndarray) or found.shape == shape:
             return found
         if (size := math.prod(shape) * found.itemsize) > DEFAULT_LIMIT:
-            raise LimitExceeded(f"a chunk has {plural(size, 'byte')}; at most {DEFAULT_LIMIT:,} are decoded")
-        whole = np.zeros(shape, found.dtype, order="C" if self.grid.order == "C" else "F")
+            return LimitExceeded(f"a chunk has {plural(size, 'byte')}; at most {DEFAULT_LIMIT:,} are decoded")
+        whole = np.zeros(shape, found.dtype, order=self.order)
         whole[tuple(map(slice, found.shape))] = found
         return whole
 
-    def stored(self) -> Iterator[tuple[int, ...]]:
+    def stored(self) -> Iterator[Place]:
         """Yield the chunks that are stored, by the index of the shard or the names of files."""
         from shardcore.shards.stored_grid import StoredGrid
 
@@ -195,6 +210,7 @@ class _ReadOnlyStore(Store):
         self._shard: Shard | None = None
         self._arrays: dict[str, _Array] | None = None
         self._pool: ThreadPoolExecutor | None = None
+        self._waiting: dict[asyncio.AbstractEventLoop, list[tuple[str, asyncio.Future[NDArray[Any] | None]]]] = {}
         self._end: weakref.finalize[..., _ReadOnlyStore] | None = None
 
     def __reduce__(self) -> Any:
@@ -282,23 +298,59 @@ class _ReadOnlyStore(Store):
             pool = self._pool
         return await asyncio.get_running_loop().run_in_executor(pool, work, *arguments)
 
-    def _found(self, key: str) -> NDArray[np.uint8] | None:
-        """Return the bytes behind a key; None where there are none."""
+    def _found(self, keys: Sequence[str]) -> list[Read]:
+        """Return the bytes behind keys, in their order; chunks of one array are read together."""
         arrays = self._opened()
-        if key == METADATA and (root := self._root(arrays)) is not None:
-            return _json(root)
-        name, array = next(
-            ((name, one) for name, one in arrays.items() if not name or key.startswith(f"{name}/")), ("", None)
-        )
-        rest = key[len(name) + 1 :] if name else key
-        if array is None or rest == METADATA:
-            return None if array is None else _json(array.metadata())
-        matched = _CHUNK.fullmatch(rest)
-        if matched is None:
-            return None
-        chunk = array.chunk(tuple(map(int, matched[1].split("/")[1:])))
-        order = array.grid.order if isinstance(array, _GridArray) else "C"
-        return None if chunk is None else chunk.ravel(order="C" if order == "C" else "F").view(np.uint8)
+        root = self._root(arrays)
+        out: list[Read] = [None] * len(keys)
+        wanted: dict[str, list[tuple[int, Place]]] = {}
+        for number, key in enumerate(keys):
+            name = next((one for one in arrays if not one or key.startswith(f"{one}/")), None)
+            rest = key[len(name) + 1 :] if name else key
+            if key == METADATA and root is not None:
+                out[number] = _json(root)
+            elif name is not None and rest == METADATA:
+                out[number] = _json(arrays[name].metadata())
+            elif name is not None and (matched := _CHUNK.fullmatch(rest)):
+                wanted.setdefault(name, []).append((number, tuple(map(int, matched[1].split("/")[1:]))))
+        for name, numbered in wanted.items():
+            array = arrays[name]
+            found = array.chunks([at for _, at in numbered])
+            for (number, _), chunk in zip(numbered, found, strict=True):
+                out[number] = chunk.ravel(order=array.order).view("u1") if isinstance(chunk, np.ndarray) else chunk
+        return out
+
+    async def _bytes_of(self, key: str) -> NDArray[Any] | None:
+        """Return the bytes behind a key: what is requested at the same time is read together.
+
+        Raises:
+            ShardError: They cannot be read.
+        """
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[NDArray[Any] | None] = loop.create_future()
+        with self._lock:
+            waiting = self._waiting.setdefault(loop, [])
+        waiting.append((key, future))
+        if len(waiting) == 1:
+            # zarr starts its requests one after the other; those that it starts now are all waiting by then.
+            loop.call_soon(lambda: loop.create_task(self._read_waiting(loop)))
+        return await future
+
+    async def _read_waiting(self, loop: asyncio.AbstractEventLoop) -> None:
+        with self._lock:
+            waiting = self._waiting.pop(loop, [])
+        found: list[Read] | list[BaseException]
+        try:
+            found = await self._run(self._found, [key for key, _ in waiting])
+        except BaseException as error:  # noqa: BLE001 - who requested them get the error
+            found = [error] * len(waiting)
+        for (_, future), one in zip(waiting, found, strict=True):
+            if future.done():
+                continue
+            if isinstance(one, BaseException):
+                future.set_exception(one)
+            else:
+                future.set_result(one)
 
     async def get(
         self, key: str, prototype: BufferPrototype, byte_range: ByteRequest | None = None
@@ -308,7 +360,7 @@ class _ReadOnlyStore(Store):
         Raises:
             ShardError: It is damaged, or cannot be read.
         """
-        found = await self._run(self._found, key)
+        found = await self._bytes_of(key)
         if found is None:
             return None
         if isinstance(byte_range, RangeByteRequest):
@@ -327,7 +379,7 @@ class _ReadOnlyStore(Store):
 
     async def exists(self, key: str) -> bool:
         """Return whether there is metadata or a stored chunk of a key."""
-        return await self._run(self._found, key) is not None
+        return await self._bytes_of(key) is not None
 
     @property
     def supports_writes(self) -> bool:
