@@ -38,7 +38,7 @@ from shardcore.shards.opening import open as open_shard
 from shardcore.shards.prefetch import fetched_ahead
 from shardcore.shards.shard import Shard
 from shardcore.sources.base import FAR_GAP, Source
-from shardcore.sources.remote.address import is_address
+from shardcore.sources.remote.address import is_address, parse_address
 from shardcore.sources.remote.options import RemoteOptions
 
 T = TypeVar("T")
@@ -349,9 +349,16 @@ class ShardFileSystem(AbstractFileSystem):
             raise UsageError("no shard is named: use shard://KEY::ADDRESS, or storage_options={'fo': ADDRESS}")
         if protocol in _ADDRESSES:
             return where if is_address(where) else _ADDRESSES[protocol] + where
-        if protocol in (None, *_LOCAL, *_HTTP):
-            return where if protocol or is_address(where) or "://" not in where else FsspecSource(*url_to_fs(where))
-        return FsspecSource(fsspec_filesystem(protocol, **self._target_options), where)
+        if protocol in (*_LOCAL, *_HTTP):
+            return where
+        if protocol is not None:
+            return FsspecSource(fsspec_filesystem(protocol, **self._target_options), where)
+        if is_address(where):
+            try:
+                parse_address(where)
+            except UsageError:
+                return FsspecSource(*url_to_fs(where, **self._target_options))
+        return where
 
     def _remote(self) -> RemoteOptions | None:
         """Return the options for reading what is remote.
