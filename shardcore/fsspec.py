@@ -515,7 +515,7 @@ class ShardFileSystem(AbstractFileSystem):
             finally:
                 source.release()
 
-        for path, found in self._each(groups, read, returns=on_error == "return"):
+        for path, found in self._each(groups, read, returns=on_error == "return", whole=False):
             for at, number in enumerate(groups[path]):
                 out[number] = found if isinstance(found, Exception) else found[at]
         return out
@@ -535,9 +535,16 @@ class ShardFileSystem(AbstractFileSystem):
         return {one: found for one, found in read if on_error == "return" or not isinstance(found, Exception)}
 
     def _each(
-        self, paths: Iterable[str], read: Callable[[_OpenShard, str], T], *, returns: bool
+        self, paths: Iterable[str], read: Callable[[_OpenShard, str], T], *, returns: bool, whole: bool = True
     ) -> Iterator[tuple[str, T | Exception]]:
-        """Yield paths with what was read of each, several at a time; errors are results, too, if wanted."""
+        """Yield paths with what was read of each, several at a time; errors are results, too, if wanted.
+
+        Args:
+            paths: The paths.
+            read: Reads an object.
+            returns: Whether an error is a result.
+            whole: Whether whole contents are read: those that lie near each other are then fetched as one.
+        """
         opened = self._opened()
 
         def looked_up(path: str) -> ObjectRef | None:
@@ -555,7 +562,7 @@ class ShardFileSystem(AbstractFileSystem):
                 return path, error
 
         shard = opened.shard
-        return in_order(one, fetched_ahead(shard, paths, looked_up), shard.jobs)
+        return in_order(one, fetched_ahead(shard, paths, looked_up) if whole else paths, shard.jobs)
 
     def isdir(self, path: str) -> bool:
         """Return whether objects lie below a path."""

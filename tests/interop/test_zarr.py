@@ -60,7 +60,7 @@ numpy.save(sys.argv[2], bloscpack.unpack_ndarray_from_file(sys.argv[1]))
 @pytest.mark.interop("zarr", "bloscpack")
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_boxes_of_bloscpack_arrays(tmp_path: Path, order: Any) -> None:
-    """Of each of 200 boxes, half of them in either order, zarr gives the elements of the array that bloscpack unpacks."""
+    """Of each of 200 boxes, half of them in either order, zarr gives the elements that bloscpack unpacks."""
     import zarr
 
     from shardcore.zarr import ArrayStore

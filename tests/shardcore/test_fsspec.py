@@ -63,7 +63,7 @@ def files(archive: Path) -> Any:
 
 
 def test_the_entry_point_names_it() -> None:
-    """fsspec finds the protocol by the entry point, in its own form."""
+    """Fsspec finds the protocol by the entry point, in its own form."""
     from importlib import import_module
 
     text = (Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8")
@@ -90,10 +90,16 @@ def test_folders(files: Any) -> None:
     """Keys that are plain relative paths lie in folders, in `ls`, `info`, `walk` and `glob`."""
     assert {one["name"]: one["type"] for one in files.ls("a")} == {"a/b": "directory", "a/second.txt": "file"}
     assert files.ls("a/b", detail=False) == ["a/b/deep.txt"] == files.ls("a/b/deep.txt", detail=False)
-    assert files.isdir("") and files.isdir("a") and files.isdir("shard://a/") and not files.isdir("tides.csv")
-    assert files.isfile("a/second.txt") and not files.isfile("a") and files.info("a")["type"] == "directory"
+    assert files.isdir("")
+    assert files.isdir("a")
+    assert files.isdir("shard://a/")
+    assert not files.isdir("tides.csv")
+    assert files.isfile("a/second.txt")
+    assert not files.isfile("a")
+    assert files.info("a")["type"] == "directory"
     assert files.glob("**/*.txt")[:2] == ["100%25%3F.txt", "a%2Ab%5B1].txt"]
-    assert files.glob("a/*") == ["a/b", "a/second.txt"] and files.glob("nothing*") == []
+    assert files.glob("a/*") == ["a/b", "a/second.txt"]
+    assert files.glob("nothing*") == []
     assert [folder for folder, _, _ in files.walk("")] == ["", "a", "a/b"]
     assert files.du("a") == len(b"deep" + b"second")
 
@@ -102,9 +108,13 @@ def test_what_is_not_there(files: Any) -> None:
     """A missing object is a FileNotFoundError of Python, also where the key has not the form of the format."""
     import fsspec
 
-    assert not files.exists("nope") and files.exists("tides.csv") and files.exists("a")
+    assert not files.exists("nope")
+    assert files.exists("tides.csv")
+    assert files.exists("a")
     hashed = fsspec.filesystem("shard", fo=str(SAMPLES / "swh/small.shard"))
-    assert not hashed.exists("nope") and not hashed.isdir("nope") and not files.exists("%ff")
+    assert not hashed.exists("nope")
+    assert not hashed.isdir("nope")
+    assert not files.exists("%ff")
     for call in (files.info, files.open, files.cat_file, files.ls):
         with pytest.raises(FileNotFoundError, match="no such object"):
             call("nope")
@@ -142,13 +152,21 @@ def test_cat_of_several(files: Any) -> None:
     assert files.cat("a", recursive=True) == {"a/b/deep.txt": b"deep", "a/second.txt": b"second"}
     assert files.cat("a*b*") == files.cat(["a%2Ab%5B1].txt"]) == {"a%2Ab%5B1].txt": b"stars"}
     assert files.cat("empty") == b""
+    missing = files.cat(["nope", "empty"], on_error="return")
+    assert isinstance(missing.pop("nope"), FileNotFoundError)
+    assert missing == {"empty": b""} == files.cat(["nope", "empty"], on_error="omit")
+    with pytest.raises(FileNotFoundError):
+        files.cat(["nope", "empty"])
 
 
 def test_files_seek(files: Any) -> None:
     """A file reads what it is asked for, from where it is set; text mode and lines work."""
     with files.open("tides.csv") as file:
-        assert (file.size, file.readline(), file.seek(-4, 2), file.read()) == (len(TABLE), b"day,height\n", 26, b"5.0\n")
-        assert file.seek(3) == 3 and file.read(4) == TABLE[3:7] and file.tell() == 7
+        assert (file.size, file.readline()) == (len(TABLE), b"day,height\n")
+        assert (file.seek(-4, 2), file.read()) == (len(TABLE) - 4, b"5.0\n")
+        assert file.seek(3) == 3
+        assert file.read(4) == TABLE[3:7]
+        assert file.tell() == 7
     with files.open("tides.csv", "r") as file:
         assert list(file) == TABLE.decode().splitlines(keepends=True)
     with files.open("empty") as file:
@@ -177,8 +195,10 @@ def test_reading_lists_nothing(files: Any, monkeypatch: pytest.MonkeyPatch) -> N
     from shardcore.fsspec import _OpenShard
 
     monkeypatch.setattr(_OpenShard, "listed", lambda self: pytest.fail("the objects were listed"))
-    assert files.cat_file("a/b/deep.txt") == b"deep" and files.info("tides.csv")["size"] == len(TABLE)
-    assert files.exists("tides.csv") and files.isfile("tides.csv")
+    assert files.cat_file("a/b/deep.txt") == b"deep"
+    assert files.info("tides.csv")["size"] == len(TABLE)
+    assert files.exists("tides.csv")
+    assert files.isfile("tides.csv")
     with files.open("tides.csv") as file:
         assert file.read(3) == b"day"
 
@@ -198,7 +218,7 @@ def test_chained_addresses(archive: Path) -> None:
         assert file.readline() == "day,height\n"
     assert [file.path for file in fsspec.open_files(f"shard://a/*.txt::file://{archive}")] == ["a/second.txt"]
     memory.rm("/x.des")
-    with pytest.raises(shardcore.SourceError, match="x.des"):
+    with pytest.raises(shardcore.SourceError, match=r"x\.des"):
         fsspec.filesystem("shard", fo="memory://x.des", skip_instance_cache=True).ls("")
 
 
@@ -241,7 +261,8 @@ def test_instances(files: Any, archive: Path) -> None:
         again.close()
     with shardcore.create(archive, format="des", force=True) as writer:
         writer.add("tides.csv", b"new")
-    assert files.cat_file("tides.csv") == b"new" and files.ls("", detail=False) == ["tides.csv"]
+    assert files.cat_file("tides.csv") == b"new"
+    assert files.ls("", detail=False) == ["tides.csv"]
 
 
 def test_few_shards_stay_open(archive: Path) -> None:
@@ -251,7 +272,7 @@ def test_few_shards_stay_open(archive: Path) -> None:
     from shardcore.fsspec import MOST_OPEN
 
     def count() -> int:
-        return sum(os.path.realpath(f"/proc/self/fd/{one}").endswith(".des") for one in os.listdir("/proc/self/fd"))
+        return sum(os.path.realpath(one).endswith(".des") for one in Path("/proc/self/fd").iterdir())
 
     systems = []
     for number in range(MOST_OPEN + 4):
@@ -286,13 +307,13 @@ def test_few_shards_stay_open(archive: Path) -> None:
 )
 def test_writing_is_refused(files: Any, call: Any) -> None:
     """Every way of writing says in one sentence that shards are read only here."""
-    with pytest.raises(OSError, match="read only through fsspec; write them with shardcore.create"):
+    with pytest.raises(OSError, match=r"read only through fsspec; write them with shardcore\.create"):
         call(files)
 
 
 @pytest.mark.interop("pandas")
 def test_pandas(archive: Path) -> None:
-    """pandas reads a table in a shard by its address, or with the shard in `storage_options`."""
+    """Pandas reads a table in a shard by its address, or with the shard in `storage_options`."""
     import pandas
 
     for frame in (
@@ -304,7 +325,7 @@ def test_pandas(archive: Path) -> None:
 
 @pytest.mark.interop("pyarrow", "pandas")
 def test_pyarrow(tmp_path: Path) -> None:
-    """pyarrow lists a shard and reads Parquet files in it, also all of a folder as one data set."""
+    """Pyarrow lists a shard and reads Parquet files in it, also all of a folder as one data set."""
     import fsspec
     import pyarrow
     import pyarrow.dataset
@@ -334,7 +355,8 @@ def test_dask(archive: Path) -> None:
     address = f"shard://tides.csv::file://{archive}"
     with dask.config.set(scheduler="synchronous"):
         _, (blocks,) = read_bytes(address, blocksize=12, delimiter=b"\n")
-        assert len(blocks) > 1 and b"".join(dask.compute(*blocks)) == TABLE
+        assert len(blocks) > 1
+        assert b"".join(dask.compute(*blocks)) == TABLE
         assert dask.bag.read_text(address).count().compute() == 4
         from dask.dataframe import read_csv
 
