@@ -14,6 +14,7 @@ import weakref
 from bisect import bisect_left
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any, NoReturn, TypeVar
 from urllib.parse import unquote
 
@@ -38,6 +39,7 @@ from shardcore.shards.opening import open as open_shard
 from shardcore.shards.prefetch import fetched_ahead
 from shardcore.shards.shard import Shard
 from shardcore.sources.base import FAR_GAP, Source
+from shardcore.sources.local import FileSource
 from shardcore.sources.remote.address import is_address, parse_address
 from shardcore.sources.remote.options import RemoteOptions
 
@@ -569,11 +571,16 @@ class ShardFileSystem(AbstractFileSystem):
         path = self._strip_protocol(path)
         return self._reading(lambda opened: opened.is_folder(path))
 
-    def created(self, path: str) -> NoReturn:
-        """Raise: shards do not state times of objects."""
-        raise NotImplementedError("shards do not state times of objects")
+    def modified(self, path: str) -> datetime:
+        """Return when the shard was changed; only local files state it.
 
-    modified = created
+        Raises:
+            NotImplementedError: It is not a local file.
+        """
+        source = self._opened().shard.source
+        if not isinstance(source, FileSource):
+            raise NotImplementedError("only shards in local files state when they were changed")
+        return datetime.fromtimestamp(source.modified / 1e9, UTC)
 
     def ukey(self, path: str) -> str:
         """Return a text that changes when the shard does."""

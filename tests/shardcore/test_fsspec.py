@@ -102,6 +102,7 @@ def test_folders(files: Any) -> None:
     assert files.glob("nothing*") == []
     assert [folder for folder, _, _ in files.walk("")] == ["", "a", "a/b"]
     assert files.du("a") == len(b"deep" + b"second")
+    assert files.modified("a/second.txt").timestamp() == pytest.approx(Path(files.shard.source.path).stat().st_mtime)
 
 
 def test_what_is_not_there(files: Any) -> None:
