@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import threading
 import weakref
 from bisect import bisect_left
@@ -32,7 +33,7 @@ from shardcore.model.objects import ObjectRef, State
 from shardcore.model.parallel import in_order
 from shardcore.model.text import short
 from shardcore.operations.extraction.default_objects import all_rows, outer_kinds, taken_rows
-from shardcore.operations.extraction.names import is_relative_path
+from shardcore.operations.extraction.names import MAX_DEPTH, MAX_PATH_BYTES, is_relative_path
 from shardcore.operations.extraction.options import ExtractOptions
 from shardcore.shards.object_source import InnerSource, source_inside
 from shardcore.shards.opening import open as open_shard
@@ -73,8 +74,15 @@ _S3_NAMES = {
 _MAGIC = {"*": "%2A", "?": "%3F", "[": "%5B", "::": "%3A%3A"}
 
 
+_PART = r"[\w+=~(-][\w .,;+=()~$&'!-]*"
+_PLAIN = re.compile(rf"{_PART}(?:/{_PART}){{0,{MAX_DEPTH - 1}}}", re.ASCII)
+"""Keys that are paths as they are: most, of shards with many."""
+
+
 def path_of(key: str) -> str:
     """Return the path of a key."""
+    if len(key) <= MAX_PATH_BYTES and _PLAIN.fullmatch(key):
+        return key
     text = inside_text(key.split("/") if is_relative_path(key) else (key,))[1:]
     for mark, escaped in _MAGIC.items():
         text = text.replace(mark, escaped)

@@ -86,6 +86,17 @@ def test_paths_are_keys(files: Any) -> None:
         assert files.info(path_of(key))["key"] == key
 
 
+def test_plain_paths_are_found_quickly(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keys that need no escapes have the path that the rules for all others give them."""
+    from shardcore import fsspec as door
+
+    keys = ["a", "a b/c.txt", "a/.hidden", "..", "a/..", "a//b", "a/", " a", "(1)/~x", "/".join("x" * 32), "x" * 2000]
+    keys += ["/".join("x" * 33), "a:b", "ü", "-", "a/ /b", "@", "a@b", "..a", "a\n"]
+    quick = [door.path_of(key) for key in keys]
+    monkeypatch.setattr(door, "_PLAIN", door.re.compile("(?!)"))
+    assert quick == [door.path_of(key) for key in keys]
+
+
 def test_folders(files: Any) -> None:
     """Keys that are plain relative paths lie in folders, in `ls`, `info`, `walk` and `glob`."""
     assert {one["name"]: one["type"] for one in files.ls("a")} == {"a/b": "directory", "a/second.txt": "file"}
