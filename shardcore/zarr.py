@@ -133,7 +133,7 @@ class _GridArray:
     def chunk_shape(self) -> tuple[int, ...]:
         """Edge lengths of a chunk of the store: no longer than the array, whatever the shard declares."""
         grid = self.grid
-        return (*map(min, grid.chunk, grid.shape), *grid.inner)
+        return (*(max(min(step, length), 1) for step, length in zip(grid.chunk, grid.shape, strict=True)), *grid.inner)
 
     def metadata(self) -> dict[str, Any]:
         """Return the content of `zarr.json`.
@@ -498,7 +498,7 @@ class GroupStore(_ReadOnlyStore):
         for grid in scales:
             arrays[names.give(_plain(grid.name) or "data")] = _GridArray(grid, _axes(grid, axes))
         for axis in axes.values():
-            if axis.spacing and axis.length <= MOST_COORDINATES:
+            if axis.spacing and 0 < axis.length <= MOST_COORDINATES:
                 arrays.setdefault(axis.name, _Coordinates(axis))
         return arrays
 

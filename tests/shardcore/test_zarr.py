@@ -207,6 +207,30 @@ def test_damage_is_an_error(tmp_path: Path) -> None:
         zarr.open_array(store, mode="r")[:]
 
 
+def test_sizes_are_only_declared(tmp_path: Path) -> None:
+    """A chunk is no larger than the array, over 1 GiB it is refused unmade; long axes have no coordinates."""
+    import zarr
+
+    from shardcore.zarr import ArrayStore, GroupStore
+
+    array = sample_array((5, 4, 3))
+    scale = scale_of(array, (4, 4, 4), "4_4_4")
+    write_info(tmp_path / "a", "uint16", scale | {"chunk_sizes": [[1 << 40, 1 << 20, 1 << 20]]})
+    (tmp_path / "a/4_4_4").mkdir()
+    with ArrayStore(tmp_path / "a") as store:
+        assert zarr.open_array(store, mode="r").chunks == (5, 4, 3, 1)
+    last = 10**12
+    write_info(tmp_path / "b", "uint16", scale | {"size": [last + 1, 1001, 2000], "chunk_sizes": [[1000] * 3]})
+    (tmp_path / "b/4_4_4").mkdir()
+    # One voxel of this chunk along x and y is in the volume.
+    (tmp_path / f"b/4_4_4/{last + 5}-{last + 6}_997-998_100-1100").write_bytes(bytes(2000))
+    with GroupStore(tmp_path / "b") as store:
+        group = zarr.open_group(store, mode="r")
+        assert set(group.array_keys()) == {"4_4_4", "y", "z"}
+        with pytest.raises(shardcore.LimitExceeded, match="a chunk has 2,000,000,000 bytes"):
+            group["4_4_4"][-1, -1, 0, 0]
+
+
 def test_a_column(data: Path) -> None:
     """A column of bcolz is an array, too; one of a type that zarr does not have says so."""
     import zarr
