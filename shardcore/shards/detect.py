@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
-from shardcore.errors import FormatError, NotAShard, Remedy, ShardError, SourceError
+from shardcore.errors import FormatError, NoSuchObject, NotAShard, Remedy, ShardError, SourceError, source_lost
 from shardcore.model.options import OptionPurpose
 from shardcore.shards.format import Certainty, Format, Verdict
 from shardcore.shards.open_context import Draft
@@ -85,10 +85,13 @@ def judge_folder(folder: Folder, formats: Formats) -> tuple[Format, Verdict]:
             return verdicts[0]
     try:
         names = [entry.name for entry in folder.list()]
-    except SourceError:
+    except SourceError as error:
+        if source_lost(error):
+            raise
         if not folder.lists_cheaply:
             raise
         names = []  # some folders cannot be listed, and are known by what can be opened in them
+    check_there(folder, names)
     likely = {
         one.name
         for one in formats()
@@ -109,6 +112,16 @@ def judge_folder(folder: Folder, formats: Formats) -> tuple[Format, Verdict]:
         remedy = Remedy.SPEC if any(one.names_format for one in found.options_for(OptionPurpose.OPEN)) else None
         raise NotAShard(f"{folder.uri}: {found.name}: {verdict.why}", remedy=remedy)
     return found, verdict
+
+
+def check_there(folder: Folder, names: Collection[str]) -> None:
+    """Let only folders pass that have something in them: a prefix of a bucket is there as long as a key begins with it.
+
+    Raises:
+        NoSuchObject: Nothing is there.
+    """
+    if not names and not folder.lists_cheaply:
+        raise NoSuchObject(f"there is nothing at {folder.uri}")
 
 
 def _ask(

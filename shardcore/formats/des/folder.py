@@ -9,8 +9,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.errors import ExternalMissing, KeyAbsent, NotAShard, ShardError, SourceError, UsageError, says_absent
-from shardcore.formats.des.content import cut, read_chunks
+from shardcore.errors import (
+    ExternalMissing,
+    KeyAbsent,
+    NotAShard,
+    ShardError,
+    SourceError,
+    UsageError,
+    says_absent,
+    source_lost,
+)
+from shardcore.formats.des.content import cut
 from shardcore.formats.des.file import DesFile
 from shardcore.formats.des.layout import BIGFILES, RETENTION, SUFFIX, is_hash
 from shardcore.formats.des.retention import CopiesSeen, Copy, Retention
@@ -35,7 +44,7 @@ from shardcore.shards.format import Certainty, Verdict
 from shardcore.shards.open_context import OpenContext
 from shardcore.shards.shard import DEFAULT_LIMIT, SourcePart
 from shardcore.shards.trace import Look, Trace
-from shardcore.sources.base import SMALL_HEAD, Entry, Folder, Source
+from shardcore.sources.base import SMALL_HEAD, Entry, Folder, Source, read_pieces
 from shardcore.sources.opening import PrefetchedSource
 
 if TYPE_CHECKING:
@@ -131,7 +140,9 @@ class DesDataSet(DataSet):
         for name in ZONES_NAMES:
             try:
                 return Zones.parse(self.folder.read(name, MAX_TEXT))
-            except ShardError:
+            except ShardError as error:
+                if source_lost(error):
+                    raise
                 continue
         return None
 
@@ -156,7 +167,9 @@ class DesDataSet(DataSet):
                 continue
             try:
                 keys = self.member(member.name).objects.keys[:]
-            except ShardError:
+            except ShardError as error:
+                if source_lost(error):
+                    raise
                 continue
             uids.setdefault(name.hex, []).extend(uid for uid in keys if uid is not None)
         return infer_n_bits(uids)
@@ -383,7 +396,7 @@ class DesDataSet(DataSet):
 
     def _stream_copy(self, ref: ObjectRef) -> Iterator[bytes]:
         with self._open_copy(ref) as source:
-            yield from read_chunks(source, 0, source.size)
+            yield from read_pieces(source, 0, source.size)
 
 
 def _copy_ref(copy: Copy) -> ObjectRef:
