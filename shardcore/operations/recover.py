@@ -33,6 +33,9 @@ REPORT = "salvage.json"
 UNCHECKED = "unchecked"
 """The sub-folder for what nothing vouches for."""
 
+READ_WHOLE = 128 << 20
+"""Remote files up to this size are fetched whole before they are searched; the cache has room for them."""
+
 _MOST_SPANS = 8
 
 
@@ -176,6 +179,9 @@ def salvage(
         raise UsageError(f"{source.uri} is a folder: give one of its files")
     try:
         target = _made(folder)
+        if source.size <= READ_WHOLE:
+            # All of it is searched, some parts several times: a remote file comes in large pieces, in parallel.
+            source.prefetch(0, source.size)
         with budgeted(taking=target is not None, allowed=limit if limit != DEFAULT_LIMIT else 0) as budget:
             done = _saved(_Search(_Lent(source), limit, raw, progress, options, budget), format, target)
         if target is not None:

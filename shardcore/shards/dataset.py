@@ -123,6 +123,9 @@ def files_load(names: Sequence[str], counts: Sequence[int]) -> Load:
 
 __all__ = ["DataSet", "Member"]
 
+WHOLE_MEMBER = 256 << 10
+"""Bytes that take less time than a second request."""
+
 MEMBER_COST = 1 << 14
 """Least cost of opening a member, as bytes that could be read in the same time."""
 
@@ -147,12 +150,14 @@ class DataSet(Shard):
         uri: Address of the folder.
         folder: The folder.
         member_head: Bytes of the beginning of a remote member that are fetched at once.
+        whole_member: Remote members of up to so many bytes come with one request; 0 where indexes are enough.
     """
 
     joins: bool = True
     routes: bool = True
     files_are_objects: bool = False
     member_head: int = WHOLE_HEAD
+    whole_member: int = WHOLE_MEMBER
     no_loads: str = "Each object of this data set takes several files, so none of these is fuller than another."
 
     def __init__(self, format: str, where: Folder, members: Sequence[Member] | Callable[[], Sequence[Member]]) -> None:
@@ -236,7 +241,8 @@ class DataSet(Shard):
         if briefly and self.folder.lists_cheaply:
             source = self.folder.open(member.name)
         else:
-            source = self.folder.open_at(member.name, 0, self.member_head)
+            fits = 0 < member.size <= self.whole_member
+            source = self.folder.open_at(member.name, 0, member.size if fits else self.member_head)
         try:
             shard = self.open_member(member.name, source)
             tell_purposes(shard)

@@ -41,6 +41,7 @@ class RowsAsked:
         bare: States of rows that have no content to digest.
         most: More rows than so many are not held.
         jobs: How many members are worked on at the same time.
+        contents: Whether the contents of the objects are read soon.
     """
 
     hidden: tuple[State, ...] = ()
@@ -51,6 +52,7 @@ class RowsAsked:
     bare: tuple[State, ...] = ()
     most: int = MOST_ROWS
     jobs: int = 1
+    contents: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +132,8 @@ def rows_of(member: Shard, asked: RowsAsked) -> RowsFound:
             if told is None:
                 break
             found.rows.append(told)
+        if asked.contents and asked.jobs > 1:
+            member.fetch_soon(row.ref for row in found.rows if row.ref is not None)
     else:
         found.keys.extend(objects.key_texts(columns.row))
     return found

@@ -57,9 +57,9 @@ class ShardContract:
     absent: ClassVar[Sequence[str]] = ()
     open_ranges: ClassVar[int] = 2
     find_ranges: ClassVar[int] = 4
-    mutations: ClassVar[int] = 80
+    mutations: ClassVar[int] = 40
     quick_mutations: ClassVar[int] = 5
-    cuts: ClassVar[int] = 400
+    cuts: ClassVar[int] = 150
     quick_cuts: ClassVar[int] = 5
     most_keys: ClassVar[int] = 60
     alone: ClassVar[Sequence[str]] = ()

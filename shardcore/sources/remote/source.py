@@ -19,6 +19,9 @@ from shardcore.sources.remote.response import Broken, ListingPage, ListingRefuse
 from shardcore.sources.remote.session import RemoteSession
 from shardcore.sources.remote.validate import refusal
 
+PAGE = 1000
+"""Names that a store lists at once."""
+
 MOST_LISTED = 100_000
 """Entries of one folder that are kept; larger ones are listed again."""
 
@@ -230,7 +233,7 @@ class RemoteFolder(Folder):
         """Return what was requested for the opened thing."""
         return self._opened.remote.tape
 
-    def pages(self, prefix: str = "", *, most: int = 1000) -> Iterator[builtins.list[Entry]]:
+    def pages(self, prefix: str = "", *, most: int = PAGE) -> Iterator[builtins.list[Entry]]:
         """Yield the names in the folder (or in its sub-folder `prefix`), page by page, as the store sorts them.
 
         Raises:
@@ -261,6 +264,13 @@ class RemoteFolder(Folder):
             (self._address, prefix),
             lambda: sorted((entry for page in self.pages(prefix) for entry in page), key=lambda entry: entry.name),
         )
+
+    def first_names(self) -> builtins.list[str]:
+        """Return the names on the first page of the listing; where that is all of it, it is the listing."""
+        page = next(self.pages(most=PAGE))
+        if len(page) < PAGE:
+            page = self._opened.listing((self._address, ""), lambda: sorted(page, key=lambda entry: entry.name))
+        return [entry.name for entry in page]
 
     def open(self, name: str) -> RemoteSource:
         """Open what lies at the relative `name`; its first range is fetched.
@@ -325,7 +335,8 @@ class RemoteFolder(Folder):
     def _page(self, where: Address, token: str, most: int) -> ListingPage:
         """Return a part of a listing; requested again when there is no answer."""
         remote = self._opened.remote
-        transport = remote.line(where).transport
+        line = remote.line(where)
+        transport = line.transport
 
         def ask(attempt: int) -> ListingPage:
             check_stopped()
@@ -333,7 +344,13 @@ class RemoteFolder(Folder):
                 remote.spend(0)
             at = remote.tape.now
             try:
-                page = transport.page(where, token, most)
+                with line.gate.passed(check_stopped) as slow_down:
+                    try:
+                        page = transport.page(where, token, most)
+                    except ListingRefused as error:
+                        if error.reply.overloaded:
+                            slow_down()
+                        raise
             except (Broken, ListingRefused) as error:
                 failed: Exception = error
                 status = 0
