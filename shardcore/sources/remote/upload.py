@@ -63,7 +63,6 @@ class Upload:
 
     def __init__(self, remote: RemoteSession, *, force: bool, jobs: int = AT_ONCE) -> None:
         self._remote = remote
-        self._only_new: dict[str, str] = {} if force else {"IfNoneMatch": "*"}
         self._force = force
         self._slots = threading.BoundedSemaphore(jobs)
         self._lock = threading.Lock()
@@ -98,7 +97,7 @@ class Upload:
         try:
             size = path.stat().st_size
             if size <= PART:
-                self._ask(address, "put_object", body=path.read_bytes, **self._only_new)
+                self._ask(address, "put_object", body=path.read_bytes, completes=True)
                 progress(max(size, 1), max(size, 1))
             else:
                 self._send_parts(path, size, address, progress)
@@ -133,8 +132,8 @@ class Upload:
                 "complete_multipart_upload",
                 method="POST",
                 UploadId=upload,
+                completes=True,
                 MultipartUpload={"Parts": parts},
-                **self._only_new,
             )
         except BaseException:
             # What was sent costs as long as it is stored. In an empty context: whoever stops this has no say in it.
@@ -218,9 +217,21 @@ class Upload:
         *,
         method: str = "PUT",
         body: Callable[[], bytes] | None = None,
+        completes: bool = False,
         **given: Any,
     ) -> dict[str, Any]:
-        """Return one request, sent again while the store does not answer."""
+        """Return one request, sent again while the store does not answer.
+
+        Args:
+            address: The object, or the prefix.
+            operation: The method of the client.
+            method: The method of HTTP.
+            body: Returns the bytes that are sent, when their turn has come.
+            completes: Whether the object appears with it: only a new one, unless others are replaced.
+            given: Parameters of the operation; None leaves one out.
+        """
+        only_new = completes and not self._force
+        given |= {"IfNoneMatch": "*"} if only_new else {}
         given = {name: value for name, value in ({"Key": address.path} | given).items() if value is not None}
         writing = method in ("PUT", "POST", "DELETE")
 
@@ -240,7 +251,7 @@ class Upload:
                 size, status = 0, error_reply(error).status
                 if attempt and body is not None and self._came(error, address, operation, body):
                     return {}
-                raise self._refusal(error, address, writing=writing, only_new="IfNoneMatch" in given) from error
+                raise self._refusal(error, address, writing=writing, only_new=only_new) from error
             except NO_ANSWERS as error:
                 size = 0
                 raise broken_error(error, address, writing=writing) from error
