@@ -57,7 +57,15 @@ def ls(
     """List the objects: state, kind, size in bytes, key."""
     if digest not in (None, "sha256"):
         raise UsageError(f"--digest must be sha256, not {digest!r}")
-    from shardcore.cli.rows import list_members, list_rows, print_header, shown_rows, unserved, warn_unreadable
+    from shardcore.cli.rows import (
+        list_members,
+        list_rows,
+        print_header,
+        shown_rows,
+        sizes_stated,
+        unserved,
+        warn_unreadable,
+    )
     from shardcore.operations.extraction.default_objects import kind_code
     from shardcore.shards.dataset import DataSet
     from shardcore.shards.member_work import RowsAsked
@@ -76,7 +84,7 @@ def ls(
         streamed = shard.source is None and shard.index_bytes > SMALL_INDEX
         # What slots without object are (swh) is known from the whole index alone.
         few = limit is not None and limit + skip <= FEW_ROWS and not everything
-        if not streamed and (not few or shard.source is None):
+        if not streamed and (json or not sizes_stated(shard)) and (not few or shard.source is None):
             with progress_bar("loading the index") as progress:
                 shard.load_index(progress)
         errors += warn_unreadable(shard)
@@ -235,10 +243,12 @@ def _tell_all(results: Iterable[Extracted], *, as_json: bool) -> tuple[int, int,
                 like[done.remedy] += 1
                 if like[done.remedy] > 1:
                     continue
-            _tell(done, as_json=as_json)
             if done.last:
-                _tell_stopped(number)
+                if as_json:
+                    tell_json(done.line())
+                _tell_stopped(number, worded(done.error, done.remedy))
                 return number + 1, failed, True
+            _tell(done, as_json=as_json)
     except SourceError:
         if number >= 0:
             _tell_stopped(number + 1)
@@ -249,8 +259,9 @@ def _tell_all(results: Iterable[Extracted], *, as_json: bool) -> tuple[int, int,
     return number + 1, failed, False
 
 
-def _tell_stopped(count: int) -> None:
-    warn(f"stopped after {plural(count, 'file')}; --conflict skip leaves out those that are there")
+def _tell_stopped(count: int, why: str = "") -> None:
+    why = f": {why}" if why else ""
+    warn(f"stopped after {plural(count, 'file')}{why}; --conflict skip leaves out those that are there")
 
 
 def _tell(done: Extracted, *, as_json: bool) -> None:

@@ -25,7 +25,7 @@ from shardcore.operations.extraction.default_objects import (
     taken_rows,
 )
 from shardcore.operations.extraction.files import Extracted, extract_objects
-from shardcore.operations.extraction.options import ExtractOptions
+from shardcore.operations.extraction.options import Conflict, ExtractOptions
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.dataset import DataSet
 from shardcore.shards.member_work import ObjectRow, RowsAsked, row_of, rows_of, wanted_rows
@@ -149,6 +149,8 @@ def extract_each(
             ends.callback(members.close)
             each, refs, total = no_progress, members, int(not members.none)
         else:
+            if match is None and kind is None and options.conflict is not Conflict.SKIP:
+                ends.enter_context(shard.reading_all())
             refs, total = _all_refs(shard, match, kind, options, progress)
             for name, error in shard.unreadable.items() if isinstance(shard, DataSet) else ():
                 unreadable(name, error)
@@ -174,7 +176,7 @@ def _all_refs(
         matching = [key is not None and fnmatch.fnmatchcase(key, match) for key in texts]
         rows = rows[np.array(matching, bool)]
     # `map` goes on after an error: one row that cannot be read does not end the others.
-    return map(shard.objects.ref, rows.tolist()), len(rows)
+    return map(shard.objects.unsized_ref, rows.tolist()), len(rows)
 
 
 class _MemberRefs:
@@ -202,7 +204,10 @@ class _MemberRefs:
         unreadable: Unreadable,
     ) -> None:
         hidden = tuple(state for state in State if state not in options.states)
-        self._asked = RowsAsked(hidden, kind, outer=True, refs=True)
+        fresh = options.conflict is not Conflict.SKIP
+        self._asked = RowsAsked(hidden, kind, outer=True, refs=True, jobs=shard.jobs, contents=fresh)
+        if not fresh:
+            shard.whole_member = 0  # of files that exist already, the index is enough
         self._shard, self._match, self._progress = shard, match, progress
         self._unreadable = unreadable
         self._rows = self._found()
