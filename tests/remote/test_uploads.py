@@ -16,23 +16,12 @@ import pytest
 
 import shardcore
 from shardcore.cli.program import run
-from tests.remote.faults import CODES, Drop, Fault, FaultProxy, Refuse
+from tests.remote.faults import CODES, Drop, Fault, FaultProxy, Lost, Refuse
 from tests.remote.s3 import Place
 from tests.remote.serving import Answer, Request
 
 COUNT = 24
 TERMINATED = 143
-
-
-@dataclass(frozen=True, slots=True)
-class Lost(Fault):
-    """The server does what it is asked, and its answer is lost."""
-
-    def change(self, request: Request, answer: Answer) -> Answer:
-        """Nothing."""
-        for _ in answer.body if not isinstance(answer.body, bytes) else ():
-            pass
-        return Answer(0)
 
 
 @dataclass(frozen=True, slots=True)
