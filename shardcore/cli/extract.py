@@ -235,10 +235,13 @@ def _tell_all(results: Iterable[Extracted], target: OutputTarget, *, as_json: bo
             like[done.remedy] += 1
             if like[done.remedy] > 1:
                 continue
-        _tell(replace(done, path=target.named(done.path)) if done.path else done, as_json=as_json)
         if done.last:
-            warn(f"stopped after {plural(number, 'file')}; --conflict skip leaves out those that are there")
+            if as_json:
+                tell_json(done.line())
+            why = f"{worded(done.error, done.remedy)}; --conflict skip leaves out those that are there"
+            warn(f"stopped after {plural(number, 'file')}: {why}")
             return number + 1, failed, True
+        _tell(replace(done, path=target.named(done.path)) if done.path else done, as_json=as_json)
     for remedy, count in like.items():
         if count > 1:
             warn(f"{plural(count - 1, 'more object')} not written for the same reason: {FLAGS[remedy]}")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 import typer
 
 import shardcore
-from shardcore.errors import FormatError, NotAShard, SourceError, StoreUntrusted, UsageError, reason_of
+from shardcore.errors import Forbidden, FormatError, NotAShard, SourceError, StoreUntrusted, UsageError, reason_of
 from shardcore.model.inside_path import inside_link, split_inside
 from shardcore.model.options import Option, OptionPurpose, OptionType
 from shardcore.model.text import short
@@ -361,11 +361,14 @@ def _taped(target: str | None) -> Iterator[RequestLog | None]:
     from shardcore.cli.output import warn, write_text_to
     from shardcore.sources.remote.request_log import RequestLog
 
-    tape = RequestLog()
+    tape, notes = RequestLog(), True
     try:
         yield tape
+    except Forbidden:
+        notes = False  # the error says it: what was looked for beside it was refused, too
+        raise
     finally:
-        for note in tape.notes:
+        for note in tape.notes if notes else ():
             warn(note)
         if target is not None:
             warn(tape.summary())

@@ -373,6 +373,7 @@ class ContainerShard(FileShard):
         budget = ContentBudget(self.file.source.size)
         for row in range(total if depth.reaches(Depth.INDEX) else 0):
             progress(row, total)
+            findings.verified = row
             ref = self.objects.ref(row)
             if ref.error:
                 findings.error(f"{self.format}.damaged", ref.record, ref.error, key=ref.key)

@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.errors import FormatError, KeyAbsent, NotAShard, ShardError, SourceError, UsageError, shown_key
+from shardcore.errors import (
+    FormatError,
+    KeyAbsent,
+    NotAShard,
+    ShardError,
+    SourceError,
+    UsageError,
+    shown_key,
+    source_lost,
+)
 from shardcore.model.byte_shares import Share, Use
 from shardcore.model.children import Deferred
 from shardcore.model.content_part import ContentParts
@@ -183,6 +192,17 @@ class DataSet(Shard):
         return self._listing.value is not None
 
     @property
+    def lists(self) -> bool:
+        """Return whether the members are listed, or can be; a store without that right refuses the first try."""
+        if not self.listed and self.folder.listable:
+            try:
+                _ = self.members
+            except SourceError:
+                if self.folder.listable:
+                    raise
+        return self.listed
+
+    @property
     def _by_name(self) -> dict[str, Member]:
         return self._listing.get(lambda: Listing.of(self._list())).by_name
 
@@ -272,7 +292,7 @@ class DataSet(Shard):
             Each member, and what came out, or why nothing did.
 
         Raises:
-            SourceError: The data set is closed, or its members cannot be listed.
+            SourceError: The data set is closed, its members cannot be listed, or their server is lost.
         """
         total = len(self.members) * PARTS
 
@@ -286,6 +306,8 @@ class DataSet(Shard):
                 with self.borrowed(place[1].name) as shard:
                     return work(place[0], shard)
             except ShardError as error:
+                if source_lost(error):
+                    raise placed_error(error, place[1].name) from None
                 return error
 
         with closing(in_order(done, enumerate(self.members), self.jobs)) as results:
@@ -381,7 +403,7 @@ class DataSet(Shard):
         Calling it again tries again what could not be opened.
 
         Raises:
-            SourceError: The data set is closed.
+            SourceError: The data set is closed, or the server of its members is lost.
         """
         if self._unreadable:
             again: Once[JoinedObjects] = Once()
@@ -451,6 +473,8 @@ class DataSet(Shard):
                 shard = self.member(place[1].name)
                 shard.load_index(self._share(progress, place[0]) if self.jobs == 1 else no_progress)
             except ShardError as error:
+                if source_lost(error):
+                    raise placed_error(error, place[1].name) from None
                 return error
             return shard.objects
 
@@ -611,7 +635,8 @@ class DataSet(Shard):
 
         reports = self.each_member(checked, progress, unopened=lambda member: self.report_unopened(member, depth))
         with closing(reports):
-            return joined_report(self.format, depth, ((member.name, report) for member, report in reports))
+            named = ((member.name, report) for member, report in reports)
+            return joined_report(self.format, depth, named, len(self.members))
 
     def verify_member(self, member: Shard, depth: Depth, progress: Progress) -> Report:
         """Verify a member."""

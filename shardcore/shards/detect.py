@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
-from shardcore.errors import FormatError, LimitExceeded, NotAShard, Remedy, ShardError, SourceError, says_absent
+from shardcore.errors import (
+    FormatError,
+    LimitExceeded,
+    NoSuchObject,
+    NotAShard,
+    Remedy,
+    ShardError,
+    SourceError,
+    says_absent,
+    source_lost,
+)
 from shardcore.model.options import OptionPurpose
 from shardcore.shards.format import Certainty, Format, Verdict
 from shardcore.shards.open_context import Draft
@@ -90,10 +100,13 @@ def judge_folder(folder: Folder, formats: Formats) -> tuple[Format, Verdict]:
             return verdicts[0]
     try:
         names = [entry.name for entry in folder.list()]
-    except SourceError:
+    except SourceError as error:
+        if source_lost(error):
+            raise
         if not folder.lists_cheaply:
             raise
         names = []  # some folders cannot be listed, and are known by what can be opened in them
+    check_there(folder, names)
     likely = {
         one.name
         for one in formats()
@@ -123,7 +136,12 @@ def _named_on_first_page(folder: Folder, formats: Formats) -> tuple[Format, Verd
     """
     if not folder.listable or any(_is_there(folder, one.folder_mark) for one in formats() if one.folder_mark):
         return None
-    names = folder.first_names()
+    try:
+        names = folder.first_names()
+    except SourceError as error:
+        if source_lost(error):
+            raise
+        return None
     likely = [one for one in formats() if any(fnmatchcase(name, p) for p in one.folder_names for name in names)]
     if any(one.folder_mark for one in likely):
         return None
@@ -143,6 +161,16 @@ def _is_there(folder: Folder, mark: str) -> bool:
     except LimitExceeded:
         return True
     return True
+
+
+def check_there(folder: Folder, names: Collection[str]) -> None:
+    """Let only folders pass that have something in them: a prefix of a bucket is there as long as a key begins with it.
+
+    Raises:
+        NoSuchObject: Nothing is there.
+    """
+    if not names and not folder.lists_cheaply:
+        raise NoSuchObject(f"there is nothing at {folder.uri}")
 
 
 def _ask(

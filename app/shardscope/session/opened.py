@@ -28,7 +28,7 @@ from shardcore import (
     StoreUntrusted,
     UsageError,
 )
-from shardcore.errors import LargeRead, RemoteError, ends_reading
+from shardcore.errors import LargeRead, source_lost
 from shardcore.model.budget import count_source
 from shardcore.shards.object_source import InnerSource
 from shardcore.sources.read_purpose import at_most
@@ -558,7 +558,7 @@ class OpenedShard(QObject):
         """Report that bytes could not be had; views hand in what their jobs raised, and only source errors count."""
         if isinstance(error, SourceChanged) or (isinstance(error, SourceError) and self.shard is not None):
             shard = self.shard
-            if shard is not None and shard.source is None and isinstance(error, RemoteError) and ends_reading(error):
+            if shard is not None and shard.source is None and source_lost(error):
                 # A data set has no file to ask: what one of its members says of the server holds for all.
                 self._set_trouble(error)
             else:

@@ -15,11 +15,11 @@ from shardcore.errors import (
     FormatError,
     KeyAbsent,
     NotAShard,
-    RemoteError,
     ShardError,
     SourceError,
     UsageError,
     says_absent,
+    source_lost,
 )
 from shardcore.formats.des.content import cut, read_chunks
 from shardcore.formats.des.file import DesFile
@@ -159,7 +159,7 @@ class DesDataSet(DataSet):
             try:
                 return Zones.parse(self.folder.read(name, MAX_TEXT))
             except ShardError as error:
-                if isinstance(error, RemoteError) and not says_absent(error):
+                if source_lost(error):
                     raise
         return None
 

@@ -249,6 +249,8 @@ def extract_objects(
                     manifest.add(result.line() | result.facts)
             progress(number + 1, max(total, number + 1))
             yield from results
+            if any(result.last for result in results):
+                return
         if manifest is not None:
             path = manifest.appear()
             if manifest_written is not None:
