@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
-from fnmatch import fnmatchcase
+from fnmatch import translate
 from typing import TYPE_CHECKING
 
 from shardcore.errors import FormatError, NotAShard, Remedy, ShardError, SourceError
@@ -84,16 +85,11 @@ def judge_folder(folder: Folder, formats: Formats) -> tuple[Format, Verdict]:
         if verdicts and verdicts[0][1].certainty >= Certainty.BESIDE:
             return verdicts[0]
     try:
-        names = [entry.name for entry in folder.list()]
+        likely = _likely(folder, formats)
     except SourceError:
         if not folder.lists_cheaply:
             raise
-        names = []  # some folders cannot be listed, and are known by what can be opened in them
-    likely = {
-        one.name
-        for one in formats()
-        if any(fnmatchcase(name, pattern) for pattern in one.folder_names for name in names)
-    }
+        likely = set()  # some folders cannot be listed, and are known by what can be opened in them
 
     def asked(one: Format, first: bool) -> Verdict | None:
         return one.detect_folder(folder) if one.detect_folder and (one.name in likely) is first else None
@@ -109,6 +105,17 @@ def judge_folder(folder: Folder, formats: Formats) -> tuple[Format, Verdict]:
         remedy = Remedy.SPEC if any(one.names_format for one in found.options_for(OptionPurpose.OPEN)) else None
         raise NotAShard(f"{folder.uri}: {found.name}: {verdict.why}", remedy=remedy)
     return found, verdict
+
+
+def _likely(folder: Folder, formats: Formats) -> set[str]:
+    """Return the formats that names in a folder speak for; of a large one, those of its first page with any."""
+    named = [one for one in formats() if one.folder_names]
+    patterns = {one.name: re.compile("|".join(map(translate, one.folder_names))) for one in named}
+    for page in folder.pages():
+        names = [entry.name for entry in page]
+        if likely := {format for format, pattern in patterns.items() if any(map(pattern.match, names))}:
+            return likely
+    return set()
 
 
 def _ask(

@@ -5,6 +5,7 @@ A `Source` answers positional, thread-safe reads with exactly the bytes requeste
 
 from __future__ import annotations
 
+import builtins
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
@@ -336,6 +337,14 @@ class Folder(ABC):
         Raises:
             SourceError: The folder cannot be listed.
         """
+
+    def pages(self, prefix: str = "") -> Iterator[builtins.list[Entry]]:
+        """Yield what lies directly in the folder in pages, as they come; of a store in its own order.
+
+        Raises:
+            SourceError: The folder cannot be listed.
+        """
+        yield self.list(prefix)
 
     @abstractmethod
     def open(self, name: str) -> Source:

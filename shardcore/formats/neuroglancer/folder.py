@@ -224,7 +224,7 @@ class NeuroglancerDataSet(DataSet):
         """Names of shard files that no key of this key space leads to."""
         if not self.folder.listable:
             return ()
-        entries = [entry.name for entry in self.folder.list() if not entry.is_folder]
+        entries = {entry.name: None for entry in self.folder.list() if not entry.is_folder}
         return tuple(name for name in entries if _is_shard(name, entries) and not self.may_hold(name))
 
     @cached_property
@@ -567,9 +567,10 @@ def open_folder(folder: Folder, context: OpenContext) -> DataSet:
 
 
 def _has_shards(folder: Folder) -> bool:
-    """Return whether any file in a folder is called as a shard is."""
+    """Return whether any file in a folder is called as a shard is; in a store, one of the first thousand."""
     try:
-        return any(not entry.is_folder and shard_number(entry.name) is not None for entry in folder.list())
+        first = next(folder.pages(), [])
+        return any(not entry.is_folder and shard_number(entry.name) is not None for entry in first)
     except SourceError as error:
         if not says_absent(error):
             raise
