@@ -308,8 +308,8 @@ def _with_flags(
     asks = opening and all(one.name != "yes" for one in own)
     if asks:
         flags["yes"] = (_YES, False)
-    more = opening and all(one.name != "option" for one in own)
-    if more:
+    takes_more = opening and all(one.name != "option" for one in own)
+    if takes_more:
         flags["opening_options"] = (_OPTION, None)
     if remote:
         flags |= _REMOTE | {"tape": (_TAPE, None), "jobs": (_JOBS, None)}
@@ -322,12 +322,13 @@ def _with_flags(
     def run(**given: Any) -> int:
         name, target = given.pop("source_format", None), given.pop("tape", None)
         options = {flag.removeprefix(SOURCE): given.pop(flag) for flag in to_open}
-        options |= format_options(given.pop("opening_options")) if more else {}
+        options |= format_options(given.pop("opening_options")) if takes_more else {}
         written = {flag: given.pop(flag) for flag in to_write}
         reached = {flag: given.pop(flag, default) for flag, (_, default) in _REMOTE.items()}
         yes = given.pop("yes") if asks else given.get("yes", False)
-        reach = _remote_options(reached | ({"trusted": frozenset("*")} if yes else {}))
         jobs = given.pop("jobs", None)
+        more = ({"trusted": frozenset("*")} if yes else {}) | ({"threads": jobs} if jobs else {})
+        reach = _remote_options(reached | more)
         with _taped(target) as tape:
             return command(**given, how=Opening(name, options, reach, tape, jobs, written))
 

@@ -33,6 +33,9 @@ REPORT = "salvage.json"
 UNCHECKED = "unchecked"
 """The sub-folder for what nothing vouches for."""
 
+READ_WHOLE = 128 << 20
+"""Remote files up to this size are fetched whole before they are searched; the cache has room for them."""
+
 _MOST_SPANS = 8
 
 
@@ -176,6 +179,9 @@ def salvage(
         raise UsageError(f"{source.uri} is a folder: give one of its files")
     try:
         target = _made(folder)
+        if source.size <= READ_WHOLE:
+            # All of it is searched, some parts several times: a remote file comes in large pieces, in parallel.
+            source.prefetch(0, source.size)
         with budgeted(taking=target is not None, allowed=limit if limit != DEFAULT_LIMIT else 0) as budget:
             done = _saved(_Search(_Lent(source), limit, raw, progress, options, budget), format, target)
         if target is not None:
@@ -189,7 +195,8 @@ def salvage(
 def _saved(search: _Search, format: str | None, target: Path | None) -> Salvage:
     """Search the file, and saves what is found."""
     name = format or _format_of(search)
-    one, saver, items = format_of(name), _Saver(search, target), []
+    one, saver = format_of(name), _Saver(search, target)
+    items: list[Saved] = []
     ended: tuple[str, ...] = ()
     with _opened(search.source, name, search.options) as shard:
         opens = str(shard.damage) if shard.damage else ""

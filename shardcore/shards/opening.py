@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
@@ -35,12 +35,12 @@ if TYPE_CHECKING:
     from shardcore.writing.output import Output
     from shardcore.writing.writer import Writer
 
-P = ParamSpec("P")
-R = TypeVar("R")
-
 REMOTE_JOBS = 8
 MOST_JOBS = 8
 """Members or objects of a remote thing that are worked on at the same time, unless the user says otherwise."""
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +128,7 @@ def open(
         return open_inside(outer, *inner[1], partial=partial, progress=progress, remote=remote, closing=True)
     values, named, claim = _opening_options(options, remote, tape)
     name = format or named
+    remote = _with_threads(where, remote, jobs)
     target = _source(where, remote, tape, name)
     elsewhere = FolderOpener(remote, getattr(target, "tape", tape))
     context = OpenContext(
@@ -152,12 +153,21 @@ def open(
         tell_purposes(shard)
         place = getattr(shard, "folder", None) or target
         near = place.lists_cheaply if isinstance(place, Folder) else place.near
-        shard.jobs = jobs if jobs is not None else 1 if near else REMOTE_JOBS
+        shard.jobs = jobs if jobs is not None else 1 if near else remote.threads if remote else REMOTE_JOBS
         return shard
     except BaseException:
         if target is not where:
             target.close()
         raise
+
+
+def _with_threads(where: object, remote: RemoteOptions | None, jobs: int | None) -> RemoteOptions | None:
+    """Return the remote options with as many ranges at the same time as there are jobs, at least."""
+    if jobs is None or not is_address(where) or (remote is not None and remote.threads >= jobs):
+        return remote
+    from shardcore.sources.remote.options import RemoteOptions
+
+    return replace(remote or RemoteOptions(), threads=jobs)
 
 
 MOST_INSIDE = 16

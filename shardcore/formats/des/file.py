@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from shardcore.codecs.decompress import decompress_shown
 from shardcore.errors import FormatError, Remedy, RemoteError, ShardError, UsageError
-from shardcore.formats.des.content import cut, inline_place, open_bigfile, read_chunks, stream_bigfile, stream_inline
+from shardcore.formats.des.content import cut, inline_place, open_bigfile, stream_bigfile, stream_inline
 from shardcore.formats.des.entries import Entries
 from shardcore.formats.des.layout import HEADER, read_uid, section_claims
 from shardcore.formats.des.sidecar import Sidecar, Tombstone, read_sidecar, sidecar_name
@@ -238,7 +238,7 @@ class DesFile:
         if kept is not None:
             return kept
         start, stop, codec, size = inline_place(self.entries, row)
-        data = b"".join(read_chunks(self.source, start, stop))
+        data = self.source.read(start, stop)
         plain = decompress_shown(codec, data, expected=size, span=Span("", start, stop))
         return self._decoded.put(row, plain, len(plain)) if len(plain) <= KEPT_DECODED else plain
 

@@ -53,7 +53,7 @@ from shardcore.shards.dataset import DataSet, Member
 from shardcore.shards.file_shard import FileShard
 from shardcore.shards.shard import DEFAULT_LIMIT, Shard, SourcePart
 from shardcore.shards.trace import Look
-from shardcore.sources.base import WHOLE_HEAD, Folder, Source
+from shardcore.sources.base import WHOLE_HEAD, Folder, Source, read_pieces
 from shardcore.sources.memory import BytesSource
 
 if TYPE_CHECKING:
@@ -64,7 +64,6 @@ if TYPE_CHECKING:
 I64 = NDArray[np.int64]
 
 GZIP_MAGIC = b"\x1f\x8b"
-PIECE = 1 << 20
 MOST_HEAD = 8 << 20
 """Bytes of a remote chunk that are requested at once."""
 
@@ -282,8 +281,7 @@ class ChunkFileShard(FileShard):
         if file.codec != "none":
             yield file.content()
             return
-        for start in range(0, file.source.size, PIECE):
-            yield file.source.read(start, min(start + PIECE, file.source.size))
+        yield from read_pieces(file.source, 0, file.source.size)
 
     def array_layout(self, ref: ObjectRef) -> ArrayLayout:
         """Return the layout of the chunk."""

@@ -227,7 +227,7 @@ class NeuroglancerDataSet(DataSet):
         """Names of shard files that no key of this key space leads to."""
         if not self.folder.listable:
             return ()
-        entries = [entry.name for entry in self.folder.list() if not entry.is_folder]
+        entries = {entry.name: None for entry in self.folder.list() if not entry.is_folder}
         return tuple(name for name in entries if _is_shard(name, entries) and not self.may_hold(name))
 
     @cached_property
@@ -570,9 +570,10 @@ def open_folder(folder: Folder, context: OpenContext) -> DataSet:
 
 
 def _has_shards(folder: Folder) -> bool:
-    """Return whether any file in a folder is called as a shard is."""
+    """Return whether any file in a folder is called as a shard is; in a store, one of the first thousand."""
     try:
-        return any(not entry.is_folder and shard_number(entry.name) is not None for entry in folder.list())
+        first = next(folder.pages(), [])
+        return any(not entry.is_folder and shard_number(entry.name) is not None for entry in first)
     except SourceError as error:
         if not says_absent(error):
             raise
@@ -581,16 +582,17 @@ def _has_shards(folder: Folder) -> bool:
 
 def _members(folder: Folder, origin: Origin) -> Sequence[Member]:
     """Return the shards of a key space that lie in a folder."""
-    if not folder.listable:
-        return _tried_members(folder, origin)
     try:
-        files = {entry.name: entry.size for entry in folder.list() if not entry.is_folder}
+        entries = folder.list() if folder.listable else None
     except RemoteError:
         if folder.listable:
             raise
-        return _tried_members(folder, origin)
+        entries = None
     except SourceError as error:
         raise SourceError(f"{folder.uri} cannot be listed: {error.message}") from error
+    if entries is None:
+        return _tried_members(folder, origin)
+    files = {entry.name: entry.size for entry in entries if not entry.is_folder}
     members = []
     for name, size in sorted(files.items()):
         named = shard_number(name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from shardcore.errors import ConnectionFailed, RangeRefused, Remedy, RemoteError, SourceChanged
@@ -84,6 +85,12 @@ class Fetch:
         if asked.start >= asked.stop and known.pin is not None:
             return
         self._remote.spend(asked.stop - asked.start)
+        with self._line.gate.passed(flight.check) as slow_down:
+            self._ask(asked, slow_down)
+
+    def _ask(self, asked: RangeQuery, slow_down: Callable[[], None]) -> None:
+        """Send one request, and read its body."""
+        known, flight = self._known, self._flight
         note = _Note(self._remote, asked, flight.purpose, self._attempt)
         reply: Reply | None = None
         whole = False
@@ -93,6 +100,8 @@ class Fetch:
                 reply = self._line.transport.get(asked)
             note.answered(reply, self._line)
             flight.carries(reply)
+            if reply.overloaded:
+                slow_down()
             limit, anonymous = self._remote.options.whole_limit, self._line.transport.anonymous
             body = body_of(reply, asked, known.pin, limit, anonymous=anonymous)
             known.location = reply.location

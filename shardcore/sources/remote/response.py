@@ -26,6 +26,9 @@ ERROR_BYTES = 8192
 _CODE = re.compile(rb"<Code>([A-Za-z0-9.]{1,80})</Code>")
 
 
+_OVERLOADED = ("SlowDown", "ServiceUnavailable", "Throttling", "TooManyRequests")
+
+
 class Broken(Exception):
     """A transfer that did not come to its end; it may be tried again.
 
@@ -89,6 +92,11 @@ class Reply:
         self.code = code
         self.location = location
         self._raw = raw
+
+    @property
+    def overloaded(self) -> bool:
+        """Return whether the server asks for fewer requests."""
+        return self.status in (429, 503) or self.code in _OVERLOADED
 
     def pieces(self, where: Address) -> Iterator[bytes]:
         """Yield the body, as it comes.
