@@ -37,6 +37,9 @@ class Remedy(Enum):
     DATE = 'give the time, such as date="2026-03-05T09:30:00+00:00"'
     PROFILE = "the request was not signed: name a profile (RemoteOptions(profile=…)) that may read it"
     RIGHTS = "ask its owner for the right to read it, or try another profile, or anonymous=True"
+    WRITE_PROFILE = "the request was not signed: name a profile (RemoteOptions(profile=…)) that may write it"
+    WRITE_RIGHTS = "ask its owner for the right to write it, or try another profile"
+    UNCONDITIONAL = "force=True writes without the condition, and replaces what is there"
     RENEW = "renew the credentials, then open it again"
     CLOCK = "set the clock of this machine"
     REGION = "name the region (RemoteOptions(region=…))"

@@ -308,8 +308,8 @@ def _with_flags(
     asks = opening and all(one.name != "yes" for one in own)
     if asks:
         flags["yes"] = (_YES, False)
-    takes_more = opening and all(one.name != "option" for one in own)
-    if takes_more:
+    with_options = opening and all(one.name != "option" for one in own)
+    if with_options:
         flags["opening_options"] = (_OPTION, None)
     if remote:
         flags |= _REMOTE | {"tape": (_TAPE, None), "jobs": (_JOBS, None)}
@@ -322,7 +322,7 @@ def _with_flags(
     def run(**given: Any) -> int:
         name, target = given.pop("source_format", None), given.pop("tape", None)
         options = {flag.removeprefix(SOURCE): given.pop(flag) for flag in to_open}
-        options |= format_options(given.pop("opening_options")) if takes_more else {}
+        options |= format_options(given.pop("opening_options")) if with_options else {}
         written = {flag: given.pop(flag) for flag in to_write}
         reached = {flag: given.pop(flag, default) for flag, (_, default) in _REMOTE.items()}
         yes = given.pop("yes") if asks else given.get("yes", False)

@@ -6,6 +6,7 @@ import json
 from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import wraps
 from types import MappingProxyType, TracebackType
@@ -30,6 +31,7 @@ from shardcore.model.span import Span
 from shardcore.model.text import short
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.trace import NO_MEANINGS, Look, Meanings, Trace, tell
+from shardcore.shards.whole_file import WholeFiles
 from shardcore.sources.read_purpose import ReadPurpose, reading_for
 
 if TYPE_CHECKING:
@@ -195,6 +197,10 @@ class Shard(ABC):
             ShardError: The index is damaged, or the bytes cannot be read.
         """
         progress(1, 1)
+
+    def reading_all(self) -> AbstractContextManager[object]:
+        """Return the context in which all contents are read; of a remote file, a few large ranges are begun."""
+        return WholeFiles(self.source)
 
     def parse_key(self, text: str) -> Any:
         """Return what the format makes of the text of a key: parsed, and hashed, once. `str` of it is the text again.

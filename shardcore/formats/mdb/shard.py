@@ -21,7 +21,7 @@ from shardcore.formats.mdb.objects import RECIPE, MdbObjects
 from shardcore.formats.mdb.recipe import recipe_pieces
 from shardcore.formats.mdb.step_values import MEANINGS
 from shardcore.formats.mdb.tree import MdbTree, header_node
-from shardcore.formats.mdb.xorbs import Xorbs
+from shardcore.formats.mdb.xorbs import XorbFetch, Xorbs
 from shardcore.model.finding import Depth, Report
 from shardcore.model.number_words import plural
 from shardcore.model.section import Section, SectionRole
@@ -143,11 +143,17 @@ class MdbShard(FileShard):
             settings["footer"] = {"chunk_hash_hmac_key": True}
         return settings
 
+    def reading_all(self) -> XorbFetch:
+        """Return the context in which all files are read: xorbs of which much is needed are fetched whole, too."""
+        fetch = self.file.fetch_xorb = XorbFetch(self.file.source, self.file.load)
+        return fetch
+
     def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
         """Check the shard; see `docs/formats/mdb.md` for what each depth does."""
         from shardcore.formats.mdb.verify import verify
 
-        return verify(self.file, self._objects, Depth(depth), progress)
+        with self.verifying(depth):
+            return verify(self.file, self._objects, Depth(depth), progress)
 
     def close(self) -> None:
         """Close the file, and the xorbs unless they are those of a data set."""

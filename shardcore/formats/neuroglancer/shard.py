@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,6 +30,7 @@ from shardcore.formats.neuroglancer.spec_origin import Origin, inference_of, inf
 from shardcore.formats.neuroglancer.step_values import MEANINGS
 from shardcore.formats.neuroglancer.tree import NeuroglancerTree
 from shardcore.model.array_layout import RAW
+from shardcore.model.finding import Depth
 from shardcore.model.keys import NUMBERS
 from shardcore.model.number_words import plural
 from shardcore.model.objects import ObjectRef, State
@@ -231,6 +233,10 @@ class NeuroglancerShard(FileShard):
         from shardcore.formats.neuroglancer.bits_sketch import BitsSketch
 
         return (BitsSketch(self.origin, key, lambda: self.file),)
+
+    def verifying(self, depth: Depth | str) -> AbstractContextManager[object]:
+        """Return the context of `verify`; raw values have no checksum, and are not read."""
+        return super().verifying(depth if self.spec.data_encoding == "gzip" else Depth.INDEX)
 
     def _find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
         """Return the rows of many keys, `(len(keys),)`; -1 where a key is absent. Reads all minishard indices."""
