@@ -379,6 +379,11 @@ class DataSet(Shard):
         total = len(self.members) * PARTS
         progress(total, total)
 
+    @property
+    def lists_unasked(self) -> bool:
+        """Return whether finding out which members there are costs few requests."""
+        return True
+
     def close(self) -> None:
         """Close all members, and what the folder holds."""
         self._closed = True
