@@ -47,7 +47,10 @@ from shardcore.sources.remote.options import RemoteOptions
 T = TypeVar("T")
 
 BLOCK = 1 << 20
-"""Bytes that an opened file reads at once, unless the caller states `block_size`."""
+"""Bytes that an opened file of a local shard reads at once; default of `block_size`."""
+
+REMOTE_BLOCK = 4 << 20
+"""The same of a remote shard: its ranges are read in parallel."""
 
 MOST_OPEN = 8
 """Shards that stay open between two uses, of all file systems together: the ones that were used last."""
@@ -265,7 +268,8 @@ class ShardFile(AbstractBufferedFile):
         self._opened: _OpenShard | None = opened
         self._source = opened.source(path)
         more.setdefault("size", self._source.size)
-        super().__init__(fs, path, "rb", **more)
+        block = more.pop("block_size", None) or (BLOCK if self._source.near else REMOTE_BLOCK)
+        super().__init__(fs, path, "rb", block_size=block, **more)
 
     @property
     def source(self) -> InnerSource:
@@ -601,7 +605,7 @@ class ShardFileSystem(AbstractFileSystem):
     ) -> ShardFile:
         if mode != "rb":
             self._refuse()
-        return self._reading(lambda opened: ShardFile(self, path, opened, block_size=block_size or BLOCK, **more))
+        return self._reading(lambda opened: ShardFile(self, path, opened, block_size=block_size, **more))
 
     def _refuse(self, *arguments: Any, **named: Any) -> NoReturn:
         """Raise: the file system is read only."""
