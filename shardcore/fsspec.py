@@ -107,12 +107,16 @@ def key_of(path: str) -> str:
 class _OpenShard:
     """An opened shard with the paths of its objects; closed when nothing refers to it any more.
 
+    Attributes:
+        since: When it was opened.
+
     Args:
         shard: The shard.
     """
 
     def __init__(self, shard: Shard) -> None:
         self.shard = shard
+        self.since = datetime.now(UTC)
         self._lock = threading.Lock()
         self._names: tuple[list[str], list[int]] | None = None
         self._taken = ExtractOptions(deleted=bool(shard.chosen.get("deleted")))
@@ -584,15 +588,10 @@ class ShardFileSystem(AbstractFileSystem):
         return self._reading(lambda opened: opened.is_folder(path))
 
     def modified(self, path: str) -> datetime:
-        """Return when the shard was changed; only local files state it.
-
-        Raises:
-            NotImplementedError: It is not a local file.
-        """
-        source = self._opened().shard.source
-        if not isinstance(source, FileSource):
-            raise NotImplementedError("only shards in local files state when they were changed")
-        return datetime.fromtimestamp(source.modified / 1e9, UTC)
+        """Return when the file of the shard was changed; of other shards when they were opened, which is later."""
+        opened = self._opened()
+        source = opened.shard.source
+        return datetime.fromtimestamp(source.modified / 1e9, UTC) if isinstance(source, FileSource) else opened.since
 
     def ukey(self, path: str) -> str:
         """Return a text that changes when the shard does."""

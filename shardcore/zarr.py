@@ -404,6 +404,15 @@ class _ReadOnlyStore(Store):
         """Raise: the store is read only."""
         self._refuse()
 
+    @property
+    def supports_partial_writes(self) -> Literal[False]:
+        """False."""
+        return False
+
+    async def set_partial_values(self, key_start_values: Iterable[Any]) -> None:
+        """Raise: the store is read only. Releases of zarr before 3.1 require the method."""
+        self._refuse()
+
     def _refuse(self) -> NoReturn:
         raise ValueError("shards are read only through zarr; write them with shardcore.create")
 
