@@ -207,6 +207,8 @@ class _ReadOnlyStore(Store):
         super().__init__(read_only=True)
         self._where, self._options = where, options
         self._lock = threading.Lock()
+        # Its own: the event loop of zarr takes the other one, and must not wait until a shard is opened.
+        self._opening = threading.Lock()
         self._shard: Shard | None = None
         self._arrays: dict[str, _Array] | None = None
         self._pool: ThreadPoolExecutor | None = None
@@ -259,7 +261,7 @@ class _ReadOnlyStore(Store):
         return self._shard
 
     def _opened(self) -> dict[str, _Array]:
-        with self._lock:
+        with self._opening:
             if self._arrays is None:
                 if isinstance(self._where, Shard):
                     shard, end = self._where, None
@@ -282,10 +284,12 @@ class _ReadOnlyStore(Store):
     def close(self) -> None:
         """Close the shard, unless the caller opened it. The store opens it again when it is read."""
         with self._lock:
-            end, pool = self._end, self._pool
-            self._shard = self._arrays = self._pool = self._end = None
+            pool, self._pool = self._pool, None
         if pool is not None:
             pool.shutdown()
+        with self._opening:
+            end = self._end
+            self._shard = self._arrays = self._end = None
         if end is not None:
             end()
         super().close()
