@@ -11,6 +11,7 @@ import pytest
 
 import shardcore
 from shardcore.cli.program import run
+from shardcore.shards import whole_file
 from shardcore.sources.remote.options import RemoteOptions
 from tests.remote.faults import FaultProxy, Refuse, after
 from tests.remote.servers import RangeServer, StoreServer
@@ -66,9 +67,11 @@ def test_objects_far_apart_are_not_fetched_long_before_their_turn(tmp_path: Path
 
 
 def test_a_lost_server_ends_an_extraction(
-    server: RangeServer, swh: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    server: RangeServer, swh: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """When nothing more can be had that is said once, and not of each object that was left."""
+    # As a file that is too large to come whole.
+    monkeypatch.setattr(whole_file, "MOST_WHOLE", 0)
     address = server.put("/a.shard", swh)
     assert run(["extract", address, str(tmp_path / "one"), "--limit-requests", "3"]) == 4
     assert len(capsys.readouterr().err.splitlines()) == 1
