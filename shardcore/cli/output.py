@@ -106,6 +106,8 @@ FLAGS = {
     Remedy.DATE: "give the time, such as --date 2026-03-05T09:30:00+00:00",
     Remedy.PROFILE: "the request was not signed: --profile NAME names credentials that may read it",
     Remedy.RIGHTS: "ask its owner for the right to read it, or try another --profile, or --no-sign-request",
+    Remedy.PAYER: "ask its owner for the right to read it, or try another --profile, --no-sign-request, "
+    "or --requester-pays where readers pay",
     Remedy.REGION: "--region NAME names the region",
     Remedy.STORE: "--yes connects to it, --zones FILE to the stores of a file that you trust",
     Remedy.LIMIT_FETCH: "--limit-fetch raises the limit",
@@ -114,6 +116,8 @@ FLAGS = {
     **{
         remedy: remedy.value
         for remedy in (
+            Remedy.LOGIN,
+            Remedy.OTHER_LOGIN,
             Remedy.RENEW,
             Remedy.CLOCK,
             Remedy.COPY,

@@ -49,7 +49,7 @@ def target_of(out: str, how: Opening, *, force: bool) -> Iterator[OutputTarget]:
     from shardcore.sources.remote.upload import Upload
 
     address = parse_address(out)
-    if address.scheme != "s3" or not address.name:
+    if address.scheme != "s3" or not address.name or address.version:
         raise UsageError(f"{address.shown} cannot be written: only s3:// addresses can")
     remote = RemoteSession(how.remote or RemoteOptions(), how.tape)
     upload = Upload(remote, force=force)

@@ -132,11 +132,12 @@ class ErrorNotices(QObject):
             words = self.tr("Fetch {0}").format(size_text(error.size))
             return words, partial(self._session.open_tab, request, agreed=True)
         remedy = error.remedy if isinstance(error, RemoteError) else None
-        if request.is_remote and remedy is Remedy.RIGHTS and who_of(request.remote) is not Who.ANONYMOUS:
+        denied = (Remedy.RIGHTS, Remedy.PAYER)
+        if request.is_remote and remedy in denied and who_of(request.remote) is not Who.ANONYMOUS:
             return ACTIONS[Remedy.RIGHTS], partial(self._connecting.try_anonymous, request)
-        if request.is_remote and remedy in (Remedy.PROFILE, Remedy.RIGHTS):
+        if request.is_remote and remedy in (Remedy.PROFILE, *denied):
             return ACTIONS[Remedy.PROFILE], partial(self._connecting.ask, request, Who.PROFILE)
-        if request.is_remote and remedy in (Remedy.RENEW, Remedy.REGION, Remedy.HOST):
+        if request.is_remote and remedy in (Remedy.LOGIN, Remedy.OTHER_LOGIN, Remedy.RENEW, Remedy.REGION, Remedy.HOST):
             return ACTIONS[remedy], partial(self._connecting.ask, request)
         if isinstance(error, (CredentialsRefused, NoSuchObject)) and request.is_remote:
             return ACTIONS[Remedy.HOST if isinstance(error, NoSuchObject) else Remedy.RENEW], partial(

@@ -14,7 +14,7 @@ from shardcore.progress import Progress, check_stopped, no_progress, wait_for
 from shardcore.sources.read_purpose import ReadPurpose
 from shardcore.sources.remote.address import Address
 from shardcore.sources.remote.request_log import Request
-from shardcore.sources.remote.response import Broken
+from shardcore.sources.remote.response import Broken, Login
 from shardcore.sources.remote.s3 import NO_ANSWERS, S3Transport, broken_error, error_reply
 from shardcore.sources.remote.session import RemoteSession
 from shardcore.sources.remote.validate import refusal
@@ -139,10 +139,11 @@ class Upload:
         return transport.client
 
     def _refusal(self, error: refused.ClientError, address: Address) -> Exception:
-        reply = error_reply(error)
+        transport = self._remote.line(address).transport
+        reply = error_reply(error, transport.login if isinstance(transport, S3Transport) else Login.NONE)
         if reply.code in _TAKEN or reply.status == 412:
             return _exists(address)
-        return refusal(reply, address, anonymous=self._remote.line(address).transport.anonymous)
+        return refusal(reply, address)
 
     @staticmethod
     def _unanswered(error: Exception, address: Address) -> Exception:
