@@ -9,7 +9,7 @@ from PySide6.QtCore import QObject
 from PySide6.QtGui import QAction
 
 from shardcore import CredentialsRefused, DataSet, FormatError, NoSuchObject, NotAShard, Remedy, RemoteError, ShardError
-from shardcore.errors import LargeRead
+from shardcore.errors import LargeRead, LayerUnchosen
 from shardcore.model.number_words import size_text
 from shardcore.sources.remote.address import is_address
 from shardscope.session.connections import Who, who_of
@@ -110,6 +110,8 @@ class ErrorNotices(QObject):
         do: Callable[[], object]
         if isinstance(error, ShardError) and error.remedy is Remedy.SPEC:
             action, do = ACTIONS[Remedy.SPEC], partial(self._ways.ask, failure.request)
+        elif isinstance(error, LayerUnchosen):
+            action, do = self.tr("Choose a layer…"), partial(self._connecting.ask, failure.request)
         elif isinstance(error, NotAShard) and not is_address(failure.uri):
             # Files are shown in any case: this is a folder that is no data set.
             action, do = self.tr("Pack it…"), partial(self._pack, (failure.uri,))
