@@ -141,7 +141,7 @@ class Connections:
         return list(dict.fromkeys(way.endpoint_url for way in ways if way is not None and way.endpoint_url))
 
     def offered_way(self, uri: str) -> RemoteOptions | None:
-        """Return how the bucket before was reached, to be offered for a new one: endpoint, region, addressing; or None."""
+        """Return endpoint, region and addressing of the latest bucket, to be offered for a new one; or None."""
         if place_of(uri) in self.kept or not _is_bucket(uri):
             return None
         last = next((text for place, text in reversed(self.kept.items()) if place.startswith("s3://")), "")
