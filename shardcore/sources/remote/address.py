@@ -268,7 +268,7 @@ def _arn_address(text: str) -> Address:
     if found is None:
         raise UsageError("an Amazon Resource Name of an object is arn:aws:s3:::bucket/key")
     if found["rest"].startswith(("accesspoint", "outpost")) or found["service"] in ("s3-object-lambda", "s3-outposts"):
-        raise UsageError("access points are not supported: give the address of the bucket behind it, s3://bucket/key")
+        raise UsageError("access points are not supported: give the address of its bucket, s3://bucket/key")
     if found["service"] != "s3" or found["region"] or found["account"]:
         raise UsageError("of Amazon Resource Names, only arn:aws:s3:::bucket/key can be opened")
     return _bucket_address("s3", found["rest"])

@@ -142,7 +142,7 @@ class Fetch:
                 raise RangeRefused(f"{text} {limit:,} bytes", status=200, remedy=Remedy.LIMIT_FETCH)
             self._charge(len(piece))
         if expected is not None and len(data) < expected:
-            text = f"the connection to {self._address.place} ended early while {self._address.shown} was read"
+            text = f"the connection to {self._address.host} ended early while {self._address.shown} was read"
             raise Broken(ConnectionFailed(text, remedy=Remedy.AGAIN))
         if body.pin.size < 0:
             known = body.pin
