@@ -176,9 +176,9 @@ class Connections:
 
 
 def _is_bucket(uri: str) -> bool:
-    """Return whether an address names a bucket, and no store: `s3://`, `s3a://`, `arn:aws:s3:::`."""
+    """Return whether an address names a bucket, and no store: `s3://`, `s3a://`, `arn:`; a page of a console does."""
     try:
-        return parse_address(uri).scheme == "s3"
+        return parse_address(uri).scheme == "s3" and not uri.lstrip().lower().startswith("http")
     except ShardError:
         return False
 

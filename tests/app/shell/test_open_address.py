@@ -104,6 +104,7 @@ def test_a_bucket_stays_at_its_store() -> None:
         assert way is not None
         assert (way.endpoint_url, way.anonymous) == (lab, True)
     assert later.way_to("https://private.s3.amazonaws.com/k") is None
+    assert later.way_to("https://s3.console.aws.amazon.com/s3/object/private?region=eu-west-1&prefix=k") is None
     assert later.is_unplaced("s3://next/k")
     assert not later.is_unplaced("s3://private/k")
     assert not later.is_unplaced("https://next.s3.amazonaws.com/k")
@@ -121,6 +122,11 @@ def test_an_endpoint_is_offered_for_the_next_bucket(window: MainWindow) -> None:
     assert (sheet.endpoint_url, sheet.region.text(), sheet.path_style.isChecked()) == (lab, "lab-1", True)
     assert sheet.understood.text() == f"✔ k in next (S3), at {lab}"
     assert [sheet.endpoint.itemText(row) for row in range(2)] == ["As the address says (Amazon, Google)", lab]
+    # The page of a console names its store, and its region.
+    sheet.address.setText("https://s3.console.aws.amazon.com/s3/object/theirs?region=eu-west-1&prefix=k")
+    assert (sheet.endpoint_url, sheet.region.text()) == ("", "eu-west-1")
+    sheet.address.setText("s3://next/k")
+    assert sheet.endpoint_url == lab
     # Google's buckets are at Google; and who chooses a store keeps it.
     sheet.address.setText("gs://next/k")
     assert sheet.endpoint_url == ""

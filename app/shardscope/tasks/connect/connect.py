@@ -69,6 +69,6 @@ class ConnectTask(QObject):
     def _opened(self, shard: Shard) -> None:
         request = self._session.request
         way: RemoteOptions | None = request.remote
-        if request.is_remote and way is not None:
-            self.connections.remember(request.uri, way)
+        if request.is_remote and (way is not None or self.connections.is_unplaced(request.uri)):
+            self.connections.remember(request.uri, way or RemoteOptions())
             self._settings.connections = self.connections.kept

@@ -372,7 +372,8 @@ class AddressDialog(QDialog):
 
     def _fill_way(self, parsed: Address | None) -> None:
         """A place that was reached before is reached the same way, until something else is chosen."""
-        place = f"{parsed.scheme}://{parsed.place}" if parsed is not None else ""
+        written = self.uri.partition(":")[0].lower()
+        place = f"{written} {parsed.scheme}://{parsed.place}" if parsed is not None else ""
         if parsed is None or place == self._filled_for:
             return
         self._filled_for, first = place, not self._filled_for
