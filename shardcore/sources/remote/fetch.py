@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from shardcore.errors import ConnectionFailed, RangeRefused, Remedy, RemoteError, SourceChanged, TimedOut
@@ -15,6 +16,12 @@ from shardcore.sources.remote.request_log import CALLED_OFF, Request
 from shardcore.sources.remote.response import Broken, RangeQuery, Reply
 from shardcore.sources.remote.session import RemoteSession
 from shardcore.sources.remote.validate import Body, Pin, body_of
+
+ENOUGH = 256 << 10
+"""Bytes of an attempt that broke off which count as progress, so that a range may break off any number of times."""
+
+ENOUGH_SHARE = 8
+"""Less counts, too, when it is this part of what was missing. A byte for each connection is no progress."""
 
 SLOW_RATE = 1024
 """Bytes per second below which a server is slow."""
@@ -74,11 +81,19 @@ class Fetch:
             # The rest of a whole file cannot be requested.
             self._known.data, self._known.whole = bytearray(), False
         self._flight.check()
+        had = len(self._known.data)
         try:
             self._try()
-        except Broken:
+        except Broken as broken:
             self._flight.check()
+            broken.advanced = self._advanced(had)
             raise
+
+    def _advanced(self, had: int) -> bool:
+        """Return whether enough came since there were `had` bytes; a whole file begins from its first byte again."""
+        came = len(self._known.data) - had
+        missing = self._flight.stop - self._flight.start - had
+        return not self._known.whole and came > 0 and came >= min(ENOUGH, missing // ENOUGH_SHARE)
 
     def _try(self) -> None:
         """One attempt at what is still missing."""
@@ -88,8 +103,14 @@ class Fetch:
         asked = RangeQuery(self._address, flight.start + len(known.data), stop, match, known.location)
         if asked.start >= asked.stop and known.pin is not None:
             return
-        self._reserved, self._came = asked.stop - asked.start, 0
-        self._remote.spend(self._reserved)
+        with self._line.gate.passed(flight.check) as slow_down:
+            self._reserved, self._came = asked.stop - asked.start, 0
+            self._remote.spend(self._reserved)
+            self._ask(asked, slow_down)
+
+    def _ask(self, asked: RangeQuery, slow_down: Callable[[], None]) -> None:
+        """Send one request, and read its body."""
+        known, flight = self._known, self._flight
         note = _Note(self._remote, asked, flight.purpose, self._attempt)
         reply: Reply | None = None
         whole = False
@@ -99,6 +120,8 @@ class Fetch:
                 reply = self._line.transport.get(asked)
             note.answered(reply, self._line)
             flight.carries(reply)
+            if reply.overloaded:
+                slow_down()
             body = body_of(reply, asked, known.pin, self._remote.options.whole_limit)
             known.location = reply.location
             if reply.status == 200:
@@ -151,7 +174,6 @@ class Fetch:
                 raise SourceChanged(f"{self._address.shown} was changed on the server", remedy=Remedy.REOPEN)
             self._known.pin = Pin(size, known.etag, known.modified, known.version, known.encoding)
 
-
     def _charge(self, size: int) -> None:
         """Charge what came; a server that gives the whole file sends more than was reserved."""
         self._came += size
@@ -191,7 +213,7 @@ class _Pace:
             error = TimedOut(f"{text}; given up", remedy=Remedy.AGAIN)
             self._remote.lose(error)
             raise error
-        self._remote.tape.note(text)
+        self._remote.tape.note(text, urgent=True)
 
 
 class _Note:

@@ -75,7 +75,7 @@ class RequestLog:
         retries: How many of the requests requested something again.
 
     Args:
-        on_note: Receives each note at once, in whatever thread; None for nothing.
+        on_note: Receives urgent notes at once, in whatever thread; None for nothing.
     """
 
     def __init__(self, on_note: Callable[[str], None] | None = None) -> None:
@@ -137,12 +137,12 @@ class RequestLog:
                     self.bytes += record.bytes
                 self.retries += bool(record.retry)
 
-    def note(self, text: str) -> None:
+    def note(self, text: str, *, urgent: bool = False) -> None:
         """Keep a note; the same one is kept once."""
         with self._lock:
             new = text not in self._notes
             self._notes[text] = None
-        if new and self._on_note is not None:
+        if new and urgent and self._on_note is not None:
             self._on_note(text)
 
     def learn_size(self, address: str, size: int) -> None:

@@ -24,6 +24,9 @@ from shardcore.sources.remote.response import Broken, Login, RangeQuery, Reply
 MOST_WAIT = 20.0
 """Seconds that a server may ask us to wait."""
 
+NOT_IMPLEMENTED = 501
+"""Status of a server that does not support a request: asking again does not help."""
+
 _RANGE = re.compile(r"bytes (\d{1,20})-(\d{1,20})/(\d{1,20})", re.ASCII)
 _UNPACKED = ("", "identity", "aws-chunked")
 """Encodings that leave the bytes of a file as they are."""
@@ -176,7 +179,7 @@ def packed(address: Address, encoding: str) -> RangeRefused:
     return RangeRefused(text, remedy=Remedy.COPY)
 
 
-def refusal(reply: Reply, address: Address) -> Exception:
+def refusal(reply: Reply, address: Address, *, writing: bool = False) -> Exception:
     """Return what an answer is called that has no bytes: an error, or `Broken` where another attempt may help."""
     reply.read_error()
     status, code, shown = reply.status, reply.code, address.shown
@@ -192,7 +195,7 @@ def refusal(reply: Reply, address: Address) -> Exception:
         where = reply.headers.get("x-amz-bucket-region", "")
         text = f"{shown} is in another region" + (f": {where[:40]}" if where else "")
         return WrongRegion(text, status=status, remedy=Remedy.REGION)
-    if status in (429, 408) or status >= 500 or code in _BUSY:
+    if status in (429, 408) or (status >= 500 and status != NOT_IMPLEMENTED) or code in _BUSY:
         text = f"{address.host} cannot answer now (status {status})"
         return Broken(ServerFailed(text, status=status, remedy=Remedy.AGAIN), after=_wait(reply))
     if status in (404, 410):
@@ -200,26 +203,27 @@ def refusal(reply: Reply, address: Address) -> Exception:
         return NoSuchObject(text, status=status)
     if status == 407:
         return ProxyFailed(f"the proxy for {address.host} does not accept the login", status=407, remedy=Remedy.PROXY)
+    done = "written" if writing else "read"
     if status in (401, 403):
-        return _denied(reply, address)
-    return RemoteError(f"{shown} cannot be read: the server answers {status}" + (f" ({code})" if code else ""))
+        return _denied(reply, address, done)
+    return RemoteError(f"{shown} cannot be {done}: the server answers {status}" + (f" ({code})" if code else ""))
 
 
-def _denied(reply: Reply, address: Address) -> RemoteError:
+def _denied(reply: Reply, address: Address, done: str) -> RemoteError:
     """Return what is called a refusal of who requests: a login is missing, is wrong, or has no right."""
     status, shown, login = reply.status, address.shown, reply.login
     if address.query:
-        text = f"{shown} may not be read with this signed address; it may have expired"
+        text = f"{shown} may not be {done} with this signed address; it may have expired"
         return Forbidden(text, status=status, remedy=Remedy.RENEW)
     if status == 401 and login is Login.GIVEN:
         text = f"the login for {shown} is not accepted (status 401)"
         return CredentialsRefused(text, status=status, remedy=Remedy.OTHER_LOGIN)
     if status == 401 and login is Login.NONE:
-        return Forbidden(f"{shown} may not be read without a login (status 401)", status=status, remedy=Remedy.LOGIN)
+        return Forbidden(f"{shown} may not be {done} without a login (status 401)", status=status, remedy=Remedy.LOGIN)
     remedy = {Login.UNSIGNED: Remedy.PROFILE, Login.SIGNED: Remedy.RIGHTS, Login.PAYING: Remedy.RIGHTS}.get(login)
     if login is Login.SIGNED and address.scheme == "s3" and status == 403:
         remedy = Remedy.PAYER
-    return Forbidden(f"{shown} may not be read (status {status})", status=status, remedy=remedy)
+    return Forbidden(f"{shown} may not be {done} (status {status})", status=status, remedy=remedy)
 
 
 def _wait(reply: Reply) -> float:
