@@ -129,7 +129,7 @@ def judge_folder(folder: Folder, formats: Formats) -> tuple[Format, Verdict]:
     return found, verdict
 
 
-def check_there(folder: Folder, names: Collection[str]) -> None:
+def check_there(folder: Folder, names: Collection[object]) -> None:
     """Let only folders pass that have something in them: a prefix of a bucket is there as long as a key begins with it.
 
     Raises:

@@ -585,10 +585,10 @@ def _members(folder: Folder, origin: Origin) -> Sequence[Member]:
         return _tried_members(folder, origin)
     try:
         files = {entry.name: entry.size for entry in folder.list() if not entry.is_folder}
-    except RemoteError:
-        if folder.listable:
-            raise
+    except Forbidden:
         return _tried_members(folder, origin)
+    except RemoteError:
+        raise
     except SourceError as error:
         raise SourceError(f"{folder.uri} cannot be listed: {error.message}") from error
     members = []
