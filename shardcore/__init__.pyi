@@ -12,6 +12,7 @@ from .errors import Forbidden as Forbidden
 from .errors import FormatError as FormatError
 from .errors import HostUnknown as HostUnknown
 from .errors import KeyAbsent as KeyAbsent
+from .errors import LayerUnchosen as LayerUnchosen
 from .errors import LimitExceeded as LimitExceeded
 from .errors import NoSuchObject as NoSuchObject
 from .errors import NotAShard as NotAShard

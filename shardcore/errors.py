@@ -37,6 +37,9 @@ class Remedy(Enum):
     DATE = 'give the time, such as date="2026-03-05T09:30:00+00:00"'
     PROFILE = "the request was not signed: name a profile (RemoteOptions(profile=…)) that may read it"
     RIGHTS = "ask its owner for the right to read it, or try another profile, or anonymous=True"
+    PAYER = "ask its owner for the right to read it; where readers pay, RemoteOptions(requester_pays=True)"
+    LOGIN = "give a login: in the address (https://user:password@host/…), in headers.toml, or in HF_TOKEN for hf://"
+    OTHER_LOGIN = "check the user and password, the token or the keys"
     WRITE_PROFILE = "the request was not signed: name a profile (RemoteOptions(profile=…)) that may write it"
     WRITE_RIGHTS = "ask its owner for the right to write it, or try another profile"
     UNCONDITIONAL = "force=True writes without the condition, and replaces what is there"
@@ -48,7 +51,7 @@ class Remedy(Enum):
     COPY = "copy it here first"
     REOPEN = "open it again"
     AGAIN = "try again later"
-    TRUST = "name the certificates to trust in SSL_CERT_FILE (S3: AWS_CA_BUNDLE)"
+    TRUST = "name the certificates to trust in SSL_CERT_FILE or AWS_CA_BUNDLE"
     PROXY = "look at HTTPS_PROXY and NO_PROXY"
     STORE = "if you trust the file, name the store in RemoteOptions(trusted=…)"
     HOST = "look at the address, and at the network of this machine"
@@ -129,6 +132,26 @@ class StoreUntrusted(UsageError):
     def _listed(self) -> str:
         more = f" and {len(self.stores) - MOST_NAMED:,} more" if len(self.stores) > MOST_NAMED else ""
         return ", ".join(self.stores[:MOST_NAMED]) + more
+
+
+class LayerUnchosen(UsageError):
+    """A link of Neuroglancer has several layers with precomputed sources: one of them has to be chosen.
+
+    Attributes:
+        layers: Names and addresses of the layers, in the order of the link.
+    """
+
+    def __init__(
+        self,
+        message: str = "",
+        *,
+        layers: tuple[tuple[str, str], ...] = (),
+        span: Span | None = None,
+        remedy: Remedy | None = None,
+    ) -> None:
+        self.layers = layers
+        text = message or f"this link of Neuroglancer has {len(layers)} precomputed layers; open one of them"
+        super().__init__(text, span=span, remedy=remedy)
 
 
 class NotAShard(ShardError):

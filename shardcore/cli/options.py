@@ -20,6 +20,7 @@ from shardcore.model.options import Option, OptionPurpose, OptionType
 from shardcore.model.text import short
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.registry import FORMATS, all_formats
+from shardcore.shards.viewer_link import chosen_address
 from shardcore.sources.remote.address import is_address, shown_address
 from shardcore.sources.where import local_path
 
@@ -32,7 +33,7 @@ Uri = Annotated[
     str,
     typer.Argument(
         metavar="URI",
-        help="A file, the folder of a data set, or an address: s3://, gs://, https://; FILE#/KEY is what lies inside.",
+        help="A file, the folder of a data set, or an address: s3://, gs://, https://, hf://; FILE#/KEY lies inside.",
         show_default=False,
     ),
 ]
@@ -146,7 +147,7 @@ class Opening:
 
 def shown_uri(uri: str) -> str:
     """Return what a command names, as it may be shown: of an address without its query and login."""
-    file, path, _ = split_inside(uri)
+    file, path, _ = split_inside(chosen_address(uri))
     return inside_link(shown_address(file), path)
 
 
@@ -236,6 +237,10 @@ _REMOTE: dict[str, tuple[Any, Any]] = {
     ),
     "requester_pays": (
         Annotated[bool, typer.Option("--requester-pays", help="Remote: you pay for what is read.")],
+        False,
+    ),
+    "give_up_slow": (
+        Annotated[bool, typer.Option("--give-up-slow", help="Remote: give up below 1 KB/s for 30 seconds.")],
         False,
     ),
     "addressing": (
@@ -354,7 +359,7 @@ def _remote_options(given: dict[str, Any]) -> RemoteOptions | None:
 
 @contextmanager
 def _taped(target: str | None) -> Iterator[RequestLog | None]:
-    """Write the request log at the end, whatever became of the command; and what it notes, in any case.
+    """Write the request log at the end, whatever became of the command; and what it notes, urgent notes as they come.
 
     Raises:
         SourceError: It cannot be written.
@@ -362,7 +367,13 @@ def _taped(target: str | None) -> Iterator[RequestLog | None]:
     from shardcore.cli.output import warn, write_text_to
     from shardcore.sources.remote.request_log import RequestLog
 
-    tape, notes = RequestLog(), True
+    shown: list[str] = []
+
+    def tell(note: str) -> None:
+        shown.append(note)
+        warn(note)
+
+    tape, notes = RequestLog(on_note=tell), True
     try:
         yield tape
     except Forbidden:
@@ -370,7 +381,8 @@ def _taped(target: str | None) -> Iterator[RequestLog | None]:
         raise
     finally:
         for note in tape.notes if notes else ():
-            warn(note)
+            if note not in shown:
+                warn(note)
         if target is not None:
             warn(tape.summary())
             write_text_to(target, tape.lines())

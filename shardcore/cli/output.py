@@ -106,6 +106,8 @@ FLAGS = {
     Remedy.DATE: "give the time, such as --date 2026-03-05T09:30:00+00:00",
     Remedy.PROFILE: "the request was not signed: --profile NAME names credentials that may read it",
     Remedy.RIGHTS: "ask its owner for the right to read it, or try another --profile, or --no-sign-request",
+    Remedy.PAYER: "ask its owner for the right to read it, or try another --profile, --no-sign-request, "
+    "or --requester-pays where readers pay",
     Remedy.WRITE_PROFILE: "the request was not signed: --profile NAME names credentials that may write it",
     Remedy.WRITE_RIGHTS: "ask its owner for the right to write it, or try another --profile",
     Remedy.UNCONDITIONAL: "--force writes without the condition, and replaces what is there",
@@ -117,6 +119,8 @@ FLAGS = {
     **{
         remedy: remedy.value
         for remedy in (
+            Remedy.LOGIN,
+            Remedy.OTHER_LOGIN,
             Remedy.RENEW,
             Remedy.CLOCK,
             Remedy.COPY,

@@ -16,7 +16,7 @@ from typer.core import TyperCommand, TyperGroup
 
 import shardcore
 from shardcore.cli.output import silence_output, warn, worded
-from shardcore.errors import Cancelled, KeyAbsent, NotAShard, ShardError, SourceError, UsageError
+from shardcore.errors import Cancelled, KeyAbsent, LayerUnchosen, NotAShard, ShardError, SourceError, UsageError
 from shardcore.model.budget import budgeted
 from shardcore.model.text import without_secrets
 
@@ -232,6 +232,9 @@ def told(error: ShardError, name: str) -> int:
 
         text += f"; force one with --format ({', '.join(FORMATS)})"
     warn(text)
+    if isinstance(error, LayerUnchosen):
+        for layer, address in error.layers:
+            warn(f"  {without_secrets(address)}  {layer}")
     if isinstance(error, NotAShard):
         for candidate in error.candidates:
             if candidate not in error.message:

@@ -80,7 +80,7 @@ def writable(out: str) -> Address:
         UsageError: It is no such address.
     """
     address = parse_address(out)
-    if address.scheme != "s3" or not address.name:
+    if address.scheme != "s3" or not address.name or address.version:
         raise UsageError(f"{address.shown} cannot be written: only s3:// addresses can")
     return address
 

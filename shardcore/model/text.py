@@ -41,7 +41,8 @@ class _Escapes(dict[int, str]):
         return shown
 
 
-_ADDRESS = re.compile(r"\b(https?|s3|gs)(:/{1,2})([^\s'\"`<>|]+)", re.IGNORECASE)
+_ADDRESS = re.compile(r"\b(https?|s3[an]?|gs)(:/{1,2})([^\s'\"`<>|]+)", re.IGNORECASE)
+_VERSION = re.compile(r"versionId=[A-Za-z0-9._~+-]+")
 _PORT = re.compile(r"\[.*\](:\d*)?|[^:]*(:\d*)?")
 
 
@@ -60,8 +61,10 @@ def _without_secret(found: re.Match[str]) -> str:
     if not _PORT.fullmatch(host):
         # A login that was cut before its end.
         host = "…"
-    # What follows the address in the sentence stays.
-    end = query[len(query.rstrip(":;,.…)")) :] if asks else ""
+    # What follows the address in the sentence stays, and so does a version, which is no secret.
+    asked = query.rstrip(":;,.…)")
+    end = query[len(asked) :] if asks else ""
+    path += f"?{asked}" if _VERSION.fullmatch(asked) else ""
     return f"{found[1]}{found[2]}{host}{slash}{path}{end}"
 
 

@@ -22,6 +22,7 @@ from shardcore.shards.object_source import source_inside
 from shardcore.shards.open_context import Draft, OpenContext, PartialShard
 from shardcore.shards.registry import all_containers, all_formats, each_format, folder_marks, format_of, writes_of
 from shardcore.shards.shard import Shard, tell_purposes
+from shardcore.shards.viewer_link import chosen_address
 from shardcore.sources.base import SMALL_HEAD, WHOLE_HEAD, Folder, Source
 from shardcore.sources.local import FileSource, LocalFolder, listed_once
 from shardcore.sources.opening import PrefetchedSource
@@ -68,6 +69,7 @@ def detect(where: str | Path | bytes | Source | Folder, *, remote: RemoteOptions
         NotAShard: No format is sure enough; the candidates are named.
         SourceError: The bytes cannot be read.
     """
+    where = chosen_address(where)
     target = _source(where, remote)
     if isinstance(target, Folder):
         try:
@@ -121,6 +123,7 @@ def open(
         FormatError: The bytes are damaged.
         SourceError: The bytes cannot be read, or an interrupted run left some of them replaced and some not.
     """
+    where = chosen_address(where)
     if isinstance(where, str) and (inner := path_inside(where)) is not None:
         outer = open(
             inner[0], format=format, partial=partial, progress=progress, remote=remote, tape=tape, jobs=jobs, **options

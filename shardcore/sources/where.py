@@ -109,7 +109,7 @@ def text_at(where: str, mark: str, remote: RemoteOptions | None = None, tape: Re
         LimitExceeded: It is too long for a text that states how something is opened.
     """
     address = parse_address(where)
-    if address.query:
+    if address.stands_alone:
         target = source_of(where, remote, tape)
         with closing(target):
             return target.read_first(MOST_TEXT) if isinstance(target, Source) else b""

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
+from urllib.parse import unquote
 
 from shardcore import RemoteOptions, ShardError, UsageError
 from shardcore.sources.remote.address import Address, parse_address
@@ -87,17 +88,15 @@ def to_json(options: RemoteOptions) -> str:
 
 
 def from_json(text: str) -> RemoteOptions | None:
-    """Return the inverse of `to_json`; None where keys are needed that nobody remembers, or the text is invalid."""
+    """Return the inverse of `to_json`; None where the text is invalid. Keys are forgotten: such a way is anonymous."""
     try:
         found = json.loads(text)
         values = {name: found[name] for name in REMEMBERED if name in found}
         if found.get("who") == _AS_USUAL:
             return RemoteOptions(**values)
         who = Who(found.get("who", "anonymous"))
-        if who is Who.KEYS:
-            return None
         signed = None if values.get("profile") else False
-        return RemoteOptions(**values, anonymous=True if who is Who.ANONYMOUS else signed)
+        return RemoteOptions(**values, anonymous=signed if who is Who.PROFILE else True)
     except (ValueError, TypeError, AttributeError, UsageError):
         return None
 
@@ -126,9 +125,34 @@ class Connections:
         self._secret: dict[str, RemoteOptions] = {}
 
     def way_to(self, uri: str) -> RemoteOptions | None:
-        """Return how an address is reached; None when nobody said so."""
+        """Return how an address is reached; None when that was never chosen.
+
+        A bucket goes to the endpoint at which it was opened, also when the keys are forgotten: its name is sent to no
+        other store. An address of the web names its store itself.
+        """
         place = place_of(uri)
-        return self._secret.get(place) or from_json(self.kept.get(place, ""))
+        found = self._secret.get(place) or from_json(self.kept.get(place, ""))
+        return None if found is not None and found.endpoint_url and not _is_bucket(uri) else found
+
+    @property
+    def endpoints(self) -> list[str]:
+        """The endpoints that were used, the latest first."""
+        ways = [from_json(text) for text in reversed(self.kept.values())]
+        return list(dict.fromkeys(way.endpoint_url for way in ways if way is not None and way.endpoint_url))
+
+    def offered_way(self, uri: str) -> RemoteOptions | None:
+        """Return endpoint, region and addressing of the latest bucket, to be offered for a new one; or None."""
+        if place_of(uri) in self.kept or not _is_bucket(uri):
+            return None
+        last = next((text for place, text in reversed(self.kept.items()) if place.startswith("s3://")), "")
+        way = from_json(last)
+        if way is None or not way.endpoint_url:
+            return None
+        return RemoteOptions(endpoint_url=way.endpoint_url, region=way.region, addressing=way.addressing)
+
+    def is_unplaced(self, uri: str) -> bool:
+        """Return whether a bucket may be at several stores: it is new, and others are at endpoints of their own."""
+        return _is_bucket(uri) and place_of(uri) not in self.kept and bool(self.endpoints)
 
     def needs_keys(self, uri: str) -> bool:
         """Return whether the place was reached with keys that are forgotten by now."""
@@ -151,10 +175,23 @@ class Connections:
         self._secret.clear()
 
 
+def _is_bucket(uri: str) -> bool:
+    """Return whether an address names a bucket, and no store: `s3://`, `s3a://`, `arn:`; a page of a console does."""
+    try:
+        return parse_address(uri).scheme == "s3" and not uri.lstrip().lower().startswith("http")
+    except ShardError:
+        return False
+
+
 def described(address: Address) -> str:
     """Return what an address was understood as, in one line."""
     store = address.store
     signed = ", with a signature that stays hidden" if address.query else ""
+    if address.version:
+        return f"version {address.version} of {described(replace(address, version=''))}"
+    if address.scheme == "hf":
+        repository, _, revision = address.place.partition("@")
+        return f"{unquote(address.path) or 'the root'} in {repository} (Hugging Face, {revision or 'main'})"
     if store is not None:
         kind = {"s3": "S3", "gs": "Google Cloud Storage"}[store.scheme]
         inside = store.path.rstrip("/")

@@ -33,8 +33,9 @@ from shardcore.model.inside_path import (
 from shardcore.operations.recover import Salvage, salvage
 from shardcore.progress import Progress
 from shardcore.shards.opening import path_inside
+from shardcore.shards.viewer_link import chosen_address
 from shardcore.sources.patched import Change, PatchedSource
-from shardcore.sources.remote.address import is_address, parse_address, shown_address
+from shardcore.sources.remote.address import is_address, parse_address, plain_address, shown_address
 from shardcore.sources.where import source_of
 
 SERVES_DELETED = "deleted"
@@ -118,13 +119,17 @@ class OpenRequest:
         return shown_inside(name_of(self.uri), self.inside)
 
     def resolved(self) -> OpenRequest:
-        """Return the request with the path of a link taken apart; looks whether a file is called like that.
+        """Return the request with its link taken apart, and its address as the program writes it.
+
+        Looks whether a file is called like a link.
 
         Raises:
-            UsageError: The path is invalid.
+            UsageError: The path or address is invalid, or a link of Neuroglancer has several layers.
         """
-        found = path_inside(self.uri)
-        return self if found is None else replace(self, uri=found[0], inside=(*found[1], *self.inside))
+        uri = chosen_address(self.uri)
+        file, inside = path_inside(uri) or (uri, ())
+        file = plain_address(file) if is_address(file) else file
+        return self if file == self.uri else replace(self, uri=file, inside=(*inside, *self.inside))
 
     def again(self, *, partial: bool = False) -> Again:
         """Return the options for command lines, without keys and tokens.

@@ -32,6 +32,7 @@ from shardcore.errors import LargeRead, source_lost
 from shardcore.model.budget import count_source
 from shardcore.shards.object_source import InnerSource
 from shardcore.sources.read_purpose import at_most
+from shardcore.sources.remote.address import is_viewer_link
 from shardscope.session.debounce import Debounce
 from shardscope.session.error_words import plain_words
 from shardscope.session.fetch_cost import MUCH, Costly, index_size
@@ -380,9 +381,12 @@ class OpenedShard(QObject):
         """Return a request with the connection that the user chose before for such addresses."""
         if not request.is_remote:
             return request
+        # A page of a console names its store, which its bucket alone does not.
+        named = request.uri
         with suppress(UsageError):
             request = request.resolved()
-        return request if request.remote is not None else request.reached(self.reach(request.uri))
+        named = request.uri if is_viewer_link(named) else named
+        return request if request.remote is not None else request.reached(self.reach(named))
 
     @staticmethod
     def _opener(

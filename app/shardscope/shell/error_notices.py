@@ -9,7 +9,7 @@ from PySide6.QtCore import QObject
 from PySide6.QtGui import QAction
 
 from shardcore import CredentialsRefused, DataSet, FormatError, NoSuchObject, NotAShard, Remedy, RemoteError, ShardError
-from shardcore.errors import LargeRead
+from shardcore.errors import LargeRead, LayerUnchosen
 from shardcore.model.number_words import size_text
 from shardcore.sources.remote.address import is_address
 from shardscope.session.connections import Who, who_of
@@ -110,6 +110,8 @@ class ErrorNotices(QObject):
         do: Callable[[], object]
         if isinstance(error, ShardError) and error.remedy is Remedy.SPEC:
             action, do = ACTIONS[Remedy.SPEC], partial(self._ways.ask, failure.request)
+        elif isinstance(error, LayerUnchosen):
+            action, do = self.tr("Choose a layer…"), partial(self._connecting.ask, failure.request)
         elif isinstance(error, NotAShard) and not is_address(failure.uri):
             # Files are shown in any case: this is a folder that is no data set.
             action, do = self.tr("Pack it…"), partial(self._pack, (failure.uri,))
@@ -132,11 +134,12 @@ class ErrorNotices(QObject):
             words = self.tr("Fetch {0}").format(size_text(error.size))
             return words, partial(self._session.open_tab, request, agreed=True)
         remedy = error.remedy if isinstance(error, RemoteError) else None
-        if request.is_remote and remedy is Remedy.RIGHTS and who_of(request.remote) is not Who.ANONYMOUS:
+        denied = (Remedy.RIGHTS, Remedy.PAYER)
+        if request.is_remote and remedy in denied and who_of(request.remote) is not Who.ANONYMOUS:
             return ACTIONS[Remedy.RIGHTS], partial(self._connecting.try_anonymous, request)
-        if request.is_remote and remedy in (Remedy.PROFILE, Remedy.RIGHTS):
+        if request.is_remote and remedy in (Remedy.PROFILE, *denied):
             return ACTIONS[Remedy.PROFILE], partial(self._connecting.ask, request, Who.PROFILE)
-        if request.is_remote and remedy in (Remedy.RENEW, Remedy.REGION, Remedy.HOST):
+        if request.is_remote and remedy in (Remedy.LOGIN, Remedy.OTHER_LOGIN, Remedy.RENEW, Remedy.REGION, Remedy.HOST):
             return ACTIONS[remedy], partial(self._connecting.ask, request)
         if isinstance(error, (CredentialsRefused, NoSuchObject)) and request.is_remote:
             return ACTIONS[Remedy.HOST if isinstance(error, NoSuchObject) else Remedy.RENEW], partial(

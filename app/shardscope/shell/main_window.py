@@ -510,7 +510,7 @@ class MainWindow(QMainWindow):
     def open(
         self, uri: str, format: str | None = None, remote: RemoteOptions | None = None, select: Span | None = None
     ) -> None:
-        """Open a path or address; request keys where it was reached with some that are forgotten.
+        """Open a path or address; where it needs a choice (of keys, of a store, of a layer), show the dialog.
 
         Args:
             uri: What to open.
@@ -519,7 +519,7 @@ class MainWindow(QMainWindow):
             select: What to select in it, or None.
         """
         request = OpenRequest(uri, format, remote=remote)
-        if remote is None and self.connecting.needs_keys(uri):
+        if remote is None and self.connecting.has_to_ask(uri):
             self.connecting.ask(request)
         else:
             self.session.open_tab(request, select)

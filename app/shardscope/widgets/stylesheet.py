@@ -87,7 +87,7 @@ QRadioButton::indicator { border-radius: 7px; }
 QCheckBox::indicator:checked { background: $accent; border-color: $accent; }
 QRadioButton::indicator:checked { background: qradialgradient(cx: 0.5, cy: 0.5, radius: 0.5, fx: 0.5, fy: 0.5,
     stop: 0 $accent, stop: 0.55 $accent, stop: 0.65 $base, stop: 1 $base); border-color: $accent; }
-QCheckBox::indicator:focus, QRadioButton::indicator:focus { border: 2px solid $accent; }
+QCheckBox::indicator:focus, QRadioButton::indicator:focus { border: 2px solid $accent; width: 11px; height: 11px; }
 QCheckBox::indicator:disabled, QRadioButton::indicator:disabled { border-color: $faint; }
 QTabBar { qproperty-drawBase: 0; }
 QTabBar::tab { background: transparent; color: $muted; padding: 6px 12px; border: none;

@@ -2,29 +2,56 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass, replace
-from urllib.parse import quote, unquote, urlsplit
+from urllib.parse import SplitResult, parse_qs, quote, unquote, urlsplit
 
 from shardcore.errors import UsageError
 from shardcore.model.text import visible
 from shardcore.sources.base import check_name
 
-SCHEMES = ("s3", "gs", "http", "https")
+SCHEMES = ("s3", "gs", "http", "https", "hf")
 STORES = ("s3", "gs")
 """Schemes with buckets, and folders that can be listed."""
+
+HUB = "https://huggingface.co"
+"""The server of `hf://` addresses; `HF_ENDPOINT` names another one."""
 
 _PRECOMPUTED = "precomputed://"
 _PIPE = "|neuroglancer-precomputed:"
 _KEPT = "/%:@!$&'()*+,;=~-._[]"
 """Characters of a path that are left as they were pasted."""
 
-_SCHEME = re.compile(r"\s*([a-z][a-z0-9+.-]*)://", re.IGNORECASE)
+_SCHEME = re.compile(r"\s*(?:([a-z][a-z0-9+.-]*)://|(arn):aws[a-z-]*:)", re.IGNORECASE)
+_OTHER_NAMES = {"s3a": "s3", "s3n": "s3"}
+"""Schemes that Hadoop and Spark use."""
+
+_VERSION = re.compile(r"(?:^|\?)versionId=([A-Za-z0-9._~+-]{1,1024})$")
+_REGION = re.compile(r"[a-z]{2}-[a-z0-9-]{1,30}")
+_LINK = "#!"
+"""Begins the state in a link of Neuroglancer."""
+
+_ARN = re.compile(r"arn:aws[a-z-]*:(?P<service>[a-z0-9-]*):(?P<region>[^:]*):(?P<account>[^:]*):(?P<rest>.*)", re.S)
+_AWS_CONSOLE = re.compile(
+    r"(?:(?P<region>[a-z]{2}-[a-z0-9-]+|s3)\.)?console\.(?:aws\.amazon\.com|amazonaws\.cn|amazonaws-us-gov\.com)"
+)
+_AWS_PAGE = re.compile(r"/s3/(?P<page>object|buckets)/(?P<bucket>[^/]+)(?:/(?P<key>.*))?")
+_GOOGLE_CONSOLE = "console.cloud.google.com"
+_GOOGLE_PAGE = re.compile(r"/storage/browser/(?P<object>_details/)?(?P<bucket>[^/;]+)(?:/(?P<key>[^;]*))?(?:;.*)?")
+_REPOSITORY = r"(?P<repo>(?:datasets/|spaces/|(?!datasets/|spaces/))[^/@]+/[^/@]+)"
+_REVISION = r"refs/(?:convert|pr)/[^/]+|[^/]+"
+_HUB_PAGE = re.compile(
+    rf"/{_REPOSITORY}/(?:blob|resolve|raw)/(?P<revision>{_REVISION})/(?P<path>.+)"
+)
+_HUB_QUERIES = ("", "download=true")
+_HUB_ADDRESS = re.compile(rf"{_REPOSITORY}(?:@(?P<revision>{_REVISION}))?(?:/(?P<path>.*))?")
 _VIRTUAL_HOST = re.compile(
     r"(?P<bucket>[a-z0-9][a-z0-9.-]*)\.s3(?:[.-]dualstack)?(?:[.-](?P<region>[a-z]{2}-[a-z0-9-]+))?\.amazonaws\.com(?:\.cn)?"
 )
 _PATH_HOST = re.compile(r"s3(?:[.-]dualstack)?(?:[.-](?P<region>[a-z]{2}-[a-z0-9-]+))?\.amazonaws\.com(?:\.cn)?")
 _GOOGLE_HOST = "storage.googleapis.com"
+_GOOGLE_VIRTUAL_HOST = re.compile(r"(?P<bucket>[a-z0-9][a-z0-9._-]*)\.storage\.googleapis\.com")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -33,12 +60,13 @@ class Address:
 
     Attributes:
         scheme: One of `SCHEMES`.
-        place: The bucket, or the server with its port.
+        place: The bucket, the server with its port, or the repository of a hub: `datasets/owner/name@revision`.
         path: The key, or the path of the address as it is sent, without the slash before it. A folder ends with `/`;
             the root of a bucket or server is empty.
         query: What follows the `?`: a presigned address has its signature there, so it is never shown.
         login: `user:password`, never shown.
         region: The region that a host of Amazon S3 names.
+        version: The version of the object; empty for the newest one.
     """
 
     scheme: str
@@ -47,6 +75,7 @@ class Address:
     query: str = ""
     login: str = ""
     region: str = ""
+    version: str = ""
 
     def __repr__(self) -> str:
         return f"Address({self.shown!r})"
@@ -56,8 +85,25 @@ class Address:
 
     @property
     def shown(self) -> str:
-        """The address without query and login: the form for people, logs, titles and tapes."""
-        return f"{self.scheme}://{self.place}/{self.path}"
+        """The address without query and login: the form for people, logs, titles and tapes. A version is no secret."""
+        version = f"?versionId={self.version}" if self.version else ""
+        return f"{self.scheme}://{self.place}/{self.path}{version}"
+
+    @property
+    def is_public(self) -> bool:
+        """Return whether `shown` opens the same thing: nothing in the address is secret."""
+        return not self.query and not self.login
+
+    @property
+    def stands_alone(self) -> bool:
+        """Return whether it is good for this one thing: signed for it, or an old version of it."""
+        return bool(self.query or self.version) and not self._signs_all
+
+    @property
+    def _signs_all(self) -> bool:
+        """Return whether the query is a shared access signature of Azure for a whole container, folder or account."""
+        given = parse_qs(self.query)
+        return "sig" in given and "sv" in given and (given.get("sr", [""])[0] in ("c", "d") or "srt" in given)
 
     @property
     def in_store(self) -> bool:
@@ -78,19 +124,19 @@ class Address:
     @property
     def folder(self) -> Address:
         """The folder it lies in; a folder itself."""
-        return replace(self, path=self.path[: self.path.rfind("/") + 1], query="")
+        return self._moved(self.path[: self.path.rfind("/") + 1])
 
     @property
     def as_folder(self) -> Address:
         """Return the address as that of a folder."""
-        return self if self.is_folder else replace(self, path=self.path + "/", query="")
+        return self if self.is_folder else self._moved(self.path + "/")
 
     @property
     def parent(self) -> Address | None:
         """The folder around a folder; None at the root."""
         if not self.path:
             return None
-        return replace(self, path=self.path[: self.path.rstrip("/").rfind("/") + 1], query="")
+        return self._moved(self.path[: self.path.rstrip("/").rfind("/") + 1])
 
     def inside(self, name: str) -> Address:
         """Return what lies at a relative name in a folder.
@@ -99,12 +145,31 @@ class Address:
             SourceError: The name leaves the folder.
         """
         checked = check_name(name)
-        return replace(self, path=self.path + (checked if self.in_store else quote(checked)), query="")
+        return self._moved(self.path + (checked if self.in_store else quote(checked)))
+
+    def _moved(self, path: str) -> Address:
+        """Return another path at the same place; a signature goes along where it is good for that, too."""
+        return replace(self, path=path, query=self.query if self._signs_all else "", version="")
 
     @property
     def url(self) -> str:
         """Return what is sent over HTTP; has the query, so it is never shown."""
-        return f"{self.scheme}://{self.place}/{self.path}" + (f"?{self.query}" if self.query else "")
+        if self.scheme == "hf":
+            repo, _, revision = self.place.partition("@")
+            return f"{_hub()}/{repo}/resolve/{quote(revision or 'main', safe='')}/{self.path}"
+        query = self.query or (f"versionId={self.version}" if self.version else "")
+        return f"{self.scheme}://{self.place}/{self.path}" + (f"?{query}" if query else "")
+
+    @property
+    def server(self) -> tuple[str, str]:
+        """The scheme and the server, with its port, that requests over HTTP go to."""
+        parts = urlsplit(self.url)
+        return parts.scheme, parts.netloc
+
+    @property
+    def host(self) -> str:
+        """The bucket or server, as messages name it."""
+        return self.server[1] if self.scheme == "hf" else self.place
 
     @property
     def store(self) -> Address | None:
@@ -113,28 +178,41 @@ class Address:
             return self
         if self.query or self.login:
             return None
-        key = unquote(self.path)
+        key, kept = unquote(self.path), self.version
         if found := _VIRTUAL_HOST.fullmatch(self.place):
-            return Address("s3", found["bucket"], key, region=found["region"] or "")
+            return Address("s3", found["bucket"], key, region=found["region"] or "", version=kept)
+        if found := _GOOGLE_VIRTUAL_HOST.fullmatch(self.place):
+            return Address("gs", found["bucket"], key)
         scheme, region = "", ""
         if found := _PATH_HOST.fullmatch(self.place):
             scheme, region = "s3", found["region"] or ""
         elif self.place == _GOOGLE_HOST:
             scheme = "gs"
         bucket, _, key = key.partition("/")
-        return Address(scheme, bucket, key, region=region) if scheme and bucket else None
+        return Address(scheme, bucket, key, region=region, version=kept) if scheme and bucket else None
 
 
 def is_address(value: object) -> bool:
-    """Return whether a text is a remote address (`scheme://…`, of whatever scheme)."""
+    """Return whether a text is a remote address: `scheme://…`, of whatever scheme, or `arn:aws:…`."""
     found = _SCHEME.match(value) if isinstance(value, str) else None
-    return found is not None and found[1].lower() != "file"
+    return found is not None and (found[1] or "").lower() != "file"
+
+
+def plain_address(text: str) -> str:
+    """Return an address in the form that every part of the program knows; one with secrets as it is.
+
+    Raises:
+        UsageError: It is none, or of another kind.
+    """
+    address = parse_address(text)
+    return address.shown if address.is_public else text
 
 
 def shown_address(text: str) -> str:
     """Return a text as it may be shown: addresses without query and login, everything else as it is."""
     if not is_address(text):
         return text
+    text = text.partition(_LINK)[0] if is_viewer_link(text) else text
     try:
         return parse_address(text).shown
     except UsageError:
@@ -154,24 +232,69 @@ def parse_address(text: str) -> Address:
     if _PIPE in body:
         body, folder = body.split(_PIPE, 1)[0], True
     scheme, separator, rest = body.partition("://")
-    scheme = scheme.lower()
-    if not separator or scheme not in SCHEMES:
+    scheme = _OTHER_NAMES.get(scheme.lower(), scheme.lower())
+    if body[:4].lower() == "arn:":
+        address = _arn_address(body)
+    elif not separator or scheme not in SCHEMES:
         kinds = ", ".join(f"{one}://" for one in SCHEMES)
         raise UsageError(f"{visible(scheme[:40])}:// addresses cannot be opened; there is {kinds} and precomputed://")
-    address = _bucket_address(scheme, rest) if scheme in STORES else _web_address(body)
+    elif scheme == "hf":
+        address = _hub_address(rest)
+    else:
+        address = _bucket_address(scheme, rest) if scheme in STORES else _web_address(body)
     return address.as_folder if folder else address
 
 
+def is_viewer_link(text: str) -> bool:
+    """Return whether a text is a link of Neuroglancer: a web page with the state behind `#!`."""
+    return _LINK in text and text.lstrip().lower().startswith(("http://", "https://"))
+
+
 def _bucket_address(scheme: str, rest: str) -> Address:
-    """Return an address of a store: everything after the bucket is the key, as stored."""
-    bucket, _, key = rest.partition("/")
+    """Return an address of a store: everything after the bucket is the key, as stored, but for a version."""
+    if rest.lower().startswith("arn:"):
+        return _arn_address(rest)
+    version = _VERSION.search(rest) if scheme == "s3" else None
+    bucket, _, key = (rest[: version.start()] if version else rest).partition("/")
     if not bucket or any(letter in bucket for letter in "@?#:"):
         raise UsageError(f"an address in a store is {scheme}://bucket/key")
-    return Address(scheme, bucket, key.lstrip("/") if not key.strip("/") else key)
+    key = key.lstrip("/") if not key.strip("/") else key
+    return Address(scheme, bucket, key, version=version[1] if version else "")
+
+
+def _arn_address(text: str) -> Address:
+    """Return the object or bucket that an Amazon Resource Name names."""
+    found = _ARN.fullmatch(text)
+    if found is None:
+        raise UsageError("an Amazon Resource Name of an object is arn:aws:s3:::bucket/key")
+    if found["rest"].startswith(("accesspoint", "outpost")) or found["service"] in ("s3-object-lambda", "s3-outposts"):
+        raise UsageError("access points are not supported: give the address of its bucket, s3://bucket/key")
+    if found["service"] != "s3" or found["region"] or found["account"]:
+        raise UsageError("of Amazon Resource Names, only arn:aws:s3:::bucket/key can be opened")
+    return _bucket_address("s3", found["rest"])
+
+
+def _hub() -> str:
+    return os.environ.get("HF_ENDPOINT", "").rstrip("/") or HUB
+
+
+def _hub_address(rest: str) -> Address:
+    """Return the address of a file in a repository of Hugging Face."""
+    found = _HUB_ADDRESS.fullmatch(rest)
+    if found is None:
+        raise UsageError("an address of Hugging Face is hf://[datasets/|spaces/]owner/name[@revision]/path")
+    return _in_repository(found["repo"], found["revision"] or "", found["path"] or "")
+
+
+def _in_repository(repo: str, revision: str, path: str) -> Address:
+    place = f"{repo}@{unquote(revision)}" if revision and revision != "main" else repo
+    return Address("hf", place, quote(unquote(path), safe=_KEPT))
 
 
 def _web_address(body: str) -> Address:
     """Return an address of the web; a fragment is for browsers and is dropped."""
+    if is_viewer_link(body):
+        raise UsageError("this link of Neuroglancer has layers in it: open one of them")
     try:
         parts = urlsplit(body)
         host, port = parts.hostname or "", parts.port
@@ -179,8 +302,55 @@ def _web_address(body: str) -> Address:
         raise UsageError("the address is invalid: its server or port cannot be parsed") from error
     if not host:
         raise UsageError("the address has no server")
+    if (page := _page_address(parts, host)) is not None:
+        return page
     host = f"[{host}]" if ":" in host else host
     place = f"{host}:{port}" if port is not None else host
     login = unquote(parts.netloc.rpartition("@")[0])
     path = quote(parts.path.removeprefix("/"), safe=_KEPT)
-    return Address(parts.scheme.lower(), place, path, parts.query, login)
+    scheme = parts.scheme.lower()
+    if version := _VERSION.match(parts.query):
+        return Address(scheme, place, path, login=login, version=version[1])
+    return Address(scheme, place, path, parts.query, login)
+
+
+def _page_address(parts: SplitResult, host: str) -> Address | None:
+    """Return what a page of a console or a hub shows; None for other addresses of the web."""
+    if console := _AWS_CONSOLE.fullmatch(host):
+        return _amazon_page(parts, console["region"] or "")
+    if host == _GOOGLE_CONSOLE:
+        return _google_page(parts)
+    of_hub = f"{parts.scheme}://{parts.netloc}" == _hub() and parts.query in _HUB_QUERIES
+    if of_hub and (found := _HUB_PAGE.fullmatch(parts.path)) is not None:
+        return _in_repository(found["repo"], found["revision"], found["path"])
+    if host == "storage.cloud.google.com":
+        # Browsers log in there, and are led to the store; programs request the store itself.
+        bucket, _, key = unquote(parts.path).lstrip("/").partition("/")
+        return _bucket_address("gs", f"{bucket}/{key}")
+    return None
+
+
+def _amazon_page(parts: SplitResult, host_region: str) -> Address:
+    """Return the object, folder or bucket that a page of Amazon's console shows."""
+    found = _AWS_PAGE.fullmatch(unquote(parts.path))
+    if found is None:
+        raise UsageError("this page of the AWS console shows no object or bucket of S3: give its address, s3://bucket/key")
+    if found["bucket"].startswith("arn:"):
+        return _arn_address(found["bucket"] + (f"/{found['key']}" if found["key"] else ""))
+    query = {name: values[0] for name, values in parse_qs(parts.query).items()}
+    key = query.get("prefix", "") or found["key"] or ""
+    region = query.get("region", "") or (host_region if host_region != "s3" else "")
+    address = _bucket_address("s3", f"{found['bucket']}/{key}")
+    version = query.get("versionId", "") if found["page"] == "object" else ""
+    return replace(address, region=region if _REGION.fullmatch(region) else "", version=version)
+
+
+def _google_page(parts: SplitResult) -> Address:
+    """Return the object, folder or bucket that a page of Google's console shows."""
+    found = _GOOGLE_PAGE.fullmatch(parts.path)
+    if found is None or (found["object"] and not found["key"]):
+        raise UsageError("this page of the Google console shows no object or bucket: give its address, gs://bucket/key")
+    key = unquote(found["key"] or "")
+    if not found["object"] and key and not key.endswith("/"):
+        key += "/"  # the page of a bucket lists folders; objects have a page of their own
+    return _bucket_address("gs", f"{unquote(found['bucket'])}/{key}")

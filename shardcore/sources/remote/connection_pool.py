@@ -210,7 +210,8 @@ def _key(address: Address, options: RemoteOptions) -> _Key:
     one = options
     timing = (one.threads, one.cache_bytes, one.connect_timeout, one.stall_timeout)
     if not address.in_store:
-        return _Key("http", address.place, (address.scheme, *timing))
+        scheme, server = address.server
+        return _Key("http", server, (scheme, *timing))
     who = (one.profile, one.anonymous, one.access_key, one.secret_key, one.session_token, one.requester_pays)
     where = (one.endpoint_url, one.region, address.region, one.addressing)
     return _Key(address.scheme, "", (*who, *where, *timing))
@@ -221,6 +222,7 @@ def _make(address: Address, options: RemoteOptions) -> Connection:
         from shardcore.sources.remote.s3 import S3Transport
 
         return Connection(S3Transport(options, address.scheme, address.region), options)
+    from shardcore.sources.remote.headers import headers_for
     from shardcore.sources.remote.http import HttpTransport, proxy_for
 
-    return Connection(HttpTransport(options, proxy_for(address)), options)
+    return Connection(HttpTransport(options, proxy_for(address), headers_for(address.server)), options)

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from shardcore.errors import ConnectionFailed, RangeRefused, Remedy, RemoteError, SourceChanged
+from shardcore.errors import ConnectionFailed, RangeRefused, Remedy, RemoteError, SourceChanged, TimedOut
 from shardcore.sources.read_purpose import ReadPurpose
 from shardcore.sources.remote.address import Address
 from shardcore.sources.remote.cancel import told_to
@@ -22,6 +22,11 @@ ENOUGH = 256 << 10
 
 ENOUGH_SHARE = 8
 """Less counts, too, when it is this part of what was missing. A byte for each connection is no progress."""
+
+SLOW_RATE = 1024
+"""Bytes per second below which a server is slow."""
+
+SLOW_SECONDS = 30
 
 
 @dataclass(slots=True)
@@ -57,7 +62,7 @@ class Fetch:
     ) -> None:
         self._remote, self._line, self._address = remote, line, address
         self._flight, self._known = flight, known
-        self._attempt = 0
+        self._attempt = self._reserved = self._came = 0
 
     def run(self) -> Fetched:
         """Fetch it.
@@ -98,8 +103,9 @@ class Fetch:
         asked = RangeQuery(self._address, flight.start + len(known.data), stop, match, known.location)
         if asked.start >= asked.stop and known.pin is not None:
             return
-        self._remote.spend(asked.stop - asked.start)
         with self._line.gate.passed(flight.check) as slow_down:
+            self._reserved, self._came = asked.stop - asked.start, 0
+            self._remote.spend(self._reserved)
             self._ask(asked, slow_down)
 
     def _ask(self, asked: RangeQuery, slow_down: Callable[[], None]) -> None:
@@ -116,8 +122,7 @@ class Fetch:
             flight.carries(reply)
             if reply.overloaded:
                 slow_down()
-            limit, anonymous = self._remote.options.whole_limit, self._line.transport.anonymous
-            body = body_of(reply, asked, known.pin, limit, anonymous=anonymous)
+            body = body_of(reply, asked, known.pin, self._remote.options.whole_limit)
             known.location = reply.location
             if reply.status == 200:
                 known.data, known.whole, before = bytearray(), True, 0
@@ -129,6 +134,8 @@ class Fetch:
         except (Broken, RemoteError, SourceChanged) as error:
             # A transfer that is no longer needed is broken off: that is no failure of the line.
             note.failed(CALLED_OFF if flight.off else error)
+            if reply is None:
+                note.redirected(self._line)
             raise
         except CalledOff:
             note.failed(CALLED_OFF)
@@ -137,14 +144,17 @@ class Fetch:
             flight.carries_nothing()
             if reply is not None:
                 reply.close(whole=whole)
+            self._remote.settle(self._came - self._reserved, self._line.transport.redirects)
             note.write(len(known.data) - before)
 
     def _receive(self, reply: Reply, body: Body) -> None:
         """Read the body to its end, which has to be where it was stated to be."""
         data, limit = self._known.data, self._remote.options.whole_limit
         expected = None if body.stop is None else body.stop - (0 if self._known.whole else self._flight.start)
+        pace = _Pace(self._remote, self._address)
         for piece in reply.pieces(self._address):
             self._flight.check()
+            pace.came(len(piece))
             data += piece
             if expected is not None and len(data) > expected:
                 raise RangeRefused(
@@ -153,8 +163,9 @@ class Fetch:
             if expected is None and len(data) > limit:
                 text = f"{self._address.shown}: the server gives no ranges, only the whole file; it has more than"
                 raise RangeRefused(f"{text} {limit:,} bytes", status=200, remedy=Remedy.LIMIT_FETCH)
+            self._charge(len(piece))
         if expected is not None and len(data) < expected:
-            text = f"the connection to {self._address.place} ended early while {self._address.shown} was read"
+            text = f"the connection to {self._address.host} ended early while {self._address.shown} was read"
             raise Broken(ConnectionFailed(text, remedy=Remedy.AGAIN))
         if body.pin.size < 0:
             known = body.pin
@@ -162,6 +173,47 @@ class Fetch:
             if self._known.pin is not None and size != self._known.pin.size:
                 raise SourceChanged(f"{self._address.shown} was changed on the server", remedy=Remedy.REOPEN)
             self._known.pin = Pin(size, known.etag, known.modified, known.version, known.encoding)
+
+    def _charge(self, size: int) -> None:
+        """Charge what came; a server that gives the whole file sends more than was reserved."""
+        self._came += size
+        if (more := self._came - self._reserved) > 0:
+            self._remote.reserve(more)
+            self._reserved = self._came
+
+
+class _Pace:
+    """Speed of one transfer, looked at every 30 seconds.
+
+    Args:
+        remote: Receives the note on a slow server.
+        address: The file that comes.
+    """
+
+    def __init__(self, remote: RemoteSession, address: Address) -> None:
+        self._remote, self._address = remote, address
+        self._since, self._bytes = time.monotonic(), 0
+
+    def came(self, size: int) -> None:
+        """Count bytes that came.
+
+        Raises:
+            TimedOut: The server is slow, and slow ones are given up.
+        """
+        self._bytes += size
+        now = time.monotonic()
+        if now - self._since < SLOW_SECONDS:
+            return
+        slow = self._bytes < SLOW_RATE * (now - self._since)
+        self._since, self._bytes = now, 0
+        if not slow:
+            return
+        text = f"{self._address.host} is slow: less than 1 KB/s of {self._address.shown} for {SLOW_SECONDS} seconds"
+        if self._remote.options.give_up_slow:
+            error = TimedOut(f"{text}; given up", remedy=Remedy.AGAIN)
+            self._remote.lose(error)
+            raise error
+        self._remote.tape.note(text, urgent=True)
 
 
 class _Note:
@@ -178,6 +230,10 @@ class _Note:
     def answered(self, reply: Reply, line: Connection) -> None:
         """The answer begins."""
         self._answered, self._status, self._had_answer = time.monotonic(), reply.status, True
+        self.redirected(line)
+
+    def redirected(self, line: Connection) -> None:
+        """Note the requests that led elsewhere."""
         for _ in range(line.transport.redirects):
             self._add(Request(self._at, "GET", self._asked.address.shown, None, None, ReadPurpose.PROBE, status=301))
 
@@ -188,6 +244,7 @@ class _Note:
             return
         told = error.error if isinstance(error, Broken) else error
         self._error = getattr(told, "message", type(told).__name__)
+        self._status = self._status or getattr(told, "status", 0)
         if getattr(told, "status", 0) in (403, 404, 410) and self._asked.start == 0:
             self._purpose = ReadPurpose.PROBE
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import threading
+from collections.abc import Mapping
+from types import MappingProxyType
 from urllib.parse import urljoin, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -11,10 +14,21 @@ from urllib3 import exceptions as broken
 from urllib3.util import make_headers
 
 from shardcore.errors import CannotList, RangeRefused, RemoteError
+from shardcore.model.number_words import plural
 from shardcore.sources.remote.address import Address
 from shardcore.sources.remote.cancel import let_tell
+from shardcore.sources.remote.certificates import web_context
 from shardcore.sources.remote.options import RemoteOptions
-from shardcore.sources.remote.response import Broken, ListingPage, RangeQuery, Reply, close_pools, failure, timeout
+from shardcore.sources.remote.response import (
+    Broken,
+    ListingPage,
+    Login,
+    RangeQuery,
+    Reply,
+    close_pools,
+    failure,
+    timeout,
+)
 
 MOST_REDIRECTS = 5
 _REDIRECTS = (301, 302, 303, 307, 308)
@@ -28,11 +42,13 @@ class HttpTransport:
     Args:
         options: How servers are reached.
         proxy: The address of a proxy, or None.
+        own: Headers of the user for the server.
     """
 
-    anonymous: bool | None = None
-
-    def __init__(self, options: RemoteOptions, proxy: str | None = None) -> None:
+    def __init__(
+        self, options: RemoteOptions, proxy: str | None = None, own: Mapping[str, str] = MappingProxyType({})
+    ) -> None:
+        self._own = own
         self._timeout = timeout(options)
         self._hops = threading.local()
         size = options.threads + 2
@@ -42,10 +58,10 @@ class HttpTransport:
             named = f"{login.username}:{login.password or ''}" if login.username else None
             headers = make_headers(proxy_basic_auth=named) if named else None
             self._pool: urllib3.PoolManager = urllib3.ProxyManager(
-                proxy, proxy_headers=headers, maxsize=size, block=True, retries=False
+                proxy, proxy_headers=headers, maxsize=size, block=True, retries=False, **web_context()
             )
         else:
-            self._pool = urllib3.PoolManager(maxsize=size, block=True, retries=False)
+            self._pool = urllib3.PoolManager(maxsize=size, block=True, retries=False, **web_context())
         let_tell(self._pool)
 
     def get(self, asked: RangeQuery) -> Reply:
@@ -59,13 +75,21 @@ class HttpTransport:
         headers = {"Range": asked.range, "Accept-Encoding": "identity", "User-Agent": "shardcore"}
         if asked.match:
             headers["If-Match"] = asked.match
-        if asked.address.login:
-            headers |= make_headers(basic_auth=asked.address.login)
         reply = self._follow(asked.address, asked.location or asked.address.url, headers)
         if asked.location and reply.status in _MOVED_BACK:
             reply.close()
             reply = self._follow(asked.address, asked.address.url, headers)
         return reply
+
+    def _credentials(self, address: Address) -> dict[str, str]:
+        """Return the headers that no other server may see."""
+        found = dict(self._own)
+        token = os.environ.get("HF_TOKEN", "").strip() if address.scheme == "hf" else ""
+        given = make_headers(basic_auth=address.login) if address.login else {}
+        given |= {"authorization": f"Bearer {token}"} if token else {}
+        if given:
+            found = {name: value for name, value in found.items() if name.lower() != "authorization"} | given
+        return found
 
     @property
     def redirects(self) -> int:
@@ -85,25 +109,32 @@ class HttpTransport:
         close_pools(self._pool)
 
     def _follow(self, address: Address, url: str, headers: dict[str, str]) -> Reply:
-        first = urlsplit(address.url)
-        if _server(url) != _server(address.url):
-            headers = _without_login(headers)
-        for _ in range(MOST_REDIRECTS + 1):
-            raw = self._send(address, url, headers)
+        scheme, _ = home = address.server
+        secret = self._credentials(address) if _server(url) == home else {}
+        seen: set[str] = set()
+        while True:
             self._hops.count += 1
+            raw = self._send(address, url, headers | secret)
+            seen.add(url)
             target = raw.headers.get("location", "")
             if raw.status not in _REDIRECTS or not target:
                 found = {name.lower(): value for name, value in raw.headers.items()}
-                return Reply(raw.status, found, raw, location="" if url == address.url else url)
+                login = Login.GIVEN if secret else Login.NONE
+                return Reply(raw.status, found, raw, location="" if url == address.url else url, login=login)
             raw.close()
             raw.release_conn()
             url = urljoin(url, target)
             parts = urlsplit(url)
-            if parts.scheme not in ("http", "https") or (first.scheme == "https" and parts.scheme == "http"):
+            if parts.scheme not in ("http", "https") or (scheme == "https" and parts.scheme == "http"):
                 raise RemoteError(f"refused to follow {address.shown} to where nothing is encrypted")
-            if _server(url) != _server(address.url):
-                headers = _without_login(headers)
-        raise RangeRefused(f"{address.shown} is redirected again and again")
+            if url in seen:
+                text = f"{address.shown} is redirected in a loop: {plural(len(seen), 'redirect')} led back"
+                raise RangeRefused(text, status=raw.status)
+            if len(seen) > MOST_REDIRECTS:
+                raise RangeRefused(f"{address.shown} is redirected more than {MOST_REDIRECTS} times", status=raw.status)
+            if _server(url) != home:
+                # For good: what leads back may come from anybody.
+                secret = {}
 
     def _send(self, address: Address, url: str, headers: dict[str, str]) -> urllib3.BaseHTTPResponse:
         try:
@@ -121,15 +152,10 @@ def _server(url: str) -> tuple[str, str]:
     return parts.scheme, parts.netloc
 
 
-def _without_login(headers: dict[str, str]) -> dict[str, str]:
-    """Return what another server than the one that the login is for may see."""
-    return {name: value for name, value in headers.items() if name.lower() != "authorization"}
-
-
 def proxy_for(address: Address) -> str | None:
     """Return the proxy that the environment names for a server, if any."""
-    host = address.place.rsplit(":", 1)[0]
-    if proxy_bypass(host):
+    scheme, server = address.server
+    if proxy_bypass(server.rsplit(":", 1)[0]):
         return None
     proxies = getproxies()
-    return proxies.get(address.scheme) or proxies.get("all")
+    return proxies.get(scheme) or proxies.get("all")

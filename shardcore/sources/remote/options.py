@@ -48,6 +48,7 @@ class RemoteOptions:
         stall_timeout: Seconds in which at least one byte must come.
         retries: How often a range is requested again.
         patience: Seconds that an opened thing may spend in trouble before all its reads fail.
+        give_up_slow: Whether a server that sends less than 1 KB/s for 30 seconds is given up; else the log notes it.
     """
 
     endpoint_url: str | None = None
@@ -68,6 +69,7 @@ class RemoteOptions:
     stall_timeout: float = 10.0
     retries: int = 5
     patience: float = 60.0
+    give_up_slow: bool = False
 
     def __post_init__(self) -> None:
         """Refuse what contradicts itself.

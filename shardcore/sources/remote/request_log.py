@@ -6,6 +6,7 @@ import json
 import threading
 import time
 from collections import deque
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -72,9 +73,13 @@ class RequestLog:
         sent: How many bytes were sent.
         hits: How many reads the cache answered.
         retries: How many of the requests requested something again.
+
+    Args:
+        on_note: Receives urgent notes at once, in whatever thread; None for nothing.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, on_note: Callable[[str], None] | None = None) -> None:
+        self._on_note = on_note
         self._lock = threading.Lock()
         self._began = time.monotonic()
         self._records: deque[Request] = deque(maxlen=KEPT)
@@ -132,10 +137,13 @@ class RequestLog:
                     self.bytes += record.bytes
                 self.retries += bool(record.retry)
 
-    def note(self, text: str) -> None:
+    def note(self, text: str, *, urgent: bool = False) -> None:
         """Keep a note; the same one is kept once."""
         with self._lock:
+            new = text not in self._notes
             self._notes[text] = None
+        if new and urgent and self._on_note is not None:
+            self._on_note(text)
 
     def learn_size(self, address: str, size: int) -> None:
         """Report how large a file is that is read from."""

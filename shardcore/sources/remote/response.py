@@ -7,6 +7,7 @@ import re
 import traceback
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from enum import Enum
 from typing import TYPE_CHECKING, Protocol
 
 from shardcore.errors import ConnectionFailed, HostUnknown, ProxyFailed, Remedy, RemoteError, TimedOut, TlsFailed
@@ -69,6 +70,16 @@ class RangeQuery:
         return f"bytes={self.start}-{self.stop - 1}"
 
 
+class Login(Enum):
+    """Credentials that a request had."""
+
+    NONE = "none, to a web server"
+    GIVEN = "a login, a token or headers, to a web server"
+    UNSIGNED = "none, to a store"
+    SIGNED = "a signature"
+    PAYING = "a signature of who pays for what is read"
+
+
 class Reply:
     """An answer whose body is still to be read.
 
@@ -78,6 +89,7 @@ class Reply:
         raw: The answer, as urllib3 has it.
         code: What a store calls the error; empty when there is none.
         location: Where a redirect led; empty when there was none.
+        login: The credentials of the request.
     """
 
     def __init__(
@@ -88,7 +100,9 @@ class Reply:
         *,
         code: str = "",
         location: str = "",
+        login: Login = Login.NONE,
     ) -> None:
+        self.login = login
         self.status = status
         self.headers = headers
         self.code = code
@@ -140,13 +154,7 @@ class Reply:
 
 
 class Transport(Protocol):
-    """Sends requests to one place; shared by all threads.
-
-    Attributes:
-        anonymous: Whether requests are not signed, where they could be; None where they cannot.
-    """
-
-    anonymous: bool | None
+    """Sends requests to one place; shared by all threads."""
 
     def get(self, asked: RangeQuery) -> Reply:
         """Request a range.
@@ -181,11 +189,13 @@ class ListingPage:
         files: Names and sizes, relative to the folder.
         folders: Names of what lies below, without the slash.
         token: What the next part is requested with; empty after the last one.
+        size: Bytes of the answer.
     """
 
     files: list[tuple[str, int]]
     folders: list[str]
     token: str = ""
+    size: int = 0
 
 
 class ListingRefused(Exception):
@@ -234,7 +244,7 @@ def failure(error: Exception, where: Address, *, writing: bool = False) -> Conne
         # The frames of urllib3 hold the error that holds them, and the pool: connections would stay open until the
         # garbage collector comes by.
         traceback.clear_frames(one.__traceback__)
-    place = f"the store of {where.shown}" if where.in_store else where.place
+    place = f"the store of {where.shown}" if where.in_store else where.host
     if "ProxyError" in names or "ProxyConnectionError" in names:
         return ProxyFailed(f"the proxy for {place} cannot be reached", remedy=Remedy.PROXY)
     if "SSL" in names or "Certificate" in names:

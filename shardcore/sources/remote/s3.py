@@ -18,11 +18,13 @@ from shardcore.errors import CredentialsRefused, Remedy, RemoteError, UsageError
 from shardcore.model.text import short
 from shardcore.sources.remote.address import Address
 from shardcore.sources.remote.cancel import NoXml, let_tell
+from shardcore.sources.remote.certificates import trust_named
 from shardcore.sources.remote.options import RemoteOptions
 from shardcore.sources.remote.response import (
     Broken,
     ListingPage,
     ListingRefused,
+    Login,
     RangeQuery,
     Reply,
     close_pools,
@@ -56,14 +58,12 @@ class S3Transport:
         region: The region that the address names; empty when it names none.
 
     Attributes:
-        anonymous: Whether requests are not signed.
+        login: The credentials of its requests.
 
     Raises:
         CredentialsRefused: The profile does not exist, or its credentials cannot be read.
         UsageError: The endpoint is invalid.
     """
-
-    anonymous: bool | None
 
     def __init__(self, options: RemoteOptions, scheme: str = "s3", region: str = "") -> None:
         self._payer = {"RequestPayer": "requester"} if options.requester_pays else {}
@@ -73,7 +73,8 @@ class S3Transport:
         # Parsing the dates of a thousand names takes three times as long as everything else of a listing.
         session.get_component("response_parser_factory").set_parser_defaults(timestamp_parser=str)
         try:
-            self.anonymous = self._unsigned(options, session, scheme)
+            unsigned = self._unsigned(options, session, scheme)
+            self.login = Login.UNSIGNED if unsigned else Login.PAYING if self._payer else Login.SIGNED
             self._client = self._make(options, session, scheme, region)
         except refused.ProfileNotFound as error:
             raise CredentialsRefused(f"the AWS configuration has no profile {short(options.profile)}") from error
@@ -84,8 +85,12 @@ class S3Transport:
         http = self._client._endpoint.http_session
         # Its managers for proxies are created when they are needed, with the classes that the session keeps.
         let_tell(http._manager)
+        context = http._manager.connection_pool_kw["ssl_context"]
+        if trust_named(context):
+            http._get_ssl_context = lambda: context
         http._pool_classes_by_scheme = http._manager.pool_classes_by_scheme
         self._client.meta.events.register("before-send.s3", self._count)
+        self._client.meta.events.register("before-parse.s3.ListObjectsV2", self._weigh)
 
     @staticmethod
     def _unsigned(options: RemoteOptions, session: Any, scheme: str) -> bool:
@@ -106,7 +111,7 @@ class S3Transport:
             request_checksum_calculation="when_required",
             response_checksum_validation="when_required",
             s3={"addressing_style": style},
-            **({"signature_version": UNSIGNED} if self.anonymous else {}),
+            **({"signature_version": UNSIGNED} if self.login is Login.UNSIGNED else {}),
         )
         keys = {
             "aws_access_key_id": options.access_key,
@@ -120,7 +125,7 @@ class S3Transport:
             endpoint_url=endpoint,
             region_name="auto" if scheme == "gs" and not options.region else where,
             config=config,
-            **({name: value for name, value in keys.items() if value} if not self.anonymous else {}),
+            **({name: value for name, value in keys.items() if value} if self.login is not Login.UNSIGNED else {}),
         )
 
     def get(self, asked: RangeQuery) -> Reply:
@@ -134,16 +139,18 @@ class S3Transport:
         wanted = {"Bucket": address.place, "Key": address.path, "Range": asked.range, **self._payer}
         if asked.match:
             wanted["IfMatch"] = asked.match
+        if address.version:
+            wanted["VersionId"] = address.version
         self._sent.count = 0
         try:
             answer = self._client.get_object(**wanted)
         except refused.ClientError as error:
-            return error_reply(error)
+            return error_reply(error, self.login)
         except NO_ANSWERS as error:
             raise broken_error(error, address) from error
         facts = answer["ResponseMetadata"]
         # Of the body, the answer below it: it can be read as it comes, and cancelled.
-        return Reply(facts["HTTPStatusCode"], facts["HTTPHeaders"], answer["Body"]._raw_stream)
+        return Reply(facts["HTTPStatusCode"], facts["HTTPHeaders"], answer["Body"]._raw_stream, login=self.login)
 
     @property
     def client(self) -> Any:
@@ -174,7 +181,7 @@ class S3Transport:
                 Bucket=folder.place, Prefix=folder.path, Delimiter="/", MaxKeys=most, **self._payer, **more
             )
         except refused.ClientError as error:
-            raise ListingRefused(error_reply(error)) from error
+            raise ListingRefused(error_reply(error, self.login)) from error
         except NO_ANSWERS as error:
             raise broken_error(error, folder) from error
         cut = len(folder.path)
@@ -188,6 +195,7 @@ class S3Transport:
             [(name, size) for name, size in found if name],
             [name for name in below if name],
             answer.get("NextContinuationToken", "") if answer.get("IsTruncated") else "",
+            getattr(self._sent, "listed", 0),
         )
 
     def close(self) -> None:
@@ -200,13 +208,16 @@ class S3Transport:
     def _count(self, **_: Any) -> None:
         self._sent.count = getattr(self._sent, "count", 0) + 1
 
+    def _weigh(self, response_dict: dict[str, Any], **_: Any) -> None:
+        self._sent.listed = len(response_dict.get("body") or b"")
 
-def error_reply(error: refused.ClientError) -> Reply:
+
+def error_reply(error: refused.ClientError, login: Login = Login.SIGNED) -> Reply:
     """Return an error of a store, as an answer without a body."""
     facts = error.response.get("ResponseMetadata", {})
     said = error.response.get("Error", {})
     headers = {name.lower(): value for name, value in facts.get("HTTPHeaders", {}).items()}
-    return Reply(int(facts.get("HTTPStatusCode", 0)), headers, None, code=str(said.get("Code", "")))
+    return Reply(int(facts.get("HTTPStatusCode", 0)), headers, None, code=str(said.get("Code", "")), login=login)
 
 
 def broken_error(error: Exception, address: Address, *, writing: bool = False) -> Exception:

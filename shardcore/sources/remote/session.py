@@ -98,17 +98,36 @@ class RemoteSession:
         Raises:
             BudgetSpent: It is not allowed.
         """
-        most, limit = self.options.limit_requests, self.options.limit_fetch
+        most = self.options.limit_requests
         with self._lock:
             if most is not None and self._asked >= most:
                 text = f"no more than {plural(most, 'request')} may be made"
                 raise BudgetSpent(text, remedy=Remedy.LIMIT_REQUESTS)
-            if limit is not None and self._asked_bytes + size > limit:
-                more = self._asked_bytes + size - limit
-                text = f"no more than {plural(limit, 'byte')} may be fetched; {more:,} more would be needed"
-                raise BudgetSpent(text, remedy=Remedy.LIMIT_FETCH)
+            self._reserve(size)
             self._asked += 1
+
+    def reserve(self, size: int) -> None:
+        """Take so many bytes more from what is allowed.
+
+        Raises:
+            BudgetSpent: It is not allowed.
+        """
+        with self._lock:
+            self._reserve(size)
+
+    def settle(self, size: int, requests: int = 0) -> None:
+        """Charge what came beyond what was taken, where it is negative give the rest back; and further requests."""
+        with self._lock:
+            self._asked += requests
             self._asked_bytes += size
+
+    def _reserve(self, size: int) -> None:
+        limit = self.options.limit_fetch
+        if limit is not None and self._asked_bytes + size > limit:
+            more = self._asked_bytes + size - limit
+            text = f"no more than {plural(limit, 'byte')} may be fetched; {more:,} more would be needed"
+            raise BudgetSpent(text, remedy=Remedy.LIMIT_FETCH)
+        self._asked_bytes += size
 
     # --- trouble -------------------------------------------------------------------------------------------
 

@@ -182,7 +182,7 @@ class RemoteSource(Source):
         address = file.address
         self.name, self.uri = address.name, address.shown
         file.check_plain()
-        self.folder = None if address.query else RemoteFolder(opened, address.folder)
+        self.folder = None if address.stands_alone else RemoteFolder(opened, address.folder)
 
     @property
     def size(self) -> int:
@@ -387,24 +387,25 @@ class RemoteFolder(Folder):
                 status = 0
                 if isinstance(error, ListingRefused):
                     status = error.reply.status
-                    failed = refusal(error.reply, where, anonymous=transport.anonymous)
+                    failed = refusal(error.reply, where)
                     if isinstance(failed, Forbidden):
                         self._opened.unlisted.add(where.place)
                 told = failed.error if isinstance(failed, Broken) else failed
                 self._tell(where, at, status, attempt, str(getattr(told, "message", told)))
                 raise failed from error
-            self._tell(where, at, 200, attempt, "")
+            remote.settle(page.size, transport.redirects)
+            self._tell(where, at, 200, attempt, "", page.size)
             if (current := budget()) is not None:
                 current.add_files(len(page.files) + len(page.folders))
             return page
 
         return remote.tried(ask, wait_for)
 
-    def _tell(self, where: Address, at: float, status: int, attempt: int, error: str) -> None:
+    def _tell(self, where: Address, at: float, status: int, attempt: int, error: str, size: int = 0) -> None:
         tape = self.tape
         record = Request(
             at, "GET", where.shown, None, None, ReadPurpose.LISTING,
-            wait=tape.now - at, status=status, retry=attempt, error=error,
+            bytes=size, wait=tape.now - at, status=status, retry=attempt, error=error,
         )  # fmt: skip
         tape.add(record)
 
@@ -434,7 +435,7 @@ def open_remote(
         try:
             return opened.source(address, first=first)
         except (NoSuchObject, Forbidden) as error:
-            if address.query or not _holds_something(opened, address.as_folder):
+            if address.stands_alone or not _holds_something(opened, address.as_folder):
                 raise error
             return RemoteFolder(opened, address.as_folder, root=True)
     except BaseException:

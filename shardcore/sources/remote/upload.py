@@ -21,6 +21,7 @@ from shardcore.sources.read_purpose import ReadPurpose
 from shardcore.sources.remote.address import Address
 from shardcore.sources.remote.cancel import Connection, hang_up, told_to
 from shardcore.sources.remote.request_log import Request
+from shardcore.sources.remote.response import Login
 from shardcore.sources.remote.s3 import NO_ANSWERS, S3Transport, broken_error, error_reply
 from shardcore.sources.remote.session import RemoteSession
 from shardcore.sources.remote.validate import NOT_IMPLEMENTED, refusal
@@ -301,16 +302,16 @@ class Upload:
         return False
 
     def _refusal(self, error: refused.ClientError, address: Address, *, writing: bool, only_new: bool) -> Exception:
-        reply = error_reply(error)
+        transport = self._remote.line(address).transport
+        reply = error_reply(error, transport.login if isinstance(transport, S3Transport) else Login.NONE)
         if _is_taken(error):
             return _exists(address)
         if only_new and (reply.status == NOT_IMPLEMENTED or reply.code == "NotImplemented"):
             text = f"{address.shown} cannot be written: the store does not support conditional writes (If-None-Match)"
             return RemoteError(text, status=reply.status, remedy=Remedy.UNCONDITIONAL)
-        anonymous = self._remote.line(address).transport.anonymous
-        found = refusal(reply, address, anonymous=anonymous, writing=writing)
+        found = refusal(reply, address, writing=writing)
         if writing and isinstance(found, Forbidden):
-            remedy = Remedy.WRITE_PROFILE if anonymous else Remedy.WRITE_RIGHTS
+            remedy = Remedy.WRITE_PROFILE if reply.login is Login.UNSIGNED else Remedy.WRITE_RIGHTS
             return Forbidden(f"{address.shown} may not be written (status {found.status})", remedy=remedy)
         return found
 

@@ -10,6 +10,7 @@ from shardcore.errors import (
     CredentialsRefused,
     Forbidden,
     NoSuchObject,
+    ProxyFailed,
     RangeRefused,
     Remedy,
     RemoteError,
@@ -18,7 +19,7 @@ from shardcore.errors import (
     WrongRegion,
 )
 from shardcore.sources.remote.address import Address
-from shardcore.sources.remote.response import Broken, RangeQuery, Reply
+from shardcore.sources.remote.response import Broken, Login, RangeQuery, Reply
 
 MOST_WAIT = 20.0
 """Seconds that a server may ask us to wait."""
@@ -88,9 +89,7 @@ class Body:
     stop: int | None
 
 
-def body_of(
-    reply: Reply, asked: RangeQuery, pin: Pin | None, whole_limit: int, *, anonymous: bool | None = None
-) -> Body:
+def body_of(reply: Reply, asked: RangeQuery, pin: Pin | None, whole_limit: int) -> Body:
     """Return what the body of a good answer has.
 
     Args:
@@ -98,7 +97,6 @@ def body_of(
         asked: What was requested.
         pin: What is known of the file; None for the first answer.
         whole_limit: How large a file may be that comes whole.
-        anonymous: Whether the request was not signed, where it could have been; None where it could not.
 
     Raises:
         SourceChanged: It is another file by now.
@@ -114,7 +112,7 @@ def body_of(
         return Body(_pin_of(reply, 0), 0, 0)
     if reply.status in (412, 416):
         raise _changed(asked.address)
-    raise refusal(reply, asked.address, anonymous=anonymous)
+    raise refusal(reply, asked.address)
 
 
 def _part(reply: Reply, asked: RangeQuery, pin: Pin | None) -> Body:
@@ -181,38 +179,51 @@ def packed(address: Address, encoding: str) -> RangeRefused:
     return RangeRefused(text, remedy=Remedy.COPY)
 
 
-def refusal(reply: Reply, address: Address, *, anonymous: bool | None = None, writing: bool = False) -> Exception:
+def refusal(reply: Reply, address: Address, *, writing: bool = False) -> Exception:
     """Return what an answer is called that has no bytes: an error, or `Broken` where another attempt may help."""
     reply.read_error()
     status, code, shown = reply.status, reply.code, address.shown
     if code == "RequestTimeTooSkewed":
-        text = f"the clock of this machine and that of {address.place} are too far apart"
+        text = f"the clock of this machine and that of {address.host} are too far apart"
         return ClockSkewed(text, status=status, remedy=Remedy.CLOCK)
     if code in _EXPIRED:
         return CredentialsRefused(f"the credentials for {shown} have expired", status=status, remedy=Remedy.RENEW)
     if code in _UNKNOWN:
-        return CredentialsRefused(f"the credentials for {shown} are not accepted ({code})", status=status)
+        text = f"the credentials for {shown} are not accepted ({code})"
+        return CredentialsRefused(text, status=status, remedy=Remedy.OTHER_LOGIN)
     if code in _ELSEWHERE or (300 <= status < 400):
         where = reply.headers.get("x-amz-bucket-region", "")
         text = f"{shown} is in another region" + (f": {where[:40]}" if where else "")
         return WrongRegion(text, status=status, remedy=Remedy.REGION)
     if status in (429, 408) or (status >= 500 and status != NOT_IMPLEMENTED) or code in _BUSY:
-        text = f"{address.place} cannot answer now (status {status})"
+        text = f"{address.host} cannot answer now (status {status})"
         return Broken(ServerFailed(text, status=status, remedy=Remedy.AGAIN), after=_wait(reply))
     if status in (404, 410):
         text = f"there is no bucket {address.place}" if code == "NoSuchBucket" else f"there is no {shown}"
         return NoSuchObject(text, status=status)
-    if status in (401, 403, 407):
-        if address.query:
-            text = f"{shown} may not be read with this signed address; it may have expired"
-            return Forbidden(text, status=status, remedy=Remedy.RENEW)
-        text = f"{shown} may not be read (status {status})"
-        if anonymous is None:
-            text += "; the server wants a login" if status == 401 else ""
-            return Forbidden(text, status=status)
-        return Forbidden(text, status=status, remedy=Remedy.PROFILE if anonymous else Remedy.RIGHTS)
+    if status == 407:
+        return ProxyFailed(f"the proxy for {address.host} does not accept the login", status=407, remedy=Remedy.PROXY)
     done = "written" if writing else "read"
+    if status in (401, 403):
+        return _denied(reply, address, done)
     return RemoteError(f"{shown} cannot be {done}: the server answers {status}" + (f" ({code})" if code else ""))
+
+
+def _denied(reply: Reply, address: Address, done: str) -> RemoteError:
+    """Return what is called a refusal of who requests: a login is missing, is wrong, or has no right."""
+    status, shown, login = reply.status, address.shown, reply.login
+    if address.query:
+        text = f"{shown} may not be {done} with this signed address; it may have expired"
+        return Forbidden(text, status=status, remedy=Remedy.RENEW)
+    if status == 401 and login is Login.GIVEN:
+        text = f"the login for {shown} is not accepted (status 401)"
+        return CredentialsRefused(text, status=status, remedy=Remedy.OTHER_LOGIN)
+    if status == 401 and login is Login.NONE:
+        return Forbidden(f"{shown} may not be {done} without a login (status 401)", status=status, remedy=Remedy.LOGIN)
+    remedy = {Login.UNSIGNED: Remedy.PROFILE, Login.SIGNED: Remedy.RIGHTS, Login.PAYING: Remedy.RIGHTS}.get(login)
+    if login is Login.SIGNED and address.scheme == "s3" and status == 403:
+        remedy = Remedy.PAYER
+    return Forbidden(f"{shown} may not be {done} (status {status})", status=status, remedy=remedy)
 
 
 def _wait(reply: Reply) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 from PySide6.QtCore import Qt
@@ -23,6 +24,11 @@ from tests.remote.s3 import Place
 from tests.remote.servers import RangeServer
 
 SIGNATURE = "X-Amz-Signature=0123456789abcdef0123456789abcdef"
+
+LINK = "https://neuroglancer-demo.appspot.com/#!" + quote(
+    '{"layers": [{"name": "raw", "type": "image", "source": "precomputed://gs://bucket/em"},'
+    ' {"name": "cells", "source": "precomputed://https://host/seg"}]}'
+)
 
 
 @pytest.fixture
@@ -50,6 +56,8 @@ def signed(place: Place) -> RemoteOptions:
         ("gs://bucket", "the bucket bucket (Google Cloud Storage)"),
         ("precomputed://gs://bucket/em/8_8_8", "the folder em/8_8_8 in bucket (Google Cloud Storage)"),
         ("https://b.s3.eu-west-1.amazonaws.com/k", "k in b (S3, eu-west-1)"),
+        ("hf://datasets/o/n@v1/a%20b.shard", "a b.shard in datasets/o/n (Hugging Face, v1)"),
+        ("s3a://bucket/k?versionId=v1", "version v1 of k in bucket (S3)"),
         ("https://h.org/a.shard?" + SIGNATURE, "a.shard on the web server h.org, with a signature that stays hidden"),
     ],
 )
@@ -76,9 +84,101 @@ def test_ways_are_remembered_without_secrets() -> None:
     assert "AKIA" not in str(made.kept)
     later = Connections(made.kept)
     assert later.needs_keys("s3://b/k")
-    assert later.way_to("s3://b/k") is None
+    assert later.way_to("s3://b/k") == RemoteOptions(anonymous=True)
     assert from_json("no json") is None
     assert from_json('{"who": 3}') is None
+
+
+def test_a_bucket_stays_at_its_store() -> None:
+    """A bucket that was opened at an endpoint is requested there alone, with forgotten keys, too.
+
+    The web address of another store names that store, and does not go to the endpoint.
+    """
+    lab = "https://minio.example.org:9000"
+    made = Connections({})
+    made.remember("s3://private/k", RemoteOptions(endpoint_url=lab, access_key="a", secret_key="b"))
+    later = Connections(made.kept)
+    assert later.needs_keys("arn:aws:s3:::private/k")
+    for uri in ("s3://private/other", "s3a://private/other", "arn:aws:s3:::private/other"):
+        way = later.way_to(uri)
+        assert way is not None
+        assert (way.endpoint_url, way.anonymous) == (lab, True)
+    assert later.way_to("https://private.s3.amazonaws.com/k") is None
+    assert later.way_to("https://s3.console.aws.amazon.com/s3/object/private?region=eu-west-1&prefix=k") is None
+    assert later.is_unplaced("s3://next/k")
+    assert not later.is_unplaced("s3://private/k")
+    assert not later.is_unplaced("https://next.s3.amazonaws.com/k")
+    assert not Connections({}).is_unplaced("s3://next/k")
+
+
+def test_an_endpoint_is_offered_for_the_next_bucket(window: MainWindow) -> None:
+    """A new bucket is not requested anywhere before its store is chosen; that of the last bucket is offered."""
+    lab = "https://minio.example.org:9000"
+    way = RemoteOptions(endpoint_url=lab, region="lab-1", addressing="path", access_key="a", secret_key="b")
+    window.connecting.connections.remember("s3://private/k", way)
+    window.open("s3://next/k")
+    (sheet,) = window.findChildren(AddressDialog)
+    assert window.session.tape is None
+    assert (sheet.endpoint_url, sheet.region.text(), sheet.path_style.isChecked()) == (lab, "lab-1", True)
+    assert sheet.understood.text() == f"✔ k in next (S3), at {lab}"
+    assert [sheet.endpoint.itemText(row) for row in range(2)] == ["As the address says (Amazon, Google)", lab]
+    # The page of a console names its store, and its region.
+    sheet.address.setText("https://s3.console.aws.amazon.com/s3/object/theirs?region=eu-west-1&prefix=k")
+    assert (sheet.endpoint_url, sheet.region.text()) == ("", "eu-west-1")
+    sheet.address.setText("s3://next/k")
+    assert sheet.endpoint_url == lab
+    # Google's buckets are at Google; and who chooses a store keeps it.
+    sheet.address.setText("gs://next/k")
+    assert sheet.endpoint_url == ""
+    sheet.endpoint.activated.emit(0)
+    sheet.address.setText("s3://another/k")
+    assert sheet.endpoint_url == ""
+    sheet.reject()
+
+
+def test_a_link_of_neuroglancer_offers_its_layers(window: MainWindow) -> None:
+    """The layers of a link are a choice; the chosen one is what is opened."""
+    window.open(LINK)
+    (sheet,) = window.findChildren(AddressDialog)
+    assert [sheet.layer.itemText(row) for row in range(sheet.layer.count())] == [
+        "raw (image): gs://bucket/em/",
+        "cells: https://host/seg/",
+    ]
+    assert sheet.layer.isVisibleTo(sheet)
+    assert sheet.understood.text() == "✔ the folder em in bucket (Google Cloud Storage)"
+    sheet.layer.setCurrentIndex(1)
+    assert sheet.request.uri == "https://host/seg/"
+    assert unnamed(sheet) == []
+    sheet.address.setText("https://host/other")
+    assert not sheet.layer.isVisibleTo(sheet)
+    assert sheet.request.uri == "https://host/other"
+    sheet.address.setText("https://neuroglancer-demo.appspot.com/#!{}")
+    assert "no layer" in sheet.understood.text()
+    sheet.reject()
+
+
+def test_a_failed_link_leads_to_its_layers(qtbot: QtBot, window: MainWindow) -> None:
+    """A link that came another way than by an address fails without a request, and its notice offers the layers."""
+    with qtbot.waitSignal(window.session.failed):
+        window.session.open(OpenRequest(LINK))
+    assert window.notices.button.text() == "Choose a layer…"
+    window.notices.button.click()
+    (sheet,) = window.findChildren(AddressDialog)
+    assert sheet.layer.count() == 2
+    sheet.reject()
+
+
+def test_addresses_are_kept_as_the_program_writes_them() -> None:
+    """What people paste becomes one form, so that recent files and tabs have no doubles; secrets stay as they are."""
+    for pasted, kept in (
+        ("s3a://b/k", "s3://b/k"),
+        ("arn:aws:s3:::b/k", "s3://b/k"),
+        ("arn:aws:s3:::b/k#/7", "s3://b/k"),
+        ("s3://b/k", "s3://b/k"),
+        ("https://me:word@h/k", "https://me:word@h/k"),
+    ):
+        assert OpenRequest(pasted).resolved().uri == kept
+    assert OpenRequest("arn:aws:s3:::b/k#/7").resolved().inside == ("7",)
 
 
 def test_the_probe_says_what_was_allowed(stored: Place, server: RangeServer) -> None:

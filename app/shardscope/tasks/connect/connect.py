@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 
 from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QWidget
 
-from shardcore import RemoteOptions, Shard
+from shardcore import RemoteOptions, Shard, UsageError
+from shardcore.shards.viewer_link import layers_of
+from shardcore.sources.remote.address import is_viewer_link
 from shardscope.session.connections import Connections, Who, as_anonymous
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.session import Session
@@ -64,13 +67,16 @@ class ConnectTask(QObject):
         """Open it without any signature."""
         self._session.open_tab(request.reached(as_anonymous(request.remote)))
 
-    def needs_keys(self, uri: str) -> bool:
-        """Return whether keys have to be requested before an address can be opened."""
-        return self.connections.needs_keys(uri)
+    def has_to_ask(self, uri: str) -> bool:
+        """Return whether an address can only be opened with a choice: of keys, of a store, of a layer."""
+        if is_viewer_link(uri):
+            with suppress(UsageError):
+                return len(layers_of(uri)) > 1
+        return self.connections.needs_keys(uri) or self.connections.is_unplaced(uri)
 
     def _opened(self, shard: Shard) -> None:
         request = self._session.request
         way: RemoteOptions | None = request.remote
-        if request.is_remote and way is not None:
-            self.connections.remember(request.uri, way)
+        if request.is_remote and (way is not None or self.connections.is_unplaced(request.uri)):
+            self.connections.remember(request.uri, way or RemoteOptions())
             self._settings.connections = self.connections.kept

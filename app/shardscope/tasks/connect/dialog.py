@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from PySide6.QtCore import QEvent, Qt, Signal
+from PySide6.QtCore import QEvent, QSignalBlocker, Qt, Signal
 from PySide6.QtWidgets import (
     QComboBox,
     QDialog,
@@ -24,7 +25,8 @@ from PySide6.QtWidgets import (
 from shardcore import Cancelled, Folder, RemoteOptions, RequestLog, ShardError, Source, UsageError
 from shardcore.model.number_words import plural
 from shardcore.shards.registry import folder_marks
-from shardcore.sources.remote.address import Address, is_address, parse_address
+from shardcore.shards.viewer_link import Layer, layer_address, layers_of
+from shardcore.sources.remote.address import Address, is_address, is_viewer_link, parse_address, shown_address
 from shardcore.sources.remote.source import RemoteFolder
 from shardcore.sources.where import source_of
 from shardscope.session.connections import ENDPOINTS, Connections, Who, described, in_store
@@ -131,11 +133,14 @@ class AddressDialog(QDialog):
         self.setWindowModality(Qt.WindowModality.WindowModal)
         self._jobs = jobs
         self._request = request
+        options = request.remote or connections.way_to(request.uri)
         self._connections = connections
         self._filled_for = ""
+        self._link = ""
+        self._endpoint_chosen = bool(options is not None and options.endpoint_url)
         self._labels: dict[QWidget, QLabel] = {}
-        options = request.remote or connections.way_to(request.uri)
         self.address = QLineEdit(request.shown, self)
+        self.layer = QComboBox(self)
         self.understood = QLabel(self)
         self.understood.setTextFormat(Qt.TextFormat.PlainText)
         self.who = WhoChoice(options, self)
@@ -163,17 +168,20 @@ class AddressDialog(QDialog):
 
     def _name(self, options: RemoteOptions | None) -> None:
         self.address.setObjectName("address")
-        self.address.setPlaceholderText(self.tr("s3://bucket/key   https://…   gs://bucket/…   precomputed://…"))
+        self.address.setPlaceholderText(self.tr("s3://bucket/key   https://…   gs://…   hf://…   precomputed://…"))
         self.address.setMinimumWidth(300)
+        self.layer.setObjectName("layer")
+        self.layer.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.understood.setObjectName("understood")
         self.endpoint.setObjectName("endpoint")
         self.endpoint.setEditable(True)
-        for one in ENDPOINTS:
-            self.endpoint.addItem(one.name, one.url)
+        for name, url in self._endpoints():
+            self.endpoint.addItem(name, url)
         self.endpoint.setCurrentIndex(0)
         line = self.endpoint.lineEdit()
         if line is not None:
             line.setAccessibleName(self.tr("Endpoint"))
+            line.textEdited.connect(lambda _: setattr(self, "_endpoint_chosen", True))
         if options is not None and options.endpoint_url:
             self.endpoint.setEditText(options.endpoint_url)
         self.region.setPlaceholderText(self.tr("Found out by itself"))
@@ -198,6 +206,7 @@ class AddressDialog(QDialog):
         grid.setColumnStretch(1, 1)
         rows: list[tuple[str, QWidget]] = [
             (self.tr("A&ddress"), self.address),
+            (self.tr("&Layer"), self.layer),
             ("", self.understood),
             (self.tr("As"), self.who),
             (self.tr("&Endpoint"), self.endpoint),
@@ -239,6 +248,7 @@ class AddressDialog(QDialog):
         self.who.changed.connect(self._check)
         self.endpoint.editTextChanged.connect(lambda _: self._check())
         self.endpoint.activated.connect(self._preset)
+        self.layer.currentIndexChanged.connect(lambda _: self._check())
         self.region.textChanged.connect(lambda _: self._check())
         self.path_style.toggled.connect(lambda _: self._check())
         self.pays.toggled.connect(lambda _: self._check())
@@ -250,7 +260,11 @@ class AddressDialog(QDialog):
 
     @property
     def uri(self) -> str:
-        """The address, with a signature that is not shown any more."""
+        """The address, with a signature that is not shown any more; of a link of Neuroglancer, that of the layer."""
+        return self.layer.currentData() if self.layer.count() else self._typed
+
+    @property
+    def _typed(self) -> str:
         text = self.address.text().strip()
         return self._request.uri if text == self._request.shown else text
 
@@ -292,6 +306,7 @@ class AddressDialog(QDialog):
 
     def _check(self) -> None:
         """Say at once what was understood, and what is missing."""
+        self._list_layers()
         parsed = self.parsed
         problem = ""
         if parsed is None and self.address.text().strip():
@@ -320,9 +335,9 @@ class AddressDialog(QDialog):
     def _no_address(self) -> str:
         text = self.address.text().strip()
         if not is_address(text):
-            return self.tr("an address begins with s3://, gs://, https:// or precomputed://")
+            return self.tr("an address begins with s3://, gs://, https://, hf:// or precomputed://")
         try:
-            parse_address(text)
+            parse_address(layer_address(self._typed) if is_viewer_link(self._typed) else text)
         except ShardError as error:
             return plain_words(error)
         return ""
@@ -330,25 +345,54 @@ class AddressDialog(QDialog):
     def _described(self, parsed: Address | None) -> str:
         if parsed is None:
             return self.tr("Paste what you have: an address of a bucket, a web server, a neuroglancer layer.")
-        return f"✔ {described(parsed)}"
+        store = shown_address(self.endpoint_url).rstrip("/") if parsed.in_store else ""
+        return f"✔ {described(parsed)}, at {store}" if store else f"✔ {described(parsed)}"
+
+    def _list_layers(self) -> None:
+        """Offer the layers of a link of Neuroglancer; without one there is nothing to choose."""
+        link = self._typed if is_viewer_link(self._typed) else ""
+        if link != self._link:
+            self._link = link
+            found: tuple[Layer, ...] = ()
+            with suppress(UsageError):
+                found = layers_of(link) if link else ()
+            with QSignalBlocker(self.layer):
+                self.layer.clear()
+                for one in found:
+                    kind = f" ({one.kind})" if one.kind else ""
+                    self.layer.addItem(f"{one.name}{kind}: {shown_address(one.address)}", one.address)
+        for part in (self.layer, self._labels[self.layer]):
+            part.setVisible(self.layer.count() > 0)
+
+    def _endpoints(self) -> list[tuple[str, str]]:
+        """Return the endpoints to choose from: the usual one, those that were used, those of known stores."""
+        usual, *known = ((one.name, one.url) for one in ENDPOINTS)
+        used = [(url, url) for url in self._connections.endpoints if url not in {one.url for one in ENDPOINTS}]
+        return [usual, *used, *known]
 
     def _fill_way(self, parsed: Address | None) -> None:
         """A place that was reached before is reached the same way, until something else is chosen."""
-        place = f"{parsed.scheme}://{parsed.place}" if parsed is not None else ""
-        known = self._connections.way_to(self.uri) if place and place != self._filled_for else None
-        if place:
-            self._filled_for, first = place, not self._filled_for
-            if known is not None and not (first and self._request.remote is not None):
-                self.endpoint.setEditText(known.endpoint_url or ENDPOINTS[0].name)
-                self.region.setText(known.region or "")
-                self.path_style.setChecked(known.addressing == "path")
-                self.pays.setChecked(known.requester_pays)
+        written = self.uri.partition(":")[0].lower()
+        place = f"{written} {parsed.scheme}://{parsed.place}" if parsed is not None else ""
+        if parsed is None or place == self._filled_for:
+            return
+        self._filled_for, first = place, not self._filled_for
+        known = self._connections.way_to(self.uri)
+        if known is None and not self._endpoint_chosen:
+            # A new bucket is probably where the one before is; its name is sent nowhere before Open.
+            known = self._connections.offered_way(self.uri) or RemoteOptions(region=parsed.region or None)
+        if known is not None and not (first and self._request.remote is not None):
+            self.endpoint.setEditText(known.endpoint_url or ENDPOINTS[0].name)
+            self.region.setText(known.region or "")
+            self.path_style.setChecked(known.addressing == "path")
+            self.pays.setChecked(known.requester_pays)
 
     def _preset(self, number: int) -> None:
-        if 0 <= number < len(ENDPOINTS):
-            chosen = ENDPOINTS[number]
-            self.endpoint.setEditText(chosen.url or chosen.name)
-            self.path_style.setChecked(chosen.path_style)
+        self._endpoint_chosen = True
+        url = self.endpoint.itemData(number)
+        chosen = next((one for one in ENDPOINTS if one.url == url), None)
+        self.endpoint.setEditText(url or ENDPOINTS[0].name)
+        self.path_style.setChecked(chosen.path_style if chosen is not None else self.path_style.isChecked())
 
     def _profiled(self, names: tuple[str, ...] | None, error: BaseException | None) -> None:
         if names is not None:

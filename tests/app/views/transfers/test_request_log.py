@@ -208,6 +208,22 @@ def test_the_tape_of_a_remote_shard(
     assert shown.focusProxy() is shown.jobs
 
 
+def test_a_note_is_shown_while_a_request_is_under_way(
+    qtbot: QtBot, session: Session, shown: Transfers, data: Path, server: RangeServer
+) -> None:
+    """That a server is slow stands below the sums at once, without a further request, and goes with the file."""
+    panel = shown.tape
+    with qtbot.waitSignal(session.opened):
+        session.open(server.put("/medium.shard", data / "swh" / "medium.shard"))
+    assert panel.notes.isHidden()
+    assert session.tape is not None
+    session.tape.note("example.org is slow")
+    qtbot.waitUntil(panel.notes.isVisible)
+    assert panel.notes.text() == "example.org is slow"
+    session.close()
+    assert panel.isHidden()
+
+
 def test_the_tape_of_what_cannot_be_opened(
     qtbot: QtBot, session: Session, shown: Transfers, server: RangeServer
 ) -> None:

@@ -48,6 +48,8 @@ class RequestLogPanel(QWidget):
         self.spent.setObjectName("tapeSpent")
         self.full = Elided(greedy=True, parent=self)
         self.full.setObjectName("tapeFull")
+        self.notes = Elided(greedy=True, parent=self)
+        self.notes.setObjectName("tapeNotes")
         self.hits = self._button(self.tr("Cache"), self.tr("List what the cache answered, too: it cost nothing"))
         self.hits.setCheckable(True)
         self.hits.toggled.connect(self.model.show_hits)
@@ -102,6 +104,7 @@ class RequestLogPanel(QWidget):
         head.setSpacing(3)
         head.addWidget(self.spent)
         head.addLayout(second)
+        head.addWidget(self.notes)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
@@ -148,6 +151,8 @@ class RequestLogPanel(QWidget):
             self._tell()
             if at_end and not self.table.selectionModel().hasSelection():
                 self.table.scrollToBottom()
+        else:
+            self._tell_notes()
 
     @property
     def totals(self) -> Totals:
@@ -172,7 +177,14 @@ class RequestLogPanel(QWidget):
         self.spent.tell(totals.spent(self.price))
         self.full.tell(self.tr("In full: {0}").format(totals.download(self.price)) if totals.full else "")
         self.prices.setToolTip(self.tr("Whose prices are counted: {0}").format(self.price.name))
-        self.spent.setToolTip("\n".join(self.model.tape.notes) if self.model.tape is not None else "")
+        self._tell_notes()
+
+    def _tell_notes(self) -> None:
+        """Show the latest note, such as that the server is slow, while the request is still under way."""
+        notes = self.model.tape.notes if self.model.tape is not None else ()
+        self.notes.tell(notes[-1] if notes else "")
+        self.notes.setToolTip("\n".join(notes))
+        self.notes.setVisible(bool(notes))
 
     # --- what is chosen ---
 

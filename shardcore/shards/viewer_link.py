@@ -1,0 +1,107 @@
+"""Links of Neuroglancer: the layers in the state behind `#!`, with the addresses of their precomputed sources."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TypeVar
+from urllib.parse import unquote
+
+from shardcore.codecs.json_text import FREE, JsonLimits, parse_json
+from shardcore.errors import FormatError, LayerUnchosen, UsageError
+from shardcore.model.text import visible
+from shardcore.sources.remote.address import is_viewer_link, parse_address
+
+LIMITS = JsonLimits(size=4 << 20, digits=FREE.digits)
+"""What is parsed of a state at most; browsers take links of 2 MB."""
+
+T = TypeVar("T")
+
+_STRING = re.compile(r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")""", re.DOTALL)
+_PRECOMPUTED = ("precomputed://", "|neuroglancer-precomputed:")
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """A layer of a state.
+
+    Attributes:
+        name: Its name in the viewer.
+        kind: Its type, such as `image` or `segmentation`; empty where the state has none.
+        address: The address of its source, as this program opens it.
+    """
+
+    name: str
+    kind: str
+    address: str
+
+
+def layers_of(link: str) -> tuple[Layer, ...]:
+    """Return the layers of a link that have precomputed sources, in their order; one per source.
+
+    Raises:
+        UsageError: The state is not in the link, or cannot be parsed.
+    """
+    state = unquote(link.partition("#!")[2]).strip()
+    if not state.startswith("{"):
+        raise UsageError("this link of Neuroglancer names its state, and does not hold it: open the address of a layer")
+    try:
+        found = parse_json(_plain_json(state), "the state of the link", limits=LIMITS)
+    except FormatError as error:
+        raise UsageError(error.message) from error
+    layers = found.get("layers")
+    if isinstance(layers, dict):  # as older versions write them
+        layers = [{"name": name, **one} for name, one in layers.items() if isinstance(one, dict)]
+    return tuple(_layers(layers if isinstance(layers, list) else []))
+
+
+def layer_address(link: str) -> str:
+    """Return the address of the one layer of a link.
+
+    Raises:
+        LayerUnchosen: There are several; they are named.
+        UsageError: There is none, or the link has no state.
+    """
+    found = layers_of(link)
+    if not found:
+        raise UsageError("this link of Neuroglancer has no layer with a precomputed source")
+    if len({one.address for one in found}) > 1:
+        raise LayerUnchosen(layers=tuple((one.name, one.address) for one in found))
+    return found[0].address
+
+
+def chosen_address(where: T) -> T | str:
+    """Return what is opened: of a link of Neuroglancer the address of its layer, everything else as it is."""
+    return layer_address(where) if isinstance(where, str) and is_viewer_link(where) else where
+
+
+def _layers(layers: list[object]) -> Iterator[Layer]:
+    for layer in layers:
+        if not isinstance(layer, dict):
+            continue
+        sources = layer.get("source")
+        for source in sources if isinstance(sources, list) else [sources]:
+            url = source.get("url") if isinstance(source, dict) else source
+            if not isinstance(url, str) or not any(mark in url for mark in _PRECOMPUTED):
+                continue
+            try:
+                address = parse_address(url)
+            except UsageError:
+                continue
+            # A signature in a state is for whoever has the link: it is used, and not shown.
+            found = address.shown if address.is_public else url
+            yield Layer(visible(str(layer.get("name", "")))[:80], str(layer.get("type", ""))[:40], found)
+
+
+def _plain_json(state: str) -> str:
+    """Return a state as JSON: links may write `'` for quotes, and `_` for commas outside of strings."""
+    parts = _STRING.split(state)
+    # Every second part is a string.
+    parts[::2] = [part.replace("_", ",") for part in parts[::2]]
+    parts[1::2] = [part if part[0] == '"' else _double_quoted(part[1:-1]) for part in parts[1::2]]
+    return "".join(parts)
+
+
+def _double_quoted(inner: str) -> str:
+    return '"' + re.sub(r"""\\'|(?<!\\)\"""", lambda found: "'" if found[0] == "\\'" else '\\"', inner) + '"'

@@ -1,0 +1,43 @@
+"""Certificates that `AWS_CA_BUNDLE` and `SSL_CERT_FILE` name: trusted beside the usual ones, over HTTP and by S3."""
+
+from __future__ import annotations
+
+import os
+import ssl
+from typing import Any
+
+from shardcore.errors import Remedy, TlsFailed
+from shardcore.model.text import short
+
+VARIABLES = ("AWS_CA_BUNDLE", "SSL_CERT_FILE")
+
+
+def trust_named(context: ssl.SSLContext) -> bool:
+    """Let a context trust the certificates that the environment names; return whether it names any.
+
+    Raises:
+        TlsFailed: A file has none, or cannot be read.
+    """
+    named = {variable: os.environ[variable] for variable in VARIABLES if os.environ.get(variable)}
+    for variable, path in named.items():
+        try:
+            context.load_verify_locations(cafile=path)
+        except OSError as error:  # that of TLS is one, too
+            text = f"{variable} names {short(path)}, which has no certificates or cannot be read"
+            raise TlsFailed(text, remedy=Remedy.TRUST) from error
+    return bool(named)
+
+
+def web_context() -> dict[str, Any]:
+    """Return the context for connections of urllib3, as arguments; none where the environment names no certificates.
+
+    Raises:
+        TlsFailed: A file has none, or cannot be read.
+    """
+    from urllib3.util.ssl_ import create_urllib3_context
+
+    context = create_urllib3_context()
+    if not trust_named(context):
+        return {}
+    context.load_default_certs()
+    return {"ssl_context": context}

@@ -1,0 +1,87 @@
+"""Headers for web servers, from a file of the user that names servers and environment variables."""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from shardcore.errors import SourceError, UsageError, reason_of
+from shardcore.model.text import short
+
+MOST_BYTES = 1 << 20
+"""Bytes of the file that are read at most."""
+
+_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
+_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_OURS = ("range", "if-match", "host", "accept-encoding", "content-length", "transfer-encoding", "connection")
+"""Headers that requests for ranges depend on."""
+
+
+def headers_file() -> Path:
+    """Return the path of the file: `shardscope/headers.toml` below `XDG_CONFIG_HOME`, or below `~/.config`."""
+    named = Path(os.environ.get("XDG_CONFIG_HOME", ""))
+    return (named if named.is_absolute() else Path.home() / ".config") / "shardscope" / "headers.toml"
+
+
+def headers_for(server: tuple[str, str]) -> dict[str, str]:
+    """Return the headers of the user for one server; empty where the file names none, or does not exist.
+
+    A section is named by the server, with its port where it has one: `["data.example.org"]`. It is for HTTPS; a section
+    for HTTP says so: `["http://127.0.0.1:8080"]`. In values, `${NAME}` is the environment variable of that name.
+
+    Args:
+        server: Scheme and host, with its port.
+
+    Raises:
+        UsageError: The file is invalid, or a variable is not set.
+        SourceError: The file cannot be read.
+    """
+    scheme, host = server
+    sections = _sections(headers_file())
+    name = host.rpartition("@")[2].lower()
+    found = sections.get(f"{scheme}://{name}", sections.get(name) if scheme == "https" else None)
+    if found is None:
+        return {}
+    if not isinstance(found, dict):
+        raise UsageError(f"headers.toml: {short(name)} is no section")
+    return {_checked(key): _filled(key, value) for key, value in found.items()}
+
+
+def _sections(path: Path) -> dict[str, Any]:
+    try:
+        with path.open("rb") as file:
+            data = file.read(MOST_BYTES + 1)
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise SourceError(f"cannot read {path.name}: {reason_of(error)}") from error
+    if len(data) > MOST_BYTES:
+        raise UsageError(f"headers.toml has more than {MOST_BYTES:,} bytes")
+    try:
+        return {name.lower().rstrip("/"): one for name, one in tomllib.loads(data.decode()).items()}
+    except ValueError as error:
+        # The words of the parser may have a line of the file in them.
+        raise UsageError("headers.toml is not valid TOML") from error
+    except RecursionError as error:
+        raise UsageError("headers.toml is nested too deeply") from error
+
+
+def _checked(name: str) -> str:
+    if not _NAME.fullmatch(name) or name.lower() in _OURS:
+        raise UsageError(f"headers.toml: {short(name)} cannot be set as a header")
+    return name
+
+
+def _filled(name: str, value: object) -> str:
+    if not isinstance(value, str):
+        raise UsageError(f"headers.toml: the value of {name} is a text, such as \"Bearer ${{TOKEN}}\"")
+    for variable in _VARIABLE.findall(value):
+        if variable not in os.environ:
+            raise UsageError(f"headers.toml: the environment variable {variable} is not set")
+    filled = _VARIABLE.sub(lambda found: os.environ[found[1]], value)
+    if not filled.isascii() or not filled.isprintable():
+        raise UsageError(f"headers.toml: the value of {name} cannot be sent as a header")
+    return filled
