@@ -168,6 +168,16 @@ def test_what_is_too_large_comes_as_it_is_read(
     check(server.log, name, 100)
 
 
+def test_sizes_of_gzip_values_are_not_read_before_the_values(
+    server: RangeServer, room: Callable[[int, int], None], tmp_path: Path
+) -> None:
+    """Extracting a shard that does not come whole reads its indices, and neighbouring values together."""
+    room(1_000_000, MANY)
+    with shardcore.open(served(server, "neuroglancer")) as shard:
+        assert extract(shard, tmp_path / "out").ok
+    check(server.log, "neuroglancer", 10 + 8)
+
+
 def test_room_is_given_back(server: RangeServer, room: Callable[[int, int], None]) -> None:
     """One file after the other is fetched whole where there is room for one only, also after an error."""
     address = served(server, "swh")
