@@ -94,7 +94,10 @@ COMMAND_BILLS: dict[str, tuple[int | None, ...]] = {
     "neuroglancer": (2, 6, 8, None, None, None),
     "neuroglancer, split": (2, 8, 10, None, None, None),
 }
-"""The most requests of each of `COMMANDS`, in their order, by bill; None where a command does not take it, or writes thousands of files."""
+"""The most requests of each of `COMMANDS`, in their order, by bill.
+
+None where a command does not take it, or writes thousands of files.
+"""
 
 
 NAMES = (
