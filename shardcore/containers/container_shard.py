@@ -362,7 +362,11 @@ class ContainerShard(FileShard):
         Raises:
             SourceError: The bytes cannot be read.
         """
-        depth, findings = Depth(depth), Findings()
+        with self.verifying(depth):
+            return self._verify(Depth(depth), progress)
+
+    def _verify(self, depth: Depth, progress: Progress) -> Report:
+        findings = Findings()
         self.load_index(progress)
         total, checked, without = len(self.objects), 0, 0
         for fault in self.file.faults:
@@ -371,6 +375,7 @@ class ContainerShard(FileShard):
         budget = ContentBudget(self.file.source.size)
         for row in range(total if depth.reaches(Depth.INDEX) else 0):
             progress(row, total)
+            findings.verified = row
             ref = self.objects.ref(row)
             if ref.error:
                 findings.error(f"{self.format}.damaged", ref.record, ref.error, key=ref.key)

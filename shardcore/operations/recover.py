@@ -170,7 +170,8 @@ def salvage(
 
     Raises:
         UsageError: It is a folder, or no format finds anything.
-        SourceError: The bytes cannot be read, or a file cannot be written.
+        SourceError: The bytes cannot be read, or a file cannot be written. Files that were written before stay, without
+            a report; `partial` has what was found.
     """
     source = source_of(where, remote)
     if isinstance(source, Folder):
@@ -199,14 +200,21 @@ def _saved(search: _Search, format: str | None, target: Path | None) -> Salvage:
     with _opened(search.source, name, search.options) as shard:
         opens = str(shard.damage) if shard.damage else ""
         damaged = search.damaged(one, shard)
+
+        def done() -> Salvage:
+            notes = (*damaged.notes, *damaged.effort.notes, *saver.notes, *ended)
+            unclaimed = sum(stop - start for start, stop in damaged.unclaimed)
+            return Salvage(one.name, opens, tuple(items), target, notes, unclaimed, damaged.declared)
+
         try:
             for found in _found(one, damaged):
                 items.append(saver.save(found, damaged.effort))
         except OverBudget as over:
             ended = (over.message,)
-    notes = (*damaged.notes, *damaged.effort.notes, *saver.notes, *ended)
-    unclaimed = sum(stop - start for start, stop in damaged.unclaimed)
-    return Salvage(one.name, opens, tuple(items), target, notes, unclaimed, damaged.declared)
+        except SourceError as error:
+            error.partial = done()
+            raise
+        return done()
 
 
 def _made(folder: str | Path | None) -> Path | None:

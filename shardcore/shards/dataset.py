@@ -13,7 +13,16 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.errors import FormatError, KeyAbsent, NotAShard, ShardError, SourceError, UsageError, shown_key
+from shardcore.errors import (
+    FormatError,
+    KeyAbsent,
+    NotAShard,
+    ShardError,
+    SourceError,
+    UsageError,
+    shown_key,
+    source_lost,
+)
 from shardcore.model.byte_shares import Share, Use
 from shardcore.model.children import Deferred
 from shardcore.model.content_part import ContentParts
@@ -153,6 +162,8 @@ def _pages_of_members(folder: Folder, suffix: str, place: str) -> Iterator[list[
     for page in folder.pages(place):
         yield [Member(one.name, one.size) for one in page if one.name.endswith(suffix) and not one.is_folder]
 
+WHOLE_MEMBER = 256 << 10
+"""Bytes that take less time than a second request."""
 
 MEMBER_COST = 1 << 14
 """Least cost of opening a member, as bytes that could be read in the same time."""
@@ -178,12 +189,14 @@ class DataSet(Shard):
         uri: Address of the folder.
         folder: The folder.
         member_head: Bytes of the beginning of a remote member that are fetched at once.
+        whole_member: Remote members of up to so many bytes come with one request; 0 where indexes are enough.
     """
 
     joins: bool = True
     routes: bool = True
     files_are_objects: bool = False
     member_head: int = WHOLE_HEAD
+    whole_member: int = WHOLE_MEMBER
     no_loads: str = "Each object of this data set takes several files, so none of these is fuller than another."
 
     def __init__(self, format: str, where: Folder, members: Members) -> None:
@@ -237,6 +250,17 @@ class DataSet(Shard):
         return self._listing.value is not None
 
     @property
+    def lists(self) -> bool:
+        """Return whether the members are listed, or can be; a store without that right refuses the first try."""
+        if not self.listed and self.folder.listable:
+            try:
+                _ = self.members
+            except SourceError:
+                if self.folder.listable:
+                    raise
+        return self.listed
+
+    @property
     def _by_name(self) -> dict[str, Member]:
         return self._listing.get(lambda: Listing.of(self._list())).by_name
 
@@ -277,7 +301,8 @@ class DataSet(Shard):
         if briefly and self.folder.lists_cheaply:
             source = self.folder.open(member.name)
         else:
-            source = self.folder.open_at(member.name, 0, self.member_head)
+            fits = 0 < member.size <= self.whole_member
+            source = self.folder.open_at(member.name, 0, member.size if fits else self.member_head)
         try:
             shard = self.open_member(member.name, source)
             tell_purposes(shard)
@@ -327,8 +352,9 @@ class DataSet(Shard):
             Each member, and what came out, or why nothing did.
 
         Raises:
-            SourceError: The data set is closed, or its members cannot be listed.
+            SourceError: The data set is closed, its members cannot be listed, or their server is lost.
         """
+
         def done(place: tuple[int, Member]) -> R | ShardError:
             self._check_open()
             try:
@@ -339,6 +365,8 @@ class DataSet(Shard):
                 with self.borrowed(place[1].name) as shard:
                     return work(place[0], shard)
             except ShardError as error:
+                if source_lost(error):
+                    raise placed_error(error, place[1].name) from None
                 return error
 
         with closing(in_order(lambda place: (place[1], done(place)), enumerate(self.arriving()), self.jobs)) as results:
@@ -437,7 +465,7 @@ class DataSet(Shard):
         Calling it again tries again what could not be opened.
 
         Raises:
-            SourceError: The data set is closed.
+            SourceError: The data set is closed, or the server of its members is lost.
         """
         if self._unreadable:
             again: Once[JoinedObjects] = Once()
@@ -507,6 +535,8 @@ class DataSet(Shard):
                 shard = self.member(place[1].name)
                 shard.load_index(self._share(progress, place[0]) if self.jobs == 1 else no_progress)
             except ShardError as error:
+                if source_lost(error):
+                    raise placed_error(error, place[1].name) from None
                 return error
             return shard.objects
 
@@ -667,7 +697,8 @@ class DataSet(Shard):
 
         reports = self.each_member(checked, progress, unopened=lambda member: self.report_unopened(member, depth))
         with closing(reports):
-            return joined_report(self.format, depth, ((member.name, report) for member, report in reports))
+            named = ((member.name, report) for member, report in reports)
+            return joined_report(self.format, depth, named, len(self.members))
 
     def verify_member(self, member: Shard, depth: Depth, progress: Progress) -> Report:
         """Verify a member."""

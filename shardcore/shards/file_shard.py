@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
@@ -16,6 +17,7 @@ from shardcore.sources.base import read_pieces
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from contextlib import AbstractContextManager
 
     from shardcore.model.byte_shares import Share
     from shardcore.model.node import Node
@@ -131,8 +133,13 @@ class FileShard(Shard):
         checks = self._module("verify")
         if checks is None:
             return self._verify_objects(Depth(depth), progress)
-        report: Report = checks.verify(self.file, Depth(depth), progress)
+        with self.verifying(depth):
+            report: Report = checks.verify(self.file, Depth(depth), progress)
         return report
+
+    def verifying(self, depth: Depth | str) -> AbstractContextManager[object]:
+        """Return the context of `verify`: `reading_all` where the depth reads all contents."""
+        return self.reading_all() if Depth(depth).reaches(Depth.CONTENT) else nullcontext()
 
     def point_to(self, into: ReferenceCollector) -> None:
         """Gather the rows of tables that refer to some bytes, and what `references` of the format adds."""

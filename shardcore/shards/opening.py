@@ -16,7 +16,7 @@ from shardcore.model.inside_path import InsidePath, InsideStep, split_inside
 from shardcore.model.options import OptionPurpose, OptionType, read_options
 from shardcore.model.text import short
 from shardcore.progress import Progress, no_progress
-from shardcore.shards.detect import LONGEST_BEGINNING, is_stranger, judge, judge_folder, stranger
+from shardcore.shards.detect import LONGEST_BEGINNING, check_there, is_stranger, judge, judge_folder, stranger
 from shardcore.shards.format import Certainty, Format, Verdict
 from shardcore.shards.object_source import source_inside
 from shardcore.shards.open_context import Draft, OpenContext, PartialShard
@@ -500,6 +500,10 @@ def _open_folder(folder: Folder, name: str | None, context: OpenContext) -> Shar
     )
     if found.open_folder is None:
         raise UsageError(f"{folder.uri} is a folder, and {found.name} has no data sets: give one of the files")
-    shard = found.open_folder(folder, context)
+    try:
+        shard = found.open_folder(folder, context)
+    except NotAShard:
+        check_there(folder, folder.list() if folder.listable else (folder.name,))
+        raise
     shard.why = shard.why or verdict.why
     return shard

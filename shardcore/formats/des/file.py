@@ -85,7 +85,10 @@ class DesFile:
         deleted: Whether what a tombstone covers is returned all the same.
         index_stop: One past the last byte of the index.
         sections: They tile the file.
+        has_sidecar: Whether a sidecar may be there; False where a listing has none.
     """
+
+    has_sidecar = True
 
     def __init__(
         self, source: Source, entries: Entries, header: dict[str, Any], footer: dict[str, Any], *, deleted: bool = False
@@ -137,7 +140,7 @@ class DesFile:
 
     def _read_sidecar(self) -> tuple[Sidecar | None, ShardError | None]:
         folder, name = self.source.folder, self.sidecar_name
-        if folder is None or not name:
+        if folder is None or not name or not self.has_sidecar:
             return None, None
         return self._sidecar.get(lambda: read_sidecar(folder, name))
 

@@ -298,6 +298,8 @@ class ChunkFileShard(FileShard):
                 chunk_array(file.space, file.number, data, decoder=self.decoder)
             except Unsupported:
                 pass  # the encoding is not decoded here, so there is nothing to compare with
+            except SourceError:
+                raise
             except ShardError as error:
                 findings.error(code, file.span, error.message, key=file.key)
         progress(1, 1)
@@ -421,7 +423,7 @@ class ChunkFiles(DataSet):
     @property
     def tree(self) -> Node:
         """One node per file, where they are listed."""
-        if not self.listed and not self.folder.listable:
+        if not self.lists:
             return Node(self.uri, Span("", 0, 0), error="the folder cannot be listed: its chunks are opened by key")
         return super().tree
 

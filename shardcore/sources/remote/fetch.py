@@ -17,6 +17,12 @@ from shardcore.sources.remote.response import Broken, RangeQuery, Reply
 from shardcore.sources.remote.session import RemoteSession
 from shardcore.sources.remote.validate import Body, Pin, body_of
 
+ENOUGH = 256 << 10
+"""Bytes of an attempt that broke off which count as progress, so that a range may break off any number of times."""
+
+ENOUGH_SHARE = 8
+"""Less counts, too, when it is this part of what was missing. A byte for each connection is no progress."""
+
 
 @dataclass(slots=True)
 class Fetched:
@@ -70,11 +76,19 @@ class Fetch:
             # The rest of a whole file cannot be requested.
             self._known.data, self._known.whole = bytearray(), False
         self._flight.check()
+        had = len(self._known.data)
         try:
             self._try()
-        except Broken:
+        except Broken as broken:
             self._flight.check()
+            broken.advanced = self._advanced(had)
             raise
+
+    def _advanced(self, had: int) -> bool:
+        """Return whether enough came since there were `had` bytes; a whole file begins from its first byte again."""
+        came = len(self._known.data) - had
+        missing = self._flight.stop - self._flight.start - had
+        return not self._known.whole and came > 0 and came >= min(ENOUGH, missing // ENOUGH_SHARE)
 
     def _try(self) -> None:
         """One attempt at what is still missing."""

@@ -69,6 +69,7 @@ class OpenedFiles:
 
     Attributes:
         remote: Session with connections, limits and request log.
+        unlisted: Buckets that refused to be listed.
     """
 
     def __init__(self, options: RemoteOptions, tape: RequestLog | None, marks: tuple[str, ...] = ()) -> None:
@@ -78,6 +79,7 @@ class OpenedFiles:
         self._files: dict[Address, RemoteFile] = {}
         self._absent: dict[Address, RemoteError] = {}
         self._listings: dict[tuple[Address, str], Listing] = {}
+        self.unlisted: set[str] = set()
 
     def source(
         self, address: Address, *, sibling: bool = False, first: int = FIRST, at: tuple[int, int] | None = None
@@ -112,10 +114,16 @@ class OpenedFiles:
                 if isinstance(error, (NoSuchObject, Forbidden)):
                     # A new one: the traceback of the other holds all that was at work, for thousands of neighbours.
                     self._absent[address] = error.again()
-            if sibling and isinstance(error, Forbidden):
+            if sibling and isinstance(error, Forbidden) and not self._lists(address):
                 self.remote.tape.note(f"{address.shown} is absent, or may not be read; it is taken for absent")
             raise
         return file
+
+    def _lists(self, address: Address) -> bool:
+        """Return whether a listing that was read has a file."""
+        with self._lock:
+            known = self._listings.get((address.folder, ""), [])
+        return any(entry.name == address.name for entry in known)
 
     def check_absent(self, address: Address) -> None:
         """Let only what was not sought in vain before pass.
@@ -241,7 +249,11 @@ class RemoteFolder(Folder):
     def __init__(self, opened: OpenedFiles, address: Address, *, root: bool = False) -> None:
         self._opened, self._address, self._root = opened, address, root
         self.name, self.uri = address.name, address.shown
-        self.listable = address.in_store
+
+    @property
+    def listable(self) -> bool:  # type: ignore[override]
+        """Return whether it can be listed: a bucket that has refused it once is as a web server."""
+        return self._address.in_store and self._address.place not in self._opened.unlisted
 
     @property
     def tape(self) -> RequestLog:
@@ -371,6 +383,8 @@ class RemoteFolder(Folder):
                 if isinstance(error, ListingRefused):
                     status = error.reply.status
                     failed = refusal(error.reply, where, anonymous=transport.anonymous)
+                    if isinstance(failed, Forbidden):
+                        self._opened.unlisted.add(where.place)
                 told = failed.error if isinstance(failed, Broken) else failed
                 self._tell(where, at, status, attempt, str(getattr(told, "message", told)))
                 raise failed from error
