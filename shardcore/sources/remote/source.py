@@ -38,6 +38,12 @@ class Listing:
         self._ends = [0]
         self._token: str | None = ""
 
+    @property
+    def known(self) -> list[Entry]:
+        """Return what was listed so far."""
+        with self._lock:
+            return list(self._known)
+
     def pages(self) -> Iterator[list[Entry]]:
         """Yield the pages; those that came before are not requested again.
 
@@ -122,8 +128,8 @@ class OpenedFiles:
     def _lists(self, address: Address) -> bool:
         """Return whether a listing that was read has a file."""
         with self._lock:
-            known = self._listings.get((address.folder, ""), [])
-        return any(entry.name == address.name for entry in known)
+            listing = self._listings.get((address.folder, ""))
+        return listing is not None and any(entry.name == address.name for entry in listing.known)
 
     def check_absent(self, address: Address) -> None:
         """Let only what was not sought in vain before pass.
