@@ -506,7 +506,7 @@ def _open_folder(folder: Folder, name: str | None, context: OpenContext) -> Shar
     try:
         shard = found.open_folder(folder, context)
     except NotAShard:
-        check_there(folder, folder.list() if folder.listable else (folder.name,))
+        check_there(folder, next(folder.pages(), []) if folder.listable else (folder.name,))
         raise
     shard.why = shard.why or verdict.why
     return shard

@@ -13,12 +13,13 @@ import pytest
 
 import shardcore
 from shardcore import DataSet, ShardError, UsageError
+from shardcore.cli.program import run
 from shardcore.operations.cold_cost import cold_trace
 from shardcore.shards.member_work import RowsAsked, rows_of
 from shardcore.shards.shard import Shard
 from shardcore.sources.remote.options import RemoteOptions
 from shardcore.testing import FULL, sampled
-from tests.remote.bills import AFTER_OPENING, DATE, NAMES, SPEC, Bill, bills
+from tests.remote.bills import AFTER_OPENING, COMMAND_BILLS, COMMANDS, DATE, NAMES, SPEC, Bill, bills
 from tests.remote.servers import RangeServer, StoreServer
 from tests.remote.serving import Log
 
@@ -63,6 +64,30 @@ def test_budget(name: str, transport: str) -> None:
                 log.clear()
                 AFTER_OPENING[action](shard, bill)
             check(log, bill, action)
+
+
+COMMAND_CASES = [
+    (name, command, most)
+    for name, counts in COMMAND_BILLS.items()
+    for command, most in zip(COMMANDS, counts, strict=True)
+    if most is not None
+]
+
+
+@pytest.mark.parametrize(("name", "command", "most"), sampled(COMMAND_CASES, 12))
+def test_commands(name: str, command: str, most: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each command makes no more requests than its bill says, opening included, and fetches no byte twice."""
+    bill = bills()[name]
+    store = bill.target.endswith("/")
+    with (StoreServer if store else RangeServer)() as server:
+        for path, content in bill.files.items():
+            server.put(f"/shards/{path}", content)
+        root = "s3://shards" if store else f"{server.url}/shards"
+        argv = [word.format(uri=f"{root}/{bill.target}", out=tmp_path / "out") for word in COMMANDS[command]]
+        run([*argv, *(["--no-sign-request", "--addressing", "path", "--endpoint-url", server.url] if store else [])])
+        capsys.readouterr()
+        assert len(server.log) <= most, f"{name}, {command}:\n{server.log}"
+        assert server.log.sent <= sum(content.size for content in bill.files.values()) + GUESS
 
 
 def test_a_first_reader_pays_what_the_server_sees() -> None:

@@ -1,0 +1,193 @@
+"""Large objects and busy hosts: ranges come in parallel and ahead of the reader, within bounds."""
+
+from __future__ import annotations
+
+import random
+import time
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+import shardcore
+from shardcore import RemoteOptions
+from shardcore.sources.base import AHEAD, PIECE, RANGE, read_pieces
+from shardcore.sources.remote.connection_pool import STEADY, RequestGate
+from shardcore.sources.where import source_of
+from shardcore.teaching.charts.entropy import sampled_entropy, whole_entropy
+from tests.remote.contents import Made
+from tests.remote.servers import RangeServer
+
+SIZE = 120_000_000
+PATTERN = bytes(range(251)) * 4178
+
+
+def made(start: int, stop: int) -> bytes:
+    """Bytes that repeat, each at the place of its offset."""
+    at = start % 251
+    return (PATTERN[at : at + 251] * ((stop - start) // 251 + 2))[: stop - start]
+
+
+@pytest.fixture
+def large(server: RangeServer) -> str:
+    """The address of a file of 120 MB that exists nowhere."""
+    return server.put("/large", Made(SIZE, made))
+
+
+def test_one_object_of_120_mb(server: RangeServer, large: str) -> None:
+    """Read in pieces, it takes 16 ranges besides the one that tells the size, eight of them at the same time."""
+    server.latency = 0.05
+    with source_of(large, RemoteOptions()) as source:
+        at = 0
+        for piece in read_pieces(source, 0, SIZE):
+            assert piece == made(at, at + len(piece))
+            at += len(piece)
+    assert at == SIZE
+    assert len(server.log) <= 17
+    assert server.log.most_at_once == 8
+    assert server.log.sent == SIZE
+
+
+def test_a_reader_who_stops(server: RangeServer, large: str) -> None:
+    """The first piece comes alone, and a reader that is slow finds no more than `AHEAD` fetched before its turn."""
+    with source_of(large, RemoteOptions()) as source:
+        pieces = read_pieces(source, PIECE, SIZE)
+        next(pieces)
+        assert server.log.sent <= PIECE + 65536
+        next(pieces)
+        settled(server)
+        assert server.log.sent <= 2 * PIECE + AHEAD + 65536
+        pieces.close()
+
+
+def settled(server: RangeServer) -> None:
+    """Waits until nothing is under way any more."""
+    deadline = time.monotonic() + 20
+    seen = -1
+    while (server.at_once or seen != len(server.log)) and time.monotonic() < deadline:
+        seen = len(server.log)
+        time.sleep(0.05)
+
+
+def test_one_read_of_a_large_range(server: RangeServer, large: str) -> None:
+    """It is cut into ranges of at most 8 MiB, about equally long, that come in parallel."""
+    with source_of(large, RemoteOptions()) as source:
+        server.log.clear()
+        server.latency = 0.05
+        assert source.read(0, 40_000_000) == made(0, 40_000_000)
+    sizes = [one.sent for one in server.log]
+    assert len(sizes) == 5
+    assert max(sizes) <= RANGE
+    assert server.log.most_at_once == 5
+
+
+@pytest.mark.parametrize("threads", [2, 12])
+def test_ranges_follow_the_threads(threads: int, server: RangeServer, large: str) -> None:
+    """As many ranges are under way at the same time as `RemoteOptions.threads` says."""
+    with source_of(large, RemoteOptions(threads=threads)) as source:
+        server.latency = 0.1
+        source.read(0, SIZE)
+    assert server.log.most_at_once == threads
+
+
+def test_ranges_follow_the_jobs(server: RangeServer) -> None:
+    """`--jobs` says how many requests there are at the same time, over 8 too."""
+    data = shard_of(24, 300_000)
+    uri = server.put("/a.shard", data)
+    with shardcore.open(uri, jobs=16) as shard:
+        assert shard.jobs == 16
+        server.latency = 0.1
+        assert shard.source is not None
+        shard.source.read_many([(at, at + 100) for at in range(70_000, len(data) - 100, 200_000)])
+    assert server.log.most_at_once == 16
+    with shardcore.open(uri, remote=RemoteOptions(threads=3)) as shard:
+        assert shard.jobs == 3
+
+
+def shard_of(count: int, size: int) -> bytes:
+    """A read shard of random objects."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "a.shard"
+        with shardcore.create(path, format="swh") as writer:
+            for number in range(count):
+                writer.add(None, random.Random(number).randbytes(size))
+        return path.read_bytes()
+
+
+# --- charts and salvage ------------------------------------------------------------------------------------------
+
+
+def test_entropy_of_18_mb(server: RangeServer) -> None:
+    """Sampled or whole, the chart takes a few large ranges in parallel, and says the same as of a local file."""
+    size = 18_000_000
+    uri = server.put("/middle", Made(size, made))
+    for measure in (sampled_entropy, whole_entropy):
+        server.log.clear()
+        with source_of(uri, RemoteOptions()) as source:
+            bits = measure(source).bits  # type: ignore[operator]
+        assert len(server.log) <= 5
+        assert (bits == measure(shardcore.BytesSource(made(0, size), "middle")).bits).all()  # type: ignore[operator]
+
+
+def test_samples_of_a_huge_file(server: RangeServer) -> None:
+    """Of a large file only the samples come, several at the same time."""
+    uri = server.put("/huge", Made(10 * SIZE, made))
+    with source_of(uri, RemoteOptions()) as source:
+        server.latency = 0.02
+        sampled_entropy(source)
+    assert len(server.log) <= 257
+    assert server.log.sent < 2_000_000
+    assert server.log.most_at_once == 8
+
+
+# --- hosts that are overloaded -----------------------------------------------------------------------------------
+
+
+def test_fewer_requests_to_a_busy_host() -> None:
+    """A host that answers 503 beyond three requests at the same time gets fewer of all readers, and is read whole."""
+    with RangeServer(latency=0.02, room=3) as server:
+        uri = server.put("/busy", Made(SIZE, made))
+        with source_of(uri, RemoteOptions(threads=16)) as source:
+            ranges = [(at, at + 1000) for at in range(0, SIZE, 1_000_000)]
+            assert source.read_many(ranges) == [made(*one) for one in ranges]
+        refused = sum(one.status == 503 for one in server.log)
+        assert 0 < refused < 40, str(server.log)
+
+
+def test_a_gate() -> None:
+    """Refusals of requests that were sent together halve the limit once; answers raise it slowly, to where it was."""
+    gate = RequestGate(8)
+    with gate.passed(never) as first, gate.passed(never) as second:
+        first()
+        second()
+    assert gate.limit == 4
+    with gate.passed(never) as third:
+        third()
+    assert gate.limit == 2
+    for _ in range(STEADY):
+        with gate.passed(never):
+            pass
+    assert gate.limit == 3
+    for _ in range(8 * STEADY):
+        with gate.passed(never):
+            pass
+    assert gate.limit == 8
+
+
+def never() -> None:
+    """Called while a request waits for its turn."""
+    raise AssertionError("no request has to wait")
+
+
+def test_a_request_that_is_no_longer_needed() -> None:
+    """A request that waits for its turn ends when it is cancelled."""
+    gate = RequestGate(1)
+    with gate.passed(never), pytest.raises(shardcore.Cancelled), gate.passed(cancelled):
+        pass
+    with gate.passed(never):
+        pass
+
+
+def cancelled() -> None:
+    """The job is no longer needed."""
+    raise shardcore.Cancelled

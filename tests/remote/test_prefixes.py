@@ -1,0 +1,110 @@
+"""Folders of stores with very many names: each page of a listing is requested once, and work begins with the first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+
+import pytest
+
+import shardcore
+from shardcore import DataSet, RemoteOptions
+from shardcore.cli.program import run
+from shardcore.model.budget import budgeted
+from shardcore.sources.remote.source import RemoteFolder
+from shardcore.sources.where import folder_of
+from tests.remote.servers import ManyKeysServer
+from tests.remote.serving import Answer
+
+NAMES = tuple(f"20261103_{number >> 8:02X}_{number & 255:04X}.des" for number in range(5500))
+PAGES = 6
+ABOVE = 2
+"""Listings of the folder above, in which copies of objects are looked for."""
+
+
+@pytest.fixture(scope="module")
+def des(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """A shard of one document."""
+    path = tmp_path_factory.mktemp("des") / "20261103_0A_0000.des"
+    with shardcore.create(path, format="des", codec="none", sidecar=False) as writer:
+        writer.add("document", b"hello")
+    return path.read_bytes()
+
+
+@pytest.fixture
+def store(des: bytes) -> Iterator[ManyKeysServer]:
+    """A store with 5,500 shards in one folder."""
+    with ManyKeysServer("/bucket/many/", NAMES, des) as server:
+        yield server
+
+
+def options(server: ManyKeysServer) -> RemoteOptions:
+    """How it is reached."""
+    return RemoteOptions(endpoint_url=server.url, addressing="path", anonymous=True)
+
+
+def test_one_pass(store: ManyKeysServer) -> None:
+    """Opening needs the first page; the members take the others, and nothing is listed again after that."""
+    with shardcore.open("s3://bucket/many/", remote=options(store)) as found:
+        assert isinstance(found, DataSet)
+        assert store.listings <= 1 + ABOVE
+        assert [member.name for member in found.members] == list(NAMES)
+        assert store.listings <= PAGES + ABOVE
+        assert len(found.tree.children) >= len(NAMES)
+        assert found.member(NAMES[-1]).find("document").size == 5
+        assert found.folder.list()[0].name == NAMES[0]
+        assert store.listings <= PAGES + ABOVE
+
+
+def test_members_arrive(store: ManyKeysServer) -> None:
+    """The members of a page are worked on while the next pages are not listed yet."""
+    with shardcore.open("s3://bucket/many/", remote=options(store)) as found:
+        assert isinstance(found, DataSet)
+        assert [member.name for member in islice(found.arriving(), 900)] == list(NAMES[:900])
+        assert not found.listed
+        assert found.member(NAMES[5]).format == "des"
+        assert store.listings <= 1 + ABOVE
+        assert [member.name for member in found.arriving()] == list(NAMES)
+        assert found.listed
+        assert store.listings <= PAGES + ABOVE
+
+
+def test_ls_shows_the_first(store: ManyKeysServer, capsys: pytest.CaptureFixture[str]) -> None:
+    """`ls` prints what the first page has, and lists no further when that is enough."""
+    remote = ["--no-sign-request", "--endpoint-url", store.url, "--addressing", "path"]
+    assert run(["ls", "s3://bucket/many/", "--limit", "5", *remote]) == 0
+    assert capsys.readouterr().out.count("document") == 5
+    assert store.listings <= 1 + ABOVE
+
+
+def test_a_folder_of_something_else() -> None:
+    """A large folder that no format knows is listed once; only the places of Xet are looked for beside."""
+    with ManyKeysServer("/bucket/many/", [f"photo-{number:05}.jpg" for number in range(5500)], b"x" * 64) as server:
+        with pytest.raises(shardcore.NotAShard):
+            shardcore.open("s3://bucket/many/", remote=options(server))
+        assert server.listings <= PAGES + 4
+
+
+def test_a_page_that_fails(store: ManyKeysServer) -> None:
+    """A listing that broke off goes on with the page that is missing: it is never taken for complete."""
+    folder = folder_of("s3://bucket/many/", RemoteOptions(**{**vars(options(store)), "retries": 0}))
+    assert isinstance(folder, RemoteFolder)
+    try:
+        assert len(next(folder.pages())) == 1000
+        answer, store.answer = store.answer, lambda request: Answer(500)
+        with pytest.raises(shardcore.RemoteError):
+            folder.list()
+        store.answer = answer
+        folder._opened.remote._lost = None  # the session gave the store up
+        assert len(folder.list()) == len(NAMES)
+        assert store.listings == PAGES + 1
+    finally:
+        folder.close()
+
+
+def test_listings_count_as_stored() -> None:
+    """The time that an operation may take grows with the names that were listed."""
+    with budgeted() as budget:
+        before = budget.most_seconds
+        budget.add_files(1000)
+        assert budget.most_seconds > before + 1
