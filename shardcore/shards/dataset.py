@@ -29,7 +29,7 @@ from shardcore.model.text import short
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.cache import Once, OnceEach
 from shardcore.shards.member_objects import JoinedObjects, Listing, Member
-from shardcore.shards.member_work import joined_report
+from shardcore.shards.member_work import Work, joined_report, member_count, member_report, member_shares
 from shardcore.shards.shard import DEFAULT_LIMIT, Shard, SourcePart, tell_purposes
 from shardcore.shards.trace import Look, Trace
 from shardcore.sources.base import WHOLE_HEAD, Folder, Source
@@ -65,6 +65,13 @@ class DataSetFile(Protocol):
     @property
     def size(self) -> int:
         """Bytes."""
+
+
+class MemberTasks(Protocol):
+    """Workers, in other processes or on other machines; see `TaskPool`."""
+
+    def each(self, shard: Shard, work: Work[R], given: tuple[Any, ...] = ()) -> Generator[R | ShardError]:
+        """Do some work with every member, and give the results in order."""
 
 
 def file_shares(files: Sequence[DataSetFile]) -> tuple[Share, ...]:
@@ -138,12 +145,14 @@ class DataSet(Shard):
         uri: Address of the folder.
         folder: The folder.
         member_head: Bytes of the beginning of a remote member that are fetched at once.
+        tasks: The workers that work on each member; None for threads of this process.
     """
 
     joins: bool = True
     routes: bool = True
     files_are_objects: bool = False
     member_head: int = WHOLE_HEAD
+    tasks: MemberTasks | None = None
     no_loads: str = "Each object of this data set takes several files, so none of these is fuller than another."
 
     def __init__(self, format: str, where: Folder, members: Sequence[Member] | Callable[[], Sequence[Member]]) -> None:
@@ -207,6 +216,15 @@ class DataSet(Shard):
             self._check_open()
         return shard
 
+    @property
+    def ticket_options(self) -> dict[str, Any]:
+        """Options by which one member is opened without reading what is beside it; see `ShardTicket`."""
+        return {}
+
+    def folder_of_member(self, name: str) -> tuple[Folder, str]:
+        """Return the folder that a member is in, and its name there."""
+        return self.folder, name
+
     def may_hold(self, name: str) -> bool:
         """Return whether a file of that name would be a shard of this data set, without a listing."""
         return False
@@ -230,14 +248,18 @@ class DataSet(Shard):
             raise SourceError(f"{self.uri} is closed")
 
     @contextmanager
-    def borrowed(self, name: str) -> Iterator[Shard]:
+    def borrowed(self, name: str, *, keep: bool = False) -> Iterator[Shard]:
         """A member for a while: one that was not open is closed again, so that memory stays bounded.
+
+        Args:
+            name: The name of the member.
+            keep: Whether it stays open, because it is needed again soon.
 
         Raises:
             ShardError: It cannot be opened.
         """
         self._check_open()
-        if self.is_open(name):
+        if keep or self.is_open(name):
             yield self.member(name)
             return
         member = self._by_name.get(name)
@@ -247,20 +269,15 @@ class DataSet(Shard):
             yield shard
 
     def each_member(
-        self,
-        work: Callable[[int, Shard], R],
-        progress: Progress = no_progress,
-        *,
-        keep: bool = False,
-        unopened: Callable[[Member], R | None] = lambda member: None,
+        self, work: Work[R], *given: Any, progress: Progress = no_progress
     ) -> Generator[tuple[Member, R | ShardError]]:
         """Do some work with every member, several at a time; give the results in the order of the members.
 
         Args:
-            work: Called with the number of the member and the member; what it gives must not need the member.
+            work: A function of a module, called as `work(shard, name, progress, …)` with the data set and the name of a
+                member, which it borrows; what it returns must not need the member.
+            *given: Its further arguments; plain values, as the work may be done in another process.
             progress: Called after every member.
-            keep: Whether members stay open, because they are needed again soon.
-            unopened: Called first; returns the result where the member does not have to be opened for it.
 
         Yields:
             Each member, and what came out, or why nothing did.
@@ -269,25 +286,26 @@ class DataSet(Shard):
             SourceError: The data set is closed, or its members cannot be listed.
         """
         total = len(self.members) * PARTS
-
-        def done(place: tuple[int, Member]) -> R | ShardError:
-            self._check_open()
-            try:
-                if (found := unopened(place[1])) is not None:
-                    return found
-                if keep:
-                    return work(place[0], self.member(place[1].name))
-                with self.borrowed(place[1].name) as shard:
-                    return work(place[0], shard)
-            except ShardError as error:
-                return error
-
-        with closing(in_order(done, enumerate(self.members), self.jobs)) as results:
+        found = self.tasks.each(self, work, given) if self.tasks is not None else self._worked(work, given, progress)
+        with closing(found) as results:
             for number, (member, result) in enumerate(zip(self.members, results, strict=True)):
                 progress((number + 1) * PARTS, total)
                 yield member, result
         self._check_open()
         progress(total, total)
+
+    def _worked(self, work: Work[R], given: tuple[Any, ...], progress: Progress) -> Generator[R | ShardError]:
+        """Do some work with every member in this process."""
+
+        def done(place: tuple[int, Member]) -> R | ShardError:
+            self._check_open()
+            share = self._share(progress, place[0]) if self.jobs == 1 else no_progress
+            try:
+                return work(self, place[1].name, share, *given)
+            except ShardError as error:
+                return error
+
+        return in_order(done, enumerate(self.members), self.jobs)
 
     def close(self) -> None:
         """Close all members, and what the folder holds."""
@@ -395,13 +413,8 @@ class DataSet(Shard):
         if self.loaded:
             return
 
-        def counted(_: int, member: Shard) -> int:
-            if member.declared_objects is None:
-                member.load_index()
-            return len(member.objects)
-
         total, unreadable = 0, dict[str, ShardError]()
-        with closing(self.each_member(counted, progress)) as counts:
+        with closing(self.each_member(member_count, progress=progress)) as counts:
             for member, count in counts:
                 if isinstance(count, ShardError):
                     unreadable[member.name] = _kept(count)
@@ -417,13 +430,8 @@ class DataSet(Shard):
         Raises:
             SourceError: The data set is closed.
         """
-
-        def shares(_: int, member: Shard) -> tuple[Share, ...]:
-            member.load_index()
-            return member.byte_shares
-
         found, unreadable = [], dict[str, ShardError]()
-        with closing(self.each_member(shares, progress)) as each:
+        with closing(self.each_member(member_shares, progress=progress)) as each:
             for member, counted in each:
                 if isinstance(counted, ShardError):
                     unreadable[member.name] = _kept(counted)
@@ -599,21 +607,8 @@ class DataSet(Shard):
     def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
         """Verify every member; those that cannot be opened are findings."""
         depth = Depth(depth)
-
-        def checked(number: int, member: Shard) -> Report:
-            return self.verify_member(member, depth, self._share(progress, number) if self.jobs == 1 else no_progress)
-
-        reports = self.each_member(checked, progress, unopened=lambda member: self.report_unopened(member, depth))
-        with closing(reports):
+        with closing(self.each_member(member_report, depth, progress=progress)) as reports:
             return joined_report(self.format, depth, ((member.name, report) for member, report in reports))
-
-    def verify_member(self, member: Shard, depth: Depth, progress: Progress) -> Report:
-        """Verify a member."""
-        return member.verify(depth, progress)
-
-    def report_unopened(self, member: Member, depth: Depth) -> Report | None:
-        """Return the report of a small intact member without opening it; None where it has to be opened."""
-        return None
 
     def release(self, name: str) -> None:
         """Close a member that is not needed any more; it is opened again when somebody does."""
