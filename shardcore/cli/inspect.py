@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from itertools import islice, zip_longest
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -36,7 +37,8 @@ from shardcore.cli.output import (
     warn,
     worded,
 )
-from shardcore.errors import FormatError, NotAShard, UsageError
+from shardcore.cli.workers import Cluster, SendKeys, State, WorkerOptions
+from shardcore.errors import FormatError, NotAShard, ShardError, UsageError
 from shardcore.model.finding import Depth
 from shardcore.model.number_words import plural
 from shardcore.model.text import letters_of, said, short
@@ -44,11 +46,14 @@ from shardcore.shards.registry import all_formats
 
 if TYPE_CHECKING:
     from shardcore.model.drawing import Drawing
+    from shardcore.model.finding import Report
     from shardcore.model.node import Node
     from shardcore.model.record import Value
     from shardcore.operations.cold_cost import ColdTrace
     from shardcore.operations.references import Leads
+    from shardcore.progress import Progress
     from shardcore.shards.shard import Shard
+    from shardcore.shards.task_pool import TaskPool
     from shardcore.shards.trace import Step, Trace
     from shardcore.sources.cold import ColdCost
 
@@ -335,6 +340,9 @@ def trace(
 def verify(
     uri: Uri,
     depth: Annotated[Depth, typer.Option(help="Depth of the checks.")] = Depth.CONTENT,
+    cluster: Cluster = None,
+    state: State = None,
+    send_keys: SendKeys = False,
     json: Json = False,
     how: Opening = USUAL,
 ) -> int:
@@ -344,8 +352,12 @@ def verify(
     exit code 0; the last line, and "unverified" with --json, count the objects whose content was not verified.
     """
     try:
-        with how.open_rest(uri) as shard, progress_bar("verifying") as progress:
-            report = shard.verify(depth, progress)
+        with (
+            WorkerOptions(cluster, state, send_keys).pool() as tasks,
+            how.open_rest(uri) as shard,
+            progress_bar("verifying") as progress,
+        ):
+            report = _verified(shard, depth, tasks, progress)
     except (FormatError, NotAShard):
         if json:
             with how.open(uri, partial=True) as shard:
@@ -359,6 +371,21 @@ def verify(
             tell_line(f"{finding.severity.value}: {finding.code}: {finding.message}{place}")
         tell_line(report.summary)
     return 0 if report.ok else 1
+
+
+def _verified(shard: Shard, depth: Depth, tasks: TaskPool | None, progress: Progress) -> Report:
+    """Return the report of a shard or data set; workers verify what opens as a whole."""
+    from shardcore.shards.dataset import DataSet
+    from shardcore.shards.member_work import member_report
+
+    if tasks is None or isinstance(shard, DataSet) or shard.damage is not None:
+        shard.tasks = tasks
+        return shard.verify(depth, progress)
+    with closing(tasks.each(shard, member_report, (depth,))) as reports:
+        report = next(reports)
+    if isinstance(report, ShardError):
+        raise report
+    return report
 
 
 @reaches

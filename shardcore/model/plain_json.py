@@ -30,6 +30,8 @@ def to_plain(value: Any) -> Any:
         return {"": kind, "of": [to_plain(one) for one in value]}
     if isinstance(value, dict):
         return {"": "dict", "of": [[to_plain(key), to_plain(one)] for key, one in value.items()]}
+    if isinstance(value, frozenset):
+        return {"": "set", "of": [to_plain(one) for one in sorted(value)]}
     if isinstance(value, bytes):
         return {"": "bytes", "of": base64.b64encode(value).decode()}
     if isinstance(value, np.ndarray):
@@ -61,6 +63,8 @@ def _restored(value: Any) -> Any:
     if kind in ("list", "tuple"):
         found = map(_restored, of)
         return list(found) if kind == "list" else tuple(found)
+    if kind == "set":
+        return frozenset(map(_restored, of))
     if kind == "dict":
         return {_restored(key): _restored(one) for key, one in of}
     if kind == "bytes":

@@ -31,9 +31,8 @@ from shardcore.operations.member_contents import (
 )
 from shardcore.progress import Progress
 from shardcore.shards.dataset import DataSet
-from shardcore.shards.member_work import Work
 from shardcore.shards.prefetch import fetched_ahead
-from shardcore.shards.shard import Shard
+from shardcore.shards.shard import Shard, Work
 from shardcore.writing.items import Content
 from shardcore.writing.writer import Data, Sized
 

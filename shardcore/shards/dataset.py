@@ -29,8 +29,8 @@ from shardcore.model.text import short
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.cache import Once, OnceEach
 from shardcore.shards.member_objects import JoinedObjects, Listing, Member
-from shardcore.shards.member_work import Work, joined_report, member_count, member_report, member_shares
-from shardcore.shards.shard import DEFAULT_LIMIT, Shard, SourcePart, tell_purposes
+from shardcore.shards.member_work import joined_report, member_count, member_report, member_shares
+from shardcore.shards.shard import DEFAULT_LIMIT, Shard, SourcePart, Work, tell_purposes
 from shardcore.shards.trace import Look, Trace
 from shardcore.sources.base import WHOLE_HEAD, Folder, Source
 
@@ -65,13 +65,6 @@ class DataSetFile(Protocol):
     @property
     def size(self) -> int:
         """Bytes."""
-
-
-class MemberTasks(Protocol):
-    """Workers, in other processes or on other machines; see `TaskPool`."""
-
-    def each(self, shard: Shard, work: Work[R], given: tuple[Any, ...] = ()) -> Generator[R | ShardError]:
-        """Do some work with every member, and give the results in order."""
 
 
 def file_shares(files: Sequence[DataSetFile]) -> tuple[Share, ...]:
@@ -145,14 +138,12 @@ class DataSet(Shard):
         uri: Address of the folder.
         folder: The folder.
         member_head: Bytes of the beginning of a remote member that are fetched at once.
-        tasks: The workers that work on each member; None for threads of this process.
     """
 
     joins: bool = True
     routes: bool = True
     files_are_objects: bool = False
     member_head: int = WHOLE_HEAD
-    tasks: MemberTasks | None = None
     no_loads: str = "Each object of this data set takes several files, so none of these is fuller than another."
 
     def __init__(self, format: str, where: Folder, members: Sequence[Member] | Callable[[], Sequence[Member]]) -> None:

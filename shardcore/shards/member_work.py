@@ -7,9 +7,9 @@ done wherever a member can be opened. Those that are called for each member get 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,11 +25,6 @@ from shardcore.shards.prefetch import fetched_ahead
 if TYPE_CHECKING:
     from shardcore.model.byte_shares import Share
     from shardcore.shards.shard import Shard
-
-R = TypeVar("R")
-
-Work = Callable[..., R]
-"""A function of a module, called as `work(shard, name, progress, …)` for a member of a data set."""
 
 MOST_ROWS = 1 << 16
 """Rows of a member that are held at once; of more, the caller goes through the member itself."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import wraps
 from importlib import import_module
 from types import MappingProxyType, TracebackType
-from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec, Protocol, Self, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,6 +76,17 @@ class SourcePart:
 P = ParamSpec("P")
 R = TypeVar("R")
 
+Work = Callable[..., R]
+"""A function of a module, called as `work(shard, name, progress, …)` for a member of a data set, or for a file, whose
+name is empty; see `Shard.borrowed`."""
+
+
+class ShardTasks(Protocol):
+    """Workers, in other processes or on other machines; see `TaskPool`."""
+
+    def each(self, shard: Shard, work: Work[R], given: tuple[Any, ...] = ()) -> Generator[R | ShardError]:
+        """Do some work on every shard, and give the results in order."""
+
 
 def _operation(function: Callable[Concatenate[Any, P], R]) -> Callable[Concatenate[Any, P], R]:
     """A method of a shard within a budget; the file counts as what it stores, though it may have been read before."""
@@ -116,6 +127,7 @@ class Shard(ABC):
         meanings: What the values are that the steps of its lookups name.
         chosen: What the caller of `open` chose, by name: the format, if it was given, and options of formats.
         isolated: Process that runs decoders written in C; None where they run in this one.
+        tasks: Workers for work on each shard of a data set; None for threads of this process.
         opened_at: The path or address that it was opened by; empty for bytes.
         opened_with: How remote things are reached for it; None as usual.
         jobs: How many members or objects are worked on at the same time where all of them are: one after the other
@@ -133,6 +145,7 @@ class Shard(ABC):
     tape: RequestLog | None = None
     meanings: Meanings = NO_MEANINGS
     chosen: Mapping[str, Any] = MappingProxyType({})
+    tasks: ShardTasks | None = None
     opened_at: str = ""
     opened_with: RemoteOptions | None = None
     isolated: IsolatedDecoder | None = None

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import signal
 from collections import deque
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
@@ -18,10 +19,9 @@ from shardcore.model.parallel import Call, JobThreads, completed
 from shardcore.model.text import short
 from shardcore.progress import stopped_by
 from shardcore.shards.dataset import DataSet
-from shardcore.shards.member_work import Work
-from shardcore.shards.shard import Shard
+from shardcore.shards.shard import Shard, Work
 from shardcore.shards.task_state import TaskState, mark_of
-from shardcore.shards.ticket import ShardTicket
+from shardcore.shards.ticket import ShardTicket, check_keys
 from shardcore.shards.ticket_opening import TaskResult, on_shard, run_here, run_tickets, tickets_of
 
 if TYPE_CHECKING:
@@ -97,36 +97,64 @@ class TaskPool:
         Raises:
             ShardError: It failed, or the worker was lost.
         """
-        calls: Iterator[Call[R]] = iter([(function, arguments)])
-        with closing(completed(self._executor, calls, 1, 1)) as done:
+        with closing(self.calls([(function, arguments)])) as results:
+            return next(results)
+
+    def check_keys(self, ticket: ShardTicket) -> None:
+        """Refuse a ticket with credentials, unless they may be sent.
+
+        Raises:
+            UsageError: Credentials are in it.
+        """
+        if not self._keys:
+            check_keys(ticket)
+
+    def calls(self, calls: Iterable[Call[R]]) -> Generator[R]:
+        """Give the results of calls in order; of functions and arguments that can be pickled.
+
+        Raises:
+            SourceError: A worker was lost.
+            Cancelled: The caller does not want the results any more.
+        """
+        with closing(completed(self._executor, calls, self._in_flight, AHEAD * self._in_flight)) as done:
             for future in done:
                 try:
-                    return future.result()
+                    yield future.result()
                 except (BrokenExecutor, CancelledError) as error:
                     raise _worker_lost(error) from error
-        raise AssertionError("one call has one result")
 
-    def each(self, shard: Shard, work: Work[R], given: tuple[Any, ...] = ()) -> Generator[R | ShardError]:
+    def each(
+        self,
+        shard: Shard,
+        work: Work[R],
+        given: tuple[Any, ...] = (),
+        *,
+        own: Sequence[tuple[Any, ...]] = (),
+        only: Callable[[Any], R | None] = lambda own: None,
+    ) -> Generator[R | ShardError]:
         """Do some work on each shard; give the results in the order of the shards, or why there is none.
 
         Args:
             shard: The data set, or a single file.
             work: A function of a module; see `Work`.
             given: Its further arguments.
+            own: For each shard the arguments after these, if it has some.
+            only: Returns the result for a shard whose own arguments need no work; None where they do.
 
         Raises:
             UsageError: The shards cannot be opened elsewhere.
             SourceError: The members cannot be listed.
             Cancelled: The caller does not want the results any more.
         """
-        asked = _Asked(shard, work, given, [] if self.here else tickets_of(shard, keys=self._keys))
+        asked = _Asked(shard, work, given, own, [] if self.here else tickets_of(shard, keys=self._keys))
         known = self.state.found(asked.marks) if self.state is not None else {}
+        known |= {number: found for number, one in enumerate(own) if (found := only(one)) is not None}
         place, lost = 0, 0
         while place < asked.count:
             before = place
             try:
                 batches = list(self._batches([n for n in range(place, asked.count) if n not in known]))
-                calls = asked.calls(batches, self.state)
+                calls = asked.calls(batches)
                 with closing(completed(self._executor, calls, self._in_flight, AHEAD * self._in_flight)) as done:
                     for batch, future in zip(batches, done, strict=True):
                         results = asked.results(batch, _outcome(future))
@@ -159,33 +187,46 @@ class _Asked(Generic[R]):
         shard: The data set, or a single file.
         work: See `Work`.
         given: Its further arguments.
+        own: For each shard the arguments after these; or none.
         tickets: The shards; none where the work is done in this process.
 
     Attributes:
         count: How many shards there are.
     """
 
-    def __init__(self, shard: Shard, work: Work[R], given: tuple[Any, ...], tickets: Sequence[ShardTicket]) -> None:
+    def __init__(
+        self,
+        shard: Shard,
+        work: Work[R],
+        given: tuple[Any, ...],
+        own: Sequence[tuple[Any, ...]],
+        tickets: Sequence[ShardTicket],
+    ) -> None:
         self._shard, self._work, self._given, self._tickets = shard, work, given, tickets
         self._names = [member.name for member in shard.members] if isinstance(shard, DataSet) else [""]
+        self._own = own or [()] * len(self._names)
         self._limits = _Limits(shard.opened_with, shard.tape)
         self.count = len(self._names)
 
     @cached_property
     def marks(self) -> list[str]:
         """Identity of the work on each shard."""
-        return [mark_of(self._work, ticket, self._given) for ticket in self._tickets]
+        return [mark_of(self._work, one, self._arguments(number)) for number, one in enumerate(self._tickets)]
 
-    def calls(self, batches: list[list[int]], state: TaskState | None) -> Iterator[Call[TaskResult[R]]]:
+    def calls(self, batches: list[list[int]]) -> Iterator[Call[TaskResult[R]]]:
         """Yield the calls, each with its share of what may still be requested."""
         left = sum(map(len, batches))
         for batch in batches:
+            given = [self._arguments(number) for number in batch]
             if not self._tickets:
-                yield run_here, (self._work, self._shard, [self._names[number] for number in batch], self._given)
+                yield run_here, (self._work, self._shard, [self._names[number] for number in batch], given)
                 continue
             tickets = self._limits.shared([self._tickets[number] for number in batch], left)
             left -= len(batch)
-            yield run_tickets, (self._work, tickets, self._given)
+            yield run_tickets, (self._work, tickets, given)
+
+    def _arguments(self, number: int) -> tuple[Any, ...]:
+        return (*self._given, *self._own[number])
 
     def results(self, batch: list[int], outcome: TaskResult[R] | ShardError) -> list[R | ShardError]:
         """Return the results of a task for its shards."""
@@ -352,6 +393,11 @@ def dask_cluster(address: str, *, keys: bool = False, state: TaskState | None = 
         yield TaskPool(client.get_executor(), keys=keys, state=state)
     finally:
         client.close()
+
+
+def usual_processes() -> int:
+    """Return the number of processes of `local` without a number: one for each processor."""
+    return os.cpu_count() or 1
 
 
 CONNECT = "10s"

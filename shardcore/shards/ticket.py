@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from shardcore.errors import UsageError
 from shardcore.model.text import without_secrets
 from shardcore.sources.remote.address import is_address
+from shardcore.sources.where import local_path
 
 if TYPE_CHECKING:
     from shardcore.sources.remote.options import RemoteOptions
@@ -44,3 +47,18 @@ class ShardTicket:
         return bool(self.remote and self.remote.access_key) or any(
             is_address(text) and without_secrets(text) != text for text in texts
         )
+
+
+def check_keys(ticket: ShardTicket) -> None:
+    """Refuse a ticket with credentials: tasks are kept in the memory and logs of other machines.
+
+    Raises:
+        UsageError: Credentials are in it.
+    """
+    if ticket.has_keys:
+        raise UsageError("credentials are not sent to workers: name a profile that they have, or use their own")
+
+
+def absolute(where: str) -> str:
+    """Return a path as other processes find it; an address as it is."""
+    return where if is_address(where) else os.path.abspath(local_path(where))  # noqa: PTH100 - the text, not the target

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import builtins
-import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -12,13 +11,12 @@ from shardcore.errors import ShardError, UsageError
 from shardcore.model.budget import budgeted
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.dataset import DataSet
-from shardcore.shards.member_work import Work
 from shardcore.shards.opening import open as open_shard
-from shardcore.shards.shard import Shard
-from shardcore.shards.ticket import ShardTicket
+from shardcore.shards.shard import Shard, Work
+from shardcore.shards.ticket import ShardTicket, absolute, check_keys
 from shardcore.sources.base import Entry, Folder, Source
 from shardcore.sources.remote.address import is_address
-from shardcore.sources.where import folder_of, local_path
+from shardcore.sources.where import folder_of
 
 if TYPE_CHECKING:
     from shardcore.sources.remote.request_log import LogShare, RequestLog
@@ -43,30 +41,26 @@ def tickets_of(shard: Shard, *, keys: bool = False) -> list[ShardTicket]:
     if shard.opened_with is not None:
         options["remote"] = shard.opened_with
     found = list(_member_tickets(shard, options) if isinstance(shard, DataSet) else [_file_ticket(shard, options)])
-    if not keys and any(ticket.has_keys for ticket in found[:1]):
-        raise UsageError("credentials never leave this machine: name a profile that the workers have (--profile)")
+    if not keys and found:
+        check_keys(found[0])
     return found
 
 
 def _file_ticket(shard: Shard, options: dict[str, Any]) -> ShardTicket:
     size = shard.source.size if shard.source is not None else -1
-    return ShardTicket(_absolute(shard.opened_at), shard.format, options, "", size)
+    return ShardTicket(absolute(shard.opened_at), shard.format, options, "", size)
 
 
 def _member_tickets(shard: DataSet, options: dict[str, Any]) -> Iterator[ShardTicket]:
     options = options | shard.ticket_options
     for member in shard.members:
         folder, name = shard.folder_of_member(member.name)
-        yield ShardTicket(_absolute(folder.uri), shard.format, options, name, member.size)
+        yield ShardTicket(absolute(folder.uri), shard.format, options, name, member.size)
 
 
 def _plain(value: Any) -> Any:
     """Return an option as a plain value: a folder by its address."""
-    return _absolute(value.uri) if isinstance(value, Folder) else value
-
-
-def _absolute(where: str) -> str:
-    return where if is_address(where) else os.path.abspath(local_path(where))  # noqa: PTH100 - the text, not the target
+    return absolute(value.uri) if isinstance(value, Folder) else value
 
 
 class ListedFolder(Folder):
@@ -188,19 +182,21 @@ class TaskResult(Generic[R]):
     log: LogShare | None = None
 
 
-def run_tickets(work: Work[R], tickets: Sequence[ShardTicket], given: tuple[Any, ...]) -> TaskResult[R]:
+def run_tickets(
+    work: Work[R], tickets: Sequence[ShardTicket], given: Sequence[tuple[Any, ...]]
+) -> TaskResult[R]:
     """Do some work on each of some shards, one after the other: what a task of a pool or cluster is.
 
     Args:
         work: See `Work`.
         tickets: The shards.
-        given: Further arguments of the work.
+        given: Further arguments of the work, for each shard.
     """
     from shardcore.sources.remote.request_log import RequestLog
 
     tape, results = RequestLog(), list[R | ShardError]()
-    for ticket in tickets:
-        results.append(_worked(work, ticket, given, tape))
+    for ticket, arguments in zip(tickets, given, strict=True):
+        results.append(_worked(work, ticket, arguments, tape))
     return TaskResult(results, tape.share())
 
 
@@ -213,12 +209,14 @@ def _worked(work: Work[R], ticket: ShardTicket, given: tuple[Any, ...], tape: Re
         return error.with_traceback(None)
 
 
-def run_here(work: Work[R], shard: Shard, names: Sequence[str], given: tuple[Any, ...]) -> TaskResult[R]:
+def run_here(
+    work: Work[R], shard: Shard, names: Sequence[str], given: Sequence[tuple[Any, ...]]
+) -> TaskResult[R]:
     """Do some work on some shards that are opened in this process already; see `run_tickets`."""
     results = list[R | ShardError]()
-    for name in names:
+    for name, arguments in zip(names, given, strict=True):
         try:
-            results.append(work(shard, name, no_progress, *given))
+            results.append(work(shard, name, no_progress, *arguments))
         except ShardError as error:
             results.append(error)
     return TaskResult(results)

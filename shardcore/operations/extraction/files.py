@@ -259,6 +259,36 @@ def extract_objects(
         taking.tidy()
 
 
+def take_planned(
+    shard: Shard, refs: Iterable[ObjectRef], folder: Path, options: ExtractOptions, names: Iterable[str]
+) -> Generator[list[Extracted]]:
+    """Write objects under names that were decided before, one for each file, in the order in which files are written.
+
+    Args:
+        shard: See `extract_objects`.
+        refs: The objects.
+        folder: See `extract_objects`; it exists.
+        options: See `extract_objects`.
+        names: The names, with `/` between folders.
+    """
+    taking = _Taking(shard, folder, options, None, names=_GivenNames(names))
+    try:
+        yield from map(taking.take, refs)
+    finally:
+        taking.tidy()
+
+
+class _GivenNames(Names):
+    """Gives names that were decided before, one after the other."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        super().__init__()
+        self._left = iter(names)
+
+    def give(self, key: str, ending: str = "") -> str:
+        return next(self._left)
+
+
 def write_object(
     shard: Shard,
     ref: ObjectRef,
@@ -308,12 +338,19 @@ def files_of(shard: Shard, ref: ObjectRef, options: ExtractOptions) -> dict[str,
 class _Taking:
     """One extraction: the names that were given, the folders that were made."""
 
-    def __init__(self, shard: Shard, where: Path, options: ExtractOptions, each_piece: EachPiece | None) -> None:
+    def __init__(
+        self,
+        shard: Shard,
+        where: Path,
+        options: ExtractOptions,
+        each_piece: EachPiece | None,
+        names: Names | None = None,
+    ) -> None:
         self._shard = shard
         self._where = where
         self._options = options
         self._each_piece = each_piece
-        self._names = Names([MANIFEST], folders=options.folders)
+        self._names = names or Names([MANIFEST], folders=options.folders)
         self._known: set[Path] = {where}
         self._made: list[Path] = []
 
