@@ -35,6 +35,16 @@ class TaskState:
         self._lines: dict[str, Any] = {}
         try:
             self._file = path.open("a+b")
+        except OSError as error:
+            raise SourceError(f"cannot keep the state in {path}: {reason_of(error)}") from error
+        try:
+            self._read(path)
+        except BaseException:
+            self._file.close()
+            raise
+
+    def _read(self, path: Path) -> None:
+        try:
             self._file.seek(0)
             kept = 0
             for number, line in enumerate(self._file, 1):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -15,7 +16,7 @@ from shardcore.shards.opening import open as open_shard
 from shardcore.shards.shard import Shard, Work
 from shardcore.shards.ticket import ShardTicket, absolute, check_keys
 from shardcore.sources.base import Entry, Folder, Source
-from shardcore.sources.remote.address import is_address
+from shardcore.sources.remote.address import is_address, parse_address
 from shardcore.sources.where import folder_of
 
 if TYPE_CHECKING:
@@ -195,9 +196,27 @@ def run_tickets(
     from shardcore.sources.remote.request_log import RequestLog
 
     tape, results = RequestLog(), list[R | ShardError]()
-    for ticket, arguments in zip(tickets, given, strict=True):
-        results.append(_worked(work, ticket, arguments, tape))
+    with _connected(tickets[0]):
+        for ticket, arguments in zip(tickets, given, strict=True):
+            results.append(_worked(work, ticket, arguments, tape))
     return TaskResult(results, tape.share())
+
+
+@contextmanager
+def _connected(ticket: ShardTicket) -> Iterator[None]:
+    """Keep the connection of a ticket for those after it: creating a client takes longer than reading a small shard."""
+    if not is_address(ticket.uri):
+        yield
+        return
+    from shardcore.sources.remote.options import RemoteOptions
+    from shardcore.sources.remote.session import RemoteSession
+
+    session = RemoteSession(ticket.remote or RemoteOptions())
+    with closing(session):
+        # What is wrong with it is the result of each ticket.
+        with suppress(ShardError):
+            session.line(parse_address(ticket.uri))
+        yield
 
 
 def _worked(work: Work[R], ticket: ShardTicket, given: tuple[Any, ...], tape: RequestLog) -> R | ShardError:

@@ -1,4 +1,4 @@
-"""Shards are worked on in other threads, processes and machines: the same output, no keys sent, lost workers replaced."""
+"""Shards worked on in other threads, processes and machines: the same output, no keys sent, lost workers replaced."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_a_ticket_costs_no_listing_and_no_info(server: RangeServer) -> None:
     server.log.clear()
     with shardcore.open_ticket(tickets[0]) as shard:
         assert len(shard.objects)
-    assert {request.path for request in server.log} == {"/set/0.shard"}
+    assert {seen.request.path for seen in server.log} == {"/set/0.shard"}
 
 
 def test_results_come_in_order_and_carry_errors(folder: Path) -> None:
@@ -155,14 +155,13 @@ class _Elsewhere:
     """An executor that states neither its workers nor its address."""
 
 
-def test_limits_are_shared_among_tasks(server: RangeServer, folder: Path) -> None:
+def test_limits_are_shared_among_tasks(folder: Path) -> None:
     """All tasks together stay within the limits; shards to which nothing is left report that."""
-    for path in sorted(folder.iterdir())[:6]:
-        server.put(f"/{path.name}", path)
-    with shardcore.open(folder, remote=RemoteOptions(limit_requests=40)) as shards, local_processes(2) as pool:
-        assert [x for x in pool.each(shards, on_shard, (object_count,)) if isinstance(x, int)] == [2] * 19
-    with shardcore.open(folder, remote=RemoteOptions(limit_requests=1)) as shards, local_processes(1) as pool:
-        with pytest.raises(BudgetSpent):
+    with local_processes(2) as pool:
+        with shardcore.open(folder, remote=RemoteOptions(limit_requests=40)) as shards:
+            assert [x for x in pool.each(shards, on_shard, (object_count,)) if isinstance(x, int)] == [2] * 19
+        few = shardcore.open(folder, remote=RemoteOptions(limit_requests=1))
+        with few as shards, pytest.raises(BudgetSpent):
             list(pool.each(shards, on_shard, (object_count,)))
 
 
@@ -177,7 +176,7 @@ def test_shards_of_a_lost_process_are_done_again(folder: Path, tmp_path: Path) -
 
 @pytest.mark.parametrize(
     "command",
-    [["verify", "--json"], ["ls", "--digest", "sha256"], ["ls", "--json"], ["extract"], ["extract", "--match", "1*"]],
+    [["verify", "--json"], ["ls", "--digest", "sha256"], ["extract"]],
     ids=" ".join,
 )
 def test_commands_print_the_same(
@@ -228,7 +227,7 @@ def test_targets_that_workers_do_not_see_are_refused(folder: Path, capsys: pytes
 
 @pytest.mark.thorough
 @pytest.mark.interop("distributed")
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 def test_a_cluster_that_loses_a_worker(
     s3: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -238,6 +237,10 @@ def test_a_cluster_that_loses_a_worker(
     for name, value in s3.environment().items():
         monkeypatch.setenv(name, value)
     address, base = s3.uri("many/"), ["--endpoint-url", s3.endpoint]
+    with shardcore.open(address, remote=RemoteOptions(endpoint_url=s3.endpoint)) as shards:
+        sent = pickle.dumps(shards.tickets())
+        assert s3.key.encode() not in sent
+        assert s3.secret.encode() not in sent
     local = {}
     for command in (["verify", "--json"], ["ls", "--digest", "sha256"]):
         local[command[0]] = (run([command[0], address, *command[1:], *base]), *capsys.readouterr())
