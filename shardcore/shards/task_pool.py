@@ -35,6 +35,9 @@ R = TypeVar("R")
 BATCH = 32
 """Shards of one task at most: a task of a cluster costs about a millisecond beside its work."""
 
+BATCH_BYTES = 1 << 30
+"""Bytes of the shards of one task, if it has several."""
+
 FEW_TASKS = 4
 """Tasks for each worker at least, as far as the shards allow."""
 
@@ -153,7 +156,7 @@ class TaskPool:
         while place < asked.count:
             before = place
             try:
-                batches = list(self._batches([n for n in range(place, asked.count) if n not in known]))
+                batches = list(self._batches([n for n in range(place, asked.count) if n not in known], asked.sizes))
                 calls = asked.calls(batches)
                 with closing(completed(self._executor, calls, self._in_flight, AHEAD * self._in_flight)) as done:
                     for batch, future in zip(batches, done, strict=True):
@@ -175,9 +178,17 @@ class TaskPool:
                     return
                 self._executor = self._renewed()
 
-    def _batches(self, numbers: list[int]) -> Iterator[list[int]]:
-        size = max(min(self.batch, len(numbers) // (FEW_TASKS * self.workers)), 1)
-        return (numbers[first : first + size] for first in range(0, len(numbers), size))
+    def _batches(self, numbers: list[int], sizes: Sequence[int]) -> Iterator[list[int]]:
+        """Yield the shards of each task: few where they are large, so that little is lost with a worker."""
+        most, batch, total = max(min(self.batch, len(numbers) // (FEW_TASKS * self.workers)), 1), list[int](), 0
+        for number in numbers:
+            if batch and (len(batch) >= most or total + sizes[number] > BATCH_BYTES):
+                yield batch
+                batch, total = [], 0
+            batch.append(number)
+            total += sizes[number]
+        if batch:
+            yield batch
 
 
 class _Asked(Generic[R]):
@@ -192,6 +203,7 @@ class _Asked(Generic[R]):
 
     Attributes:
         count: How many shards there are.
+        sizes: Bytes of each.
     """
 
     def __init__(
@@ -205,6 +217,7 @@ class _Asked(Generic[R]):
         self._shard, self._work, self._given, self._tickets = shard, work, given, tickets
         self._names = [member.name for member in shard.members] if isinstance(shard, DataSet) else [""]
         self._own = own or [()] * len(self._names)
+        self.sizes = [member.size for member in shard.members] if isinstance(shard, DataSet) else [0]
         self._limits = _Limits(shard.opened_with, shard.tape)
         self.count = len(self._names)
 
