@@ -6,7 +6,6 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -28,9 +27,9 @@ from shardcore.cli.options import (
     progress_bar,
 )
 from shardcore.cli.output import FLAGS, error_line, tell_json, tell_line, warn, worded
-from shardcore.cli.targets import OutputTarget, target_of
+from shardcore.cli.targets import target_of
 from shardcore.cli.workers import Cluster, SendKeys, SharedFolder, State, WorkerOptions
-from shardcore.errors import DEFAULT_LIMIT, Remedy, ShardError, UsageError
+from shardcore.errors import DEFAULT_LIMIT, Remedy, ShardError, SourceError, UsageError
 from shardcore.model.number_words import plural
 from shardcore.model.text import short
 from shardcore.sources.remote.address import is_address
@@ -64,7 +63,15 @@ def ls(
     """List the objects: state, kind, size in bytes, key."""
     if digest not in (None, "sha256"):
         raise UsageError(f"--digest must be sha256, not {digest!r}")
-    from shardcore.cli.rows import list_members, list_rows, print_header, shown_rows, unserved, warn_unreadable
+    from shardcore.cli.rows import (
+        list_members,
+        list_rows,
+        print_header,
+        shown_rows,
+        sizes_stated,
+        unserved,
+        warn_unreadable,
+    )
     from shardcore.operations.extraction.default_objects import kind_code
     from shardcore.shards.dataset import DataSet
     from shardcore.shards.member_work import RowsAsked
@@ -84,7 +91,7 @@ def ls(
         streamed = shard.source is None and shard.index_bytes > SMALL_INDEX
         # What slots without object are (swh) is known from the whole index alone.
         few = limit is not None and limit + skip <= FEW_ROWS and not everything
-        if not streamed and (not few or shard.source is None):
+        if not streamed and (json or not sizes_stated(shard)) and (not few or shard.source is None):
             with progress_bar("loading the index") as progress:
                 shard.load_index(progress)
         errors += warn_unreadable(shard)
@@ -229,15 +236,15 @@ def _extract_here(
                 options=options,
                 progress=progress,
                 unreadable=warned,
+                delivery=target.delivery,
             )
             with closing(results):
-                count, failed, lost = _tell_all(results, target, as_json=as_json)
+                count, failed, lost = _tell_all(results, as_json=as_json)
         if lost:
             return 4
         if not count and pattern is not None:
             warn(f"no key matches {short(pattern)}; nothing was written")
             return 1
-        target.send()
         if shard.damage is not None:
             warn(f"damaged: {error_line(shard.damage)}")
             return 3
@@ -277,7 +284,7 @@ def _extract_on(
             unreadable=warned,
         )
         with closing(results):
-            count, failed, lost = _tell_all(results, OutputTarget(out), as_json=as_json)
+            count, failed, lost = _tell_all(results, as_json=as_json)
     if lost:
         return 4
     if not count and pattern is not None:
@@ -303,24 +310,36 @@ def _conflict(name: str | None, *, force: bool) -> Conflict:
     return Conflict(name)
 
 
-def _tell_all(results: Iterable[Extracted], target: OutputTarget, *, as_json: bool) -> tuple[int, int, bool]:
+def _tell_all(results: Iterable[Extracted], *, as_json: bool) -> tuple[int, int, bool]:
     """A line about each file; how many there are, how many failed, and whether the source was lost, which ends it."""
     failed, number = 0, -1
     like: Counter[Remedy] = Counter()
-    for number, done in enumerate(results):
-        failed += bool(done.error)
-        if done.error and done.remedy is not None and not as_json:
-            like[done.remedy] += 1
-            if like[done.remedy] > 1:
-                continue
-        _tell(replace(done, path=target.named(done.path)) if done.path else done, as_json=as_json)
-        if done.last:
-            warn(f"stopped after {plural(number, 'file')}; --conflict skip leaves out those that are there")
-            return number + 1, failed, True
+    try:
+        for number, done in enumerate(results):
+            failed += bool(done.error)
+            if done.error and done.remedy is not None and not as_json:
+                like[done.remedy] += 1
+                if like[done.remedy] > 1:
+                    continue
+            if done.last:
+                if as_json:
+                    tell_json(done.line())
+                _tell_stopped(number, worded(done.error, done.remedy))
+                return number + 1, failed, True
+            _tell(done, as_json=as_json)
+    except SourceError:
+        if number >= 0:
+            _tell_stopped(number + 1)
+        raise
     for remedy, count in like.items():
         if count > 1:
             warn(f"{plural(count - 1, 'more object')} not written for the same reason: {FLAGS[remedy]}")
     return number + 1, failed, False
+
+
+def _tell_stopped(count: int, why: str = "") -> None:
+    why = f": {why}" if why else ""
+    warn(f"stopped after {plural(count, 'file')}{why}; --conflict skip leaves out those that are there")
 
 
 def _tell(done: Extracted, *, as_json: bool) -> None:

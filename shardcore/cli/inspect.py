@@ -32,21 +32,21 @@ from shardcore.cli.output import (
     print_json,
     print_line,
     print_node_json,
+    stopped,
     tell_json,
     tell_line,
     warn,
     worded,
 )
 from shardcore.cli.workers import Cluster, SendKeys, State, WorkerOptions
-from shardcore.errors import FormatError, NotAShard, ShardError, UsageError
-from shardcore.model.finding import Depth
+from shardcore.errors import FormatError, NotAShard, ShardError, SourceError, UsageError
+from shardcore.model.finding import Depth, Report
 from shardcore.model.number_words import plural
 from shardcore.model.text import letters_of, said, short
 from shardcore.shards.registry import all_formats
 
 if TYPE_CHECKING:
     from shardcore.model.drawing import Drawing
-    from shardcore.model.finding import Report
     from shardcore.model.node import Node
     from shardcore.model.record import Value
     from shardcore.operations.cold_cost import ColdTrace
@@ -349,7 +349,8 @@ def verify(
     """Check structure, index and contents; exit code 1 when there is an error.
 
     An error means: some reader fails, or returns wrong bytes. Warnings, notes and contents without a checksum leave
-    exit code 0; the last line, and "unverified" with --json, count the objects whose content was not verified.
+    exit code 0; the last line, and "unverified" with --json, count the objects whose content was not verified. A source
+    that cannot be reached any more is no error of the file: exit code 4, after the findings until then.
     """
     try:
         with (
@@ -358,18 +359,17 @@ def verify(
             progress_bar("verifying") as progress,
         ):
             report = _verified(shard, depth, tasks, progress)
+    except SourceError as error:
+        if error.partial is None:
+            raise
+        _tell_report(error.partial, as_json=json)
+        raise stopped(error, error.partial.stopped_after) from None
     except (FormatError, NotAShard):
         if json:
             with how.open(uri, partial=True) as shard:
                 tell_json(shard.verify(depth).to_json())
         raise
-    if json:
-        tell_json(report.to_json())
-    else:
-        for finding in report.findings:
-            place = f" [bytes {finding.span}]" if finding.span else ""
-            tell_line(f"{finding.severity.value}: {finding.code}: {finding.message}{place}")
-        tell_line(report.summary)
+    _tell_report(report, as_json=json)
     return 0 if report.ok else 1
 
 
@@ -386,6 +386,17 @@ def _verified(shard: Shard, depth: Depth, tasks: TaskPool | None, progress: Prog
     if isinstance(report, ShardError):
         raise report
     return report
+
+
+def _tell_report(report: Report, *, as_json: bool) -> None:
+    if as_json:
+        tell_json(report.to_json())
+        return
+    for finding in report.findings:
+        place = f" [bytes {finding.span}]" if finding.span else ""
+        tell_line(f"{finding.severity.value}: {finding.code}: {finding.message}{place}")
+    if not report.stopped_after:
+        tell_line(report.summary)
 
 
 @reaches

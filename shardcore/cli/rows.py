@@ -60,9 +60,14 @@ def shown_rows(
             # Sizes that are unknown yet are read for the rows that are shown, not for all.
             taken = columns.take(chosen - first)
             yield (
-                taken if shard.loaded else shard.objects.with_sizes(taken),
+                taken if shard.loaded or (keys and sizes_stated(shard)) else shard.objects.with_sizes(taken),
                 [texts[at] for at in chosen - first if keys],
             )
+
+
+def sizes_stated(shard: Shard) -> bool:
+    """Return whether the lines of a remote file are printed without the header of each object."""
+    return shard.source is not None and not shard.source.near and shard.objects.sized
 
 
 def list_rows(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -9,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from shardcore.cli.options import USUAL, Json, Limit, Opening, Uri, opens, progress_bar
-from shardcore.cli.output import tell_json, tell_line, warn
+from shardcore.cli.output import stopped, tell_json, tell_line, warn
 from shardcore.cli.workers import Cluster, SendKeys, SharedFolder, WorkerOptions
-from shardcore.errors import DEFAULT_LIMIT, UsageError
+from shardcore.errors import DEFAULT_LIMIT, SourceError, UsageError
 from shardcore.model.number_words import plural
 from shardcore.model.text import visible
 
@@ -48,24 +49,34 @@ def salvage(
     if target is not None:
         workers.check_target(str(target), shared=shared)
     given = {"format": how.format, "limit": limit_bytes or ANY_SIZE, "raw": raw, "remote": how.remote, **how.options}
-    with workers.pool() as tasks, progress_bar("salvaging") as progress:
-        if tasks is None:
-            done = save(uri, target, progress=progress, **given)
-        else:
-            tasks.check_keys(ShardTicket(uri, "", given))
-            place = None if target is None else target.absolute()
-            done = tasks.run(partial(save, **given), absolute(uri), place)
-    for one in done.items:
-        if json:
-            tell_json(one.to_json())
-        else:
-            _tell(one)
+    try:
+        with workers.pool() as tasks, progress_bar("salvaging") as progress:
+            if tasks is None:
+                done = save(uri, target, progress=progress, **given)
+            else:
+                tasks.check_keys(ShardTicket(uri, "", given))
+                place = None if target is None else target.absolute()
+                done = tasks.run(partial(save, **given), absolute(uri), place)
+    except SourceError as error:
+        if error.partial is None:
+            raise
+        _tell_all(error.partial.items, as_json=json)
+        raise stopped(error, plural(len(error.partial.items), "object")) from None
+    _tell_all(done.items, as_json=json)
     if json:
         tell_json(done.summary())
     else:
         _sum_up(done)
     lost = [one for one in done.items if one.condition.value in ("damaged", "lost")]
     return 1 if lost or done.missing or not done.items else 0
+
+
+def _tell_all(items: Iterable[Saved], *, as_json: bool) -> None:
+    for one in items:
+        if as_json:
+            tell_json(one.to_json())
+        else:
+            _tell(one)
 
 
 def _tell(one: Saved) -> None:

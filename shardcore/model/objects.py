@@ -303,6 +303,11 @@ class Objects(Sequence[ObjectRef]):
         """Return whether `len` is known without reading."""
         return True
 
+    @property
+    def sized(self) -> bool:
+        """Return whether the index that opening reads states where all objects are, and their sizes."""
+        return False
+
     @abstractmethod
     def __len__(self) -> int:
         """Number of rows, slots that are unused included."""
@@ -370,6 +375,15 @@ class Objects(Sequence[ObjectRef]):
             IndexError: There is no such row.
             SourceError: The bytes cannot be read.
         """
+
+    def unsized_ref(self, row: int) -> ObjectRef:
+        """Return one row as an object whose content is read next; a size that would have to be read is -1.
+
+        Raises:
+            IndexError: There is no such row.
+            SourceError: The bytes cannot be read.
+        """
+        return self.ref(row)
 
     def refs(self, rows: NDArray[np.int64]) -> Iterator[ObjectRef]:
         """Return some rows as objects; formats with small objects make many of them at once.

@@ -6,9 +6,11 @@ import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
+from contextlib import closing
 from contextvars import copy_context
 from functools import partial
 from typing import Any, TypeVar
+from weakref import WeakSet
 
 from shardcore.errors import Cancelled
 from shardcore.progress import check_stopped, stopped_by
@@ -34,15 +36,27 @@ class JobThreads(ThreadPoolExecutor):
         super().__init__(jobs, thread_name_prefix="shardcore-job")
         self._over = threading.Event()
         self._context = copy_context()
+        self._begun: WeakSet[Future[Any]] = WeakSet()
 
     def submit(self, function: Callable[..., R], /, *arguments: Any, **named: Any) -> Future[R]:
         """Start a call; see `Executor.submit`."""
-        return super().submit(copy_context().run, self._stoppable, partial(function, *arguments, **named))
+        future = super().submit(copy_context().run, self._stoppable, partial(function, *arguments, **named))
+        self._begun.add(future)
+        return future
 
-    def stop(self) -> None:
-        """Cancel what has not begun, and let the rest end at its next read."""
+    def stop(self, wake: Callable[[], None] = lambda: None) -> None:
+        """Cancel what has not begun, and let the rest end at its next read.
+
+        Args:
+            wake: Called again and again until all has ended: wakes what waits for another machine.
+        """
         self._over.set()
-        self.shutdown(wait=True, cancel_futures=True)
+        self.shutdown(wait=False, cancel_futures=True)
+        wake()
+        # Once may be too early: a connection that is just being made is ended the next time.
+        while wait([one for one in self._begun if not one.cancelled()], _ASK).not_done:
+            wake()
+        self.shutdown(wait=True)
 
     def _check(self) -> None:
         if self._over.is_set():
@@ -54,7 +68,9 @@ class JobThreads(ThreadPoolExecutor):
             return call()
 
 
-def in_order(work: Callable[[T], R], things: Iterable[T], jobs: int) -> Generator[R]:
+def in_order(
+    work: Callable[[T], R], things: Iterable[T], jobs: int, *, stop: Callable[[], None] = lambda: None
+) -> Generator[R]:
     """Do some work for each thing on several threads; give the results in the order of the things.
 
     Few results wait at any time, so that memory stays bounded however many things there are. The threads work in
@@ -64,6 +80,7 @@ def in_order(work: Callable[[T], R], things: Iterable[T], jobs: int) -> Generato
         work: Called with each thing.
         things: The things, taken as they are needed.
         jobs: How many threads; 1 for none but the caller's.
+        stop: Called again and again when the caller stops, or work fails: wakes what waits for another machine.
 
     Raises:
         Cancelled: The caller does not want the results any more.
@@ -72,9 +89,14 @@ def in_order(work: Callable[[T], R], things: Iterable[T], jobs: int) -> Generato
         yield from map(work, things)
         return
     pool = JobThreads(jobs)
+    calls = ((work, (thing,)) for thing in things)
     try:
-        for future in completed(pool, ((work, (thing,)) for thing in things), 2 * jobs, 2 * jobs):
-            yield future.result()
+        with closing(completed(pool, calls, 2 * jobs, 2 * jobs)) as done:
+            for future in done:
+                yield future.result()
+    except BaseException:
+        pool.stop(stop)
+        raise
     finally:
         pool.stop()
 

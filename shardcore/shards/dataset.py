@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.errors import FormatError, KeyAbsent, NotAShard, ShardError, SourceError, UsageError, shown_key
+from shardcore.errors import (
+    FormatError,
+    KeyAbsent,
+    NotAShard,
+    ShardError,
+    SourceError,
+    UsageError,
+    shown_key,
+    source_lost,
+)
 from shardcore.model.byte_shares import Share, Use
 from shardcore.model.children import Deferred
 from shardcore.model.content_part import ContentParts
@@ -114,6 +123,9 @@ def files_load(names: Sequence[str], counts: Sequence[int]) -> Load:
 
 __all__ = ["DataSet", "Member"]
 
+WHOLE_MEMBER = 256 << 10
+"""Bytes that take less time than a second request."""
+
 MEMBER_COST = 1 << 14
 """Least cost of opening a member, as bytes that could be read in the same time."""
 
@@ -138,12 +150,14 @@ class DataSet(Shard):
         uri: Address of the folder.
         folder: The folder.
         member_head: Bytes of the beginning of a remote member that are fetched at once.
+        whole_member: Remote members of up to so many bytes come with one request; 0 where indexes are enough.
     """
 
     joins: bool = True
     routes: bool = True
     files_are_objects: bool = False
     member_head: int = WHOLE_HEAD
+    whole_member: int = WHOLE_MEMBER
     no_loads: str = "Each object of this data set takes several files, so none of these is fuller than another."
 
     def __init__(self, format: str, where: Folder, members: Sequence[Member] | Callable[[], Sequence[Member]]) -> None:
@@ -176,6 +190,17 @@ class DataSet(Shard):
     def listed(self) -> bool:
         """Return whether it is known which members there are."""
         return self._listing.value is not None
+
+    @property
+    def lists(self) -> bool:
+        """Return whether the members are listed, or can be; a store without that right refuses the first try."""
+        if not self.listed and self.folder.listable:
+            try:
+                _ = self.members
+            except SourceError:
+                if self.folder.listable:
+                    raise
+        return self.listed
 
     @property
     def _by_name(self) -> dict[str, Member]:
@@ -225,7 +250,8 @@ class DataSet(Shard):
         if briefly and self.folder.lists_cheaply:
             source = self.folder.open(member.name)
         else:
-            source = self.folder.open_at(member.name, 0, self.member_head)
+            fits = 0 < member.size <= self.whole_member
+            source = self.folder.open_at(member.name, 0, member.size if fits else self.member_head)
         try:
             shard = self.open_member(member.name, source)
             tell_purposes(shard)
@@ -274,13 +300,15 @@ class DataSet(Shard):
             Each member, and what came out, or why nothing did.
 
         Raises:
-            SourceError: The data set is closed, or its members cannot be listed.
+            SourceError: The data set is closed, its members cannot be listed, or their server is lost.
         """
         total = len(self.members) * PARTS
         found = self.tasks.each(self, work, given) if self.tasks is not None else self._worked(work, given, progress)
         with closing(found) as results:
             for number, (member, result) in enumerate(zip(self.members, results, strict=True)):
                 progress((number + 1) * PARTS, total)
+                if isinstance(result, SourceError) and source_lost(result):
+                    raise placed_error(result, member.name)
                 yield member, result
         self._check_open()
         progress(total, total)
@@ -294,6 +322,8 @@ class DataSet(Shard):
             try:
                 return work(self, place[1].name, share, *given)
             except ShardError as error:
+                if source_lost(error):
+                    raise placed_error(error, place[1].name) from None
                 return error
 
         return in_order(done, enumerate(self.members), self.jobs)
@@ -384,7 +414,7 @@ class DataSet(Shard):
         Calling it again tries again what could not be opened.
 
         Raises:
-            SourceError: The data set is closed.
+            SourceError: The data set is closed, or the server of its members is lost.
         """
         if self._unreadable:
             again: Once[JoinedObjects] = Once()
@@ -444,6 +474,8 @@ class DataSet(Shard):
                 shard = self.member(place[1].name)
                 shard.load_index(self._share(progress, place[0]) if self.jobs == 1 else no_progress)
             except ShardError as error:
+                if source_lost(error):
+                    raise placed_error(error, place[1].name) from None
                 return error
             return shard.objects
 
@@ -599,7 +631,8 @@ class DataSet(Shard):
         """Verify every member; those that cannot be opened are findings."""
         depth = Depth(depth)
         with closing(self.each_member(member_report, depth, progress=progress)) as reports:
-            return joined_report(self.format, depth, ((member.name, report) for member, report in reports))
+            named = ((member.name, report) for member, report in reports)
+            return joined_report(self.format, depth, named, len(self.members))
 
     def release(self, name: str) -> None:
         """Close a member that is not needed any more; it is opened again when somebody does."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
@@ -11,10 +12,12 @@ from shardcore.errors import FormatError
 from shardcore.model.finding import Depth, Findings, Report
 from shardcore.model.objects import State, row_steps
 from shardcore.progress import Progress, no_progress
-from shardcore.shards.shard import PIECE, Shard, SourcePart
+from shardcore.shards.shard import Shard, SourcePart
+from shardcore.sources.base import read_pieces
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from contextlib import AbstractContextManager
 
     from shardcore.model.byte_shares import Share
     from shardcore.model.node import Node
@@ -123,17 +126,20 @@ class FileShard(Shard):
         """Yield the content, where it is stored as it is."""
         if ref.error or not ref.spans:
             raise FormatError(ref.error or f"row {ref.row} holds no object", span=ref.record)
-        start, stop = ref.spans[0].start, ref.spans[0].stop
-        for at in range(start, stop, PIECE):
-            yield self.file.source.read(at, min(at + PIECE, stop))
+        yield from read_pieces(self.file.source, ref.spans[0].start, ref.spans[0].stop)
 
     def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
         """Check the file to a depth; the page of the format states what each depth does."""
         checks = self._module("verify")
         if checks is None:
             return self._verify_objects(Depth(depth), progress)
-        report: Report = checks.verify(self.file, Depth(depth), progress)
+        with self.verifying(depth):
+            report: Report = checks.verify(self.file, Depth(depth), progress)
         return report
+
+    def verifying(self, depth: Depth | str) -> AbstractContextManager[object]:
+        """Return the context of `verify`: `reading_all` where the depth reads all contents."""
+        return self.reading_all() if Depth(depth).reaches(Depth.CONTENT) else nullcontext()
 
     def point_to(self, into: ReferenceCollector) -> None:
         """Gather the rows of tables that refer to some bytes, and what `references` of the format adds."""

@@ -14,7 +14,7 @@ from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from shardcore.errors import BudgetSpent, Cancelled, Remedy, ShardError, SourceError, UsageError
+from shardcore.errors import BudgetSpent, Cancelled, Remedy, RemoteError, ShardError, SourceError, UsageError
 from shardcore.model.parallel import Call, JobThreads, completed
 from shardcore.model.text import short
 from shardcore.progress import stopped_by
@@ -317,8 +317,8 @@ def _outcome(future: Future[TaskResult[R]]) -> TaskResult[R] | ShardError:
         raise
 
 
-def _worker_lost(error: BaseException) -> SourceError:
-    return SourceError(f"the worker ended before its task was done ({type(error).__name__})", remedy=Remedy.AGAIN)
+def _worker_lost(error: BaseException) -> RemoteError:
+    return RemoteError(f"the worker ended before its task was done ({type(error).__name__})", remedy=Remedy.AGAIN)
 
 
 def workers_of(executor: Executor) -> int:

@@ -242,6 +242,15 @@ class OtherRegion(Fault):
         return s3_error(code, headers, self.status, f"<Region>{self.region}</Region>")
 
 
+@dataclass(frozen=True, slots=True)
+class NoListing(Fault):
+    """The right to list a bucket is missing; what is named can be read."""
+
+    def before(self, request: Request) -> Request | Answer:
+        """Refuse a listing."""
+        return s3_error("AccessDenied") if "list-type=" in request.target else request
+
+
 CODES = {
     "SlowDown": (503, "Please reduce your request rate."),
     "ServiceUnavailable": (503, "Please try again."),

@@ -55,6 +55,8 @@ class RangeServer(HttpServer):
         contents: By path, `/a/b.shard`; bytes and paths of files do, too.
         manners: How it behaves.
         latency: Seconds before each answer begins.
+        rate: See `HttpServer`.
+        room: See `HttpServer`.
     """
 
     def __init__(
@@ -63,8 +65,10 @@ class RangeServer(HttpServer):
         manners: Manners | None = None,
         *,
         latency: float = 0.0,
+        rate: float = 0.0,
+        room: int = 0,
     ) -> None:
-        super().__init__(self.give, latency=latency)
+        super().__init__(self.give, latency=latency, rate=rate, room=room)
         self.manners = manners or Manners()
         self.contents: dict[str, Content] = {}
         for path, content in (contents or {}).items():

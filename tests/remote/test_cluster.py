@@ -176,7 +176,7 @@ def test_shards_of_a_lost_process_are_done_again(folder: Path, tmp_path: Path) -
 
 @pytest.mark.parametrize(
     "command",
-    [["verify", "--json"], ["ls", "--digest", "sha256"], ["extract"]],
+    [["verify", "--json"], ["extract"]],
     ids=" ".join,
 )
 def test_commands_print_the_same(

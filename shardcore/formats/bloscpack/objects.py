@@ -49,6 +49,13 @@ class BloscpackObjects(Objects):
         """Return whether the header states how many chunks there are, or they have been counted."""
         return self._table.loaded or self._file.header.nchunks != UNKNOWN
 
+    @property
+    def sized(self) -> bool:
+        """Return whether the header states the sizes of the chunks, and the offsets where they are."""
+        if self._file.header.plain_size == UNKNOWN or self._table.slots is None:
+            return False
+        return bool((self._table.slot_places(np.arange(len(self._table))) != UNKNOWN).all())
+
     def __len__(self) -> int:
         if not self.counted:
             self._table.load()

@@ -251,7 +251,8 @@ class BloscpackShard(FileShard):
         """Check header and metadata, then offsets and Blosc headers, then every chunk."""
         from shardcore.formats.bloscpack.verify import verify
 
-        return verify(self.file, self._objects, Depth(depth), progress)
+        with self.verifying(depth):
+            return verify(self.file, self._objects, Depth(depth), progress)
 
     def isolate(self, decoder: IsolatedDecoder | None = None) -> None:
         """Decompress chunks in a process of their own, too; see `Shard.isolate`."""

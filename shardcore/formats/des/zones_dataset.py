@@ -222,6 +222,8 @@ class DesZones(DesDataSet):
             fields[f"zones.{label}"] = f"{zone.start}..{zone.end} in {self._where.of_zone(label).uri}, {shards}"
         return fields | {"dataset.members": len(self.members)}
 
+    _sidecars = None
+
     def may_hold(self, name: str) -> bool:
         """Return whether a file of that name is a shard of a zone: a lookup lists no zone but its own."""
         label, _, rest = name.partition("/")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,10 +14,13 @@ from shardcore.formats.mdb.file import MdbFile
 from shardcore.formats.mdb.geometry import FILE, XORB, range_fault, size_fault
 from shardcore.formats.mdb.hashes import file_hash, range_hash, sha256_digest
 from shardcore.formats.mdb.objects import FileBlock, block_of
-from shardcore.formats.mdb.xorbs import Xorb, Xorbs, inside_xorb
+from shardcore.formats.mdb.xorbs import Xorb, inside_xorb
 from shardcore.model.budget import charge_memory
 from shardcore.model.objects import ObjectRef
 from shardcore.model.span import Span
+
+MOST_FETCHED = 4 << 20
+"""Bytes of the contents of one shard that are fetched before they are read."""
 
 
 def stream(file: MdbFile, ref: ObjectRef) -> Iterator[bytes]:
@@ -28,9 +31,9 @@ def stream(file: MdbFile, ref: ObjectRef) -> Iterator[bytes]:
         FormatError: The records of the object, a segment or a chunk are damaged.
     """
     if ref.kind == FILE:
-        return stream_file(file.xorbs, block_of(file, ref))
+        return stream_file(file, block_of(file, ref))
     text, first, last = chunks_of(ref)
-    return stream_segment(file.xorbs, text, first, last, ref.spans[0])
+    return stream_segment(file, text, first, last, ref.spans[0])
 
 
 def chunks_of(ref: ObjectRef) -> tuple[str, int, int]:
@@ -56,11 +59,11 @@ def check_range(xorb: Xorb, first: int, last: int, place: Span) -> None:
         raise FormatError(fault, span=place)
 
 
-def stream_segment(xorbs: Xorbs, text: str, first: int, last: int, place: Span) -> Iterator[bytes]:
+def stream_segment(file: MdbFile, text: str, first: int, last: int, place: Span) -> Iterator[bytes]:
     """Yield the chunks of a range of a xorb, each as one piece, compared with the hashes its info block lists.
 
     Args:
-        xorbs: Where it is got from.
+        file: The shard, with the xorbs within its reach.
         text: The hash of the xorb.
         first: First chunk.
         last: One past the last.
@@ -70,8 +73,10 @@ def stream_segment(xorbs: Xorbs, text: str, first: int, last: int, place: Span) 
         ExternalMissing: The xorb is not within reach.
         FormatError: It has no such chunks, or one is damaged.
     """
-    xorb = xorbs.get(text)
+    xorb = file.xorbs.get(text, file.fetch_xorb)
     check_range(xorb, first, last, place)
+    if file.fetch_xorb is not None:
+        file.fetch_xorb.reading(text, xorb)
     try:
         yield from xorb.stream_chunks(first, last)
     except FormatError as error:
@@ -79,13 +84,13 @@ def stream_segment(xorbs: Xorbs, text: str, first: int, last: int, place: Span) 
         raise kind(f"xorb {text}: {error.message}", span=inside_xorb(error.span, text)) from error
 
 
-def stream_file(xorbs: Xorbs, block: FileBlock) -> Iterator[bytes]:
+def stream_file(file: MdbFile, block: FileBlock) -> Iterator[bytes]:
     """Yield a file, put together chunk by chunk; with every hash compared that the shard has.
 
     Segment sizes and range hashes are compared at the end of each segment, the file hash and SHA-256 at the end.
 
     Args:
-        xorbs: Where the xorbs are.
+        file: The shard, with the xorbs within its reach.
         block: The records of the file.
 
     Raises:
@@ -95,15 +100,15 @@ def stream_file(xorbs: Xorbs, block: FileBlock) -> Iterator[bytes]:
     """
     segments = block.segment_list
     charge_memory(128 * block.references)
-    xorbs.need([segment["xorb"] for segment in segments])
+    file.xorbs.need([segment["xorb"] for segment in segments], file.fetch_xorb)
     hashes: list[HashArray] = []
     sizes: list[NDArray[np.int64]] = []
     digest = hashlib.sha256()
     for number, segment in enumerate(segments):
         text, first, last, place = segment["xorb"], segment["start"], segment["end"], block.entry_span(number)
-        xorb = xorbs.get(text)
+        xorb = file.xorbs.get(text)
         found: list[bytes] = []
-        for chunk in stream_segment(xorbs, text, first, last, place):
+        for chunk in stream_segment(file, text, first, last, place):
             if xorb.chunk_hashes is None:
                 found.append(chunk_hash(chunk))
             digest.update(chunk)
@@ -141,6 +146,24 @@ def _check_file(block: FileBlock, hashes: HashArray, sizes: NDArray[np.int64], d
             raise BadChecksum(f"SHA-256 of the file: computed {digest}, stored {wanted}", span=block.metadata_span)
 
 
+def fetch_chunks(file: MdbFile, refs: Iterable[ObjectRef]) -> None:
+    """Open the xorbs of some files in turn, and begin to fetch their chunks, up to `MOST_FETCHED` bytes.
+
+    Raises:
+        ShardError: A record is damaged, or a xorb cannot be opened.
+    """
+    left = MOST_FETCHED
+    for block in (block_of(file, ref) for ref in refs if ref.kind == FILE):
+        for segment in block.segment_list:
+            xorb = file.xorbs.get(segment["xorb"])
+            check_range(xorb, segment["start"], segment["end"], block.entry_span(0))
+            first, last = xorb.record_span(segment["start"]), xorb.record_span(segment["end"] - 1)
+            left -= last.stop - first.start
+            if left < 0:
+                return
+            xorb.part("").source.prefetch(first.start, last.stop)
+
+
 def read_range(file: MdbFile, ref: ObjectRef, start: int, stop: int) -> Iterator[bytes]:
     """Yield the bytes `[start, stop)` of an object; only the chunks that they touch have to be there, and are checked.
 
@@ -159,13 +182,13 @@ def read_range(file: MdbFile, ref: ObjectRef, start: int, stop: int) -> Iterator
     at = 0
     for text, first, last, size, place in segments:
         if start < min(at + size, stop) and at < stop:
-            yield _segment_range(file.xorbs, text, (first, last), place, max(start - at, 0), min(stop - at, size))
+            yield _segment_range(file, text, (first, last), place, max(start - at, 0), min(stop - at, size))
         at += size
 
 
-def _segment_range(xorbs: Xorbs, text: str, chunks: tuple[int, int], place: Span, start: int, stop: int) -> bytes:
+def _segment_range(file: MdbFile, text: str, chunks: tuple[int, int], place: Span, start: int, stop: int) -> bytes:
     """Return the bytes `[start, stop)` of the chunks of a range of a xorb."""
-    xorb = xorbs.get(text)
+    xorb = file.xorbs.get(text)
     sizes = xorb.chunk_sizes[chunks[0] : chunks[1]]
     ends = np.cumsum(sizes)
     first, last = int(np.searchsorted(ends, start, "right")), int(np.searchsorted(ends, stop, "left")) + 1
@@ -176,5 +199,5 @@ def _segment_range(xorbs: Xorbs, text: str, chunks: tuple[int, int], place: Span
     if first >= last:
         return b""
     skipped = int(ends[first]) - int(sizes[first])
-    data = b"".join(stream_segment(xorbs, text, chunks[0] + first, chunks[0] + last, place))
+    data = b"".join(stream_segment(file, text, chunks[0] + first, chunks[0] + last, place))
     return data[start - skipped : stop - skipped]

@@ -8,7 +8,7 @@ from typing import Any
 from shardcore.errors import FormatError, LimitExceeded
 from shardcore.formats.mdb.geometry import KINDS, MdbGeometry, claims
 from shardcore.formats.mdb.index import MdbIndex, load
-from shardcore.formats.mdb.xorbs import Xorbs
+from shardcore.formats.mdb.xorbs import XorbFetch, Xorbs
 from shardcore.model.budget import charge_memory
 from shardcore.model.number_words import grouped_digits
 from shardcore.model.section import tile
@@ -41,6 +41,7 @@ class MdbFile:
 
     Attributes:
         sections: The parts; they tile the file.
+        fetch_xorb: Fetches xorbs ahead; does nothing once all files were read. None before.
     """
 
     def __init__(
@@ -58,6 +59,7 @@ class MdbFile:
         self.footer_fields = footer_fields
         self.footer_damage = footer_damage
         self.xorbs = xorbs
+        self.fetch_xorb: XorbFetch | None = None
         self.sections, _ = tile(claims(geometry, with_footer=bool(footer_fields)), source.size)
         self._index: Once[MdbIndex] = Once()
         if index is not None:

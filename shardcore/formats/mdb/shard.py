@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 
 from shardcore.codecs.xet.hashes import ZERO
 from shardcore.errors import FormatError, LimitExceeded, ShardError
-from shardcore.formats.mdb.content import read_range, stream
+from shardcore.formats.mdb.content import fetch_chunks, read_range, stream
 from shardcore.formats.mdb.file import MdbFile, read_whole
 from shardcore.formats.mdb.geometry import SENTENCES, locate, read_footer, read_header
 from shardcore.formats.mdb.index import discover, load
@@ -20,7 +21,7 @@ from shardcore.formats.mdb.objects import RECIPE, MdbObjects
 from shardcore.formats.mdb.recipe import recipe_pieces
 from shardcore.formats.mdb.step_values import MEANINGS
 from shardcore.formats.mdb.tree import MdbTree, header_node
-from shardcore.formats.mdb.xorbs import Xorbs
+from shardcore.formats.mdb.xorbs import XorbFetch, Xorbs
 from shardcore.model.finding import Depth, Report
 from shardcore.model.number_words import plural
 from shardcore.model.section import Section, SectionRole
@@ -105,6 +106,11 @@ class MdbShard(FileShard):
         """Return the content, from the xorbs; every hash is compared that shard and xorb have. See `Shard.stream`."""
         return stream(self.file, ref)
 
+    def fetch_soon(self, refs: Iterable[ObjectRef]) -> None:
+        """Open the xorbs of the files, and begin to fetch their chunks; see `Shard.fetch_soon`."""
+        with suppress(ShardError):
+            fetch_chunks(self.file, refs)
+
     def reads_ranges(self, ref: ObjectRef) -> bool:
         """True: a content is decoded chunk by chunk."""
         return True
@@ -137,11 +143,17 @@ class MdbShard(FileShard):
             settings["footer"] = {"chunk_hash_hmac_key": True}
         return settings
 
+    def reading_all(self) -> XorbFetch:
+        """Return the context in which all files are read: xorbs of which much is needed are fetched whole, too."""
+        fetch = self.file.fetch_xorb = XorbFetch(self.file.source, self.file.load)
+        return fetch
+
     def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
         """Check the shard; see `docs/formats/mdb.md` for what each depth does."""
         from shardcore.formats.mdb.verify import verify
 
-        return verify(self.file, self._objects, Depth(depth), progress)
+        with self.verifying(depth):
+            return verify(self.file, self._objects, Depth(depth), progress)
 
     def close(self) -> None:
         """Close the file, and the xorbs unless they are those of a data set."""

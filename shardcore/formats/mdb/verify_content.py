@@ -53,6 +53,7 @@ def check_content(file: MdbFile, objects: MdbObjects, index: MdbIndex, findings:
             continue
         _check_file(file, index, number, block_of(file, objects.ref(number)), used, findings)
         done += 1
+        findings.verified = done
     for number in np.flatnonzero(~lost_xorbs).tolist():
         progress(files + number, files + xorbs)
         first, last = index.xorbs.bounds[number : number + 2].tolist()
@@ -60,6 +61,7 @@ def check_content(file: MdbFile, objects: MdbObjects, index: MdbIndex, findings:
         if work.takes(size + REFERENCE_COST * (last - first)):
             _check_xorb(file, index, number, used, findings)
             done += 1 + last - first
+            findings.verified = done
     work.tell(findings, "mdb.unchecked")
     return done
 
@@ -85,7 +87,7 @@ def _out_of_reach(file: MdbFile, index: MdbIndex, findings: Findings) -> tuple[N
             )
             break
         try:
-            file.xorbs.get(text)
+            file.xorbs.get(text, file.fetch_xorb)
             found += 1
         except ExternalMissing:
             missing[place] = True
@@ -112,7 +114,7 @@ def _check_file(
 ) -> None:
     """Put one file together, and marks the chunks that it used."""
     try:
-        for _ in stream_file(file.xorbs, block):
+        for _ in stream_file(file, block):
             pass
     except FormatError as error:
         span = error.span or Span("", block.start, block.stop)
@@ -160,9 +162,9 @@ def _hashes(file: MdbFile, xorb: Xorb, text: str, used: NDArray[np.bool_], place
     """The hashes of all chunks: as the xorb lists them, where its chunks have been or are now compared with them."""
     listed = xorb.chunk_hashes
     if listed is None:
-        return as_rows([chunk_hash(c) for c in stream_segment(file.xorbs, text, 0, xorb.chunk_count, place)])
+        return as_rows([chunk_hash(c) for c in stream_segment(file, text, 0, xorb.chunk_count, place)])
     edges = np.flatnonzero(np.diff(np.concatenate([[True], used, [True]])))
     for low, high in edges.reshape(-1, 2).tolist():
-        for _ in stream_segment(file.xorbs, text, low, high, place):
+        for _ in stream_segment(file, text, low, high, place):
             pass
     return listed

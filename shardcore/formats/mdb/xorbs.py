@@ -6,7 +6,8 @@ few things that `Xorb` names.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cached_property
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -14,12 +15,14 @@ from numpy.typing import NDArray
 
 from shardcore.codecs.xet.hashes import HashArray, from_text, to_text
 from shardcore.errors import ExternalMissing, FormatError, NotAShard, Remedy, SourceError, UsageError, says_absent
+from shardcore.formats.mdb.index import MdbIndex
 from shardcore.model.member_nodes import placed, placed_span
 from shardcore.model.source_name import SourceName
 from shardcore.model.span import Span
 from shardcore.shards.cache import LruCache, Once
 from shardcore.shards.open_context import Opener
 from shardcore.shards.shard import SourcePart
+from shardcore.shards.whole_file import WholeFiles
 from shardcore.sources.base import Folder, Source
 
 NAMES = ("default.{}", "{}", "{}.xorb")
@@ -67,6 +70,50 @@ class Xorb(Protocol):
         """Return the unpacked chunks number `first` to `last`."""
 
 
+class XorbFetch(WholeFiles):
+    """The xorbs of which at least half is needed: a few large ranges of each instead of one for each segment.
+
+    Args:
+        source: The shard whose files are read.
+        index: Returns its index.
+    """
+
+    def __init__(self, source: Source, index: Callable[[], MdbIndex]) -> None:
+        super().__init__(source)
+        self._index = index
+        self._begun: set[str] = set()
+
+    def opening(self, text: str, source: Source) -> None:
+        """Fetch a xorb that is being opened, as long as there is room; its info block comes with it."""
+        if self._lacks(text, source) and self.fetch(source):
+            self._begun.add(text)
+
+    def reading(self, text: str, xorb: Xorb) -> None:
+        """Fetch a xorb that is about to be read; those before it need no more room."""
+        if text in self._begun:
+            return
+        self._begun.add(text)
+        source = xorb.part("").source
+        if self._lacks(text, source):
+            self.release()
+            self.fetch(source)
+
+    def _lacks(self, text: str, source: Source) -> bool:
+        return not source.near and 2 * self._needed.get(text, 0) >= source.size
+
+    @cached_property
+    def _needed(self) -> dict[str, int]:
+        """Uncompressed bytes that files need of each xorb, by its hash."""
+        segments = self._index().segments
+        hashes = np.ascontiguousarray(segments["cas_hash"]).view("S32").ravel()
+        _, first, inverse = np.unique(hashes, return_index=True, return_inverse=True)
+        sums = np.bincount(inverse.ravel(), weights=segments["unpacked_segment_bytes"], minlength=len(first))
+        return {
+            to_text(segments["cas_hash"][at].tobytes()): int(size)
+            for at, size in zip(first.tolist(), sums.tolist(), strict=True)
+        }
+
+
 class Xorbs:
     """The xorbs within reach of a shard, opened when needed. They hold no descriptors, so none is ever closed in use.
 
@@ -85,11 +132,12 @@ class Xorbs:
         self._last_place: tuple[Folder, str] | None = None
         self._closed = False
 
-    def get(self, text: str) -> Xorb:
+    def get(self, text: str, fetch: XorbFetch | None = None) -> Xorb:
         """Return the xorb with a hash.
 
         Args:
             text: The hash in text form.
+            fetch: Fetches it ahead; None where little of it may be needed.
 
         Raises:
             ExternalMissing: It is not within reach.
@@ -100,7 +148,7 @@ class Xorbs:
             raise SourceError("the shard is closed")
         once = self._kept.setdefault(text, Once())
         try:
-            return once.get(lambda: self._opened(self._source(text), text))
+            return once.get(lambda: self._opened(self._source(text), text, fetch))
         finally:
             # What is missing takes no room.
             if once.value is None:
@@ -138,8 +186,8 @@ class Xorbs:
         name = SPAN_PREFIX + text
         return Span(name, xorb.record_span(first).start, xorb.record_span(last - 1).stop)
 
-    def need(self, texts: list[str]) -> None:
-        """Make sure that all these xorbs are within reach, before the first byte is given.
+    def need(self, texts: list[str], fetch: XorbFetch | None = None) -> None:
+        """Make sure that all these xorbs are within reach, before the first byte is given; `fetch`: see `get`.
 
         Raises:
             ExternalMissing: Some are not; the message names them.
@@ -147,7 +195,7 @@ class Xorbs:
         missing = []
         for text in dict.fromkeys(texts):
             try:
-                self.get(text)
+                self.get(text, fetch)
             except ExternalMissing:
                 missing.append(text)
                 if len(missing) == MOST_MISSING:
@@ -194,10 +242,13 @@ class Xorbs:
         above = self._beside.parent() if self._beside is not None else None
         roots = [self._given] if self._given is not None else [self._beside, above]
         folders = [folder for root in roots if root is not None for folder in _with_subfolders(root)]
-        return [(folder, name) for folder in folders for name in NAMES]
+        # Clients write the first form of the name; the others are tried once no folder has it.
+        return [(folder, name) for name in NAMES for folder in folders]
 
-    def _opened(self, source: Source, text: str) -> Xorb:
+    def _opened(self, source: Source, text: str, fetch: XorbFetch | None) -> Xorb:
         try:
+            if fetch is not None:
+                fetch.opening(text, source)
             shard = self._opener(source, "xorb")
             if not isinstance(shard, Xorb):
                 raise UsageError("the file was not opened as a xorb")

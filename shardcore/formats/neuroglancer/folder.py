@@ -22,6 +22,7 @@ from shardcore.errors import (
     SourceError,
     UsageError,
     says_absent,
+    source_lost,
 )
 from shardcore.formats.neuroglancer.file import NeuroglancerFile
 from shardcore.formats.neuroglancer.info import Info, KeySpace, parse_info
@@ -119,6 +120,8 @@ def spaces_below(folder: Folder, found: FoundInfo) -> FolderSpaces:
             text = read_info(folder.folder(name))
             info = parse_info(text) if text is not None else None
         except (FormatError, SourceError) as error:
+            if source_lost(error):
+                raise
             others.append(f"{name}: {error.message}")
             continue
         if text is None or info is None:
@@ -244,7 +247,7 @@ class NeuroglancerDataSet(DataSet):
     def fields(self) -> dict[str, Value]:
         """The specification, where it comes from, and how many shards there are."""
         # A folder that cannot be listed does not state how many shards it has.
-        return self.origin.fields | (super().fields if self.listed or self.folder.listable else {})
+        return self.origin.fields | (super().fields if self.lists else {})
 
     @property
     def parameters(self) -> str:
@@ -271,7 +274,7 @@ class NeuroglancerDataSet(DataSet):
     @property
     def tree(self) -> Node:
         """The specification, then one node per shard."""
-        if not self.listed and not self.folder.listable:
+        if not self.lists:
             return Node(self.uri, Span("", 0, 0), children=(spec_node(self.origin),), error=NOT_LISTED)
         root = super().tree
         return replace(root, children=(spec_node(self.origin), *root.children))
@@ -279,7 +282,7 @@ class NeuroglancerDataSet(DataSet):
     @property
     def index_bytes(self) -> int:
         """The size of all shards; 0 where they cannot be listed."""
-        return super().index_bytes if self.listed or self.folder.listable else 0
+        return super().index_bytes if self.lists else 0
 
     def parse_key(self, text: str) -> KeyLocation:
         """Return a key from its decimal text, with the numbers of its shard and minishard."""
@@ -590,7 +593,9 @@ def _members(folder: Folder, origin: Origin) -> Sequence[Member]:
     try:
         files = {entry.name: entry.size for entry in folder.list() if not entry.is_folder}
     except RemoteError:
-        raise
+        if folder.listable:
+            raise
+        return _tried_members(folder, origin)
     except SourceError as error:
         raise SourceError(f"{folder.uri} cannot be listed: {error.message}") from error
     members = []

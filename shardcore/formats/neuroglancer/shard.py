@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.errors import FormatError, LimitExceeded, ShardError, SourceError, Truncated, UsageError, says_absent
+from shardcore.errors import (
+    FormatError,
+    LimitExceeded,
+    ShardError,
+    SourceError,
+    Truncated,
+    UsageError,
+    says_absent,
+    source_lost,
+)
 from shardcore.formats.neuroglancer.file import NeuroglancerFile
 from shardcore.formats.neuroglancer.layout import SHARD_INDEX_ENTRY
 from shardcore.formats.neuroglancer.levels import KEPT_WHOLE
@@ -20,6 +30,7 @@ from shardcore.formats.neuroglancer.spec_origin import Origin, inference_of, inf
 from shardcore.formats.neuroglancer.step_values import MEANINGS
 from shardcore.formats.neuroglancer.tree import NeuroglancerTree
 from shardcore.model.array_layout import RAW
+from shardcore.model.finding import Depth
 from shardcore.model.keys import NUMBERS
 from shardcore.model.number_words import plural
 from shardcore.model.objects import ObjectRef, State
@@ -223,6 +234,10 @@ class NeuroglancerShard(FileShard):
 
         return (BitsSketch(self.origin, key, lambda: self.file),)
 
+    def verifying(self, depth: Depth | str) -> AbstractContextManager[object]:
+        """Return the context of `verify`; raw values have no checksum, and are not read."""
+        return super().verifying(depth if self.spec.data_encoding == "gzip" else Depth.INDEX)
+
     def _find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
         """Return the rows of many keys, `(len(keys),)`; -1 where a key is absent. Reads all minishard indices."""
         return self.lookup_many(np.array([parse_key(key) for key in keys], np.uint64))
@@ -275,7 +290,9 @@ def infer(probe: PrefetchedSource) -> Verdict | None:
     """By the bytes alone; says so even when not every check passes, to be named as a candidate."""
     try:
         whole, _, index_size = joined(probe)
-    except ShardError:
+    except ShardError as error:
+        if source_lost(error):
+            raise
         return None
     inference = inference_of(probe, whole, index_size)
     if inference.best is None:

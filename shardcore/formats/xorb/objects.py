@@ -35,6 +35,11 @@ class XorbObjects(Objects):
     def __len__(self) -> int:
         return self.file.records.count
 
+    @property
+    def sized(self) -> bool:
+        """Return whether the info block lists the sizes of the chunks."""
+        return self.file.records.unpacked_ends is not None
+
     def columns(self, rows: NDArray[np.int64], *, sizes: bool = False) -> ObjectColumns:
         """Return the columns of some rows; schemes are known once the index is loaded, or with `sizes`."""
         rows, records = np.asarray(rows, np.int64), self.file.records
@@ -44,7 +49,7 @@ class XorbObjects(Objects):
         codec: Any = UNKNOWN
         state: Any = State.LIVE
         size: Any = -1
-        if headers is not None or records.unpacked_ends is not None:
+        if headers is not None or self.sized:
             size = self.file.chunk_sizes()[rows]
         if headers is not None:
             codec = np.minimum(headers["compression_type"][rows], UNKNOWN)

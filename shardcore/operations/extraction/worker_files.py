@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import fnmatch
 import os
-from collections.abc import Generator, Iterator
-from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from shardcore.errors import FormatError, LimitExceeded, ShardError, SourceError, UsageError, reason_of, says_absent
+from shardcore.errors import FormatError, LimitExceeded, ShardError, SourceError, UsageError, reason_of, source_lost
+from shardcore.model.member_nodes import placed_error
 from shardcore.model.objects import ObjectRef, State, located
 from shardcore.operations.extraction.default_objects import no_kind
 from shardcore.operations.extraction.files import Extracted, files_of, take_planned
@@ -25,7 +27,7 @@ from shardcore.shards.member_work import RowsAsked, rows_of
 from shardcore.shards.task_pool import TaskPool
 from shardcore.shards.ticket import absolute
 from shardcore.sources.remote.address import is_address, parse_address
-from shardcore.sources.where import folder_of
+from shardcore.sources.remote.upload import BucketFolder, Upload
 
 if TYPE_CHECKING:
     from shardcore.sources.remote.options import RemoteOptions
@@ -57,13 +59,13 @@ class MemberPlan:
         objects: The objects.
         kinds: The kinds that the shard has.
         names: The names of their files, when they are decided.
-        there: Those of them that exist already, in a store, and stay.
+        there: The sizes of those that exist already, in a store.
     """
 
     objects: tuple[PlannedObject, ...]
     kinds: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
-    there: frozenset[str] = frozenset()
+    there: Mapping[str, int] = field(default_factory=dict)
 
 
 def member_plan(
@@ -107,90 +109,45 @@ def member_files(
     Raises:
         ShardError: The member cannot be opened, or the target cannot be written to.
     """
-    with _place_of(out, options, remote) as (folder, send):
-        for there in plan.there:
-            (folder / there).parent.mkdir(parents=True, exist_ok=True)
-            (folder / there).touch()
-        member, results = shard.member(name), list[Extracted]()
+    with _delivery(out, options, remote, plan.there) as (folder, delivery):
+        member = shard.member(name)
         member.load_index()
-        refs = (_ref(member.objects.ref(one.row), name) for one in plan.objects if not one.error)
-        with closing(take_planned(shard, refs, folder, options, plan.names)) as taken:
-            for one in plan.objects:
-                done = [Extracted.failed(None, FormatError(one.error))] if one.error else next(taken)
-                results += [send(each) for each in done]
-    return results
+
+        def ref(one: PlannedObject) -> ObjectRef:
+            if one.error:
+                raise FormatError(one.error)
+            return located(member.objects.ref(one.row), name, None)
+
+        return take_planned(shard, map(ref, plan.objects), folder, options, plan.names, delivery)
 
 
-def _ref(ref: ObjectRef, member: str) -> ObjectRef:
-    return located(ref, member, None)
+class _ListedBucket(BucketFolder):
+    """A folder of a bucket whose listing is given, as far as it matters."""
 
+    there: Mapping[str, int] = MappingProxyType({})
 
-class _Sender:
-    """Sends files as soon as they are written, and removes them; without a store it leaves them where they are.
-
-    Args:
-        folder: The folder that they are written to.
-        out: The address of the target; empty for the folder itself.
-        remote: How it is reached.
-        force: Whether objects that exist are replaced.
-    """
-
-    def __init__(
-        self, folder: Path, out: str = "", remote: RemoteOptions | None = None, *, force: bool = False
-    ) -> None:
-        self._folder, self._out = folder, out
-        if out:
-            from shardcore.sources.remote.options import RemoteOptions
-            from shardcore.sources.remote.session import RemoteSession
-            from shardcore.sources.remote.upload import Upload
-
-            self._session = RemoteSession(remote or RemoteOptions())
-            self._upload = Upload(self._session, force=force)
-
-    def __call__(self, done: Extracted) -> Extracted:
-        """Send the file of an object; return what became of it, with a relative path."""
-        if done.skipped:
-            return replace(done, skipped=self._relative(done.skipped))
-        if not done.path:
-            return done
-        name = self._relative(done.path)
-        if self._out:
-            try:
-                self.send(Path(done.path), name)
-            except ShardError as error:
-                return Extracted.failed(done.key, error, done.part, done.row)
-        return replace(done, path=name)
-
-    def send(self, path: Path, name: str) -> None:
-        """Send a file under a name, and remove it.
-
-        Raises:
-            ShardError: The store does not take it.
-        """
-        self._upload.send(path, parse_address(self._out).inside(name))
-        path.unlink()
-
-    def close(self) -> None:
-        """Give the connection back."""
-        if self._out:
-            self._session.close()
-
-    def _relative(self, path: str) -> str:
-        return Path(path).relative_to(self._folder).as_posix()
+    def sizes(self, *, required: bool) -> dict[str, int]:
+        return dict(self.there)
 
 
 @contextmanager
-def _place_of(
-    out: str, options: ExtractOptions, remote: RemoteOptions | None
-) -> Iterator[tuple[Path, _Sender]]:
-    """Return the folder to write to, and what sends its files on."""
+def _delivery(
+    out: str, options: ExtractOptions, remote: RemoteOptions | None, there: Mapping[str, int]
+) -> Iterator[tuple[Path, _ListedBucket | None]]:
+    """Return the folder to write to, and what sends its files on, if the target is in a store."""
     if not is_address(out):
-        yield Path(out), _Sender(Path(out))
+        yield Path(out), None
         return
+    from shardcore.sources.remote.options import RemoteOptions
+    from shardcore.sources.remote.session import RemoteSession
+
     with TemporaryDirectory(prefix="shardcore-") as folder:
-        sender = _Sender(Path(folder), out, remote, force=options.conflict is Conflict.REPLACE)
-        with closing(sender):
-            yield Path(folder), sender
+        session = RemoteSession(remote or RemoteOptions())
+        with closing(session):
+            upload = Upload(session, force=options.conflict is Conflict.REPLACE)
+            delivery = _ListedBucket(upload, parse_address(out))
+            delivery.there = there
+            yield Path(folder), delivery
 
 
 def extract_on(
@@ -248,6 +205,8 @@ def _plans(
     with closing(tasks.each(shard, member_plan, (asked, options, match))) as found:
         for member, plan in zip(shard.members, found, strict=True):
             if isinstance(plan, ShardError):
+                if source_lost(plan):
+                    raise placed_error(plan, member.name)
                 failed[member.name] = plan
             else:
                 kinds.update(dict.fromkeys(plan.kinds))
@@ -266,18 +225,20 @@ def _written(
     progress: Progress,
 ) -> Generator[Extracted]:
     """Let the workers write, and note what became of each object."""
-    manifest = ManifestWriter(shard, where.folder) if where.options.manifest else None
+    manifest = ManifestWriter(shard, where.folder, where.root) if where.options.manifest else None
     try:
-        work = tasks.each(
-            shard, member_files, (where.out, where.options, where.remote), own=[(plan,) for plan in plans], only=_busy
-        )
-        with closing(work) as found:
+        given, own = (where.out, where.options, where.remote), [(plan,) for plan in plans]
+        with closing(tasks.each(shard, member_files, given, own=own, only=_idle)) as found:
             for number, (member, results) in enumerate(zip(shard.members, found, strict=True), 1):
                 progress(number, len(plans))
-                for done in [Extracted.failed(None, results)] if isinstance(results, ShardError) else results:
-                    if manifest is not None and member.name not in failed:
+                if isinstance(results, ShardError):
+                    results = [Extracted.failed(None, placed_error(results, member.name))]
+                for done in results:
+                    if manifest is not None:
                         manifest.add(done.line() | done.facts)
                     yield where.named(done)
+                    if done.last:
+                        return
         if manifest is not None:
             where.send(manifest.appear())
     finally:
@@ -285,7 +246,7 @@ def _written(
             manifest.discard()
 
 
-def _busy(own: tuple[MemberPlan]) -> list[Extracted] | None:
+def _idle(own: tuple[MemberPlan]) -> list[Extracted] | None:
     """Return the result of a member that has nothing to be written; None where a worker is needed."""
     return None if own[0].objects else []
 
@@ -299,7 +260,8 @@ class _Target:
         remote: How the address is reached.
 
     Attributes:
-        out: See above.
+        out: The target, as workers name it.
+        root: Begins the paths that they return.
         options: See above.
         remote: See above.
         folder: The folder of the manifest: the target, or a temporary one.
@@ -309,38 +271,26 @@ class _Target:
     """
 
     def __init__(self, out: str, options: ExtractOptions, remote: RemoteOptions | None) -> None:
-        self._shown = out
-        self.out = absolute(out)
+        self._shown, self.out = out, absolute(out)
         self.options, self.remote = options, remote
         self._names = Names([MANIFEST], folders=options.folders)
-        self._temporary = TemporaryDirectory(prefix="shardcore-") if is_address(out) else None
-        self.folder = Path(self._temporary.name if self._temporary is not None else out)
+        self._ends = ExitStack()
+        self._there: dict[str, int] = {}
+        self._delivery: BucketFolder | None = None
         try:
+            self.folder, self._delivery = self._ends.enter_context(_delivery(self.out, options, remote, {}))
             self.folder.mkdir(parents=True, exist_ok=True)
+            if self._delivery is not None and options.conflict is not Conflict.REPLACE:
+                self._there = BucketFolder.sizes(self._delivery, required=options.conflict is not Conflict.ERROR)
         except OSError as error:
             raise SourceError(f"cannot create the folder {out}: {reason_of(error)}") from error
-        self._there = self._listed() if is_address(out) and options.conflict is not Conflict.REPLACE else set[str]()
-
-    def _listed(self) -> set[str]:
-        """Return the names that exist in the store."""
-        found, waiting = set[str](), [""]
-        with closing(folder_of(self.out, self.remote)) as folder:
-            while waiting:
-                try:
-                    entries = folder.list(waiting.pop())
-                except SourceError as error:
-                    if not says_absent(error):
-                        raise
-                    continue
-                found |= {entry.name for entry in entries if not entry.is_folder}
-                waiting += [entry.name for entry in entries if entry.is_folder]
-        return found
+        self.root = self._delivery.shown if self._delivery is not None else str(self.folder)
 
     def decided(self, plan: MemberPlan) -> MemberPlan:
         """Return a plan with the names of its files."""
         names = [self._given(raw) for one in plan.objects for raw in one.files]
-        skipped = self._there if self.options.conflict is Conflict.SKIP else frozenset[str]()
-        return replace(plan, names=tuple(names), there=frozenset(name for name in names if name in skipped))
+        there = {name: self._there[name] for name in names if name in self._there}
+        return replace(plan, names=tuple(names), there=there)
 
     def _given(self, raw: str) -> str:
         name = free = self._names.give(raw)
@@ -350,16 +300,16 @@ class _Target:
         return free
 
     def _exists(self, name: str) -> bool:
-        return name in self._there if is_address(self.out) else os.path.lexists(self.folder / name)
+        return name in self._there if self._delivery is not None else os.path.lexists(self.folder / name)
 
     def named(self, done: Extracted) -> Extracted:
-        """Return what became of an object, with whole paths."""
-        if done.path:
-            return replace(done, path=self._whole(done.path))
-        return replace(done, skipped=self._whole(done.skipped)) if done.skipped else done
-
-    def _whole(self, name: str) -> str:
-        return parse_address(self.out).inside(name).shown if is_address(self.out) else str(Path(self._shown) / name)
+        """Return what became of an object, with the paths and errors as the caller names the target."""
+        if self._delivery is not None:
+            return done
+        path, skipped, error = (
+            text.replace(f"{self.root}/", f"{Path(self._shown)}/") for text in (done.path, done.skipped, done.error)
+        )
+        return replace(done, path=path, skipped=skipped, error=error)
 
     def send(self, manifest: Path) -> None:
         """Send the manifest, if it has to be sent; where there is one already, under the next free number.
@@ -367,17 +317,14 @@ class _Target:
         Raises:
             ShardError: The store does not take it.
         """
-        if not is_address(self.out):
+        if self._delivery is None:
             return
         name, number = MANIFEST, 1
         while name in self._there:
             number += 1
             name = f"manifest-{number}.json"
-        sender = _Sender(self.folder, self.out, self.remote, force=self.options.conflict is Conflict.REPLACE)
-        with closing(sender):
-            sender.send(manifest, name)
+        self._delivery.send(manifest, name)
 
     def close(self) -> None:
         """Remove the temporary folder."""
-        if self._temporary is not None:
-            self._temporary.cleanup()
+        self._ends.close()

@@ -207,7 +207,7 @@ def error_reply(error: refused.ClientError) -> Reply:
     return Reply(int(facts.get("HTTPStatusCode", 0)), headers, None, code=str(said.get("Code", "")))
 
 
-def broken_error(error: Exception, address: Address) -> Exception:
+def broken_error(error: Exception, address: Address, *, writing: bool = False) -> Exception:
     """Return what is raised when botocore gives up: another attempt may help, or none."""
     transient = (
         refused.HTTPClientError,
@@ -218,7 +218,7 @@ def broken_error(error: Exception, address: Address) -> Exception:
     if isinstance(error, refused.HTTPClientError) and isinstance(error.kwargs.get("error"), NoXml):
         return RemoteError(f"{address.shown}: the server does not answer as S3 does; its answer is no XML")
     if isinstance(error, transient):
-        return Broken(failure(error, address))
+        return Broken(failure(error, address, writing=writing))
     if not isinstance(error, refused.BotoCoreError):
         # Its words have the body of the answer in them.
         return RemoteError(f"{address.shown}: the server does not answer as S3 does; its answer cannot be parsed")

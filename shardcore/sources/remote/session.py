@@ -131,6 +131,8 @@ class RemoteSession:
     def tried(self, attempt: Callable[[int], T], pause: Callable[[float], object], *, alone: bool = False) -> T:
         """Do something that may fail for a while, again and again, until it works or there is no use.
 
+        An attempt that broke off with progress made (`Broken.advanced`) starts the count and the patience again.
+
         Args:
             attempt: Does it; is reported how often it was tried before. Raises `Broken` where another attempt may help.
             pause: Waits so many seconds; may raise to stop.
@@ -146,6 +148,9 @@ class RemoteSession:
             try:
                 found = attempt(number)
             except Broken as broken:
+                if broken.advanced:
+                    pauses = self.pauses()
+                    self.fine()
                 seconds = next(pauses, None)
                 if seconds is None:
                     if not alone:

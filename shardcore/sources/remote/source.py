@@ -19,6 +19,9 @@ from shardcore.sources.remote.response import Broken, ListingPage, ListingRefuse
 from shardcore.sources.remote.session import RemoteSession
 from shardcore.sources.remote.validate import refusal
 
+PAGE = 1000
+"""Names that a store lists at once."""
+
 MOST_LISTED = 100_000
 """Entries of one folder that are kept; larger ones are listed again."""
 
@@ -33,6 +36,7 @@ class OpenedFiles:
 
     Attributes:
         remote: Session with connections, limits and request log.
+        unlisted: Buckets that refused to be listed.
     """
 
     def __init__(self, options: RemoteOptions, tape: RequestLog | None, marks: tuple[str, ...] = ()) -> None:
@@ -42,6 +46,7 @@ class OpenedFiles:
         self._files: dict[Address, RemoteFile] = {}
         self._absent: dict[Address, RemoteError] = {}
         self._listings: dict[tuple[Address, str], list[Entry]] = {}
+        self.unlisted: set[str] = set()
 
     def source(
         self, address: Address, *, sibling: bool = False, first: int = FIRST, at: tuple[int, int] | None = None
@@ -76,10 +81,16 @@ class OpenedFiles:
                 if isinstance(error, (NoSuchObject, Forbidden)):
                     # A new one: the traceback of the other holds all that was at work, for thousands of neighbours.
                     self._absent[address] = error.again()
-            if sibling and isinstance(error, Forbidden):
+            if sibling and isinstance(error, Forbidden) and not self._lists(address):
                 self.remote.tape.note(f"{address.shown} is absent, or may not be read; it is taken for absent")
             raise
         return file
+
+    def _lists(self, address: Address) -> bool:
+        """Return whether a listing that was read has a file."""
+        with self._lock:
+            known = self._listings.get((address.folder, ""), [])
+        return any(entry.name == address.name for entry in known)
 
     def check_absent(self, address: Address) -> None:
         """Let only what was not sought in vain before pass.
@@ -211,14 +222,18 @@ class RemoteFolder(Folder):
     def __init__(self, opened: OpenedFiles, address: Address, *, root: bool = False) -> None:
         self._opened, self._address, self._root = opened, address, root
         self.name, self.uri = address.name, address.shown
-        self.listable = address.in_store
+
+    @property
+    def listable(self) -> bool:  # type: ignore[override]
+        """Return whether it can be listed: a bucket that has refused it once is as a web server."""
+        return self._address.in_store and self._address.place not in self._opened.unlisted
 
     @property
     def tape(self) -> RequestLog:
         """Return what was requested for the opened thing."""
         return self._opened.remote.tape
 
-    def pages(self, prefix: str = "", *, most: int = 1000) -> Iterator[builtins.list[Entry]]:
+    def pages(self, prefix: str = "", *, most: int = PAGE) -> Iterator[builtins.list[Entry]]:
         """Yield the names in the folder (or in its sub-folder `prefix`), page by page, as the store sorts them.
 
         Raises:
@@ -249,6 +264,13 @@ class RemoteFolder(Folder):
             (self._address, prefix),
             lambda: sorted((entry for page in self.pages(prefix) for entry in page), key=lambda entry: entry.name),
         )
+
+    def first_names(self) -> builtins.list[str]:
+        """Return the names on the first page of the listing; where that is all of it, it is the listing."""
+        page = next(self.pages(most=PAGE))
+        if len(page) < PAGE:
+            page = self._opened.listing((self._address, ""), lambda: sorted(page, key=lambda entry: entry.name))
+        return [entry.name for entry in page]
 
     def open(self, name: str) -> RemoteSource:
         """Open what lies at the relative `name`; its first range is fetched.
@@ -313,7 +335,8 @@ class RemoteFolder(Folder):
     def _page(self, where: Address, token: str, most: int) -> ListingPage:
         """Return a part of a listing; requested again when there is no answer."""
         remote = self._opened.remote
-        transport = remote.line(where).transport
+        line = remote.line(where)
+        transport = line.transport
 
         def ask(attempt: int) -> ListingPage:
             check_stopped()
@@ -321,13 +344,21 @@ class RemoteFolder(Folder):
                 remote.spend(0)
             at = remote.tape.now
             try:
-                page = transport.page(where, token, most)
+                with line.gate.passed(check_stopped) as slow_down:
+                    try:
+                        page = transport.page(where, token, most)
+                    except ListingRefused as error:
+                        if error.reply.overloaded:
+                            slow_down()
+                        raise
             except (Broken, ListingRefused) as error:
                 failed: Exception = error
                 status = 0
                 if isinstance(error, ListingRefused):
                     status = error.reply.status
                     failed = refusal(error.reply, where, anonymous=transport.anonymous)
+                    if isinstance(failed, Forbidden):
+                        self._opened.unlisted.add(where.place)
                 told = failed.error if isinstance(failed, Broken) else failed
                 self._tell(where, at, status, attempt, str(getattr(told, "message", told)))
                 raise failed from error

@@ -1,0 +1,191 @@
+"""What listing, verifying and extracting a whole remote file costs, counted at the server from a cold start."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+import shardcore
+from shardcore.cli.program import run
+from shardcore.errors import LargeRead
+from shardcore.operations.extraction import extract
+from shardcore.shards import whole_file
+from shardcore.sources.read_purpose import at_most
+from tests.remote.bills import SPEC
+from tests.remote.servers import RangeServer
+from tests.remote.serving import Log
+
+OBJECTS, SIZE = 60, 50_000
+GUESS = 2 * 65536
+"""Bytes beyond the files themselves: `info`, answers that say that nothing is there, structures read twice."""
+
+REQUESTS = {
+    # Opening, and beyond it: the whole file in one range, as the largest range holds all of these. A sidecar of des
+    # and an `info` of neuroglancer are one more.
+    "swh": (3, 3, 3),
+    "des": (3, 4, 4),
+    "bloscpack": (1, 2, 2),
+    "xorb": (2, 3, 3),
+    # One request for a xorb where it is not, one for its beginning.
+    "mdb": (2, 5, 5),
+    # The list reads the indices of the minishards, one range each.
+    "neuroglancer": (10, 4, 4),
+}
+"""Requests of `ls`, `verify` and `extract` of each format, opening included."""
+
+
+@cache
+def files(name: str) -> dict[str, bytes]:
+    """The files of a sample of three megabytes, that to open first."""
+    dice = random.Random(8)
+    contents = [dice.randbytes(SIZE) for _ in range(OBJECTS)]
+    ids = [dice.getrandbits(64) for _ in contents]
+    whole = b"".join(contents)
+    spec = json.dumps(SPEC | {"minishard_bits": 3, "shard_bits": 0})
+    joined = [b"".join(contents[at : at + 6]) for at in range(0, OBJECTS, 6)]
+    made: dict[str, tuple[str, dict[str, object], list[tuple[str | None, bytes]]]] = {
+        "swh": ("a.shard", {}, [(sha256(one).hexdigest(), one) for one in contents]),
+        "des": (
+            "20261103_0A_0000.des",
+            {"codec": "none"},
+            [(f"document {number}", one) for number, one in enumerate(contents)],
+        ),
+        "bloscpack": ("a.blp", {"chunk_size": 2 * 65536, "level": 0}, [(None, whole)]),
+        "xorb": ("a.xorb", {"compression": "none"}, [(None, whole)]),
+        "mdb": ("a.mdb", {"compression": "none"}, [(None, one) for one in joined]),
+        "neuroglancer": ("v/", {"spec": spec}, [(str(key), one) for key, one in zip(ids, contents, strict=True)]),
+    }
+    target, options, things = made[name]
+    with TemporaryDirectory() as place:
+        folder = Path(place)
+        with shardcore.create(f"{folder}/{target}", format=name, **options) as writer:
+            for key, data in things:
+                writer.add(key, data)
+        if name == "neuroglancer":
+            text = json.dumps({"@type": "neuroglancer_skeletons", "sharding": json.loads(spec)})
+            (folder / "v" / "info").write_text(text)
+        found = [path for path in folder.rglob("*") if path.is_file() and path.name != "manifest.json"]
+        named = {path.relative_to(folder).as_posix(): path.read_bytes() for path in found}
+    first = {"neuroglancer": "v/0.shard"}.get(name, target)
+    return {first: named.pop(first)} | named
+
+
+def served(server: RangeServer, name: str) -> str:
+    """The address of a sample."""
+    for path, data in files(name).items():
+        server.put(f"/{path}", data)
+    return f"{server.url}/{next(iter(files(name)))}"
+
+
+def check(log: Log, name: str, most: int) -> None:
+    """No more requests than stated, and no byte twice."""
+    assert len(log) <= most, f"{name}:\n{log}"
+    assert log.sent <= sum(map(len, files(name).values())) + GUESS, f"{name}:\n{log}"
+
+
+@pytest.mark.parametrize("name", REQUESTS)
+def test_listing_reads_no_header_of_each_object(
+    server: RangeServer, name: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """`ls` prints the lines of the local file, from the index alone."""
+    address = served(server, name)
+    assert run(["ls", address]) == 0
+    listed = capsys.readouterr().out
+    check(server.log, name, REQUESTS[name][0])
+    for path, data in files(name).items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_bytes(data)
+    assert run(["ls", str(tmp_path / next(iter(files(name))))]) == 0
+    assert listed == capsys.readouterr().out
+    assert len(listed.splitlines()) > 5
+
+
+@pytest.mark.parametrize("name", REQUESTS)
+def test_verifying_fetches_the_file_in_one_range(server: RangeServer, name: str) -> None:
+    """`verify` to the depth of contents costs what opening costs, and one range more."""
+    with shardcore.open(served(server, name)) as shard:
+        assert shard.verify().ok
+    check(server.log, name, REQUESTS[name][1])
+
+
+@pytest.mark.parametrize("name", REQUESTS)
+def test_extracting_all_fetches_the_file_in_one_range(server: RangeServer, name: str, tmp_path: Path) -> None:
+    """Extracting everything costs what opening costs, and one range more."""
+    with shardcore.open(served(server, name)) as shard:
+        done = extract(shard, tmp_path / "out")
+    assert done.ok
+    assert sum(one.size for one in done.files) == OBJECTS * SIZE
+    check(server.log, name, REQUESTS[name][2])
+
+
+def test_raw_values_are_not_fetched_to_verify_them(server: RangeServer) -> None:
+    """A neuroglancer shard of raw values has no checksums: verifying it reads its indices alone."""
+    for path, data in files("neuroglancer").items():
+        server.put(f"/{path}", data.replace(b'"data_encoding": "gzip"', b'"data_encoding": "raw"'))
+    with shardcore.open(f"{server.url}/v/0.shard") as shard:
+        assert shard.verify().without_checksum == OBJECTS
+    assert server.log.sent < OBJECTS * SIZE / 3, server.log
+
+
+@pytest.fixture
+def room(monkeypatch: pytest.MonkeyPatch) -> Callable[[int, int], None]:
+    """Sets how large a file may be that is fetched whole, and how much of all such files."""
+
+    def limited(most: int, together: int) -> None:
+        monkeypatch.setattr(whole_file, "MOST_WHOLE", most)
+        monkeypatch.setattr(whole_file, "_room", whole_file._Room(together))
+
+    return limited
+
+
+MANY = 1 << 40
+
+
+@pytest.mark.parametrize(("most", "together"), [(1_000_000, MANY), (MANY, 1_000_000)])
+@pytest.mark.parametrize("name", ["neuroglancer", "mdb"])
+def test_what_is_too_large_comes_as_it_is_read(
+    server: RangeServer, room: Callable[[int, int], None], name: str, most: int, together: int
+) -> None:
+    """A file over the limit, or beside others that fill the room, is read as the checks go; the result is the same."""
+    address = served(server, name)
+
+    def report() -> object:
+        server.log.clear()
+        with shardcore.open(address) as shard:
+            return shard.verify().to_json()
+
+    first, requests = report(), len(server.log)
+    room(most, together)
+    assert report() == first
+    assert len(server.log) > requests
+    check(server.log, name, 100)
+
+
+def test_room_is_given_back(server: RangeServer, room: Callable[[int, int], None]) -> None:
+    """One file after the other is fetched whole where there is room for one only, also after an error."""
+    address = served(server, "swh")
+    room(MANY, len(files("swh")["a.shard"]))
+    for _ in range(2):
+        server.log.clear()
+        with shardcore.open(address) as shard, pytest.raises(KeyError), shard.reading_all():
+            raise KeyError
+        with shardcore.open(address) as shard:
+            assert shard.verify().ok
+        assert whole_file._room.take(len(files("swh")["a.shard"]))
+        whole_file._room.give_back(len(files("swh")["a.shard"]))
+
+
+def test_who_wants_to_be_asked_first_is_asked(server: RangeServer) -> None:
+    """Under a limit of bytes for each read, nothing is fetched unasked: the read that needs more is refused."""
+    with shardcore.open(served(server, "swh")) as shard:
+        opening = server.log.sent
+        with at_most(100_000), pytest.raises(LargeRead):
+            shard.verify()
+        assert server.log.sent - opening < 100_000
