@@ -28,6 +28,7 @@ from shardcore.cli.options import (
 )
 from shardcore.cli.output import FLAGS, error_line, tell_json, tell_line, warn, worded
 from shardcore.cli.targets import target_of
+from shardcore.cli.workers import Cluster, SendKeys, SharedFolder, State, WorkerOptions
 from shardcore.errors import DEFAULT_LIMIT, Remedy, ShardError, SourceError, UsageError
 from shardcore.model.number_words import plural
 from shardcore.model.text import short
@@ -35,8 +36,10 @@ from shardcore.sources.remote.address import is_address
 
 if TYPE_CHECKING:
     from shardcore.model.objects import ObjectRef
-    from shardcore.operations.extraction import Conflict, Extracted
+    from shardcore.operations.extraction import Conflict, Extracted, ExtractOptions
+    from shardcore.shards.dataset import DataSet
     from shardcore.shards.shard import Shard
+    from shardcore.shards.task_pool import TaskPool
 
 FEW_ROWS = 10_000
 """Up to this many rows are listed without loading the index first."""
@@ -51,6 +54,9 @@ def ls(
     skip: Annotated[int, typer.Option(help="Leave out the first so many objects.", min=0)] = 0,
     everything: Annotated[bool, typer.Option("--all", help="Unused, deleted and tombstoned rows, too.")] = False,
     human: Annotated[bool, typer.Option("--human", help="Sizes in KiB, MiB and GiB.")] = False,
+    cluster: Cluster = None,
+    state: State = None,
+    send_keys: SendKeys = False,
     json: Json = False,
     how: Opening = USUAL,
 ) -> int:
@@ -71,13 +77,14 @@ def ls(
     from shardcore.shards.member_work import RowsAsked
 
     errors = 0
-    with how.open_rest(uri) as shard:
+    with WorkerOptions(cluster, state, send_keys).pool() as tasks, how.open_rest(uri) as shard:
         if not json:
             print_header(digest=digest is not None)
         bare = unserved(bool(how.options["deleted"]))
         hidden = () if everything else bare
         if isinstance(shard, DataSet) and shard.joins:
             wanted = digest is not None
+            shard.tasks = tasks
             asked = RowsAsked(hidden, kind, refs=json or wanted, digest=wanted, bare=bare, jobs=shard.jobs)
             return 1 if list_members(shard, asked, skip=skip, limit=limit, as_json=json, human=human) else 0
         # Of a folder of very many files the rows are printed while these are opened.
@@ -160,6 +167,10 @@ def extract(
         str, typer.Option(metavar="NAME|all|none", help="Which parts to write beside the content.", show_default=False)
     ] = "",
     manifest: Annotated[bool, typer.Option("--manifest/--no-manifest", help="Write manifest.json.")] = True,
+    cluster: Cluster = None,
+    state: State = None,
+    shared: SharedFolder = False,
+    send_keys: SendKeys = False,
     json: Json = False,
     force: Force = False,
     how: Opening = USUAL,
@@ -168,7 +179,8 @@ def extract(
 
     Without keys all of them; of a Bloscpack file or a xorb the whole content as one file, unless --kind is given.
     """
-    from shardcore.operations.extraction import Conflict, ExtractOptions, extract_each
+    from shardcore.operations.extraction import ExtractOptions
+    from shardcore.shards.dataset import DataSet
 
     wanted = all_keys(keys, key_file)
     if wanted and (pattern is not None or kind is not None):
@@ -182,19 +194,43 @@ def extract(
         manifest=manifest,
         limit=limit_bytes or None,
     )
+    out = folder if not is_address(folder) or folder.endswith("/") else f"{folder}/"
+    workers = WorkerOptions(cluster, state, send_keys)
+    workers.check_target(folder, shared=shared)
+    with workers.pool() as tasks:
+        if tasks is not None and not wanted:
+            with how.open_rest(uri) as shard:
+                if isinstance(shard, DataSet) and shard.joins:
+                    return _extract_on(tasks, shard, out, how, pattern, kind, options, as_json=json)
+    return _extract_here(uri, out, how, wanted, pattern, kind, options, as_json=json)
+
+
+def _extract_here(
+    uri: str,
+    out: str,
+    how: Opening,
+    keys: list[str],
+    pattern: str | None,
+    kind: str | None,
+    options: ExtractOptions,
+    *,
+    as_json: bool,
+) -> int:
+    """Extract objects in this process; the exit code."""
+    from shardcore.operations.extraction import Conflict, extract_each
+
     unreadable: list[str] = []
 
     def warned(name: str, error: ShardError) -> None:
         unreadable.append(name)
         warn(f"{name}: {error_line(error)}")
 
-    out = folder if not is_address(folder) or folder.endswith("/") else f"{folder}/"
     with target_of(out, how, force=options.conflict is Conflict.REPLACE) as target, how.open_rest(uri) as shard:
         with progress_bar("extracting") as progress:
             results = extract_each(
                 shard,
                 target.path,
-                wanted or None,
+                keys or None,
                 match=pattern,
                 kind=kind,
                 options=options,
@@ -203,7 +239,7 @@ def extract(
                 delivery=target.delivery,
             )
             with closing(results):
-                count, failed, lost = _tell_all(results, as_json=json)
+                count, failed, lost = _tell_all(results, as_json=as_json)
         if lost:
             return 4
         if not count and pattern is not None:
@@ -212,6 +248,48 @@ def extract(
         if shard.damage is not None:
             warn(f"damaged: {error_line(shard.damage)}")
             return 3
+    return 1 if failed or unreadable else 0
+
+
+def _extract_on(
+    tasks: TaskPool,
+    shard: DataSet,
+    out: str,
+    how: Opening,
+    pattern: str | None,
+    kind: str | None,
+    options: ExtractOptions,
+    *,
+    as_json: bool,
+) -> int:
+    """Extract objects on workers; the exit code."""
+    from shardcore.operations.extraction.worker_files import extract_on
+
+    unreadable: list[str] = []
+
+    def warned(name: str, error: ShardError) -> None:
+        unreadable.append(name)
+        warn(f"{name}: {error_line(error)}")
+
+    with progress_bar("extracting") as progress:
+        results = extract_on(
+            tasks,
+            shard,
+            out,
+            match=pattern,
+            kind=kind,
+            options=options,
+            remote=how.remote,
+            progress=progress,
+            unreadable=warned,
+        )
+        with closing(results):
+            count, failed, lost = _tell_all(results, as_json=as_json)
+    if lost:
+        return 4
+    if not count and pattern is not None:
+        warn(f"no key matches {short(pattern)}; nothing was written")
+        return 1
     return 1 if failed or unreadable else 0
 
 

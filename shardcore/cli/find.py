@@ -11,6 +11,7 @@ import typer
 from shardcore.cli.options import USUAL, Json, Opening, opens, progress_bar
 from shardcore.cli.output import error_line, object_json, print_json, print_line, warn
 from shardcore.cli.program import exit_code
+from shardcore.cli.workers import Cluster, SendKeys, WorkerOptions
 from shardcore.errors import ShardError, source_lost
 
 
@@ -21,6 +22,8 @@ def find(
         list[str],
         typer.Argument(metavar="PATH…", help="Files, folders (with their sub-folders) and addresses."),
     ],
+    cluster: Cluster = None,
+    send_keys: SendKeys = False,
     json: Json = False,
     how: Opening = USUAL,
 ) -> int:
@@ -29,8 +32,8 @@ def find(
 
     given = {"format": how.format, "remote": how.remote, "tape": how.tape, **how.options}
     found, first = 0, None
-    with progress_bar("searching") as progress:
-        with closing(find_in(key, paths, jobs=how.jobs, progress=progress, **given)) as search:
+    with WorkerOptions(cluster, None, send_keys).pool() as tasks, progress_bar("searching") as progress:
+        with closing(find_in(key, paths, jobs=how.jobs, progress=progress, tasks=tasks, **given)) as search:
             for hit in search:
                 if hit.error is not None:
                     first = hit.error if first is None or source_lost(hit.error) else first

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from itertools import islice, zip_longest
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -37,7 +38,8 @@ from shardcore.cli.output import (
     warn,
     worded,
 )
-from shardcore.errors import FormatError, NotAShard, SourceError, UsageError
+from shardcore.cli.workers import Cluster, SendKeys, State, WorkerOptions
+from shardcore.errors import FormatError, NotAShard, ShardError, SourceError, UsageError
 from shardcore.model.finding import Depth, Report
 from shardcore.model.number_words import plural
 from shardcore.model.text import letters_of, said, short
@@ -49,7 +51,9 @@ if TYPE_CHECKING:
     from shardcore.model.record import Value
     from shardcore.operations.cold_cost import ColdTrace
     from shardcore.operations.references import Leads
+    from shardcore.progress import Progress
     from shardcore.shards.shard import Shard
+    from shardcore.shards.task_pool import TaskPool
     from shardcore.shards.trace import Step, Trace
     from shardcore.sources.cold import ColdCost
 
@@ -336,6 +340,9 @@ def trace(
 def verify(
     uri: Uri,
     depth: Annotated[Depth, typer.Option(help="Depth of the checks.")] = Depth.CONTENT,
+    cluster: Cluster = None,
+    state: State = None,
+    send_keys: SendKeys = False,
     json: Json = False,
     how: Opening = USUAL,
 ) -> int:
@@ -346,8 +353,12 @@ def verify(
     that cannot be reached any more is no error of the file: exit code 4, after the findings until then.
     """
     try:
-        with how.open_rest(uri) as shard, progress_bar("verifying") as progress:
-            report = shard.verify(depth, progress)
+        with (
+            WorkerOptions(cluster, state, send_keys).pool() as tasks,
+            how.open_rest(uri) as shard,
+            progress_bar("verifying") as progress,
+        ):
+            report = _verified(shard, depth, tasks, progress)
     except SourceError as error:
         if error.partial is None:
             raise
@@ -360,6 +371,21 @@ def verify(
         raise
     _tell_report(report, as_json=json)
     return 0 if report.ok else 1
+
+
+def _verified(shard: Shard, depth: Depth, tasks: TaskPool | None, progress: Progress) -> Report:
+    """Return the report of a shard or data set; workers verify what opens as a whole."""
+    from shardcore.shards.dataset import DataSet
+    from shardcore.shards.member_work import member_report
+
+    if tasks is None or isinstance(shard, DataSet) or shard.damage is not None:
+        shard.tasks = tasks
+        return shard.verify(depth, progress)
+    with closing(tasks.each(shard, member_report, (depth,))) as reports:
+        report = next(reports)
+    if isinstance(report, ShardError):
+        raise report
+    return report
 
 
 def _tell_report(report: Report, *, as_json: bool) -> None:

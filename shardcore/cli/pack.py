@@ -27,6 +27,7 @@ from shardcore.cli.options import (
 )
 from shardcore.cli.output import print_json, print_line, tell_json, tell_line, warn, write_text_to
 from shardcore.cli.targets import OutputTarget, target_of
+from shardcore.cli.workers import Cluster, SendKeys, WorkerOptions
 from shardcore.model.finding import Depth, Severity
 from shardcore.model.number_words import plural
 from shardcore.model.options import OptionPurpose, OptionType
@@ -165,6 +166,8 @@ def convert(
             show_default=False,
         ),
     ] = None,
+    cluster: Cluster = None,
+    send_keys: SendKeys = False,
     force: Force = False,
     json: Json = False,
     how: Opening = USUAL,
@@ -175,8 +178,9 @@ def convert(
     if option == ["help"]:
         return tell_options(format_name)
     options = written_with(option, format_name, how)
-    with target_of(out, how, force=force) as target:
+    with target_of(out, how, force=force) as target, WorkerOptions(cluster, None, send_keys).pool() as tasks:
         with how.open(uri) as shard, progress_bar("converting") as progress:
+            shard.tasks = tasks
             done = convert_shard(
                 shard,
                 format_name,

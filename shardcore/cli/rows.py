@@ -17,7 +17,7 @@ from shardcore.model.objects import ObjectColumns, State, in_states, located
 from shardcore.model.parallel import in_order
 from shardcore.operations.extraction.default_objects import no_kind
 from shardcore.shards.dataset import DataSet
-from shardcore.shards.member_work import ObjectRow, RowsAsked, RowsFound, row_of, rows_of, wanted_rows
+from shardcore.shards.member_work import ObjectRow, RowsAsked, RowsFound, member_rows, row_of, wanted_rows
 from shardcore.shards.prefetch import fetched_ahead
 from shardcore.shards.shard import Shard
 
@@ -137,7 +137,7 @@ def list_members(
         return 0
     with (
         progress_bar("listing") as progress,
-        closing(shard.each_member(lambda _, member: rows_of(member, asked), progress)) as found,
+        closing(shard.each_member(member_rows, asked, progress=progress)) as found,
     ):
         for member, result in found:
             if isinstance(result, ShardError):

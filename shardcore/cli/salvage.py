@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,6 +11,7 @@ import typer
 
 from shardcore.cli.options import USUAL, Json, Limit, Opening, Uri, opens, progress_bar
 from shardcore.cli.output import stopped, tell_json, tell_line, warn
+from shardcore.cli.workers import Cluster, SendKeys, SharedFolder, WorkerOptions
 from shardcore.errors import DEFAULT_LIMIT, SourceError, UsageError
 from shardcore.model.number_words import plural
 from shardcore.model.text import visible
@@ -29,6 +31,9 @@ def salvage(
     ] = False,
     raw: Annotated[bool, typer.Option("--raw", help="Extract unclaimed bytes, too (des).")] = False,
     limit_bytes: Limit = DEFAULT_LIMIT,
+    cluster: Cluster = None,
+    shared: SharedFolder = False,
+    send_keys: SendKeys = False,
     json: Json = False,
     how: Opening = USUAL,
 ) -> int:
@@ -37,19 +42,21 @@ def salvage(
         raise UsageError("give the folder to write to, or --plan to only report")
     from shardcore.operations.extraction import ANY_SIZE
     from shardcore.operations.recover import salvage as save
+    from shardcore.shards.ticket import ShardTicket, absolute
 
+    workers = WorkerOptions(cluster, None, send_keys)
+    target = None if plan or folder is None else folder
+    if target is not None:
+        workers.check_target(str(target), shared=shared)
+    given = {"format": how.format, "limit": limit_bytes or ANY_SIZE, "raw": raw, "remote": how.remote, **how.options}
     try:
-        with progress_bar("salvaging") as progress:
-            done = save(
-                uri,
-                None if plan else folder,
-                format=how.format,
-                limit=limit_bytes or ANY_SIZE,
-                raw=raw,
-                progress=progress,
-                remote=how.remote,
-                **how.options,
-            )
+        with workers.pool() as tasks, progress_bar("salvaging") as progress:
+            if tasks is None:
+                done = save(uri, target, progress=progress, **given)
+            else:
+                tasks.check_keys(ShardTicket(uri, "", given))
+                place = None if target is None else target.absolute()
+                done = tasks.run(partial(save, **given), absolute(uri), place)
     except SourceError as error:
         if error.partial is None:
             raise

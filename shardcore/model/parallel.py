@@ -4,21 +4,68 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
+from contextlib import closing
 from contextvars import copy_context
-from typing import TYPE_CHECKING, TypeVar
+from functools import partial
+from typing import Any, TypeVar
+from weakref import WeakSet
 
 from shardcore.errors import Cancelled
 from shardcore.progress import check_stopped, stopped_by
-
-if TYPE_CHECKING:
-    from concurrent.futures import Future
 
 T = TypeVar("T")
 R = TypeVar("R")
 
 _ASK = 0.05
 """Seconds after which the waiting thread asks whether the result is still wanted."""
+
+Call = tuple[Callable[..., R], tuple[Any, ...]]
+"""A function and its arguments."""
+
+
+class JobThreads(ThreadPoolExecutor):
+    """Threads that work in copies of the caller's context; `stop` ends what is under way, too.
+
+    Args:
+        jobs: How many threads.
+    """
+
+    def __init__(self, jobs: int) -> None:
+        super().__init__(jobs, thread_name_prefix="shardcore-job")
+        self._over = threading.Event()
+        self._context = copy_context()
+        self._begun: WeakSet[Future[Any]] = WeakSet()
+
+    def submit(self, function: Callable[..., R], /, *arguments: Any, **named: Any) -> Future[R]:
+        """Start a call; see `Executor.submit`."""
+        future = super().submit(copy_context().run, self._stoppable, partial(function, *arguments, **named))
+        self._begun.add(future)
+        return future
+
+    def stop(self, wake: Callable[[], None] = lambda: None) -> None:
+        """Cancel what has not begun, and let the rest end at its next read.
+
+        Args:
+            wake: Called again and again until all has ended: wakes what waits for another machine.
+        """
+        self._over.set()
+        self.shutdown(wait=False, cancel_futures=True)
+        wake()
+        # Once may be too early: a connection that is just being made is ended the next time.
+        while wait([one for one in self._begun if not one.cancelled()], _ASK).not_done:
+            wake()
+        self.shutdown(wait=True)
+
+    def _check(self) -> None:
+        if self._over.is_set():
+            raise Cancelled
+        self._context.copy().run(check_stopped)
+
+    def _stoppable(self, call: Callable[[], R]) -> R:
+        with stopped_by(self._check):
+            return call()
 
 
 def in_order(
@@ -41,51 +88,49 @@ def in_order(
     if jobs <= 1:
         yield from map(work, things)
         return
-    from concurrent.futures import ThreadPoolExecutor, wait
-
-    over = threading.Event()
-    context = copy_context()
-
-    def check() -> None:
-        if over.is_set():
-            raise Cancelled
-        context.copy().run(check_stopped)
-
-    def one(thing: T) -> R:
-        with stopped_by(check):
-            return work(thing)
-
-    pool = ThreadPoolExecutor(jobs, thread_name_prefix="shardcore-job")
-    waiting: deque[Future[R]] = deque()
+    pool = JobThreads(jobs)
+    calls = ((work, (thing,)) for thing in things)
     try:
-        for thing in things:
-            waiting.append(pool.submit(copy_context().run, one, thing))
-            if len(waiting) >= 2 * jobs:
-                yield _result(waiting)
-        while waiting:
-            yield _result(waiting)
+        with closing(completed(pool, calls, 2 * jobs, 2 * jobs)) as done:
+            for future in done:
+                yield future.result()
     except BaseException:
-        over.set()
-        pool.shutdown(wait=False, cancel_futures=True)
-        stop()
-        # Once may be too early: a connection that is just being made is ended the next time.
-        while wait([one for one in waiting if not one.cancelled()], _ASK).not_done:
-            stop()
+        pool.stop(stop)
         raise
     finally:
-        over.set()
-        pool.shutdown(wait=True, cancel_futures=True)
+        pool.stop()
 
 
-def _result(waiting: deque[Future[R]]) -> R:
-    """Wait for the first, and take it away when it is done."""
-    while True:
-        try:
-            found = waiting[0].result(_ASK)
-        except TimeoutError:
-            if waiting[0].done():
-                raise
-            check_stopped()
-        else:
-            waiting.popleft()
-            return found
+def completed(executor: Executor, calls: Iterable[Call[R]], in_flight: int, ahead: int) -> Generator[Future[R]]:
+    """Start calls on an executor and yield their futures in order, each when it is done.
+
+    Args:
+        executor: Any executor of `concurrent.futures`.
+        calls: The calls, taken as they are started.
+        in_flight: Calls that are under way at most.
+        ahead: Calls that are under way or done and not yet taken, at most: one slow call holds up the order of the
+            others, not their work.
+
+    Raises:
+        Cancelled: The caller does not want the results any more.
+    """
+    left: Iterator[Call[R]] | None = iter(calls)
+    waiting: deque[Future[R]] = deque()
+    running: set[Future[R]] = set()
+    try:
+        while waiting or left is not None:
+            while left is not None and len(running) < in_flight and len(waiting) < ahead:
+                if (call := next(left, None)) is None:
+                    left = None
+                    break
+                waiting.append(executor.submit(call[0], *call[1]))
+                running.add(waiting[-1])
+            if waiting and waiting[0].done():
+                yield waiting.popleft()
+            elif waiting:
+                wait(running, _ASK, FIRST_COMPLETED)
+                check_stopped()
+            running = {future for future in running if not future.done()}
+    finally:
+        for future in waiting:
+            future.cancel()

@@ -18,7 +18,6 @@ from shardcore.model.source_name import SourceName
 from shardcore.model.span import Span
 from shardcore.operations.extraction import ANY_SIZE
 from shardcore.operations.member_contents import (
-    KeysSeen,
     MemberTaken,
     TakenAsked,
     Told,
@@ -33,7 +32,7 @@ from shardcore.operations.member_contents import (
 from shardcore.progress import Progress
 from shardcore.shards.dataset import DataSet
 from shardcore.shards.prefetch import fetched_ahead
-from shardcore.shards.shard import Shard
+from shardcore.shards.shard import Shard, Work
 from shardcore.writing.items import Content
 from shardcore.writing.writer import Data, Sized
 
@@ -148,6 +147,9 @@ class FromMembers(Taking):
         asked: What is taken.
     """
 
+    _first: Work[MemberTaken] = staticmethod(member_taken)
+    """Returns what of a member is held until its turn comes."""
+
     def __init__(self, shard: DataSet, asked: TakenAsked) -> None:
         super().__init__(asked)
         self._shard = shard
@@ -156,12 +158,9 @@ class FromMembers(Taking):
 
     def misfit(self, format: str, progress: Progress) -> str:
         """See `Taking.misfit`; afterwards it is known how many objects there are, if all keys fit."""
-
-        def seen(_: int, member: Shard) -> KeysSeen:
-            return keys_seen(member, format, deleted=self._asked.deleted)
-
         count = 0
-        with closing(self._shard.each_member(seen, progress, keep=self._keep)) as found:
+        seen = self._shard.each_member(keys_seen, format, self._asked.deleted, self._keep, progress=progress)
+        with closing(seen) as found:
             for member, keys in found:
                 if isinstance(keys, ShardError):
                     raise lost(keys, member.name)
@@ -173,7 +172,8 @@ class FromMembers(Taking):
 
     def objects(self) -> Generator[Taken]:
         """See `Taking.objects`."""
-        with closing(self._shard.each_member(self._first, keep=self._asked.unread and self._keep)) as results:
+        keep = self._asked.unread and self._keep
+        with closing(self._shard.each_member(self._first, self._asked, keep)) as results:
             for number, (member, result) in enumerate(results):
                 if isinstance(result, ShardError):
                     raise lost(result, member.name)
@@ -188,10 +188,6 @@ class FromMembers(Taking):
         if self.total is not None:
             return self.total
         return max(round(done / self._share) if self._share else 0, done + 1)
-
-    def _first(self, number: int, member: Shard) -> MemberTaken:
-        """Return what of a member is held until its turn comes."""
-        return member_taken(member, self._asked)
 
     def _rest(self, number: int, member: Shard, given: int) -> Iterator[Taken]:
         """Yield the objects of a file that were too many to be held."""
@@ -218,6 +214,8 @@ class FromFiles(FromMembers):
         asked: What is taken.
     """
 
+    _first = staticmethod(whole_taken)
+
     def __init__(self, shard: DataSet, asked: TakenAsked) -> None:
         super().__init__(shard, asked)
         self._keys = shard.objects.keys[:]
@@ -226,9 +224,6 @@ class FromFiles(FromMembers):
     def misfit(self, format: str, progress: Progress) -> str:
         """See `Taking.misfit`."""
         return misfit_of(self._keys, format)
-
-    def _first(self, number: int, member: Shard) -> MemberTaken:
-        return whole_taken(member, self._keys[number], self._asked)
 
     def _rest(self, number: int, member: Shard, given: int) -> Iterator[Taken]:
         whole = _read_later(member, member.find(member.views[0]), self._asked, member.checksum)

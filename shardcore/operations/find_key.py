@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ from shardcore.errors import KeyAbsent, NotAShard, ShardError, SourceError, Usag
 from shardcore.model.budget import operation
 from shardcore.model.keys import Key, several
 from shardcore.model.objects import ObjectRef
-from shardcore.model.parallel import in_order
+from shardcore.model.parallel import Call, in_order
 from shardcore.progress import Progress, check_stopped, no_progress
 from shardcore.shards.dataset import DataSet
 from shardcore.shards.detect import judge_folder
@@ -21,6 +22,7 @@ from shardcore.shards.format import Certainty
 from shardcore.shards.opening import MOST_JOBS, REMOTE_JOBS
 from shardcore.shards.opening import open as open_shard
 from shardcore.shards.registry import each_format, format_of
+from shardcore.shards.ticket import ShardTicket, absolute
 from shardcore.sources.base import Entry
 from shardcore.sources.local import LocalFolder, listed_once
 from shardcore.sources.remote.address import is_address, shown_address
@@ -28,6 +30,8 @@ from shardcore.sources.where import local_path
 
 if TYPE_CHECKING:
     from shardcore.shards.shard import Shard
+    from shardcore.shards.task_pool import TaskPool
+    from shardcore.sources.remote.request_log import LogShare, RequestLog
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +74,51 @@ class _Outcome:
     searched: bool = False
 
 
+def _searched(place: _Place, key: Key, options: dict[str, Any]) -> _Outcome:
+    """Search a place; an error is its outcome."""
+    check_stopped()
+    if place.error is not None:
+        return _Outcome(KeyHit(shown_address(place.path), error=place.error))
+    try:
+        return _look(place.path, key, options)
+    except NotAShard as error:
+        # A file that has a part of a magic number may be a damaged shard, which may hold the key.
+        if not (place.named or error.candidates):
+            return _Outcome()
+        return _Outcome(KeyHit(shown_address(place.path), error=error))
+    except ShardError as error:
+        return _Outcome(KeyHit(shown_address(place.path), error=error))
+
+
+@operation
+def _look(path: str, key: Key, options: dict[str, Any]) -> _Outcome:
+    """Search one file or data set.
+
+    Raises:
+        ShardError: It cannot be searched.
+    """
+    with open_shard(path, **options) as shard:
+        if not _takes(shard, key):
+            return _Outcome(searched=True)
+        try:
+            ref = shard.find(key)
+        except KeyAbsent:
+            return _Outcome(searched=True)
+        return _Outcome(KeyHit(shown_address(path), shard.format, ref), searched=True)
+
+
+def _searched_elsewhere(
+    place: _Place, named: str, key: Key, options: dict[str, Any]
+) -> tuple[_Outcome, LogShare]:
+    """Search a place on a worker; `named` is how the caller calls it."""
+    from shardcore.sources.remote.request_log import RequestLog
+
+    tape = RequestLog()
+    outcome = _searched(place, key, {**options, "tape": tape})
+    hit = outcome.hit
+    return (outcome if hit is None else replace(outcome, hit=replace(hit, path=shown_address(named)))), tape.share()
+
+
 class KeySearch(Iterator[KeyHit]):
     """A search under way: an iterator of its hits, in the order of the paths.
 
@@ -79,7 +128,13 @@ class KeySearch(Iterator[KeyHit]):
     """
 
     def __init__(
-        self, key: Key, paths: Iterable[str | Path], jobs: int, progress: Progress, options: dict[str, Any]
+        self,
+        key: Key,
+        paths: Iterable[str | Path],
+        jobs: int,
+        progress: Progress,
+        options: dict[str, Any],
+        tasks: TaskPool | None = None,
     ) -> None:
         self.searched = 0
         self.failed = 0
@@ -87,7 +142,10 @@ class KeySearch(Iterator[KeyHit]):
         self._options = options
         self._listed = 0
         self._progress = progress
-        self._hits = self._search(paths, jobs)
+        search = partial(_searched, key=key, options=options)
+        places = self._places(paths)
+        outcomes = in_order(search, places, jobs) if tasks is None else self._elsewhere(places, tasks)
+        self._hits = self._search(outcomes)
 
     def __next__(self) -> KeyHit:
         return next(self._hits)
@@ -96,44 +154,30 @@ class KeySearch(Iterator[KeyHit]):
         """End the search; what is under way is stopped."""
         self._hits.close()
 
-    def _search(self, paths: Iterable[str | Path], jobs: int) -> Generator[KeyHit]:
-        with closing(in_order(self._outcome, self._places(paths), jobs)) as outcomes:
+    def _elsewhere(self, places: Iterator[_Place], tasks: TaskPool) -> Generator[_Outcome]:
+        """Search places on workers."""
+        tape: RequestLog | None = self._options.get("tape")
+        plain = {name: value for name, value in self._options.items() if name != "tape"}
+
+        def calls() -> Iterator[Call[tuple[_Outcome, LogShare]]]:
+            for place in places:
+                tasks.check_keys(ShardTicket(place.path, "", plain))
+                yield _searched_elsewhere, (replace(place, path=absolute(place.path)), place.path, self._key, plain)
+
+        with closing(tasks.calls(calls())) as results:
+            for outcome, share in results:
+                if tape is not None:
+                    tape.merge(share)
+                yield outcome
+
+    def _search(self, found: Generator[_Outcome]) -> Generator[KeyHit]:
+        with closing(found) as outcomes:
             for done, outcome in enumerate(outcomes, 1):
                 self.searched += outcome.searched
                 self._progress(done, max(self._listed, done))
                 if outcome.hit is not None:
                     self.failed += outcome.hit.error is not None
                     yield outcome.hit
-
-    def _outcome(self, place: _Place) -> _Outcome:
-        check_stopped()
-        if place.error is not None:
-            return _Outcome(KeyHit(shown_address(place.path), error=place.error))
-        try:
-            return self._look(place.path)
-        except NotAShard as error:
-            # A file that has a part of a magic number may be a damaged shard, which may hold the key.
-            if not (place.named or error.candidates):
-                return _Outcome()
-            return _Outcome(KeyHit(shown_address(place.path), error=error))
-        except ShardError as error:
-            return _Outcome(KeyHit(shown_address(place.path), error=error))
-
-    @operation
-    def _look(self, path: str) -> _Outcome:
-        """Search one file or data set.
-
-        Raises:
-            ShardError: It cannot be searched.
-        """
-        with open_shard(path, **self._options) as shard:
-            if not _takes(shard, self._key):
-                return _Outcome(searched=True)
-            try:
-                ref = shard.find(self._key)
-            except KeyAbsent:
-                return _Outcome(searched=True)
-            return _Outcome(KeyHit(shown_address(path), shard.format, ref), searched=True)
 
     def _places(self, paths: Iterable[str | Path]) -> Iterator[_Place]:
         for path in paths:
@@ -203,6 +247,7 @@ def find_in(
     *,
     jobs: int | None = None,
     progress: Progress = no_progress,
+    tasks: TaskPool | None = None,
     **options: Any,
 ) -> KeySearch:
     """Search for a key in files and folders.
@@ -217,6 +262,7 @@ def find_in(
         jobs: How many files are searched at the same time; by default as many as there are processors, at most 8, and
             8 where a path is an address.
         progress: Called as `progress(done, total)` after each file; the total grows while folders are listed.
+        tasks: Workers that search the files; None for threads of this process.
         **options: As for `shardcore.open`: `format`, `remote`, `tape`, and the options of the formats.
 
     Raises:
@@ -230,7 +276,7 @@ def find_in(
         format_of(options["format"])
     remote = any(is_address(str(path)) for path in named)
     threads = jobs or (REMOTE_JOBS if remote else min(os.cpu_count() or 1, MOST_JOBS))
-    return KeySearch(key, named, threads, progress, options)
+    return KeySearch(key, named, threads, progress, options, tasks)
 
 
 def _takes(shard: Shard, key: Key) -> bool:

@@ -16,6 +16,7 @@ from shardcore.errors import LimitExceeded, UsageError
 from shardcore.model.objects import ObjectRef, State
 from shardcore.operations.extraction import ExtractOptions
 from shardcore.operations.extraction.default_objects import all_rows, outer_kinds, taken_rows
+from shardcore.progress import Progress
 from shardcore.shards.dataset import DataSet
 from shardcore.shards.prefetch import fetched_ahead
 from shardcore.shards.registry import format_of, writes_of
@@ -123,19 +124,25 @@ def rows_taken(shard: Shard, *, deleted: bool) -> tuple[NDArray[np.int64], dict[
     return np.concatenate([np.empty(0, np.int64), *taken]), left
 
 
-def keys_seen(member: Shard, format: str, *, deleted: bool) -> KeysSeen:
+def keys_seen(
+    shard: DataSet, name: str, progress: Progress, format: str, deleted: bool, keep: bool
+) -> KeysSeen:
     """Return what the keys of a member are like.
 
     Args:
-        member: The member.
+        shard: The data set.
+        name: The name of the member.
+        progress: Not called.
         format: The name of the format that is written.
         deleted: See `TakenAsked`.
+        keep: Whether the member stays open.
 
     Raises:
         ShardError: The index cannot be read.
     """
-    rows, _ = rows_taken(member, deleted=deleted)
-    return KeysSeen(len(rows), first_misfit(member, rows, format))
+    with shard.borrowed(name, keep=keep) as member:
+        rows, _ = rows_taken(member, deleted=deleted)
+        return KeysSeen(len(rows), first_misfit(member, rows, format))
 
 
 def first_misfit(shard: Shard, rows: NDArray[np.int64], format: str) -> str:
@@ -160,12 +167,17 @@ def misfit_of(keys: Iterable[str | None], format: str) -> str:
     return ""
 
 
-def member_taken(member: Shard, asked: TakenAsked) -> MemberTaken:
-    """Take the first objects of a member with their contents, as many as may be held.
+def member_taken(shard: DataSet, name: str, progress: Progress, asked: TakenAsked, keep: bool) -> MemberTaken:
+    """Take the first objects of a member with their contents, as many as may be held; see `keys_seen`.
 
     Raises:
         ShardError: They cannot be read.
     """
+    with shard.borrowed(name, keep=keep) as member:
+        return _first_taken(member, asked)
+
+
+def _first_taken(member: Shard, asked: TakenAsked) -> MemberTaken:
     rows, left = rows_taken(member, deleted=asked.deleted)
     objects, found, room, checksum = member.objects, list[Told](), MOST_HELD, member.checksum
     some = rows[:MOST_OBJECTS]
@@ -183,19 +195,17 @@ def member_taken(member: Shard, asked: TakenAsked) -> MemberTaken:
     return MemberTaken(len(rows), left, found)
 
 
-def whole_taken(member: Shard, key: str | None, asked: TakenAsked) -> MemberTaken:
-    """Take the whole content of a member that is one object of its data set.
-
-    Args:
-        member: The member; it has a view of the whole content.
-        key: The key that the data set has for it.
-        asked: What is taken.
+def whole_taken(shard: DataSet, name: str, progress: Progress, asked: TakenAsked, keep: bool) -> MemberTaken:
+    """Take the whole content of a member that is one object of its data set; see `member_taken`.
 
     Raises:
         ShardError: It cannot be read.
     """
-    held = _contents(member, member.find(member.views[0]), {"": ""}, MOST_HELD, unread=asked.unread)
-    return MemberTaken(1, {}, [] if held is None else [replace(whole_told(member, key), held=held)])
+    row = shard.row_of_member(name)
+    key = shard.objects.keys[row] if row is not None else None
+    with shard.borrowed(name, keep=keep) as member:
+        held = _contents(member, member.find(member.views[0]), {"": ""}, MOST_HELD, unread=asked.unread)
+        return MemberTaken(1, {}, [] if held is None else [replace(whole_told(member, key), held=held)])
 
 
 def whole_told(member: Shard, key: str | None) -> Told:

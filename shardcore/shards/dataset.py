@@ -39,8 +39,8 @@ from shardcore.model.text import short
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.cache import Once, OnceEach
 from shardcore.shards.member_objects import JoinedObjects, Listing, Member
-from shardcore.shards.member_work import joined_report
-from shardcore.shards.shard import DEFAULT_LIMIT, Shard, SourcePart, tell_purposes
+from shardcore.shards.member_work import joined_report, member_count, member_report, member_shares
+from shardcore.shards.shard import DEFAULT_LIMIT, Shard, SourcePart, Work, tell_purposes
 from shardcore.shards.trace import Look, Trace
 from shardcore.sources.base import WHOLE_HEAD, Folder, Source
 
@@ -293,6 +293,15 @@ class DataSet(Shard):
             self._check_open()
         return shard
 
+    @property
+    def ticket_options(self) -> dict[str, Any]:
+        """Options by which one member is opened without reading what is beside it; see `ShardTicket`."""
+        return {}
+
+    def folder_of_member(self, name: str) -> tuple[Folder, str]:
+        """Return the folder that a member is in, and its name there."""
+        return self.folder, name
+
     def may_hold(self, name: str) -> bool:
         """Return whether a file of that name would be a shard of this data set, without a listing."""
         return False
@@ -317,14 +326,18 @@ class DataSet(Shard):
             raise SourceError(f"{self.uri} is closed")
 
     @contextmanager
-    def borrowed(self, name: str) -> Iterator[Shard]:
+    def borrowed(self, name: str, *, keep: bool = False) -> Iterator[Shard]:
         """A member for a while: one that was not open is closed again, so that memory stays bounded.
+
+        Args:
+            name: The name of the member.
+            keep: Whether it stays open, because it is needed again soon.
 
         Raises:
             ShardError: It cannot be opened.
         """
         self._check_open()
-        if self.is_open(name):
+        if keep or self.is_open(name):
             yield self.member(name)
             return
         member = self._arrived_member(name) or self._by_name.get(name)
@@ -334,20 +347,15 @@ class DataSet(Shard):
             yield shard
 
     def each_member(
-        self,
-        work: Callable[[int, Shard], R],
-        progress: Progress = no_progress,
-        *,
-        keep: bool = False,
-        unopened: Callable[[Member], R | None] = lambda member: None,
+        self, work: Work[R], *given: Any, progress: Progress = no_progress
     ) -> Generator[tuple[Member, R | ShardError]]:
         """Do some work with every member, several at a time; give the results in the order of the members.
 
         Args:
-            work: Called with the number of the member and the member; what it gives must not need the member.
+            work: A function of a module, called as `work(shard, name, progress, …)` with the data set and the name of a
+                member, which it borrows; what it returns must not need the member.
+            *given: Its further arguments; plain values, as the work may be done in another process.
             progress: Called after every member.
-            keep: Whether members stay open, because they are needed again soon.
-            unopened: Called first; returns the result where the member does not have to be opened for it.
 
         Yields:
             Each member, and what came out, or why nothing did.
@@ -355,29 +363,39 @@ class DataSet(Shard):
         Raises:
             SourceError: The data set is closed, its members cannot be listed, or their server is lost.
         """
+        with closing(self._worked(work, given, progress)) as results:
+            for number, (member, result) in enumerate(results, 1):
+                # Until all are listed, at least one more is expected.
+                total = len(self.members) if self.listed else number + 1
+                progress(number * PARTS, total * PARTS)
+                if isinstance(result, SourceError) and source_lost(result):
+                    raise placed_error(result, member.name)
+                yield member, result
+        self._check_open()
+        total = len(self.members) * PARTS
+        progress(total, total)
+
+    def _worked(
+        self, work: Work[R], given: tuple[Any, ...], progress: Progress
+    ) -> Generator[tuple[Member, R | ShardError]]:
+        """Do some work with every member: on workers, where there are some, or in this process."""
+        if self.tasks is not None:
+            with closing(self.tasks.each(self, work, given)) as results:
+                yield from zip(self.members, results, strict=True)
+            return
+
         def done(place: tuple[int, Member]) -> R | ShardError:
             self._check_open()
+            share = self._share(progress, place[0]) if self.jobs == 1 else no_progress
             try:
-                if (found := unopened(place[1])) is not None:
-                    return found
-                if keep:
-                    return work(place[0], self.member(place[1].name))
-                with self.borrowed(place[1].name) as shard:
-                    return work(place[0], shard)
+                return work(self, place[1].name, share, *given)
             except ShardError as error:
                 if source_lost(error):
                     raise placed_error(error, place[1].name) from None
                 return error
 
-        with closing(in_order(lambda place: (place[1], done(place)), enumerate(self.arriving()), self.jobs)) as results:
-            for number, (member, result) in enumerate(results, 1):
-                # Until all are listed, at least one more is expected.
-                total = len(self.members) if self.listed else number + 1
-                progress(number * PARTS, total * PARTS)
-                yield member, result
-        self._check_open()
-        total = len(self.members) * PARTS
-        progress(total, total)
+        with closing(in_order(lambda place: (place[1], done(place)), enumerate(self.arriving()), self.jobs)) as found:
+            yield from found
 
     @property
     def lists_unasked(self) -> bool:
@@ -490,13 +508,8 @@ class DataSet(Shard):
         if self.loaded:
             return
 
-        def counted(_: int, member: Shard) -> int:
-            if member.declared_objects is None:
-                member.load_index()
-            return len(member.objects)
-
         total, unreadable = 0, dict[str, ShardError]()
-        with closing(self.each_member(counted, progress)) as counts:
+        with closing(self.each_member(member_count, progress=progress)) as counts:
             for member, count in counts:
                 if isinstance(count, ShardError):
                     unreadable[member.name] = _kept(count)
@@ -512,13 +525,8 @@ class DataSet(Shard):
         Raises:
             SourceError: The data set is closed.
         """
-
-        def shares(_: int, member: Shard) -> tuple[Share, ...]:
-            member.load_index()
-            return member.byte_shares
-
         found, unreadable = [], dict[str, ShardError]()
-        with closing(self.each_member(shares, progress)) as each:
+        with closing(self.each_member(member_shares, progress=progress)) as each:
             for member, counted in each:
                 if isinstance(counted, ShardError):
                     unreadable[member.name] = _kept(counted)
@@ -696,22 +704,9 @@ class DataSet(Shard):
     def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
         """Verify every member; those that cannot be opened are findings."""
         depth = Depth(depth)
-
-        def checked(number: int, member: Shard) -> Report:
-            return self.verify_member(member, depth, self._share(progress, number) if self.jobs == 1 else no_progress)
-
-        reports = self.each_member(checked, progress, unopened=lambda member: self.report_unopened(member, depth))
-        with closing(reports):
+        with closing(self.each_member(member_report, depth, progress=progress)) as reports:
             named = ((member.name, report) for member, report in reports)
             return joined_report(self.format, depth, named, len(self.members))
-
-    def verify_member(self, member: Shard, depth: Depth, progress: Progress) -> Report:
-        """Verify a member."""
-        return member.verify(depth, progress)
-
-    def report_unopened(self, member: Member, depth: Depth) -> Report | None:
-        """Return the report of a small intact member without opening it; None where it has to be opened."""
-        return None
 
     def release(self, name: str) -> None:
         """Close a member that is not needed any more; it is opened again when somebody does."""

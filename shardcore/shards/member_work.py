@@ -1,7 +1,8 @@
 """Work on one file of a data set: functions of an opened shard and plain values, with plain results.
 
 What they are asked and what they answer can be pickled and holds nothing of the shard, so that the same work can be
-done wherever a member can be opened.
+done wherever a member can be opened. Those that are called for each member get the data set, the name of the member
+(empty for a file that is opened by itself), and a progress function; see `Work`.
 """
 
 from __future__ import annotations
@@ -19,9 +20,11 @@ from shardcore.model.member_nodes import placed_report, placed_span
 from shardcore.model.number_words import plural
 from shardcore.model.objects import ObjectColumns, ObjectRef, State, in_states
 from shardcore.model.span import Span
+from shardcore.progress import Progress
 from shardcore.shards.prefetch import fetched_ahead
 
 if TYPE_CHECKING:
+    from shardcore.model.byte_shares import Share
     from shardcore.shards.shard import Shard
 
 MOST_ROWS = 1 << 16
@@ -104,6 +107,41 @@ class RowsFound:
     keys: list[str | None] = field(default_factory=list)
     rows: list[ObjectRow] = field(default_factory=list)
     more: bool = False
+
+
+def member_report(shard: Shard, name: str, progress: Progress, depth: Depth) -> Report:
+    """Verify a member."""
+    if (found := shard.report_unopened(name, depth)) is not None:
+        return found
+    with shard.borrowed(name) as member:
+        return shard.verify_member(member, depth, progress)
+
+
+def member_count(shard: Shard, name: str, progress: Progress) -> int:
+    """Count the objects of a member."""
+    with shard.borrowed(name) as member:
+        if member.declared_objects is None:
+            member.load_index()
+        return len(member.objects)
+
+
+def member_shares(shard: Shard, name: str, progress: Progress) -> tuple[Share, ...]:
+    """Return the byte budget of a member; its index is read."""
+    with shard.borrowed(name) as member:
+        member.load_index()
+        return member.byte_shares
+
+
+def member_settings(shard: Shard, name: str, progress: Progress) -> dict[str, Any]:
+    """Return the settings of a member."""
+    with shard.borrowed(name) as member:
+        return dict(member.settings)
+
+
+def member_rows(shard: Shard, name: str, progress: Progress, asked: RowsAsked) -> RowsFound:
+    """Return the rows of a member; see `rows_of`."""
+    with shard.borrowed(name) as member:
+        return rows_of(member, asked)
 
 
 def rows_of(member: Shard, asked: RowsAsked) -> RowsFound:

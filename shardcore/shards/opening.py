@@ -151,6 +151,7 @@ def open(
             shard = _open_source(target, name, context, claim="" if format else claim)
         shard.tape = elsewhere.tape
         shard.chosen = {**({"format": format} if format else {}), **values}
+        shard.opened_at, shard.opened_with = str(where) if isinstance(where, (str, Path)) else "", remote
         if values.get("isolated"):
             shard.isolate()
         tell_purposes(shard)

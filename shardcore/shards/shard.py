@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import wraps
+from importlib import import_module
 from types import MappingProxyType, TracebackType
-from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec, Protocol, Self, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +36,8 @@ from shardcore.shards.whole_file import WholeFiles
 from shardcore.sources.read_purpose import ReadPurpose, reading_for
 
 if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
     from shardcore.codecs.isolated import Decoder, IsolatedDecoder
     from shardcore.model.byte_shares import Share
     from shardcore.model.chunk_grid import AxisIndex, ChunkGrid
@@ -44,7 +47,9 @@ if TYPE_CHECKING:
     from shardcore.model.record import Value
     from shardcore.model.references import ReferenceCollector
     from shardcore.model.runs import Runs
+    from shardcore.shards.ticket import ShardTicket
     from shardcore.sources.base import Source
+    from shardcore.sources.remote.options import RemoteOptions
     from shardcore.sources.remote.request_log import RequestLog
 
 PIECE = 1 << 20
@@ -71,6 +76,17 @@ class SourcePart:
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+Work = Callable[..., R]
+"""A function of a module, called as `work(shard, name, progress, …)` for a member of a data set, or for a file, whose
+name is empty; see `Shard.borrowed`."""
+
+
+class ShardTasks(Protocol):
+    """Workers, in other processes or on other machines; see `TaskPool`."""
+
+    def each(self, shard: Shard, work: Work[R], given: tuple[Any, ...] = ()) -> Generator[R | ShardError]:
+        """Do some work on every shard, and give the results in order."""
 
 
 def _operation(function: Callable[Concatenate[Any, P], R]) -> Callable[Concatenate[Any, P], R]:
@@ -112,6 +128,9 @@ class Shard(ABC):
         meanings: What the values are that the steps of its lookups name.
         chosen: What the caller of `open` chose, by name: the format, if it was given, and options of formats.
         isolated: Process that runs decoders written in C; None where they run in this one.
+        tasks: Workers for work on each shard of a data set; None for threads of this process.
+        opened_at: The path or address that it was opened by; empty for bytes.
+        opened_with: How remote things are reached for it; None as usual.
         jobs: How many members or objects are worked on at the same time where all of them are: one after the other
             where they are near, several where each answer takes its time.
         no_loads: Why `loads` is empty, in a sentence.
@@ -127,6 +146,9 @@ class Shard(ABC):
     tape: RequestLog | None = None
     meanings: Meanings = NO_MEANINGS
     chosen: Mapping[str, Any] = MappingProxyType({})
+    tasks: ShardTasks | None = None
+    opened_at: str = ""
+    opened_with: RemoteOptions | None = None
     isolated: IsolatedDecoder | None = None
     _own_decoder: IsolatedDecoder | None = None
     jobs: int = 1
@@ -731,6 +753,73 @@ class Shard(ABC):
         from shardcore.codecs.isolated import run_task
 
         return run_task if self.isolated is None else self.isolated.run
+
+    @contextmanager
+    def borrowed(self, name: str) -> Iterator[Shard]:
+        """Return the member of that name while it is needed; a file has itself, under an empty name.
+
+        Raises:
+            ShardError: It cannot be opened.
+        """
+        if name:
+            raise UsageError(f"no file is called {short(name)} here")
+        yield self
+
+    def verify_member(self, member: Shard, depth: Depth, progress: Progress) -> Report:
+        """Verify a member; see `borrowed`."""
+        return member.verify(depth, progress)
+
+    def report_unopened(self, name: str, depth: Depth) -> Report | None:
+        """Return the report of a small intact member without opening it; None where it has to be opened."""
+        return None
+
+    def tickets(self, *, keys: bool = False) -> list[ShardTicket]:
+        """Return what it takes to open each shard of a data set elsewhere, in order; a file has one ticket.
+
+        Args:
+            keys: Whether credentials may be in the tickets; by default a profile, or the keys of the worker, serve.
+
+        Raises:
+            UsageError: It was opened from bytes, or credentials would be in the tickets.
+            SourceError: The shards cannot be listed.
+        """
+        # By name: what opens shards stands above them.
+        found: list[ShardTicket] = import_module("shardcore.shards.ticket_opening").tickets_of(self, keys=keys)
+        return found
+
+    def map_shards(
+        self,
+        function: Callable[[Shard], R],
+        *,
+        executor: Executor | None = None,
+        batch: int = 32,
+        in_flight: int | None = None,
+        keys: bool = False,
+    ) -> Generator[R | ShardError]:
+        """Call a function for each shard of a data set; give the results in order, of a failed one its `ShardError`.
+
+        Few tasks are under way at any time. One slow shard does not hold up the work on the others. The work ends when
+        the generator is closed, or when the check of `stopped_by` raises; what runs in another process or machine then
+        comes to its end first.
+
+        Args:
+            function: Called with the opened shard. For processes and clusters it can be pickled, as its result.
+            executor: Any executor of `concurrent.futures`, such as Dask's `client.get_executor()`; None: threads of
+                this process, `Shard.jobs` of them.
+            batch: Shards of one task at most.
+            in_flight: Tasks that are under way at most; None: twice the number of workers.
+            keys: Whether credentials may be sent to another machine, which is done over TLS only.
+
+        Raises:
+            UsageError: The shards cannot be opened elsewhere.
+            SourceError: The shards cannot be listed.
+            Cancelled: The caller does not want the results any more.
+        """
+        mapped = import_module("shardcore.shards.task_pool").map_shards
+        results: Generator[R | ShardError] = mapped(
+            self, function, executor, batch=batch, in_flight=in_flight, keys=keys
+        )
+        return results
 
     def close(self) -> None:
         """Close the source, and end the process of `isolate`."""

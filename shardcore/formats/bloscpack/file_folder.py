@@ -172,8 +172,9 @@ class BloscpackFiles(DataSet):
             report, objects=1, checked=int(not report.unverified), without_checksum=int(report.without_checksum > 0)
         )
 
-    def report_unopened(self, member: Member, depth: Depth) -> Report | None:
+    def report_unopened(self, name: str, depth: Depth) -> Report | None:
         """Return the report of a small local file that is intact; None for all others."""
+        member = self.members[self._rows[name]]
         if self._context.values.get("isolated") or not isinstance(self.folder, LocalFolder):
             return None
         if not 0 <= member.size <= HEAD:

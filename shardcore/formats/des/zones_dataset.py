@@ -289,6 +289,11 @@ class DesZones(DesDataSet):
 
         return self._in_zone.get(label, ask)
 
+    def folder_of_member(self, name: str) -> tuple[Folder, str]:
+        """Return the folder of the zone that a shard is in, and its name there."""
+        label, _, rest = name.partition("/")
+        return self._where.of_zone(label), rest
+
     def _list_all(self) -> Sequence[Member]:
         with closing(in_order(self._members_in, sorted(self._where.zones), self.jobs)) as found:
             return [member for members in found for member in members]

@@ -16,6 +16,7 @@ from shardcore.formats.mdb.xorbs import Xorbs
 from shardcore.model.source_name import SourceName
 from shardcore.shards.dataset import DataSet, Members, members_in, some_members
 from shardcore.shards.format import Certainty, Verdict
+from shardcore.shards.member_work import member_settings
 from shardcore.shards.open_context import OpenContext
 from shardcore.shards.shard import Shard, SourcePart
 from shardcore.shards.trace import Look, Trace
@@ -94,7 +95,7 @@ class MdbDataSet(DataSet):
     def settings(self) -> dict[str, Any]:
         """Fields of the footers that a new shard lacks: each shard has an expiry and an HMAC key of its own."""
         lost: dict[str, Any] = {}
-        with closing(self.each_member(lambda _, member: dict(member.settings))) as found:
+        with closing(self.each_member(member_settings)) as found:
             for _, settings in found:
                 if not isinstance(settings, ShardError):
                     lost |= settings.get("footer", {})

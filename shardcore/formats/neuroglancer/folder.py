@@ -270,6 +270,13 @@ class NeuroglancerDataSet(DataSet):
         return self.origin.written_with
 
     @property
+    def ticket_options(self) -> dict[str, Any]:
+        """The info travels with a ticket, so that it is not fetched again."""
+        # An info of meshes, skeletons or annotations states what the keys are; one of a volume has a spec per scale.
+        alone = self.origin.space.scale is not None or not self.origin.text
+        return {"spec": self.written_with if alone else self.origin.text.decode("utf-8-sig")}
+
+    @property
     def settings(self) -> dict[str, Any]:
         """The info, as `spec`."""
         return self.origin.settings

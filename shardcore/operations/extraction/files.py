@@ -276,6 +276,43 @@ def extract_objects(
         taking.tidy()
 
 
+def take_planned(
+    shard: Shard,
+    refs: Iterable[ObjectRef],
+    folder: Path,
+    options: ExtractOptions,
+    names: Iterable[str],
+    delivery: BucketFolder | None,
+) -> list[Extracted]:
+    """Write objects under names that were decided before, one for each file, in the order in which files are written.
+
+    Args:
+        shard: See `extract_objects`.
+        refs: The objects.
+        folder: See `extract_objects`; it exists.
+        options: See `extract_objects`.
+        names: The names, with `/` between folders.
+        delivery: See `extract_objects`.
+    """
+    taking = _Taking(shard, folder, options, None, delivery, _GivenNames(names))
+    try:
+        with closing(taking.results(refs)) as each:
+            return [result for results in each for result in results]
+    finally:
+        taking.tidy()
+
+
+class _GivenNames(Names):
+    """Gives names that were decided before, one after the other."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        super().__init__()
+        self._left = iter(names)
+
+    def give(self, key: str, ending: str = "") -> str:
+        return next(self._left)
+
+
 def write_object(
     shard: Shard,
     ref: ObjectRef,
@@ -366,6 +403,7 @@ class _Taking:
         options: How.
         each_piece: See `extract_objects`.
         delivery: See `extract_objects`.
+        names: Gives the names; None: made from the keys.
     """
 
     def __init__(
@@ -375,13 +413,14 @@ class _Taking:
         options: ExtractOptions,
         each_piece: EachPiece | None,
         delivery: BucketFolder | None,
+        names: Names | None = None,
     ) -> None:
         self._shard = shard
         self._where = where
         self._options = options
         self._each_piece = each_piece
         self._delivery = delivery
-        self._names = Names([MANIFEST], folders=options.folders)
+        self._names = names or Names([MANIFEST], folders=options.folders)
         self._known: set[Path] = {where}
         self._made: list[Path] = []
         conflict = options.conflict

@@ -28,7 +28,7 @@ from shardcore.operations.extraction.files import Extracted, extract_objects
 from shardcore.operations.extraction.options import Conflict, ExtractOptions
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.dataset import DataSet
-from shardcore.shards.member_work import ObjectRow, RowsAsked, row_of, rows_of, wanted_rows
+from shardcore.shards.member_work import ObjectRow, RowsAsked, member_rows, row_of, wanted_rows
 from shardcore.shards.prefetch import WINDOW
 from shardcore.shards.shard import Shard
 
@@ -230,7 +230,7 @@ class _MemberRefs:
         given, ended = 0, deque[tuple[int, str]]()
         ahead = WINDOW + 1 if self._shard.jobs > 1 else 1
         kinds: dict[str, None] = {}
-        with closing(self._shard.each_member(lambda _, member: rows_of(member, self._asked), self._progress)) as found:
+        with closing(self._shard.each_member(member_rows, self._asked, progress=self._progress)) as found:
             for member, result in found:
                 if isinstance(result, ShardError):
                     self._unreadable(member.name, result)

@@ -64,6 +64,23 @@ class Request:
         return found
 
 
+@dataclass(frozen=True, slots=True)
+class LogShare:
+    """The content of a request log that was kept in another process.
+
+    Attributes:
+        records: Its records.
+        notes: Its notes.
+        sizes: Size of each file that was read from, by address.
+        counts: Requests, bytes, bytes sent, cache hits and retries, of all records, also of those that were not kept.
+    """
+
+    records: tuple[Request, ...]
+    notes: tuple[str, ...]
+    sizes: dict[str, int]
+    counts: tuple[int, int, int, int, int]
+
+
 class RequestLog:
     """The requests of one opened thing, in the order in which they ended. Thread-safe.
 
@@ -136,6 +153,26 @@ class RequestLog:
                 else:
                     self.bytes += record.bytes
                 self.retries += bool(record.retry)
+
+    def share(self) -> LogShare:
+        """Return its content, to be merged into another one."""
+        with self._lock:
+            counts = (self.requests, self.bytes, self.sent, self.hits, self.retries)
+            return LogShare(tuple(self._records), tuple(self._notes), dict(self._sizes), counts)
+
+    def merge(self, share: LogShare) -> None:
+        """Add the content of another request log; the times of its records are those of its own beginning."""
+        with self._lock:
+            self._records.extend(share.records)
+            self._added += len(share.records)
+            self._notes |= dict.fromkeys(share.notes)
+            self._sizes |= share.sizes
+            requests, came, sent, hits, retries = share.counts
+            self.requests += requests
+            self.bytes += came
+            self.sent += sent
+            self.hits += hits
+            self.retries += retries
 
     def note(self, text: str, *, urgent: bool = False) -> None:
         """Keep a note; the same one is kept once."""

@@ -16,7 +16,7 @@ from shardcore.errors import BadMagic, Cancelled, FormatError, KeyAbsent, NotASh
 from shardcore.model.finding import Depth
 from shardcore.model.objects import State
 from shardcore.model.span import Span
-from shardcore.shards.member_work import RowsAsked, rows_of
+from shardcore.shards.member_work import RowsAsked, member_count, rows_of
 from shardcore.shards.open_context import Draft
 from shardcore.testing import check_columns
 from tests.shardcore.toy import LineSet, LineShard, line_set
@@ -264,7 +264,7 @@ def test_members_that_nobody_has_open_are_closed_again() -> None:
     most = 0
     held = shards.member("0007")
     seen = []
-    for member, count in shards.each_member(lambda _, shard: len(shard.objects)):
+    for member, count in shards.each_member(member_count):
         seen.append((member.name, count))
         most = max(most, sum(not shard.closed for shard in opened))
     assert seen == [(name, 2) for name in names]

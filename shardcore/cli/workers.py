@@ -1,0 +1,110 @@
+"""Options of commands that work on shards in other processes or on other machines: --cluster and what belongs to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from shardcore.errors import UsageError
+from shardcore.model.text import short
+from shardcore.sources.remote.address import is_address
+
+if TYPE_CHECKING:
+    from shardcore.shards.task_pool import TaskPool
+
+LOCAL = "local"
+
+Cluster = Annotated[
+    str | None,
+    typer.Option(
+        "--cluster",
+        metavar="ADDRESS|local[:N]",
+        help="Work on the shards in N processes, or on the workers of a Dask scheduler.",
+    ),
+]
+State = Annotated[
+    Path | None,
+    typer.Option(
+        "--state",
+        metavar="FILE",
+        help="With --cluster: keep the result of each shard; a later run continues there.",
+        dir_okay=False,
+    ),
+]
+SharedFolder = Annotated[
+    bool, typer.Option("--shared", help="With --cluster ADDRESS: the workers see DIR under the same path.")
+]
+SendKeys = Annotated[
+    bool, typer.Option("--send-keys", help="With --cluster tls://…: send the login or signature in an address, too.")
+]
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerOptions:
+    """Workers that a command names.
+
+    Attributes:
+        cluster: Value of --cluster; None for threads of this process.
+        state: Value of --state.
+        send_keys: Value of --send-keys.
+    """
+
+    cluster: str | None = None
+    state: Path | None = None
+    send_keys: bool = False
+
+    @property
+    def processes(self) -> int | None:
+        """Return how many processes of this machine are requested; None for a cluster, or for none.
+
+        Raises:
+            UsageError: The number is invalid.
+        """
+        kind, colon, count = (self.cluster or "").partition(":")
+        if kind != LOCAL:
+            return None
+        from shardcore.shards.task_pool import usual_processes
+
+        if colon and not (count.isascii() and count.isdigit() and int(count) > 0):
+            raise UsageError(f"--cluster local:N takes a number of processes, not {short(count)}")
+        return int(count) if count else usual_processes()
+
+    def check_target(self, out: str, *, shared: bool) -> None:
+        """Refuse a local folder that other machines do not see.
+
+        Raises:
+            UsageError: It is one.
+        """
+        if self.cluster is not None and self.processes is None and not shared and not is_address(out):
+            where = f"{out} is a folder of this machine, and the workers write on theirs"
+            raise UsageError(f"{where}: give an s3:// address, or --shared if they see it under the same path")
+
+    @contextmanager
+    def pool(self) -> Iterator[TaskPool | None]:
+        """Start or connect to the workers; None where none are requested.
+
+        Raises:
+            UsageError: The options do not fit together, or Dask is not installed.
+            SourceError: The scheduler does not answer.
+        """
+        if self.cluster is None:
+            if self.state is not None or self.send_keys:
+                raise UsageError("--state and --send-keys belong to --cluster: give that, too")
+            yield None
+            return
+        from shardcore.shards.task_pool import dask_cluster, local_processes
+        from shardcore.shards.task_state import TaskState
+
+        with ExitStack() as ends:
+            state = TaskState(self.state) if self.state is not None else None
+            if state is not None:
+                ends.callback(state.close)
+            if (count := self.processes) is not None:
+                yield ends.enter_context(local_processes(count, state=state))
+            else:
+                yield ends.enter_context(dask_cluster(self.cluster, keys=self.send_keys, state=state))

@@ -1,0 +1,123 @@
+"""Data sets as collections of Dask: a bag of shards, an array of voxels. Needs the extra `cluster`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shardcore.errors import UsageError
+from shardcore.model.chunk_grid import ChunkGrid
+from shardcore.shards.dataset import DataSet
+from shardcore.shards.shard import Shard
+from shardcore.shards.ticket import ShardTicket, absolute, check_keys
+from shardcore.shards.ticket_opening import open_ticket
+
+CHUNK_BYTES = 64 << 20
+"""Bytes of a block of an array, unless `chunks` says otherwise."""
+
+
+def to_bag(shard: Shard, function: Callable[[Shard], Any] | None = None, *, batch: int = 32, keys: bool = False) -> Any:
+    """Return the shards of a data set as a `dask.bag.Bag`: of tickets, or of what a function makes of each shard.
+
+    Args:
+        shard: The data set, or a single file, opened by a path or an address that the workers reach.
+        function: Called with the opened shard; its result must not need the shard. None: the items are tickets, for
+            `shardcore.open_ticket`.
+        batch: Shards of one partition.
+        keys: Whether credentials may be in the tickets.
+
+    Raises:
+        UsageError: Dask is not installed, or credentials would be in the tickets.
+        SourceError: The shards cannot be listed.
+    """
+    bag = _dask("dask.bag").from_sequence(shard.tickets(keys=keys), partition_size=batch)
+    return bag if function is None else bag.map(on_ticket, function)
+
+
+def on_ticket(ticket: ShardTicket, function: Callable[[Shard], Any]) -> Any:
+    """Open the shard of a ticket, and return what a function makes of it."""
+    with open_ticket(ticket) as shard:
+        return function(shard)
+
+
+def array(shard: Shard, scale: str = "", *, chunks: Sequence[int] | None = None, keys: bool = False) -> Any:
+    """Return a volume or array as a `dask.array.Array`, shape of the grid, then its channels.
+
+    Index 0 is the first voxel of the volume, whatever its `voxel_offset`; voxels of missing chunks are 0.
+
+    Args:
+        shard: The data set of a volume, or a file, opened by a path or an address that the workers reach.
+        scale: The name of a scale; empty for the one that is opened.
+        chunks: Elements of a block along each axis of the grid; None: whole chunks, of at most 64 MiB together.
+        keys: Whether credentials may be in the tasks.
+
+    Raises:
+        UsageError: There is no grid or no such scale, Dask is not installed, or credentials would be in the tasks.
+        ShardError: The scale cannot be opened.
+    """
+    dask_array = _dask("dask.array")
+    if (grid := shard.chunk_grid(scale)) is None:
+        raise UsageError("there are no voxels here: only volumes and arrays are read as arrays")
+    ticket = _whole_ticket(shard, same=not scale)
+    if not keys:
+        check_keys(ticket)
+    shape, axes = (*map(int, grid.shape), *grid.inner), tuple(chunks or _usual_chunks(grid))
+    return dask_array.map_blocks(
+        grid_block,
+        chunks=dask_array.core.normalize_chunks((*axes, *grid.inner), shape),
+        dtype=grid.dtype,
+        meta=np.empty((0,) * len(shape), grid.dtype),
+        ticket=ticket,
+        scale=scale,
+        axes=len(grid.shape),
+    )
+
+
+def grid_block(ticket: ShardTicket, scale: str, axes: int, block_info: Any = None) -> NDArray[Any]:
+    """Return a block of an array; a task of `array`."""
+    places = block_info[None]["array-location"][:axes]
+    with open_ticket(ticket) as shard:
+        grid = shard.chunk_grid(scale)
+        assert grid is not None
+        first = grid.box.begin
+        return grid.read([slice(at + begin, at + end) for at, (begin, end) in zip(first, places, strict=True)])
+
+
+def _whole_ticket(shard: Shard, *, same: bool) -> ShardTicket:
+    """Return a ticket of a whole data set; where the scale is the `same`, its info travels with it."""
+    options = {name: value for name, value in shard.chosen.items() if name != "format"} | {"remote": shard.opened_with}
+    if same and isinstance(shard, DataSet):
+        return ShardTicket(absolute(shard.folder.uri), shard.format, options | shard.ticket_options)
+    if not shard.opened_at:
+        raise UsageError("this shard was not opened by a path or an address: there is nothing to open it by elsewhere")
+    return ShardTicket(absolute(shard.opened_at), shard.format, options)
+
+
+def _usual_chunks(grid: ChunkGrid) -> list[int]:
+    """Return the size of a block: chunks side by side, doubled along one axis after the other."""
+    block = [min(step, length) for step, length in zip(grid.chunk, grid.shape, strict=True)]
+    size = math.prod((*block, *grid.inner)) * grid.dtype.itemsize
+    growing = True
+    while growing:
+        growing = False
+        for axis, length in enumerate(grid.shape):
+            if block[axis] < length and 2 * size <= CHUNK_BYTES:
+                block[axis], size, growing = block[axis] * 2, size * 2, True
+    return [min(step, length) for step, length in zip(block, grid.shape, strict=True)]
+
+
+def _dask(module: str) -> Any:
+    """Return a module of Dask.
+
+    Raises:
+        UsageError: It is not installed.
+    """
+    try:
+        return import_module(module)
+    except ImportError:
+        raise UsageError("this needs Dask: pip install 'shardscope[cluster]'") from None

@@ -1,0 +1,437 @@
+"""Work on the shards of a data set in other threads, processes or machines: any executor of `concurrent.futures`."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import replace
+from functools import cached_property
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from shardcore.errors import BudgetSpent, Cancelled, Remedy, RemoteError, ShardError, SourceError, UsageError
+from shardcore.model.parallel import Call, JobThreads, completed
+from shardcore.model.text import short
+from shardcore.progress import stopped_by
+from shardcore.shards.dataset import DataSet
+from shardcore.shards.shard import Shard, Work
+from shardcore.shards.task_state import TaskState, mark_of
+from shardcore.shards.ticket import ShardTicket, check_keys
+from shardcore.shards.ticket_opening import TaskResult, on_shard, run_here, run_tickets, tickets_of
+
+if TYPE_CHECKING:
+    from multiprocessing.synchronize import Event
+
+    from shardcore.sources.remote.options import RemoteOptions
+    from shardcore.sources.remote.request_log import RequestLog
+
+R = TypeVar("R")
+
+BATCH = 32
+"""Shards of one task at most: a task of a cluster costs about a millisecond beside its work."""
+
+BATCH_BYTES = 1 << 30
+"""Bytes of the shards of one task, if it has several."""
+
+FEW_TASKS = 4
+"""Tasks for each worker at least, as far as the shards allow."""
+
+UNKNOWN_WORKERS = 16
+"""Workers that an executor is taken for that does not state how many it has."""
+
+AHEAD = 16
+"""Tasks that may be done before their turn comes, for each one that is under way: a slow shard holds up only its own
+result."""
+
+MOST_LOST = 3
+"""Times in a row that processes may end before any task is done."""
+
+
+class TaskPool:
+    """An executor, and how work on shards is given to it.
+
+    Args:
+        executor: Any executor of `concurrent.futures`: threads, processes, or Dask's `client.get_executor()`.
+        batch: Shards of one task at most.
+        in_flight: Tasks that are under way at most; None: twice the number of workers.
+        keys: Whether credentials may be in tasks.
+        state: Results of an earlier run, and where those of this one are noted.
+        renewed: Returns another executor for one whose processes ended; None where there is no other.
+
+    Attributes:
+        workers: How many tasks run at the same time, as far as the executor states it.
+        batch: See above.
+        state: See above.
+    """
+
+    def __init__(
+        self,
+        executor: Executor,
+        *,
+        batch: int = BATCH,
+        in_flight: int | None = None,
+        keys: bool = False,
+        state: TaskState | None = None,
+        renewed: Callable[[], Executor] | None = None,
+    ) -> None:
+        if batch < 1 or (in_flight is not None and in_flight < 1):
+            raise UsageError("a task has at least one shard, and at least one task is under way")
+        self._executor, self._renewed = executor, renewed
+        self.workers = workers_of(executor)
+        self.batch, self.state = batch, state
+        self._in_flight = in_flight or 2 * self.workers
+        self._keys = keys or isinstance(executor, ProcessPoolExecutor)
+        if keys and not isinstance(executor, ProcessPoolExecutor):
+            check_encrypted(executor)
+
+    @property
+    def here(self) -> bool:
+        """Return whether the work is done in this process."""
+        return isinstance(self._executor, ThreadPoolExecutor)
+
+    def run(self, function: Callable[..., R], *arguments: Any) -> R:
+        """Run one function on a worker.
+
+        Raises:
+            ShardError: It failed, or the worker was lost.
+        """
+        with closing(self.calls([(function, arguments)])) as results:
+            return next(results)
+
+    def check_keys(self, ticket: ShardTicket) -> None:
+        """Refuse a ticket with credentials, unless they may be sent.
+
+        Raises:
+            UsageError: Credentials are in it.
+        """
+        if not self._keys:
+            check_keys(ticket)
+
+    def calls(self, calls: Iterable[Call[R]]) -> Generator[R]:
+        """Give the results of calls in order; of functions and arguments that can be pickled.
+
+        Raises:
+            SourceError: A worker was lost.
+            Cancelled: The caller does not want the results any more.
+        """
+        with closing(completed(self._executor, calls, self._in_flight, AHEAD * self._in_flight)) as done:
+            for future in done:
+                try:
+                    yield future.result()
+                except (BrokenExecutor, CancelledError) as error:
+                    raise _worker_lost(error) from error
+
+    def each(
+        self,
+        shard: Shard,
+        work: Work[R],
+        given: tuple[Any, ...] = (),
+        *,
+        own: Sequence[tuple[Any, ...]] = (),
+        only: Callable[[Any], R | None] = lambda own: None,
+    ) -> Generator[R | ShardError]:
+        """Do some work on each shard; give the results in the order of the shards, or why there is none.
+
+        Args:
+            shard: The data set, or a single file.
+            work: A function of a module; see `Work`.
+            given: Its further arguments.
+            own: For each shard the arguments after these, if it has some.
+            only: Returns the result for a shard whose own arguments need no work; None where they do.
+
+        Raises:
+            UsageError: The shards cannot be opened elsewhere.
+            SourceError: The members cannot be listed.
+            Cancelled: The caller does not want the results any more.
+        """
+        asked = _Asked(shard, work, given, own, [] if self.here else tickets_of(shard, keys=self._keys))
+        known = self.state.found(asked.marks) if self.state is not None else {}
+        known |= {number: found for number, one in enumerate(own) if (found := only(one)) is not None}
+        place, lost = 0, 0
+        while place < asked.count:
+            before = place
+            try:
+                batches = list(self._batches([n for n in range(place, asked.count) if n not in known], asked.sizes))
+                calls = asked.calls(batches)
+                with closing(completed(self._executor, calls, self._in_flight, AHEAD * self._in_flight)) as done:
+                    for batch, future in zip(batches, done, strict=True):
+                        results = asked.results(batch, _outcome(future))
+                        for number, result in zip(batch, results, strict=True):
+                            while place < number:
+                                yield known[place]
+                                place += 1
+                            if self.state is not None:
+                                self.state.note(asked.marks[number], result)
+                            place += 1
+                            yield result
+                yield from (known[number] for number in range(place, asked.count))
+                return
+            except BrokenExecutor as error:
+                lost = 0 if place > before else lost + 1
+                if self._renewed is None or lost >= MOST_LOST:
+                    yield from (_worker_lost(error) for _ in range(place, asked.count))
+                    return
+                self._executor = self._renewed()
+
+    def _batches(self, numbers: list[int], sizes: Sequence[int]) -> Iterator[list[int]]:
+        """Yield the shards of each task: few where they are large, so that little is lost with a worker."""
+        most, batch, total = max(min(self.batch, len(numbers) // (FEW_TASKS * self.workers)), 1), list[int](), 0
+        for number in numbers:
+            if batch and (len(batch) >= most or total + sizes[number] > BATCH_BYTES):
+                yield batch
+                batch, total = [], 0
+            batch.append(number)
+            total += sizes[number]
+        if batch:
+            yield batch
+
+
+class _Asked(Generic[R]):
+    """Work on some shards, as calls of an executor.
+
+    Args:
+        shard: The data set, or a single file.
+        work: See `Work`.
+        given: Its further arguments.
+        own: For each shard the arguments after these; or none.
+        tickets: The shards; none where the work is done in this process.
+
+    Attributes:
+        count: How many shards there are.
+        sizes: Bytes of each.
+    """
+
+    def __init__(
+        self,
+        shard: Shard,
+        work: Work[R],
+        given: tuple[Any, ...],
+        own: Sequence[tuple[Any, ...]],
+        tickets: Sequence[ShardTicket],
+    ) -> None:
+        self._shard, self._work, self._given, self._tickets = shard, work, given, tickets
+        self._names = [member.name for member in shard.members] if isinstance(shard, DataSet) else [""]
+        self._own = own or [()] * len(self._names)
+        self.sizes = [member.size for member in shard.members] if isinstance(shard, DataSet) else [0]
+        self._limits = _Limits(shard.opened_with, shard.tape)
+        self.count = len(self._names)
+
+    @cached_property
+    def marks(self) -> list[str]:
+        """Identity of the work on each shard."""
+        return [mark_of(self._work, one, self._arguments(number)) for number, one in enumerate(self._tickets)]
+
+    def calls(self, batches: list[list[int]]) -> Iterator[Call[TaskResult[R]]]:
+        """Yield the calls, each with its share of what may still be requested."""
+        left = sum(map(len, batches))
+        for batch in batches:
+            given = [self._arguments(number) for number in batch]
+            if not self._tickets:
+                yield run_here, (self._work, self._shard, [self._names[number] for number in batch], given)
+                continue
+            tickets = self._limits.shared([self._tickets[number] for number in batch], left)
+            left -= len(batch)
+            yield run_tickets, (self._work, tickets, given)
+
+    def _arguments(self, number: int) -> tuple[Any, ...]:
+        return (*self._given, *self._own[number])
+
+    def results(self, batch: list[int], outcome: TaskResult[R] | ShardError) -> list[R | ShardError]:
+        """Return the results of a task for its shards."""
+        if isinstance(outcome, ShardError):
+            return [outcome] * len(batch)
+        if outcome.log is not None:
+            self._limits.spend(outcome.log.counts[0], outcome.log.counts[1], len(batch))
+            if self._shard.tape is not None:
+                self._shard.tape.merge(outcome.log)
+        return outcome.results
+
+
+class _Limits:
+    """What may still be requested for an opened thing, shared among tasks; what one leaves is for those after it.
+
+    Args:
+        remote: The limits.
+        log: What was requested before.
+    """
+
+    def __init__(self, remote: RemoteOptions | None, log: RequestLog | None) -> None:
+        self._remote = remote
+        self._left: list[int | None] = [None, None]
+        if remote is not None:
+            spent = (log.requests, log.bytes) if log is not None else (0, 0)
+            limits = (remote.limit_requests, remote.limit_fetch)
+            self._left = [None if most is None else most - used for most, used in zip(limits, spent, strict=True)]
+        self._shares: deque[tuple[int, int]] = deque()
+
+    def shared(self, tickets: list[ShardTicket], left: int) -> list[ShardTicket]:
+        """Return some tickets with their share; `left` tickets are to be sent with them.
+
+        Raises:
+            BudgetSpent: Nothing is left.
+        """
+        if self._remote is None or self._left == [None, None]:
+            return tickets
+        if any(some is not None and some < len(tickets) for some in self._left):
+            raise BudgetSpent("the limits leave nothing for the shards to come", remedy=Remedy.LIMIT_REQUESTS)
+        each = [None if some is None else max(some // left, 1) for some in self._left]
+        self._left = [
+            None if some is None or part is None else some - part * len(tickets)
+            for some, part in zip(self._left, each, strict=True)
+        ]
+        self._shares.append((each[0] or 0, each[1] or 0))
+        mine = replace(self._remote, limit_requests=each[0], limit_fetch=each[1])
+        return [replace(ticket, options={**ticket.options, "remote": mine}) for ticket in tickets]
+
+    def spend(self, requests: int, size: int, count: int) -> None:
+        """Take back what the oldest task left of its share."""
+        if not self._shares:
+            return
+        shares = self._shares.popleft()
+        for at, (share, used) in enumerate(zip(shares, (requests, size), strict=True)):
+            if (left := self._left[at]) is not None:
+                self._left[at] = left + max(share * count - used, 0)
+
+
+def _outcome(future: Future[TaskResult[R]]) -> TaskResult[R] | ShardError:
+    """Return what came out of a task.
+
+    Raises:
+        BrokenExecutor: The processes of the executor ended.
+    """
+    try:
+        return future.result()
+    except ShardError as error:
+        return error
+    except CancelledError as error:
+        return _worker_lost(error)
+    except Exception as error:
+        # Dask gives a task up that was on several workers when they ended.
+        if type(error).__name__ == "KilledWorker":
+            return _worker_lost(error)
+        raise
+
+
+def _worker_lost(error: BaseException) -> RemoteError:
+    return RemoteError(f"the worker ended before its task was done ({type(error).__name__})", remedy=Remedy.AGAIN)
+
+
+def workers_of(executor: Executor) -> int:
+    """Return how many tasks an executor runs at the same time; a guess where it does not state it."""
+    stated = getattr(executor, "_max_workers", None)
+    if isinstance(stated, int):
+        return stated
+    client = getattr(executor, "_client", None)
+    threads = sum(client.nthreads().values()) if client is not None else 0
+    return threads or UNKNOWN_WORKERS
+
+
+def check_encrypted(executor: Executor) -> None:
+    """Refuse to send credentials to other machines as plain text.
+
+    Raises:
+        UsageError: The connection is not encrypted.
+    """
+    scheduler = getattr(getattr(executor, "_client", None), "scheduler", None)
+    if not str(getattr(scheduler, "address", "")).startswith("tls://"):
+        raise UsageError("credentials are sent to a cluster over TLS only: its address begins with tls://")
+
+
+@contextmanager
+def local_processes(count: int, *, state: TaskState | None = None) -> Iterator[TaskPool]:
+    """Processes of this machine; one that ends early is replaced, and its shards are worked on again.
+
+    Args:
+        count: How many.
+        state: See `TaskPool`.
+    """
+    context = multiprocessing.get_context("spawn")
+    over = context.Event()
+    pools: list[ProcessPoolExecutor] = []
+
+    def renewed() -> ProcessPoolExecutor:
+        pools.append(ProcessPoolExecutor(count, context, begin_worker, (over,)))
+        return pools[-1]
+
+    try:
+        yield TaskPool(renewed(), state=state, renewed=renewed)
+    finally:
+        over.set()
+        for pool in pools:
+            pool.shutdown(wait=True, cancel_futures=True)
+
+
+def begin_worker(over: Event) -> None:
+    """Let a process end at its next read when the one that started it does not need it any more."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    def check() -> None:
+        if over.is_set():
+            raise Cancelled
+
+    _stops.enter_context(stopped_by(check))
+
+
+_stops = ExitStack()
+"""Lasts as long as the process."""
+
+
+@contextmanager
+def dask_cluster(address: str, *, keys: bool = False, state: TaskState | None = None) -> Iterator[TaskPool]:
+    """The workers of a Dask scheduler.
+
+    Args:
+        address: The scheduler: `tcp://…` or `tls://…`, or `HOST:PORT`.
+        keys: See `TaskPool`.
+        state: See `TaskPool`.
+
+    Raises:
+        UsageError: The extra `cluster` is not installed.
+        SourceError: The scheduler does not answer.
+    """
+    try:
+        distributed = import_module("distributed")
+    except ImportError:
+        raise UsageError("a cluster needs Dask: pip install 'shardscope[cluster]'") from None
+    try:
+        client = distributed.Client(address, timeout=CONNECT, set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise SourceError(f"the scheduler at {short(address)} does not answer") from error
+    try:
+        yield TaskPool(client.get_executor(), keys=keys, state=state)
+    finally:
+        client.close()
+
+
+def usual_processes() -> int:
+    """Return the number of processes of `local` without a number: one for each processor."""
+    return os.cpu_count() or 1
+
+
+CONNECT = "10s"
+"""Time in which a scheduler answers."""
+
+
+def map_shards(
+    shard: Shard,
+    function: Callable[[Shard], R],
+    executor: Executor | None,
+    *,
+    batch: int = BATCH,
+    in_flight: int | None = None,
+    keys: bool = False,
+) -> Generator[R | ShardError]:
+    """See `Shard.map_shards`."""
+    own = None if executor is not None else JobThreads(max(shard.jobs, 1))
+    try:
+        pool = TaskPool(executor or own or JobThreads(1), batch=batch, in_flight=in_flight, keys=keys)
+        with closing(pool.each(shard, on_shard, (function,))) as results:
+            yield from results
+    finally:
+        if own is not None:
+            own.stop()

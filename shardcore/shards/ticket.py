@@ -1,0 +1,64 @@
+"""Ticket of a shard: what it takes to open it again, in any process, without a listing."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from shardcore.errors import UsageError
+from shardcore.model.text import without_secrets
+from shardcore.sources.remote.address import is_address
+from shardcore.sources.where import local_path
+
+if TYPE_CHECKING:
+    from shardcore.sources.remote.options import RemoteOptions
+
+
+@dataclass(frozen=True, slots=True)
+class ShardTicket:
+    """All that opening one shard needs; it can be pickled, and holds nothing open.
+
+    Attributes:
+        uri: The file, or the folder of the data set.
+        format: The name of the format.
+        options: Options for opening, by name; `remote` is how remote things are reached.
+        name: The name of the shard in its data set; empty for a file that is opened by itself.
+        size: Bytes of the shard; -1 where they are unknown.
+    """
+
+    uri: str
+    format: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+    name: str = ""
+    size: int = -1
+
+    @property
+    def remote(self) -> RemoteOptions | None:
+        """Return how remote things are reached for it; None as usual."""
+        found: RemoteOptions | None = self.options.get("remote")
+        return found
+
+    @property
+    def has_keys(self) -> bool:
+        """Return whether keys, a login or a signed query are in it."""
+        texts = [self.uri, *(value for value in self.options.values() if isinstance(value, str))]
+        return bool(self.remote and self.remote.access_key) or any(
+            is_address(text) and without_secrets(text) != text for text in texts
+        )
+
+
+def check_keys(ticket: ShardTicket) -> None:
+    """Refuse a ticket with credentials: tasks are kept in the memory and logs of other machines.
+
+    Raises:
+        UsageError: Credentials are in it.
+    """
+    if ticket.has_keys:
+        raise UsageError("credentials are not sent to workers: name a profile that they have, or use their own")
+
+
+def absolute(where: str) -> str:
+    """Return a path as other processes find it; an address as it is."""
+    return where if is_address(where) else os.path.abspath(local_path(where))  # noqa: PTH100 - the text, not the target

@@ -1,0 +1,247 @@
+"""Tickets of the shards of a data set, opening them again in any process, and work on them there."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from shardcore.errors import ShardError, UsageError
+from shardcore.model.budget import budgeted
+from shardcore.progress import Progress, no_progress
+from shardcore.shards.dataset import DataSet
+from shardcore.shards.opening import open as open_shard
+from shardcore.shards.shard import Shard, Work
+from shardcore.shards.ticket import ShardTicket, absolute, check_keys
+from shardcore.sources.base import Entry, Folder, Source
+from shardcore.sources.remote.address import is_address, parse_address
+from shardcore.sources.where import folder_of
+
+if TYPE_CHECKING:
+    from shardcore.sources.remote.request_log import LogShare, RequestLog
+
+R = TypeVar("R")
+
+
+def tickets_of(shard: Shard, *, keys: bool = False) -> list[ShardTicket]:
+    """Return a ticket for each shard of a data set, in their order; one for a single file.
+
+    Args:
+        shard: The shard or data set; it was opened by a path or an address.
+        keys: Whether credentials may be in the tickets; by default a profile, or those of whoever opens them, serve.
+
+    Raises:
+        UsageError: It was opened from bytes, or credentials would be in the tickets.
+        SourceError: Its members cannot be listed.
+    """
+    if not shard.opened_at:
+        raise UsageError("this shard was not opened by a path or an address: there is nothing to open it by elsewhere")
+    options = {name: _plain(value) for name, value in shard.chosen.items() if name != "format"}
+    if shard.opened_with is not None:
+        options["remote"] = shard.opened_with
+    found = list(_member_tickets(shard, options) if isinstance(shard, DataSet) else [_file_ticket(shard, options)])
+    if not keys and found:
+        check_keys(found[0])
+    return found
+
+
+def _file_ticket(shard: Shard, options: dict[str, Any]) -> ShardTicket:
+    size = shard.source.size if shard.source is not None else -1
+    return ShardTicket(absolute(shard.opened_at), shard.format, options, "", size)
+
+
+def _member_tickets(shard: DataSet, options: dict[str, Any]) -> Iterator[ShardTicket]:
+    options = options | shard.ticket_options
+    for member in shard.members:
+        folder, name = shard.folder_of_member(member.name)
+        yield ShardTicket(absolute(folder.uri), shard.format, options, name, member.size)
+
+
+def _plain(value: Any) -> Any:
+    """Return an option as a plain value: a folder by its address."""
+    return absolute(value.uri) if isinstance(value, Folder) else value
+
+
+class ListedFolder(Folder):
+    """A folder whose listing is given; all else is done by the folder itself.
+
+    Args:
+        base: The folder.
+        files: What is in it, as far as it is requested.
+        tape: Where requests are noted.
+    """
+
+    def __init__(self, base: Folder, files: Sequence[Entry], tape: RequestLog | None = None) -> None:
+        self._base, self._files = base, tuple(files)
+        self.tape = tape
+        self.name, self.uri = base.name, base.uri
+        self.lists_cheaply, self.listable = base.lists_cheaply, True
+
+    def list(self, prefix: str = "") -> builtins.list[Entry]:
+        """Return those of the given files, and the sub-folders on the way to them, that lie directly in a folder."""
+        lead, found = f"{prefix}/" if prefix else "", dict[str, Entry]()
+        for entry in self._files:
+            if entry.name.startswith(lead):
+                inner, below, _ = entry.name[len(lead) :].partition("/")
+                found[inner] = Entry(lead + inner, -1, True) if below else entry
+        return [found[name] for name in sorted(found)]
+
+    def open(self, name: str) -> Source:
+        """Open a file of the folder."""
+        return self._base.open(name)
+
+    def open_on_demand(self, name: str) -> Source:
+        """Open a file of the folder on demand."""
+        return self._base.open_on_demand(name)
+
+    def open_at(self, name: str, start: int, stop: int) -> Source:
+        """Open a file of which some bytes are read first."""
+        return self._base.open_at(name, start, stop)
+
+    def at_hand(self, name: str) -> bool:
+        """Return what the folder states."""
+        return self._base.at_hand(name)
+
+    def read(self, name: str, limit: int) -> bytes:
+        """Return the content of a small file of the folder."""
+        return self._base.read(name, limit)
+
+    def folder(self, name: str) -> Folder:
+        """Return a sub-folder, with those of the given files that are in it."""
+        lead = f"{name}/"
+        inner = [replace(one, name=one.name[len(lead) :]) for one in self._files if one.name.startswith(lead)]
+        return ListedFolder(self._base.folder(name), inner, self.tape)
+
+    def parent(self) -> Folder | None:
+        """Return the folder around it."""
+        return self._base.parent()
+
+    def close(self) -> None:
+        """Close the folder."""
+        self._base.close()
+
+
+def open_ticket(ticket: ShardTicket, *, tape: RequestLog | None = None) -> Shard:
+    """Open exactly the shard of a ticket: nothing is listed, and no `info` is fetched.
+
+    Args:
+        ticket: The ticket.
+        tape: Where requests are noted.
+
+    Raises:
+        ShardError: It cannot be opened.
+    """
+    found = opened_set(ticket, tape)
+    if not isinstance(found, DataSet) or not ticket.name:
+        return found
+    try:
+        shard = found.member(ticket.name)
+    except BaseException:
+        found.close()
+        raise
+    shard.tape, own = found.tape, shard.close
+
+    def close() -> None:
+        own()
+        found.close()
+
+    # The data set lives as long as its only member.
+    shard.close = close  # type: ignore[method-assign]
+    return shard
+
+
+def opened_set(ticket: ShardTicket, tape: RequestLog | None = None) -> Shard:
+    """Return the file of a ticket, or its data set with this one member; see `open_ticket`."""
+    options = {name: value for name, value in ticket.options.items() if name != "remote"}
+    if not ticket.name:
+        return open_shard(ticket.uri, format=ticket.format, remote=ticket.remote, tape=tape, **options)
+    folder = folder_of(_as_folder(ticket.uri), ticket.remote, tape)
+    listed = ListedFolder(folder, [Entry(ticket.name, max(ticket.size, 0), False)], getattr(folder, "tape", tape))
+    try:
+        return open_shard(listed, format=ticket.format, remote=ticket.remote, **options)
+    except BaseException:
+        listed.close()
+        raise
+
+
+def _as_folder(uri: str) -> str:
+    return f"{uri.rstrip('/')}/" if is_address(uri) else uri
+
+
+@dataclass(frozen=True, slots=True)
+class TaskResult(Generic[R]):
+    """Results of a task, which can be pickled.
+
+    Attributes:
+        results: For each ticket its result, or why there is none.
+        log: What was requested for them; None where it is noted already.
+    """
+
+    results: list[R | ShardError]
+    log: LogShare | None = None
+
+
+def run_tickets(
+    work: Work[R], tickets: Sequence[ShardTicket], given: Sequence[tuple[Any, ...]]
+) -> TaskResult[R]:
+    """Do some work on each of some shards, one after the other: what a task of a pool or cluster is.
+
+    Args:
+        work: See `Work`.
+        tickets: The shards.
+        given: Further arguments of the work, for each shard.
+    """
+    from shardcore.sources.remote.request_log import RequestLog
+
+    tape, results = RequestLog(), list[R | ShardError]()
+    with _connected(tickets[0]):
+        for ticket, arguments in zip(tickets, given, strict=True):
+            results.append(_worked(work, ticket, arguments, tape))
+    return TaskResult(results, tape.share())
+
+
+@contextmanager
+def _connected(ticket: ShardTicket) -> Iterator[None]:
+    """Keep the connection of a ticket for those after it: creating a client takes longer than reading a small shard."""
+    if not is_address(ticket.uri):
+        yield
+        return
+    from shardcore.sources.remote.options import RemoteOptions
+    from shardcore.sources.remote.session import RemoteSession
+
+    session = RemoteSession(ticket.remote or RemoteOptions())
+    with closing(session):
+        # What is wrong with it is the result of each ticket.
+        with suppress(ShardError):
+            session.line(parse_address(ticket.uri))
+        yield
+
+
+def _worked(work: Work[R], ticket: ShardTicket, given: tuple[Any, ...], tape: RequestLog) -> R | ShardError:
+    try:
+        with budgeted(taking=True), opened_set(ticket, tape) as shard:
+            return work(shard, ticket.name, no_progress, *given)
+    except ShardError as error:
+        error.__cause__ = error.__context__ = None
+        return error.with_traceback(None)
+
+
+def run_here(
+    work: Work[R], shard: Shard, names: Sequence[str], given: Sequence[tuple[Any, ...]]
+) -> TaskResult[R]:
+    """Do some work on some shards that are opened in this process already; see `run_tickets`."""
+    results = list[R | ShardError]()
+    for name, arguments in zip(names, given, strict=True):
+        try:
+            results.append(work(shard, name, no_progress, *arguments))
+        except ShardError as error:
+            results.append(error)
+    return TaskResult(results)
+
+
+def on_shard(shard: Shard, name: str, progress: Progress, function: Callable[[Shard], R]) -> R:
+    """Call a function of one shard: the work of `Shard.map_shards`."""
+    with shard.borrowed(name) as member:
+        return function(member)

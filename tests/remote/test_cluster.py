@@ -1,0 +1,269 @@
+"""Shards worked on in other threads, processes and machines: the same output, no keys sent, lost workers replaced."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import threading
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import closing
+from functools import partial
+from multiprocessing import get_context
+from pathlib import Path
+
+import pytest
+
+import shardcore
+from shardcore.cli.program import run
+from shardcore.errors import BadChecksum, BudgetSpent, Cancelled, UsageError
+from shardcore.model.finding import Depth
+from shardcore.progress import stopped_by
+from shardcore.shards.task_pool import local_processes
+from shardcore.shards.task_state import TaskState
+from shardcore.shards.ticket_opening import on_shard
+from shardcore.sources.remote.options import RemoteOptions
+from tests.remote.cluster import dask_processes, killed_once, not_the_second, object_count
+from tests.remote.s3 import Place
+from tests.remote.servers import RangeServer
+from tests.shardcore.formats.des.made import Stored, write
+
+SAMPLES = Path(__file__).parents[2] / "resources" / "samples"
+HASHED = SAMPLES / "neuroglancer" / "hashed"
+SETS = [SAMPLES / "des" / "archive", HASHED, SAMPLES / "mdb" / "cache", SAMPLES / "swh"]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Twenty shards of two objects each; the one of number 10 is damaged."""
+    return _shards(tmp_path / "set", 20)
+
+
+def _shards(folder: Path, count: int) -> Path:
+    for number in range(count):
+        stored = [Stored(f"{number + 256 * n}".encode(), f"{number + 256 * n}".encode() * 50) for n in range(2)]
+        path = write(folder, f"20261103_{number:02X}_0000.des", stored)
+        if number == 10:
+            path.write_bytes(path.read_bytes()[:-1])
+    return folder
+
+
+@pytest.mark.parametrize("where", SETS, ids=lambda path: str(path.relative_to(SAMPLES)))
+def test_a_ticket_opens_its_shard(where: Path) -> None:
+    """A ticket is plain data; it opens the member that it was made for, with the same objects and the same report."""
+    with shardcore.open(where) as shards:
+        assert isinstance(shards, shardcore.DataSet)
+        tickets = pickle.loads(pickle.dumps(shards.tickets()))
+        assert [ticket.size for ticket in tickets] == [member.size for member in shards.members]
+        for ticket, member in zip(tickets, shards.members, strict=True):
+            inside = shards.member(member.name)
+            with shardcore.open_ticket(ticket) as shard:
+                assert shard.objects.keys[:] == inside.objects.keys[:]
+                assert shard.verify(Depth.CONTENT) == inside.verify(Depth.CONTENT)
+
+
+def test_a_single_file_is_a_set_of_one_ticket() -> None:
+    """A file has one ticket without a name; bytes have none."""
+    path = SAMPLES / "swh" / "small.shard"
+    with shardcore.open(path) as shard:
+        (ticket,) = shard.tickets()
+        assert (ticket.name, ticket.size, ticket.format) == ("", path.stat().st_size, "swh")
+        with shardcore.open_ticket(ticket) as again:
+            assert again.objects.keys[:] == shard.objects.keys[:]
+    with shardcore.open(path.read_bytes()) as shard, pytest.raises(UsageError, match="not opened by a path"):
+        shard.tickets()
+
+
+def test_a_ticket_costs_no_listing_and_no_info(server: RangeServer) -> None:
+    """Of a remote volume the info travels in the ticket, and only the shard itself is read."""
+    for path in HASHED.iterdir():
+        server.put(f"/set/{path.name}", path)
+    with shardcore.open(f"{server.url}/set/") as shards:
+        tickets = shards.tickets()
+    server.log.clear()
+    with shardcore.open_ticket(tickets[0]) as shard:
+        assert len(shard.objects)
+    assert {seen.request.path for seen in server.log} == {"/set/0.shard"}
+
+
+def test_results_come_in_order_and_carry_errors(folder: Path) -> None:
+    """Threads, given threads and processes give the same results; the error of a shard is its result."""
+    with shardcore.open(folder, jobs=3) as shards:
+        expected = list(shards.map_shards(not_the_second))
+        assert isinstance(expected[1], BadChecksum)
+        assert isinstance(expected[10], shardcore.FormatError)
+        assert expected[2:10] == [str(number) for number in range(2, 10)]
+        with ThreadPoolExecutor(2) as threads:
+            given = list(shards.map_shards(not_the_second, executor=threads, batch=3))
+        with ProcessPoolExecutor(2, get_context("spawn")) as processes:
+            far = list(shards.map_shards(not_the_second, executor=processes, batch=3))
+    assert list(map(str, given)) == list(map(str, far)) == list(map(str, expected))
+    assert isinstance(far[10], shardcore.FormatError)
+
+
+def test_a_slow_shard_does_not_hold_up_the_others(folder: Path) -> None:
+    """While the first shard takes its time, the others are worked on; the order stays."""
+    others, done = threading.Event(), list[int]()
+
+    def work(shard: shardcore.Shard) -> int:
+        if shard.objects.keys[0] == "0":
+            others.wait(20)
+        done.append(1)
+        if len(done) == 10:
+            others.set()
+        return len(shard.objects)
+
+    with shardcore.open(folder) as shards, ThreadPoolExecutor(2) as threads:
+        results = list(shards.map_shards(work, executor=threads, batch=1, in_flight=2))
+    assert others.is_set()
+    assert [result for result in results if isinstance(result, int)] == [2] * 19
+
+
+def test_few_tasks_are_under_way(folder: Path) -> None:
+    """When somebody takes one result only, few shards were opened; the check of the caller ends the rest."""
+    opened = list[str]()
+
+    def work(shard: shardcore.Shard) -> None:
+        opened.append(str(shard.objects.keys[0]))
+
+    with shardcore.open(folder, jobs=1) as shards:
+        with closing(shards.map_shards(work, batch=1, in_flight=1)) as results:
+            next(results)
+
+        def stop() -> None:
+            raise Cancelled
+
+        with stopped_by(stop), pytest.raises(Cancelled):
+            list(shards.map_shards(work))
+    assert len(opened) < 20
+
+
+def test_keys_stay_here(folder: Path) -> None:
+    """Credentials are in no ticket unless they are asked for, and go to another machine over TLS only."""
+    remote = RemoteOptions(access_key="AKIA0", secret_key="hidden-secret")
+    with shardcore.open(folder, remote=remote) as shards:
+        with pytest.raises(UsageError, match="not sent to workers"):
+            shards.tickets()
+        (first, *_) = shards.tickets(keys=True)
+        assert "hidden-secret" not in repr(first)
+        with pytest.raises(UsageError, match="over TLS only"):
+            list(shards.map_shards(object_count, executor=_Elsewhere(), keys=True))  # type: ignore[arg-type]
+    assert shardcore.ShardTicket("https://a.example/x.des?sig=abc", "des").has_keys
+    assert not shardcore.ShardTicket("https://a.example/x.des", "des", {"remote": RemoteOptions(profile="p")}).has_keys
+
+
+class _Elsewhere:
+    """An executor that states neither its workers nor its address."""
+
+
+def test_limits_are_shared_among_tasks(folder: Path) -> None:
+    """All tasks together stay within the limits; shards to which nothing is left report that."""
+    with local_processes(2) as pool:
+        with shardcore.open(folder, remote=RemoteOptions(limit_requests=40)) as shards:
+            assert [x for x in pool.each(shards, on_shard, (object_count,)) if isinstance(x, int)] == [2] * 19
+        few = shardcore.open(folder, remote=RemoteOptions(limit_requests=1))
+        with few as shards, pytest.raises(BudgetSpent):
+            list(pool.each(shards, on_shard, (object_count,)))
+
+
+def test_shards_of_a_lost_process_are_done_again(folder: Path, tmp_path: Path) -> None:
+    """A process that is killed is replaced, and nothing is missing or doubled."""
+    work = partial(killed_once, mark=str(tmp_path / "mark"))
+    with shardcore.open(folder) as shards, local_processes(2) as pool:
+        results = list(pool.each(shards, on_shard, (work,)))
+    assert [result for result in results if isinstance(result, int)] == [2] * 19
+    assert len(results) == 20
+
+
+@pytest.mark.parametrize(
+    "command",
+    [["verify", "--json"], ["extract"]],
+    ids=" ".join,
+)
+def test_commands_print_the_same(
+    folder: Path, tmp_path: Path, command: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With processes each command prints and writes byte for byte what it does without."""
+    told, written = [], []
+    for more in ([], ["--cluster", "local:2"]):
+        out = tmp_path / "out"
+        arguments = [command[0], str(folder), *([str(out)] if command[0] == "extract" else []), *command[1:], *more]
+        code = run(arguments)
+        told.append((code, *capsys.readouterr()))
+        written.append({path.name: path.read_bytes() for path in out.glob("*")})
+        for path in out.glob("*"):
+            path.unlink()
+    assert told[0] == told[1]
+    assert written[0] == written[1]
+
+
+def test_an_interrupted_run_goes_on(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Results that are in the state are not computed again; those of changed shards, and half a line, are."""
+    state, base = tmp_path / "state", ["ls", str(folder), "--digest", "sha256", "--cluster", "local:2"]
+    assert run([*base, "--state", str(state)]) == 1
+    whole = capsys.readouterr().out
+    lines = state.read_text().splitlines(keepends=True)
+    assert len(lines) == 19
+    state.write_text("".join(lines[:12]) + lines[12][:20])
+    assert run([*base, "--state", str(state)]) == 1
+    assert capsys.readouterr().out == whole
+    assert state.read_text().splitlines(keepends=True)[:12] == lines[:12]
+    assert len(state.read_text().splitlines()) == 19
+    state.write_text("no state\n")
+    assert run([*base, "--state", str(state)]) == 2
+    assert "not the state of a run" in capsys.readouterr().err
+    state.write_text(json.dumps({"done": "x", "result": {"": "os:system", "of": {}}}) + "\n")
+    with closing(TaskState(state)) as found, pytest.raises(UsageError, match="not of this version"):
+        found.found(["x"])
+
+
+def test_targets_that_workers_do_not_see_are_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A folder of this machine is no target for workers on others; the options need a cluster; numbers are checked."""
+    assert run(["extract", str(folder), "out", "--cluster", "tcp://127.0.0.1:1"]) == 2
+    assert "give an s3:// address, or --shared" in capsys.readouterr().err
+    assert run(["verify", str(folder), "--state", "x"]) == 2
+    assert run(["verify", str(folder), "--cluster", "local:0"]) == 2
+    assert "takes a number of processes" in capsys.readouterr().err
+
+
+@pytest.mark.thorough
+@pytest.mark.interop("distributed")
+@pytest.mark.timeout(900)
+def test_a_cluster_that_loses_a_worker(
+    s3: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """200 shards of a bucket, two workers, one killed on the way: the same output, and no key in any task or log."""
+    files = {f"many/{path.name}": path.read_bytes() for path in _shards(tmp_path / "set", 200).iterdir()}
+    s3.put(files)
+    for name, value in s3.environment().items():
+        monkeypatch.setenv(name, value)
+    address, base = s3.uri("many/"), ["--endpoint-url", s3.endpoint]
+    with shardcore.open(address, remote=RemoteOptions(endpoint_url=s3.endpoint)) as shards:
+        sent = pickle.dumps(shards.tickets())
+        assert s3.key.encode() not in sent
+        assert s3.secret.encode() not in sent
+    local = {}
+    for command in (["verify", "--json"], ["ls", "--digest", "sha256"]):
+        local[command[0]] = (run([command[0], address, *command[1:], *base]), *capsys.readouterr())
+    assert run(["extract", address, str(tmp_path / "here"), *base]) == 1
+    local["extract"] = (1, *capsys.readouterr())
+    with dask_processes(tmp_path / "dask", 2, s3.environment()) as cluster:
+        more = [*base, "--cluster", cluster.address]
+        assert (run(["verify", address, "--json", *more]), *capsys.readouterr()) == local["verify"]
+        killer = threading.Timer(1.0, cluster.kill_worker)
+        killer.start()
+        assert (run(["ls", address, "--digest", "sha256", *more]), *capsys.readouterr()) == local["ls"]
+        killer.join()
+        code = run(["extract", address, s3.uri("out/"), *more])
+        told = capsys.readouterr()
+        assert code == 1
+        assert told.out.replace(s3.uri("out/"), f"{tmp_path / 'here'}/") == local["extract"][1]
+        log = cluster.log()
+    client = s3.client()
+    try:
+        for path in (tmp_path / "here").iterdir():
+            data = client.get_object(Bucket=s3.bucket, Key=f"out/{path.name}")["Body"].read()
+            assert data == path.read_bytes()
+    finally:
+        client.close()
+    assert s3.key not in log
+    assert s3.secret not in log

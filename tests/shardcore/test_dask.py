@@ -1,0 +1,61 @@
+"""Data sets as collections of Dask: bags of shards, arrays of voxels."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from shardcore.errors import UsageError
+from shardcore.sources.remote.options import RemoteOptions
+
+SAMPLES = Path(__file__).parents[2] / "resources" / "samples"
+SCALE = SAMPLES / "neuroglancer" / "segmentation" / "16_16_16"
+
+pytestmark = pytest.mark.interop("dask.array", "dask.bag")
+
+
+def test_a_bag_has_each_shard_once() -> None:
+    """A bag holds tickets, or what a function makes of each shard, in the order of the shards."""
+    import dask
+
+    import shardcore.dask
+
+    with shardcore.open(SAMPLES / "des" / "archive") as shards, dask.config.set(scheduler="synchronous"):
+        assert isinstance(shards, shardcore.DataSet)
+        tickets = shardcore.dask.to_bag(shards, batch=3)
+        assert tickets.npartitions == 3
+        assert [ticket.name for ticket in tickets.compute()] == [member.name for member in shards.members]
+        counts = shardcore.dask.to_bag(shards, lambda shard: len(shard.objects)).compute()
+        assert sum(counts) == len(shards.objects)
+
+
+@pytest.mark.parametrize("where", [SCALE, SAMPLES / "bloscpack" / "array.blp"], ids=lambda path: path.name)
+def test_an_array_has_the_same_elements(where: Path) -> None:
+    """An array has the shape, the type and the elements of the grid, whatever its blocks are."""
+    import dask
+
+    import shardcore.dask
+
+    with shardcore.open(where) as shard, dask.config.set(scheduler="synchronous"):
+        grid = shard.chunk_grid()
+        assert grid is not None
+        expected = grid.read([slice(None)] * len(grid.shape))
+        for chunks in (None, [max(length // 2, 1) for length in grid.shape]):
+            array = shardcore.dask.array(shard, chunks=chunks)
+            assert (array.shape, array.dtype) == (expected.shape, expected.dtype)
+            np.testing.assert_array_equal(array.compute(), expected)
+        part = tuple(slice(1, length // 2) for length in grid.shape)
+        np.testing.assert_array_equal(array[part].compute(), expected[part])
+
+
+def test_what_is_no_array_is_refused() -> None:
+    """Without a grid there is no array, and credentials are in no task."""
+    import shardcore.dask
+
+    with shardcore.open(SAMPLES / "swh" / "small.shard") as shard, pytest.raises(UsageError, match="no voxels"):
+        shardcore.dask.array(shard)
+    keys = RemoteOptions(access_key="AKIA0", secret_key="secret")
+    with shardcore.open(SCALE, remote=keys) as shard, pytest.raises(UsageError, match="not sent to workers"):
+        shardcore.dask.array(shard)
