@@ -6,6 +6,7 @@ Nothing but these errors (and `Cancelled`, which is nobody's fault) leaves the l
 from __future__ import annotations
 
 from enum import Enum
+from typing import Any
 
 from shardcore.model.span import Span
 from shardcore.model.text import short, without_secrets
@@ -36,6 +37,9 @@ class Remedy(Enum):
     DATE = 'give the time, such as date="2026-03-05T09:30:00+00:00"'
     PROFILE = "the request was not signed: name a profile (RemoteOptions(profile=…)) that may read it"
     RIGHTS = "ask its owner for the right to read it, or try another profile, or anonymous=True"
+    WRITE_PROFILE = "the request was not signed: name a profile (RemoteOptions(profile=…)) that may write it"
+    WRITE_RIGHTS = "ask its owner for the right to write it, or try another profile"
+    UNCONDITIONAL = "force=True writes without the condition, and replaces what is there"
     RENEW = "renew the credentials, then open it again"
     CLOCK = "set the clock of this machine"
     REGION = "name the region (RemoteOptions(region=…))"
@@ -185,7 +189,13 @@ class KeyAbsent(ShardError, KeyError):
 
 
 class SourceError(ShardError):
-    """The bytes cannot be read: a file is gone or shrank, the network fails, credentials are refused."""
+    """The bytes cannot be read: a file is gone or shrank, the network fails, credentials are refused.
+
+    Attributes:
+        partial: Result of an operation that it ended: the `Report` of `verify`, the `Salvage` of `salvage`.
+    """
+
+    partial: Any = None
 
 
 class ExternalMissing(SourceError):
@@ -302,9 +312,17 @@ def says_absent(error: SourceError) -> bool:
 
 
 def ends_reading(error: ShardError) -> bool:
-    """Return whether an error ends all reading: the file was replaced, or its server is lost."""
-    one_of_many = (NoSuchObject, Forbidden, CannotList, RangeRefused)
-    return isinstance(error, SourceChanged) or (isinstance(error, RemoteError) and not isinstance(error, one_of_many))
+    """Return whether an error ends all reading of a file: it was replaced, or its server is lost."""
+    return isinstance(error, SourceChanged) or source_lost(error)
+
+
+def source_lost(error: BaseException) -> bool:
+    """Return whether an error says that a server is lost, or nothing more may be requested of it.
+
+    Such an error is about no file, and becomes no finding: it ends what is under way. An answer about one file
+    (403, 404, no ranges) is about that file; the others can be read.
+    """
+    return isinstance(error, RemoteError) and not isinstance(error, (NoSuchObject, Forbidden, CannotList, RangeRefused))
 
 
 DEFAULT_LIMIT = 1 << 30

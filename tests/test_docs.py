@@ -96,6 +96,24 @@ def test_the_examples_of_the_library_run(clone: Path, capsys: pytest.CaptureFixt
     assert all("print(" in block or "assert " in block for block in blocks)
 
 
+@pytest.mark.interop("dask", "fsspec", "pandas", "xarray", "zarr")
+def test_the_examples_for_other_programs_run(clone: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The examples with pandas, fsspec, zarr and xarray run one after the other; each prints or asserts something."""
+    import dask
+    import fsspec
+
+    from shardcore.fsspec import ShardFileSystem
+
+    blocks = _PYTHON.findall((DOCS / "doors.md").read_text(encoding="utf-8"))
+    (clone / "page.py").write_text("\n".join(blocks), encoding="utf-8")
+    fsspec.register_implementation("shard", ShardFileSystem, clobber=True)
+    with dask.config.set(scheduler="synchronous"):
+        runpy.run_path(str(clone / "page.py"))
+    ShardFileSystem.clear_instance_cache()
+    assert "nm (11, 64, 64)" in capsys.readouterr().out
+    assert all("print(" in block or "assert " in block for block in blocks)
+
+
 def test_the_library_page_names_what_is_public() -> None:
     """Every public function stands on the page, and what the page calls is there."""
     page = (DOCS / "library.md").read_text(encoding="utf-8")

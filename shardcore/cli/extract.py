@@ -6,7 +6,6 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -28,8 +27,8 @@ from shardcore.cli.options import (
     progress_bar,
 )
 from shardcore.cli.output import FLAGS, error_line, tell_json, tell_line, warn, worded
-from shardcore.cli.targets import OutputTarget, target_of
-from shardcore.errors import DEFAULT_LIMIT, Remedy, ShardError, UsageError
+from shardcore.cli.targets import target_of
+from shardcore.errors import DEFAULT_LIMIT, Remedy, ShardError, SourceError, UsageError
 from shardcore.model.number_words import plural
 from shardcore.model.text import short
 from shardcore.sources.remote.address import is_address
@@ -169,7 +168,7 @@ def extract(
 
     Without keys all of them; of a Bloscpack file or a xorb the whole content as one file, unless --kind is given.
     """
-    from shardcore.operations.extraction import ExtractOptions, extract_each
+    from shardcore.operations.extraction import Conflict, ExtractOptions, extract_each
 
     wanted = all_keys(keys, key_file)
     if wanted and (pattern is not None or kind is not None):
@@ -190,7 +189,7 @@ def extract(
         warn(f"{name}: {error_line(error)}")
 
     out = folder if not is_address(folder) or folder.endswith("/") else f"{folder}/"
-    with target_of(out, how, force=force) as target, how.open_rest(uri) as shard:
+    with target_of(out, how, force=options.conflict is Conflict.REPLACE) as target, how.open_rest(uri) as shard:
         with progress_bar("extracting") as progress:
             results = extract_each(
                 shard,
@@ -201,15 +200,15 @@ def extract(
                 options=options,
                 progress=progress,
                 unreadable=warned,
+                delivery=target.delivery,
             )
             with closing(results):
-                count, failed, lost = _tell_all(results, target, as_json=json)
+                count, failed, lost = _tell_all(results, as_json=json)
         if lost:
             return 4
         if not count and pattern is not None:
             warn(f"no key matches {short(pattern)}; nothing was written")
             return 1
-        target.send()
         if shard.damage is not None:
             warn(f"damaged: {error_line(shard.damage)}")
             return 3
@@ -233,24 +232,36 @@ def _conflict(name: str | None, *, force: bool) -> Conflict:
     return Conflict(name)
 
 
-def _tell_all(results: Iterable[Extracted], target: OutputTarget, *, as_json: bool) -> tuple[int, int, bool]:
+def _tell_all(results: Iterable[Extracted], *, as_json: bool) -> tuple[int, int, bool]:
     """A line about each file; how many there are, how many failed, and whether the source was lost, which ends it."""
     failed, number = 0, -1
     like: Counter[Remedy] = Counter()
-    for number, done in enumerate(results):
-        failed += bool(done.error)
-        if done.error and done.remedy is not None and not as_json:
-            like[done.remedy] += 1
-            if like[done.remedy] > 1:
-                continue
-        _tell(replace(done, path=target.named(done.path)) if done.path else done, as_json=as_json)
-        if done.last:
-            warn(f"stopped after {plural(number, 'file')}; --conflict skip leaves out those that are there")
-            return number + 1, failed, True
+    try:
+        for number, done in enumerate(results):
+            failed += bool(done.error)
+            if done.error and done.remedy is not None and not as_json:
+                like[done.remedy] += 1
+                if like[done.remedy] > 1:
+                    continue
+            if done.last:
+                if as_json:
+                    tell_json(done.line())
+                _tell_stopped(number, worded(done.error, done.remedy))
+                return number + 1, failed, True
+            _tell(done, as_json=as_json)
+    except SourceError:
+        if number >= 0:
+            _tell_stopped(number + 1)
+        raise
     for remedy, count in like.items():
         if count > 1:
             warn(f"{plural(count - 1, 'more object')} not written for the same reason: {FLAGS[remedy]}")
     return number + 1, failed, False
+
+
+def _tell_stopped(count: int, why: str = "") -> None:
+    why = f": {why}" if why else ""
+    warn(f"stopped after {plural(count, 'file')}{why}; --conflict skip leaves out those that are there")
 
 
 def _tell(done: Extracted, *, as_json: bool) -> None:

@@ -11,7 +11,7 @@ import typer
 from shardcore.cli.options import USUAL, Json, Opening, opens, progress_bar
 from shardcore.cli.output import error_line, object_json, print_json, print_line, warn
 from shardcore.cli.program import exit_code
-from shardcore.errors import ShardError
+from shardcore.errors import ShardError, source_lost
 
 
 @opens
@@ -24,7 +24,7 @@ def find(
     json: Json = False,
     how: Opening = USUAL,
 ) -> int:
-    """Find the files and folders that hold a key; exit code 1 where none does."""
+    """Find the files and folders that hold a key; exit code 1 where none does, 4 where a source is unreachable."""
     from shardcore.operations.find_key import find_in
 
     given = {"format": how.format, "remote": how.remote, "tape": how.tape, **how.options}
@@ -33,14 +33,15 @@ def find(
         with closing(find_in(key, paths, jobs=how.jobs, progress=progress, **given)) as search:
             for hit in search:
                 if hit.error is not None:
-                    first = first or hit.error
+                    first = hit.error if first is None or source_lost(hit.error) else first
                     warn(_located(hit.path, hit.error))
                 else:
                     found += 1
                 _print(hit, json=json)
         if found:
             return 0
-    return exit_code(first) if first is not None and not search.searched else 1
+    unknown = first is not None and (source_lost(first) or not search.searched)
+    return exit_code(first) if first is not None and unknown else 1
 
 
 def _print(hit: Any, *, json: bool) -> None:

@@ -31,13 +31,14 @@ from shardcore.cli.output import (
     print_json,
     print_line,
     print_node_json,
+    stopped,
     tell_json,
     tell_line,
     warn,
     worded,
 )
-from shardcore.errors import FormatError, NotAShard, UsageError
-from shardcore.model.finding import Depth
+from shardcore.errors import FormatError, NotAShard, SourceError, UsageError
+from shardcore.model.finding import Depth, Report
 from shardcore.model.number_words import plural
 from shardcore.model.text import letters_of, said, short
 from shardcore.shards.registry import all_formats
@@ -341,24 +342,35 @@ def verify(
     """Check structure, index and contents; exit code 1 when there is an error.
 
     An error means: some reader fails, or returns wrong bytes. Warnings, notes and contents without a checksum leave
-    exit code 0; the last line, and "unverified" with --json, count the objects whose content was not verified.
+    exit code 0; the last line, and "unverified" with --json, count the objects whose content was not verified. A source
+    that cannot be reached any more is no error of the file: exit code 4, after the findings until then.
     """
     try:
         with how.open_rest(uri) as shard, progress_bar("verifying") as progress:
             report = shard.verify(depth, progress)
+    except SourceError as error:
+        if error.partial is None:
+            raise
+        _tell_report(error.partial, as_json=json)
+        raise stopped(error, error.partial.stopped_after) from None
     except (FormatError, NotAShard):
         if json:
             with how.open(uri, partial=True) as shard:
                 tell_json(shard.verify(depth).to_json())
         raise
-    if json:
-        tell_json(report.to_json())
-    else:
-        for finding in report.findings:
-            place = f" [bytes {finding.span}]" if finding.span else ""
-            tell_line(f"{finding.severity.value}: {finding.code}: {finding.message}{place}")
-        tell_line(report.summary)
+    _tell_report(report, as_json=json)
     return 0 if report.ok else 1
+
+
+def _tell_report(report: Report, *, as_json: bool) -> None:
+    if as_json:
+        tell_json(report.to_json())
+        return
+    for finding in report.findings:
+        place = f" [bytes {finding.span}]" if finding.span else ""
+        tell_line(f"{finding.severity.value}: {finding.code}: {finding.message}{place}")
+    if not report.stopped_after:
+        tell_line(report.summary)
 
 
 @reaches

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 import typer
 
 import shardcore
-from shardcore.errors import FormatError, NotAShard, SourceError, StoreUntrusted, UsageError, reason_of
+from shardcore.errors import Forbidden, FormatError, NotAShard, SourceError, StoreUntrusted, UsageError, reason_of
 from shardcore.model.inside_path import inside_link, split_inside
 from shardcore.model.options import Option, OptionPurpose, OptionType
 from shardcore.model.text import short
@@ -259,6 +259,11 @@ _TAPE = Annotated[
 
 _YES = Annotated[bool, typer.Option("--yes", "-y", help="Connect without asking to stores that a file names.")]
 
+_OPTION = Annotated[
+    list[str] | None,
+    typer.Option("-O", metavar="NAME=VALUE", help="Another option of the format for opening, such as n_bits=8."),
+]
+
 _JOBS = Annotated[
     int | None,
     typer.Option("--jobs", metavar="N", min=1, help="Work on N members or objects at the same time."),
@@ -303,6 +308,9 @@ def _with_flags(
     asks = opening and all(one.name != "yes" for one in own)
     if asks:
         flags["yes"] = (_YES, False)
+    with_options = opening and all(one.name != "option" for one in own)
+    if with_options:
+        flags["opening_options"] = (_OPTION, None)
     if remote:
         flags |= _REMOTE | {"tape": (_TAPE, None), "jobs": (_JOBS, None)}
     common = [
@@ -314,11 +322,13 @@ def _with_flags(
     def run(**given: Any) -> int:
         name, target = given.pop("source_format", None), given.pop("tape", None)
         options = {flag.removeprefix(SOURCE): given.pop(flag) for flag in to_open}
+        options |= format_options(given.pop("opening_options")) if with_options else {}
         written = {flag: given.pop(flag) for flag in to_write}
         reached = {flag: given.pop(flag, default) for flag, (_, default) in _REMOTE.items()}
         yes = given.pop("yes") if asks else given.get("yes", False)
-        reach = _remote_options(reached | ({"trusted": frozenset("*")} if yes else {}))
         jobs = given.pop("jobs", None)
+        more = ({"trusted": frozenset("*")} if yes else {}) | ({"threads": jobs} if jobs else {})
+        reach = _remote_options(reached | more)
         with _taped(target) as tape:
             return command(**given, how=Opening(name, options, reach, tape, jobs, written))
 
@@ -352,11 +362,14 @@ def _taped(target: str | None) -> Iterator[RequestLog | None]:
     from shardcore.cli.output import warn, write_text_to
     from shardcore.sources.remote.request_log import RequestLog
 
-    tape = RequestLog()
+    tape, notes = RequestLog(), True
     try:
         yield tape
+    except Forbidden:
+        notes = False  # the error says it: what was looked for beside it was refused, too
+        raise
     finally:
-        for note in tape.notes:
+        for note in tape.notes if notes else ():
             warn(note)
         if target is not None:
             warn(tape.summary())

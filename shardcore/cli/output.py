@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shardcore.errors import FormatError, Remedy, SourceError, reason_of
+from shardcore.errors import ConnectionFailed, FormatError, Remedy, ServerFailed, SourceError, reason_of
 from shardcore.model.number_words import plural
 from shardcore.model.text import visible
 
@@ -106,6 +106,9 @@ FLAGS = {
     Remedy.DATE: "give the time, such as --date 2026-03-05T09:30:00+00:00",
     Remedy.PROFILE: "the request was not signed: --profile NAME names credentials that may read it",
     Remedy.RIGHTS: "ask its owner for the right to read it, or try another --profile, or --no-sign-request",
+    Remedy.WRITE_PROFILE: "the request was not signed: --profile NAME names credentials that may write it",
+    Remedy.WRITE_RIGHTS: "ask its owner for the right to write it, or try another --profile",
+    Remedy.UNCONDITIONAL: "--force writes without the condition, and replaces what is there",
     Remedy.REGION: "--region NAME names the region",
     Remedy.STORE: "--yes connects to it, --zones FILE to the stores of a file that you trust",
     Remedy.LIMIT_FETCH: "--limit-fetch raises the limit",
@@ -151,6 +154,13 @@ def worded(text: str, remedy: Remedy | None, options: Container[str] | None = No
     if own and options is not None and any(flag not in options for flag in re.findall(r"--[a-z-]+", advice)):
         advice = WITHOUT_FLAG.get(remedy, "")
     return f"{text}; {advice}" if advice else text
+
+
+def stopped(error: SourceError, after: str) -> SourceError:
+    """Return an error of a source that ended a command, whose message says how far the command came."""
+    what = "source unreachable" if isinstance(error, (ConnectionFailed, ServerFailed)) else "stopped"
+    error.message = f"{what} after {after}: {error.message}"
+    return error
 
 
 def error_line(error: ShardError) -> str:

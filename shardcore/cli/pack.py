@@ -274,7 +274,7 @@ def tell_packed(done: Packed, out: str, *, as_json: bool, named: Callable[[str |
     for note in done.notes:
         warn(note)
     if done.plan is not None:
-        _print_plan(done.plan, out, done.losses, as_json=as_json)
+        _print_plan(done.plan, out, done.losses, as_json=as_json, named=named)
     unchecked = _unchecked(done)
     for written in done.written:
         line = {
@@ -323,15 +323,17 @@ def _tell_report(report: Report | None) -> int:
     return 1
 
 
-def _print_plan(plan: Plan, out: str, losses: Sequence[Loss], *, as_json: bool) -> None:
+def _print_plan(
+    plan: Plan, out: str, losses: Sequence[Loss], *, as_json: bool, named: Callable[[str | Path], str]
+) -> None:
     if as_json:
-        files = [_planned_json(file, out) for file in plan.files]
+        files = [_planned_json(file, named(_planned_path(file, out))) for file in plan.files]
         print_json({"files": files, "exact": plan.exact, "losses": [one.to_json() for one in losses]})
         return
     about = "" if plan.exact else ESTIMATE
     for file in plan.files:
         size = f"{about}{plural(file.size, 'byte')}"
-        print_line(f"{_planned_path(file, out)}: {size}, {plural(len(file.objects), 'object')}")
+        print_line(f"{named(_planned_path(file, out))}: {size}, {plural(len(file.objects), 'object')}")
         for section in file.sections:
             print_line(f"  {section.name:<16} {section.start:>14} .. {section.stop}")
         for size, key in zip(file.objects[:].size.tolist(), file.objects.keys[:], strict=True):
@@ -346,7 +348,7 @@ def _planned_path(file: PlannedFile, out: str) -> str:
     return str(Path(out).parent / file.name)
 
 
-def _planned_json(file: PlannedFile, out: str) -> dict[str, Any]:
+def _planned_json(file: PlannedFile, path: str) -> dict[str, Any]:
     columns = file.objects[:]
     places = zip(columns.size.tolist(), columns.start.tolist(), columns.stop.tolist(), strict=True)
     objects = [
@@ -354,4 +356,4 @@ def _planned_json(file: PlannedFile, out: str) -> dict[str, Any]:
         for key, (size, start, stop) in zip(file.objects.keys[:], places, strict=True)
     ]
     sections = [{"name": s.name, "role": s.role.value, "start": s.start, "stop": s.stop} for s in file.sections]
-    return {"path": _planned_path(file, out), "size": file.size, "sections": sections, "objects": objects}
+    return {"path": path, "size": file.size, "sections": sections, "objects": objects}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
@@ -93,6 +94,12 @@ EXIT_USAGE = 2
 EXIT_DAMAGED = 3
 EXIT_SOURCE = 4
 EXIT_INTERRUPTED = 130
+EXIT_TERMINATED = 143
+
+
+class Terminated(KeyboardInterrupt):
+    """The system ends the program (SIGTERM): like Ctrl+C, temporary files and parts of uploads go first."""
+
 
 _MODULES = {
     name: module
@@ -108,6 +115,7 @@ _MODULES = {
         ("pack", "pack convert rekey"),
         ("edit", "delete truncate append tombstone undo"),
         ("compare", "compare"),
+        ("uploads", "uploads"),
     )
     for name in names.split()
 }
@@ -157,6 +165,8 @@ def guarded(command: Callable[..., int], *, taking: bool = False) -> Callable[..
             sys.stdout.flush()
         except ShardError as error:
             return told(error, command.__name__)
+        except Terminated:
+            return EXIT_TERMINATED
         except (KeyboardInterrupt, Cancelled):
             return EXIT_INTERRUPTED
         except BrokenPipeError:
@@ -248,6 +258,8 @@ def run(arguments: list[str] | None = None) -> int:
     except ArgumentError as error:
         warn(_argument_text(error))
         return EXIT_USAGE
+    except Terminated:
+        return EXIT_TERMINATED
     except (typer.Abort, KeyboardInterrupt):
         return EXIT_INTERRUPTED
     except SystemExit:
@@ -268,7 +280,12 @@ def main() -> None:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
     allow_many_files()
+    signal.signal(signal.SIGTERM, _terminate)
     sys.exit(run())
+
+
+def _terminate(number: int, frame: object) -> None:
+    raise Terminated
 
 
 def allow_many_files() -> None:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from shardcore.cli.options import USUAL, Json, Limit, Opening, Uri, opens, progress_bar
-from shardcore.cli.output import tell_json, tell_line, warn
-from shardcore.errors import DEFAULT_LIMIT, UsageError
+from shardcore.cli.output import stopped, tell_json, tell_line, warn
+from shardcore.errors import DEFAULT_LIMIT, SourceError, UsageError
 from shardcore.model.number_words import plural
 from shardcore.model.text import visible
 
@@ -37,28 +38,38 @@ def salvage(
     from shardcore.operations.extraction import ANY_SIZE
     from shardcore.operations.recover import salvage as save
 
-    with progress_bar("salvaging") as progress:
-        done = save(
-            uri,
-            None if plan else folder,
-            format=how.format,
-            limit=limit_bytes or ANY_SIZE,
-            raw=raw,
-            progress=progress,
-            remote=how.remote,
-            **how.options,
-        )
-    for one in done.items:
-        if json:
-            tell_json(one.to_json())
-        else:
-            _tell(one)
+    try:
+        with progress_bar("salvaging") as progress:
+            done = save(
+                uri,
+                None if plan else folder,
+                format=how.format,
+                limit=limit_bytes or ANY_SIZE,
+                raw=raw,
+                progress=progress,
+                remote=how.remote,
+                **how.options,
+            )
+    except SourceError as error:
+        if error.partial is None:
+            raise
+        _tell_all(error.partial.items, as_json=json)
+        raise stopped(error, plural(len(error.partial.items), "object")) from None
+    _tell_all(done.items, as_json=json)
     if json:
         tell_json(done.summary())
     else:
         _sum_up(done)
     lost = [one for one in done.items if one.condition.value in ("damaged", "lost")]
     return 1 if lost or done.missing or not done.items else 0
+
+
+def _tell_all(items: Iterable[Saved], *, as_json: bool) -> None:
+    for one in items:
+        if as_json:
+            tell_json(one.to_json())
+        else:
+            _tell(one)
 
 
 def _tell(one: Saved) -> None:

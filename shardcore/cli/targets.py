@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from shardcore.cli.options import Opening, progress_bar
-from shardcore.errors import UsageError
+from shardcore.cli.output import warn
+from shardcore.errors import ShardError, SourceError, UsageError, reason_of
+from shardcore.model.number_words import plural
+from shardcore.model.parallel import in_order
 from shardcore.sources.remote.address import is_address, parse_address
+from shardcore.writing.temporary_names import lock, remove_tree, sweep, temporary_path
 
 if TYPE_CHECKING:
     from shardcore.sources.remote.address import Address
-    from shardcore.sources.remote.upload import Upload
+    from shardcore.sources.remote.upload import BucketFolder, Upload
+
+FEW = 1000
+"""Unfinished uploads that are looked at: a page of a listing."""
+
+SCRATCH = "shardcore"
+"""In the names of folders with files that are about to be sent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +38,13 @@ class OutputTarget:
         path: Where it writes on this machine.
         named: What a path written to is called: the same, or its address.
         send: Sends what was written, if it has to be sent; what others refer to goes first.
+        delivery: Sends files one by one, for a command that has many.
     """
 
     path: str
     named: Callable[[str | Path], str] = str
     send: Callable[[], None] = lambda: None
+    delivery: BucketFolder | None = None
 
 
 @contextmanager
@@ -44,46 +58,123 @@ def target_of(out: str, how: Opening, *, force: bool) -> Iterator[OutputTarget]:
     if not is_address(out):
         yield OutputTarget(out)
         return
-    from shardcore.sources.remote.options import RemoteOptions
-    from shardcore.sources.remote.session import RemoteSession
-    from shardcore.sources.remote.upload import Upload
+    address = writable(out)
+    with uploading(how, force=force) as upload:
+        if not address.is_folder:
+            upload.check_free(address)
+        _warn_of_unfinished(upload, address)
+        with _scratch_folder() as folder:
+            root = address if address.is_folder else address.folder
+            try:
+                yield _remote_target(folder, address, root, upload)
+            except ShardError as error:
+                # Files are called what they are going to be called, not what they are called here meanwhile.
+                error.message = error.message.replace(f"{folder}/", root.shown).replace(str(folder), root.shown)
+                raise
 
+
+def writable(out: str) -> Address:
+    """Return the address of something in a bucket.
+
+    Raises:
+        UsageError: It is no such address.
+    """
     address = parse_address(out)
     if address.scheme != "s3" or not address.name:
         raise UsageError(f"{address.shown} cannot be written: only s3:// addresses can")
-    remote = RemoteSession(how.remote or RemoteOptions(), how.tape)
-    upload = Upload(remote, force=force)
+    return address
+
+
+@contextmanager
+def uploading(how: Opening, *, force: bool = False) -> Iterator[Upload]:
+    """Open the way to a store that is written to."""
+    from shardcore.sources.remote.options import RemoteOptions
+    from shardcore.sources.remote.session import RemoteSession
+    from shardcore.sources.remote.upload import AT_ONCE, Upload
+
+    options, jobs = how.remote or RemoteOptions(), how.jobs or AT_ONCE
+    remote = RemoteSession(replace(options, threads=max(options.threads, jobs)), how.tape)
     try:
-        if not address.is_folder:
-            upload.check_free(address)
-        with TemporaryDirectory(prefix="shardcore-") as folder:
-            yield _remote_target(Path(folder).resolve(), address, upload)
+        yield Upload(remote, force=force, jobs=jobs)
     finally:
         remote.close()
 
 
-def _remote_target(folder: Path, address: Address, upload: Upload) -> OutputTarget:
+def _warn_of_unfinished(upload: Upload, address: Address) -> None:
+    """Report what killed programs left at the target: one request, and no error where it is not allowed."""
+    try:
+        with closing(upload.unfinished(address)) as found:
+            left = list(islice(found, FEW))
+    except ShardError:
+        return
+    if left:
+        what = plural(len(left), "unfinished upload") + (" or more" if len(left) == FEW else "")
+        warn(f"{what} at {address.shown}; shardcore uploads {address.shown} lists, --abort removes them")
+
+
+@contextmanager
+def _scratch_folder() -> Iterator[Path]:
+    """A folder of the system for temporary files; those of killed programs are removed.
+
+    Raises:
+        SourceError: It cannot be made.
+    """
+    parent = Path(tempfile.gettempdir()).resolve()
+    sweep(parent, SCRATCH)
+    folder, held = _locked_folder(parent)
+    try:
+        yield folder
+    finally:
+        remove_tree(folder)
+        if held is not None:
+            os.close(held)
+
+
+def _locked_folder(parent: Path) -> tuple[Path, int | None]:
+    """Create a folder for temporary files; locked, where that can be, against being taken for a left-over."""
+    try:
+        while True:
+            folder = temporary_path(parent / SCRATCH)
+            folder.mkdir(mode=0o700)
+            if os.name == "nt":
+                return folder, None
+            held = os.open(folder, os.O_RDONLY)
+            lock(held)
+            if folder.exists():
+                return folder, held
+            # Another run removed it before it was locked.
+            os.close(held)
+    except OSError as error:
+        raise SourceError(f"no temporary files can be created on this machine: {reason_of(error)}") from error
+
+
+def _remote_target(folder: Path, address: Address, root: Address, upload: Upload) -> OutputTarget:
     """Return a target that is written into a temporary folder first."""
     from shardcore.operations.extraction.manifest import MANIFEST
     from shardcore.shards.registry import folder_marks
-
-    root = address if address.is_folder else address.folder
-    local = folder / "files"
-    local.mkdir()
+    from shardcore.sources.remote.upload import BucketFolder
 
     def place(path: Path) -> Address:
-        return root.inside(path.relative_to(local).as_posix())
+        return root.inside(path.relative_to(folder).as_posix())
+
+    def sent(path: Path) -> None:
+        upload.send(path, place(path))
 
     def send() -> None:
-        files = sorted(path for path in local.rglob("*") if path.is_file())
+        files = sorted(path for path in folder.rglob("*") if path.is_file())
         # What is opened comes last: the target itself, or what reports all the others.
-        files.sort(key=lambda path: (path == local / address.name, path.name in (*folder_marks(), MANIFEST)))
+        last = [path for path in files if path == folder / address.name or path.name in (*folder_marks(), MANIFEST)]
+        first = [path for path in files if path not in last]
         with progress_bar("sending") as progress:
-            for number, path in enumerate(files):
-                upload.send(path, place(path))
-                progress(number + 1, len(files))
+            done = 0
+            for group in (first, *([path] for path in last)):
+                with closing(in_order(sent, group, max(upload.jobs, 2), stop=upload.stop)) as each:
+                    for _ in each:
+                        done += 1
+                        progress(done, len(files))
 
     def named(path: str | Path) -> str:
         return place(Path(path).resolve()).shown
 
-    return OutputTarget(f"{local}/" if address.is_folder else str(local / address.name), named, send)
+    out = f"{folder}/" if address.is_folder else str(folder / address.name)
+    return OutputTarget(out, named, send, BucketFolder(upload, root))

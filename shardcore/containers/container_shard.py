@@ -36,10 +36,9 @@ from shardcore.shards.cache import Once
 from shardcore.shards.file_shard import FileShard
 from shardcore.shards.shard import SourcePart
 from shardcore.shards.trace import Look
-from shardcore.sources.base import Source
+from shardcore.sources.base import Source, read_pieces
 from shardcore.sources.memory import BytesSource
 
-PIECE = 1 << 20
 _MOST = 1 << 62
 
 
@@ -327,8 +326,7 @@ class ContainerShard(FileShard):
     def stream(self, ref: ObjectRef) -> Iterator[bytes]:
         """Yield the uncompressed content; its CRC-32 is compared where one is stored."""
         span, crc = self.file.content_span(ref), 0
-        read = self.file.source.read
-        chunks = (read(at, min(at + PIECE, span.stop)) for at in range(span.start, span.stop, PIECE))
+        chunks = read_pieces(self.file.source, span.start, span.stop)
         wanted = ref.extras.get("crc32")
         expected = ref.size if ref.size >= 0 else None
         if ref.codec == "none":
@@ -377,6 +375,7 @@ class ContainerShard(FileShard):
         budget = ContentBudget(self.file.source.size)
         for row in range(total if depth.reaches(Depth.INDEX) else 0):
             progress(row, total)
+            findings.verified = row
             ref = self.objects.ref(row)
             if ref.error:
                 findings.error(f"{self.format}.damaged", ref.record, ref.error, key=ref.key)

@@ -115,6 +115,7 @@ class ChunkGrid(ABC):
         unit: Unit of `spacing`.
         labels: Whether elements are numbers of segments.
         encoding: Encoding of the elements of a chunk.
+        order: Order of the elements of a raw chunk: `C` (last axis fastest) or `F` (first axis fastest).
         whole: Whether all chunks are looked for: those of one file of a data set are only some of the array.
     """
 
@@ -129,6 +130,7 @@ class ChunkGrid(ABC):
     unit: str = ""
     labels: bool = False
     encoding: str = RAW
+    order: str = "F"
     whole: bool = True
 
     @abstractmethod

@@ -87,7 +87,11 @@ def collecting() -> Iterator[list[Findings]]:
 
 
 class Findings:
-    """Collects findings: the first thousand of each code, then a count."""
+    """Collects findings: the first thousand of each code, then a count.
+
+    Attributes:
+        verified: Objects whose content was verified so far, for the report of a verification that is stopped.
+    """
 
     def __init__(self) -> None:
         if (collected := _collected.get()) is not None:
@@ -95,6 +99,7 @@ class Findings:
         self._kept: list[Finding] = []
         self._counts: Counter[str] = Counter()
         self._severities: dict[str, Severity] = {}
+        self.verified = 0
 
     def add(self, finding: Finding) -> None:
         """Take one finding."""
@@ -202,6 +207,7 @@ class Report:
         findings: What was found.
         checked: Objects whose content was compared with a checksum or hash, or could not be read.
         without_checksum: Objects whose content has none.
+        stopped_after: Progress until the source was lost, such as `41 of 300 files`; empty for a complete report.
     """
 
     depth: Depth
@@ -209,11 +215,12 @@ class Report:
     findings: tuple[Finding, ...]
     checked: int = 0
     without_checksum: int = 0
+    stopped_after: str = ""
 
     @property
     def ok(self) -> bool:
-        """Return whether there is no finding of severity error."""
-        return all(f.severity is not Severity.ERROR for f in self.findings)
+        """Return whether it is complete, and there is no finding of severity error."""
+        return not self.stopped_after and all(f.severity is not Severity.ERROR for f in self.findings)
 
     @property
     def unverified(self) -> int:
@@ -224,9 +231,11 @@ class Report:
     def summary(self) -> str:
         """The result in a few short sentences: findings by severity, then the contents that were not verified."""
         counts = Counter(finding.severity for finding in self.findings)
-        errors = "No errors" if self.ok else plural(counts[Severity.ERROR], "error")
+        errors = plural(counts[Severity.ERROR], "error") if counts[Severity.ERROR] else "No errors"
         warned = f", {plural(counts[Severity.WARNING], 'warning')}" if counts[Severity.WARNING] else ""
         found = f"{errors} found{warned}."
+        if self.stopped_after:
+            return f"Stopped after {self.stopped_after}. {found}"
         if not self.depth.reaches(Depth.CONTENT):
             return f"{found} Contents were not read (depth {self.depth.value})."
         return " ".join((found, *self._contents()))
@@ -253,4 +262,4 @@ class Report:
             "objects": self.objects,
             "unverified": self.unverified,
             "findings": [f.to_json() for f in self.findings],
-        }
+        } | ({"stopped_after": self.stopped_after} if self.stopped_after else {})

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
-from shardcore.errors import ShardError
+from shardcore.errors import ShardError, SourceError
+from shardcore.model.finding import Report
 from shardcore.model.node import Children, ExternalBytes, Node
 from shardcore.model.runs import Runs
 from shardcore.model.source_name import SourceName
@@ -108,4 +109,12 @@ def placed_error(error: ShardError, member: str) -> ShardError:
     """Return an error of a member with its place in the data set; a copy, because a shard may raise one error often."""
     placed = copy.copy(error)
     placed.span = placed_span(error.span, member) if error.span else None
+    if isinstance(placed, SourceError) and isinstance(placed.partial, Report):
+        placed.partial = placed_report(placed.partial, member)
     return placed
+
+
+def placed_report(report: Report, member: str) -> Report:
+    """Return a report on a member, in the words of its data set."""
+    findings = (replace(one, span=placed_span(one.span, member) if one.span else None) for one in report.findings)
+    return replace(report, findings=tuple(findings))

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.errors import ShardError
+from shardcore.errors import ShardError, ends_reading
 from shardcore.operations.diff_sides import (
     CODES,
     DiffKind,
@@ -53,6 +52,8 @@ def compare_contents(
             if _digest(one, int(a[at])) != _digest(other, int(b[at])):
                 kinds[number] = CODES[DiffKind.CHANGED]
         except ShardError as error:
+            if ends_reading(error):
+                raise
             kinds[number] = CODES[DiffKind.UNREAD]
             unread[number] = error.message
         progress(len(rest) + done, 2 * len(rest))
@@ -134,7 +135,9 @@ def _renamed_by_digest(one: DiffSide, other: DiffSide, left: I64, right: I64, pr
 def _digest_or_none(side: DiffSide, place: int) -> bytes | None:
     try:
         return _digest(side, place)
-    except ShardError:
+    except ShardError as error:
+        if ends_reading(error):
+            raise
         return None
 
 
@@ -192,8 +195,11 @@ def _repeated(one: DiffSide, other: DiffSide, alone: I64) -> tuple[I64, I64, I64
             digests[found] = b
     for b, ref in enumerate(other.objects.refs(other.row)):
         for part in ref.parts:
-            with suppress(ShardError):
+            try:
                 digests[hashlib.sha256(other.shard.read_part(ref, part)).digest()] = b
+            except ShardError as error:
+                if ends_reading(error):
+                    raise
     pairs = [(a, digests[found]) for a in alone.tolist() if (found := _digest_or_none(one, a)) in digests]
     places = np.array(pairs, np.int64).reshape(-1, 2)
     return places[:, 0], places[:, 1], np.setdiff1d(alone, places[:, 0])
@@ -227,5 +233,7 @@ def _whole_digest(shard: Shard) -> bytes | None:
         for piece in shard.stream(shard.find(_WHOLE)):
             hashing.update(piece)
         return hashing.digest()
-    except ShardError:
+    except ShardError as error:
+        if ends_reading(error):
+            raise
         return None

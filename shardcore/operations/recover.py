@@ -33,6 +33,9 @@ REPORT = "salvage.json"
 UNCHECKED = "unchecked"
 """The sub-folder for what nothing vouches for."""
 
+READ_WHOLE = 128 << 20
+"""Remote files up to this size are fetched whole before they are searched; the cache has room for them."""
+
 _MOST_SPANS = 8
 
 
@@ -167,7 +170,8 @@ def salvage(
 
     Raises:
         UsageError: It is a folder, or no format finds anything.
-        SourceError: The bytes cannot be read, or a file cannot be written.
+        SourceError: The bytes cannot be read, or a file cannot be written. Files that were written before stay, without
+            a report; `partial` has what was found.
     """
     source = source_of(where, remote)
     if isinstance(source, Folder):
@@ -175,6 +179,9 @@ def salvage(
         raise UsageError(f"{source.uri} is a folder: give one of its files")
     try:
         target = _made(folder)
+        if source.size <= READ_WHOLE:
+            # All of it is searched, some parts several times: a remote file comes in large pieces, in parallel.
+            source.prefetch(0, source.size)
         with budgeted(taking=target is not None, allowed=limit if limit != DEFAULT_LIMIT else 0) as budget:
             done = _saved(_Search(_Lent(source), limit, raw, progress, options, budget), format, target)
         if target is not None:
@@ -188,19 +195,27 @@ def salvage(
 def _saved(search: _Search, format: str | None, target: Path | None) -> Salvage:
     """Search the file, and saves what is found."""
     name = format or _format_of(search)
-    one, saver, items = format_of(name), _Saver(search, target), []
+    one, saver = format_of(name), _Saver(search, target)
+    items: list[Saved] = []
     ended: tuple[str, ...] = ()
     with _opened(search.source, name, search.options) as shard:
         opens = str(shard.damage) if shard.damage else ""
         damaged = search.damaged(one, shard)
+
+        def done() -> Salvage:
+            notes = (*damaged.notes, *damaged.effort.notes, *saver.notes, *ended)
+            unclaimed = sum(stop - start for start, stop in damaged.unclaimed)
+            return Salvage(one.name, opens, tuple(items), target, notes, unclaimed, damaged.declared)
+
         try:
             for found in _found(one, damaged):
                 items.append(saver.save(found, damaged.effort))
         except OverBudget as over:
             ended = (over.message,)
-    notes = (*damaged.notes, *damaged.effort.notes, *saver.notes, *ended)
-    unclaimed = sum(stop - start for start, stop in damaged.unclaimed)
-    return Salvage(one.name, opens, tuple(items), target, notes, unclaimed, damaged.declared)
+        except SourceError as error:
+            error.partial = done()
+            raise
+        return done()
 
 
 def _made(folder: str | Path | None) -> Path | None:

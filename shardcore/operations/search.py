@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.errors import ShardError, UsageError
+from shardcore.errors import ShardError, UsageError, ends_reading
 from shardcore.model.number_words import plural
 from shardcore.model.objects import ObjectRef, State
 from shardcore.model.span import Span
@@ -372,6 +372,8 @@ def search_contents(
                 for offset, found in _in_pieces(shard.stream(ref), patterns, check):
                     yield ContentHit(ref.row, offset, _content_span(shard, ref, offset, found.size), found)
             except ShardError as error:
+                if ends_reading(error):
+                    raise
                 if unreadable is not None:
                     unreadable(ref.row, error)
         progress(done + 1, total)

@@ -7,12 +7,22 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from itertools import chain
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.errors import FormatError, KeyAbsent, NotAShard, ShardError, SourceError, UsageError, shown_key
+from shardcore.errors import (
+    FormatError,
+    KeyAbsent,
+    NotAShard,
+    ShardError,
+    SourceError,
+    UsageError,
+    shown_key,
+    source_lost,
+)
 from shardcore.model.byte_shares import Share, Use
 from shardcore.model.children import Deferred
 from shardcore.model.content_part import ContentParts
@@ -114,6 +124,48 @@ def files_load(names: Sequence[str], counts: Sequence[int]) -> Load:
 
 __all__ = ["DataSet", "Member"]
 
+WHOLE_MEMBER = 256 << 10
+"""Bytes that take less time than a second request."""
+
+PAGE = 1000
+"""Names in a full page of a listing."""
+
+Members = Sequence[Member] | Callable[[], Iterable[Member]]
+"""Shards of a data set, or what lists them."""
+
+
+def members_in(folder: Folder, suffix: str, place: str = "") -> Members:
+    """Return the files of a folder whose names end with a suffix, sorted by name.
+
+    A folder of a store that has more than a page of names is listed while its shards are worked on.
+
+    Raises:
+        SourceError: The folder cannot be listed.
+    """
+
+    def listed() -> Iterator[Member]:
+        return chain.from_iterable(_pages_of_members(folder, suffix, place))
+
+    large = not folder.lists_cheaply and len(next(folder.pages(place), [])) >= PAGE
+    return listed if large and next(listed(), None) is not None else sorted(listed(), key=attrgetter("name"))
+
+
+def some_members(folder: Folder, suffix: str, place: str = "") -> tuple[list[Member], str]:
+    """Return the first page of `members_in` that has any, and how many files there are, in words.
+
+    Raises:
+        SourceError: The folder cannot be listed.
+    """
+    found = next(filter(None, _pages_of_members(folder, suffix, place)), [])
+    more = " or more" if not folder.lists_cheaply and len(found) >= PAGE else ""
+    return found, f"{len(found):,}{more} {'file' if len(found) == 1 else 'files'}"
+
+
+def _pages_of_members(folder: Folder, suffix: str, place: str) -> Iterator[list[Member]]:
+    for page in folder.pages(place):
+        yield [Member(one.name, one.size) for one in page if one.name.endswith(suffix) and not one.is_folder]
+
+
 MEMBER_COST = 1 << 14
 """Least cost of opening a member, as bytes that could be read in the same time."""
 
@@ -138,19 +190,22 @@ class DataSet(Shard):
         uri: Address of the folder.
         folder: The folder.
         member_head: Bytes of the beginning of a remote member that are fetched at once.
+        whole_member: Remote members of up to so many bytes come with one request; 0 where indexes are enough.
     """
 
     joins: bool = True
     routes: bool = True
     files_are_objects: bool = False
     member_head: int = WHOLE_HEAD
+    whole_member: int = WHOLE_MEMBER
     no_loads: str = "Each object of this data set takes several files, so none of these is fuller than another."
 
-    def __init__(self, format: str, where: Folder, members: Sequence[Member] | Callable[[], Sequence[Member]]) -> None:
+    def __init__(self, format: str, where: Folder, members: Members) -> None:
         self.folder = where
         self.uri = where.uri
         self._listing: Once[Listing] = Once()
         self._list = members if callable(members) else lambda: members
+        self._arrived: dict[str, Member] = {}
         if not callable(members):
             self._listing.put(Listing.of(members))
         self._opened: OnceEach[str, Shard] = OnceEach()
@@ -172,10 +227,39 @@ class DataSet(Shard):
         """
         return self._listing.get(lambda: Listing.of(self._list())).members
 
+    def arriving(self) -> Iterator[Member]:
+        """Yield the shards, sorted by name; those of a large folder of a store while it is still being listed.
+
+        Raises:
+            SourceError: They cannot be listed.
+        """
+        if self.listed:
+            yield from self.members
+            return
+        for member in self._list():
+            self._arrived[member.name] = member
+            yield member
+        self._listing.put(Listing.of(sorted(self._arrived.values(), key=attrgetter("name"))))
+
+    def _arrived_member(self, name: str) -> Member | None:
+        """Return the shard of that name where it was listed, and others were not yet."""
+        return None if self.listed else self._arrived.get(name)
+
     @property
     def listed(self) -> bool:
         """Return whether it is known which members there are."""
         return self._listing.value is not None
+
+    @property
+    def lists(self) -> bool:
+        """Return whether the members are listed, or can be; a store without that right refuses the first try."""
+        if not self.listed and self.folder.listable:
+            try:
+                _ = self.members
+            except SourceError:
+                if self.folder.listable:
+                    raise
+        return self.listed
 
     @property
     def _by_name(self) -> dict[str, Member]:
@@ -197,7 +281,9 @@ class DataSet(Shard):
             SourceError: The data set is closed, or the bytes cannot be read.
             ShardError: It cannot be opened.
         """
-        member = self._by_name.get(name) if self.listed or not self.may_hold(name) else Member(name, -1)
+        member = self._arrived_member(name)
+        if member is None:
+            member = self._by_name.get(name) if self.listed or not self.may_hold(name) else Member(name, -1)
         if member is None:
             raise UsageError(f"no file of this data set is called {short(name)}")
         self._check_open()
@@ -216,7 +302,8 @@ class DataSet(Shard):
         if briefly and self.folder.lists_cheaply:
             source = self.folder.open(member.name)
         else:
-            source = self.folder.open_at(member.name, 0, self.member_head)
+            fits = 0 < member.size <= self.whole_member
+            source = self.folder.open_at(member.name, 0, member.size if fits else self.member_head)
         try:
             shard = self.open_member(member.name, source)
             tell_purposes(shard)
@@ -240,7 +327,7 @@ class DataSet(Shard):
         if self.is_open(name):
             yield self.member(name)
             return
-        member = self._by_name.get(name)
+        member = self._arrived_member(name) or self._by_name.get(name)
         if member is None:
             raise UsageError(f"no file of this data set is called {short(name)}")
         with self._open(member, briefly=True) as shard:
@@ -266,10 +353,8 @@ class DataSet(Shard):
             Each member, and what came out, or why nothing did.
 
         Raises:
-            SourceError: The data set is closed, or its members cannot be listed.
+            SourceError: The data set is closed, its members cannot be listed, or their server is lost.
         """
-        total = len(self.members) * PARTS
-
         def done(place: tuple[int, Member]) -> R | ShardError:
             self._check_open()
             try:
@@ -280,14 +365,24 @@ class DataSet(Shard):
                 with self.borrowed(place[1].name) as shard:
                     return work(place[0], shard)
             except ShardError as error:
+                if source_lost(error):
+                    raise placed_error(error, place[1].name) from None
                 return error
 
-        with closing(in_order(done, enumerate(self.members), self.jobs)) as results:
-            for number, (member, result) in enumerate(zip(self.members, results, strict=True)):
-                progress((number + 1) * PARTS, total)
+        with closing(in_order(lambda place: (place[1], done(place)), enumerate(self.arriving()), self.jobs)) as results:
+            for number, (member, result) in enumerate(results, 1):
+                # Until all are listed, at least one more is expected.
+                total = len(self.members) if self.listed else number + 1
+                progress(number * PARTS, total * PARTS)
                 yield member, result
         self._check_open()
+        total = len(self.members) * PARTS
         progress(total, total)
+
+    @property
+    def lists_unasked(self) -> bool:
+        """Return whether finding out which members there are costs few requests."""
+        return True
 
     def close(self) -> None:
         """Close all members, and what the folder holds."""
@@ -375,7 +470,7 @@ class DataSet(Shard):
         Calling it again tries again what could not be opened.
 
         Raises:
-            SourceError: The data set is closed.
+            SourceError: The data set is closed, or the server of its members is lost.
         """
         if self._unreadable:
             again: Once[JoinedObjects] = Once()
@@ -445,6 +540,8 @@ class DataSet(Shard):
                 shard = self.member(place[1].name)
                 shard.load_index(self._share(progress, place[0]) if self.jobs == 1 else no_progress)
             except ShardError as error:
+                if source_lost(error):
+                    raise placed_error(error, place[1].name) from None
                 return error
             return shard.objects
 
@@ -605,7 +702,8 @@ class DataSet(Shard):
 
         reports = self.each_member(checked, progress, unopened=lambda member: self.report_unopened(member, depth))
         with closing(reports):
-            return joined_report(self.format, depth, ((member.name, report) for member, report in reports))
+            named = ((member.name, report) for member, report in reports)
+            return joined_report(self.format, depth, named, len(self.members))
 
     def verify_member(self, member: Shard, depth: Depth, progress: Progress) -> Report:
         """Verify a member."""

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from fnmatch import fnmatchcase
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator
+from fnmatch import translate
 from typing import TYPE_CHECKING
 
-from shardcore.errors import FormatError, NotAShard, Remedy, ShardError, SourceError
+from shardcore.errors import (
+    FormatError,
+    LimitExceeded,
+    NoSuchObject,
+    NotAShard,
+    Remedy,
+    ShardError,
+    SourceError,
+    says_absent,
+    source_lost,
+)
 from shardcore.model.options import OptionPurpose
 from shardcore.shards.format import Certainty, Format, Verdict
 from shardcore.shards.open_context import Draft
@@ -20,6 +31,9 @@ Formats = Callable[[], Iterator[Format]]
 
 LONGEST_BEGINNING = 64
 """Bytes of a file by which formats are reported apart before they are asked; see `Format.begins`."""
+
+MARK_LIMIT = 1 << 24
+"""Bytes of a marking file; a larger one is there, too."""
 
 _WEB_PAGE = (b"<!doctype html", b"<html")
 """Beginnings of pages that web servers send instead of a file, in lower case."""
@@ -80,20 +94,17 @@ def judge_folder(folder: Folder, formats: Formats) -> tuple[Format, Verdict]:
     """
     if not folder.lists_cheaply:
         # What is known by the name of one file costs one request, and a listing one for every thousand names.
+        if sure := _named_on_first_page(folder, formats):
+            return sure
         verdicts = _ask(formats, lambda f: f.detect_folder(folder) if f.folder_mark and f.detect_folder else None)
         if verdicts and verdicts[0][1].certainty >= Certainty.BESIDE:
             return verdicts[0]
     try:
-        names = [entry.name for entry in folder.list()]
-    except SourceError:
-        if not folder.lists_cheaply:
+        likely = _likely(folder, formats)
+    except SourceError as error:
+        if source_lost(error) or not folder.lists_cheaply:
             raise
-        names = []  # some folders cannot be listed, and are known by what can be opened in them
-    likely = {
-        one.name
-        for one in formats()
-        if any(fnmatchcase(name, pattern) for pattern in one.folder_names for name in names)
-    }
+        likely = set()  # some folders cannot be listed, and are known by what can be opened in them
 
     def asked(one: Format, first: bool) -> Verdict | None:
         return one.detect_folder(folder) if one.detect_folder and (one.name in likely) is first else None
@@ -109,6 +120,68 @@ def judge_folder(folder: Folder, formats: Formats) -> tuple[Format, Verdict]:
         remedy = Remedy.SPEC if any(one.names_format for one in found.options_for(OptionPurpose.OPEN)) else None
         raise NotAShard(f"{folder.uri}: {found.name}: {verdict.why}", remedy=remedy)
     return found, verdict
+
+
+def _named_on_first_page(folder: Folder, formats: Formats) -> tuple[Format, Verdict] | None:
+    """Return the format of a folder without a marking file, where the first names speak for formats without one alone.
+
+    Otherwise marking files of the folders above are looked for, a request each.
+    """
+    if not folder.listable or any(_is_there(folder, one.folder_mark) for one in formats() if one.folder_mark):
+        return None
+    try:
+        names = [entry.name for entry in next(folder.pages(), [])]
+    except SourceError as error:
+        if source_lost(error):
+            raise
+        return None
+    patterns = _patterns(formats)
+    likely = [one for one in formats() if one.name in patterns and any(map(patterns[one.name].match, names))]
+    if any(one.folder_mark for one in likely):
+        return None
+    verdicts = _ask(lambda: likely, lambda one: one.detect_folder(folder) if one.detect_folder else None)
+    sure = [found for found in verdicts if found[1].certainty >= Certainty.BESIDE]
+    return sure[0] if len(sure) == 1 else None
+
+
+def _is_there(folder: Folder, mark: str) -> bool:
+    """Return whether a folder has a marking file; it is read as the format reads it then, with the same request."""
+    try:
+        folder.read(mark, MARK_LIMIT)
+    except SourceError as error:
+        if not says_absent(error):
+            raise
+        return False
+    except LimitExceeded:
+        return True
+    return True
+
+
+def check_there(folder: Folder, names: Collection[object]) -> None:
+    """Let only folders pass that have something in them: a prefix of a bucket is there as long as a key begins with it.
+
+    Raises:
+        NoSuchObject: Nothing is there.
+    """
+    if not names and not folder.lists_cheaply:
+        raise NoSuchObject(f"there is nothing at {folder.uri}")
+
+
+def _patterns(formats: Formats) -> dict[str, re.Pattern[str]]:
+    """Return the names that files of a folder of each format have."""
+    return {one.name: re.compile("|".join(map(translate, one.folder_names))) for one in formats() if one.folder_names}
+
+
+def _likely(folder: Folder, formats: Formats) -> set[str]:
+    """Return the formats that names in a folder speak for; of a large one, those of its first page with any."""
+    patterns = _patterns(formats)
+    for number, page in enumerate(folder.pages()):
+        names = [entry.name for entry in page]
+        if not number:
+            check_there(folder, names)
+        if likely := {format for format, pattern in patterns.items() if any(map(pattern.match, names))}:
+            return likely
+    return set()
 
 
 def _ask(

@@ -12,7 +12,8 @@ from shardcore.errors import FormatError
 from shardcore.model.finding import Depth, Findings, Report
 from shardcore.model.objects import State, row_steps
 from shardcore.progress import Progress, no_progress
-from shardcore.shards.shard import PIECE, Shard, SourcePart
+from shardcore.shards.shard import Shard, SourcePart
+from shardcore.sources.base import read_pieces
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -125,9 +126,7 @@ class FileShard(Shard):
         """Yield the content, where it is stored as it is."""
         if ref.error or not ref.spans:
             raise FormatError(ref.error or f"row {ref.row} holds no object", span=ref.record)
-        start, stop = ref.spans[0].start, ref.spans[0].stop
-        for at in range(start, stop, PIECE):
-            yield self.file.source.read(at, min(at + PIECE, stop))
+        yield from read_pieces(self.file.source, ref.spans[0].start, ref.spans[0].stop)
 
     def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
         """Check the file to a depth; the page of the format states what each depth does."""

@@ -7,15 +7,16 @@ done wherever a member can be opened.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from shardcore.codecs.content_hash import sha256_of
-from shardcore.errors import Remedy, ShardError
-from shardcore.model.finding import Depth, Findings, Report
-from shardcore.model.member_nodes import placed_span
+from shardcore.errors import Remedy, ShardError, SourceError, ends_reading
+from shardcore.model.finding import Depth, Finding, Findings, Report
+from shardcore.model.member_nodes import placed_report, placed_span
+from shardcore.model.number_words import plural
 from shardcore.model.objects import ObjectColumns, ObjectRef, State, in_states
 from shardcore.model.span import Span
 from shardcore.shards.prefetch import fetched_ahead
@@ -40,6 +41,7 @@ class RowsAsked:
         bare: States of rows that have no content to digest.
         most: More rows than so many are not held.
         jobs: How many members are worked on at the same time.
+        contents: Whether the contents of the objects are read soon.
     """
 
     hidden: tuple[State, ...] = ()
@@ -50,6 +52,7 @@ class RowsAsked:
     bare: tuple[State, ...] = ()
     most: int = MOST_ROWS
     jobs: int = 1
+    contents: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +132,8 @@ def rows_of(member: Shard, asked: RowsAsked) -> RowsFound:
             if told is None:
                 break
             found.rows.append(told)
+        if asked.contents and asked.jobs > 1:
+            member.fetch_soon(row.ref for row in found.rows if row.ref is not None)
     else:
         found.keys.extend(objects.key_texts(columns.row))
     return found
@@ -152,6 +157,8 @@ def row_of(member: Shard, row: int, asked: RowsAsked) -> ObjectRow | None:
     try:
         ref = member.objects.ref(row)
     except ShardError as error:
+        if ends_reading(error):
+            raise
         return ObjectRow(None, str(error))
     except IndexError:
         # The tables said that there are more; reading the records told that there are not.
@@ -166,30 +173,52 @@ def digest_of(shard: Shard, ref: ObjectRef) -> Digested:
     try:
         digest, size = sha256_of(shard.stream(ref))
     except ShardError as error:
+        if ends_reading(error):
+            raise
         return Digested(error=error.placed, remedy=error.remedy)
     return Digested(size, digest)
 
 
-def joined_report(format: str, depth: Depth, reports: Iterable[tuple[str, Report | ShardError]]) -> Report:
+def joined_report(
+    format: str, depth: Depth, reports: Iterable[tuple[str, Report | ShardError]], total: int
+) -> Report:
     """Return the reports of members as one, in the words of their data set; a member that cannot be read is a finding.
 
     Args:
         format: The name of the format.
         depth: How far was looked.
         reports: Of each member, by name, its report, or why there is none.
+        total: How many members there are.
+
+    Raises:
+        SourceError: The source was lost; `partial` is the report of the members before.
     """
     findings, objects, checked, without = Findings(), 0, 0, 0
-    for member, report in reports:
-        if isinstance(report, ShardError):
-            span = placed_span(report.span, member) if report.span else Span(member, 0, 0)
-            findings.error(f"{format}.unreadable", span, f"{member}: {report.message}")
-            continue
-        objects += report.objects
-        checked += report.checked
-        without += report.without_checksum
-        for finding in report.findings:
-            if findings.full(finding.code):
-                findings.more(finding.severity, finding.code, 1)
+    done = 0
+    try:
+        for member, report in reports:
+            done += 1
+            if isinstance(report, ShardError):
+                span = placed_span(report.span, member) if report.span else Span(member, 0, 0)
+                findings.error(f"{format}.unreadable", span, f"{member}: {report.message}")
                 continue
-            findings.add(replace(finding, span=placed_span(finding.span, member) if finding.span else None))
+            objects += report.objects
+            checked += report.checked
+            without += report.without_checksum
+            _take_all(placed_report(report, member).findings, findings)
+    except SourceError as error:
+        if isinstance(error.partial, Report):
+            objects += error.partial.objects
+            _take_all(error.partial.findings, findings)
+        after = f"{done:,} of {plural(total, 'file')}, {plural(objects, 'object')}"
+        error.partial = Report(depth, objects, findings.all(), checked, without, after)
+        raise
     return Report(depth, objects, findings.all(), checked, without)
+
+
+def _take_all(found: Iterable[Finding], findings: Findings) -> None:
+    for finding in found:
+        if findings.full(finding.code):
+            findings.more(finding.severity, finding.code, 1)
+        else:
+            findings.add(finding)

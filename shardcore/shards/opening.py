@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
@@ -16,7 +16,7 @@ from shardcore.model.inside_path import InsidePath, InsideStep, split_inside
 from shardcore.model.options import OptionPurpose, OptionType, read_options
 from shardcore.model.text import short
 from shardcore.progress import Progress, no_progress
-from shardcore.shards.detect import LONGEST_BEGINNING, is_stranger, judge, judge_folder, stranger
+from shardcore.shards.detect import LONGEST_BEGINNING, check_there, is_stranger, judge, judge_folder, stranger
 from shardcore.shards.format import Certainty, Format, Verdict
 from shardcore.shards.object_source import source_inside
 from shardcore.shards.open_context import Draft, OpenContext, PartialShard
@@ -35,12 +35,12 @@ if TYPE_CHECKING:
     from shardcore.writing.output import Output
     from shardcore.writing.writer import Writer
 
-P = ParamSpec("P")
-R = TypeVar("R")
-
 REMOTE_JOBS = 8
 MOST_JOBS = 8
 """Members or objects of a remote thing that are worked on at the same time, unless the user says otherwise."""
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +128,7 @@ def open(
         return open_inside(outer, *inner[1], partial=partial, progress=progress, remote=remote, closing=True)
     values, named, claim = _opening_options(options, remote, tape)
     name = format or named
+    remote = _with_threads(where, remote, jobs)
     target = _source(where, remote, tape, name)
     elsewhere = FolderOpener(remote, getattr(target, "tape", tape))
     context = OpenContext(
@@ -152,12 +153,21 @@ def open(
         tell_purposes(shard)
         place = getattr(shard, "folder", None) or target
         near = place.lists_cheaply if isinstance(place, Folder) else place.near
-        shard.jobs = jobs if jobs is not None else 1 if near else REMOTE_JOBS
+        shard.jobs = jobs if jobs is not None else 1 if near else remote.threads if remote else REMOTE_JOBS
         return shard
     except BaseException:
         if target is not where:
             target.close()
         raise
+
+
+def _with_threads(where: object, remote: RemoteOptions | None, jobs: int | None) -> RemoteOptions | None:
+    """Return the remote options with as many ranges at the same time as there are jobs, at least."""
+    if jobs is None or not is_address(where) or (remote is not None and remote.threads >= jobs):
+        return remote
+    from shardcore.sources.remote.options import RemoteOptions
+
+    return replace(remote or RemoteOptions(), threads=jobs)
 
 
 MOST_INSIDE = 16
@@ -490,6 +500,10 @@ def _open_folder(folder: Folder, name: str | None, context: OpenContext) -> Shar
     )
     if found.open_folder is None:
         raise UsageError(f"{folder.uri} is a folder, and {found.name} has no data sets: give one of the files")
-    shard = found.open_folder(folder, context)
+    try:
+        shard = found.open_folder(folder, context)
+    except NotAShard:
+        check_there(folder, folder.list() if folder.listable else (folder.name,))
+        raise
     shard.why = shard.why or verdict.why
     return shard

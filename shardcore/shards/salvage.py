@@ -25,6 +25,7 @@ from shardcore.model.objects import ObjectRef, State, in_states
 from shardcore.model.span import Span
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.shard import Shard, bounded
+from shardcore.sources.base import read_pieces
 
 if TYPE_CHECKING:
     from shardcore.sources.base import Source
@@ -259,17 +260,11 @@ def unclaimed(damaged: Damaged, gaps: Iterable[tuple[int, int]]) -> Iterator[Sal
     for start, stop in found:
         if not damaged.looks(start):
             return
-        pieces = partial(pieces_of, damaged.source, start, stop)
+        pieces = partial(read_pieces, damaged.source, start, stop)
         why = "bytes that belong to no object: stored uncompressed, damaged, or no content"
         yield SalvagedObject(
             None, f"raw-{start}-{stop}", (Span("", start, stop),), pieces, why=why, without_index=True, raw=True
         )
-
-
-def pieces_of(source: Source, start: int, stop: int) -> Iterator[bytes]:
-    """Yield the bytes `[start, stop)` of a source in pieces."""
-    for at in range(start, stop, WINDOW):
-        yield source.read(at, min(at + WINDOW, stop))
 
 
 class Covered:

@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.errors import DEFAULT_LIMIT as DEFAULT_LIMIT  # noqa: PLC0414 - formats take it from here
-from shardcore.errors import KeyAbsent, LimitExceeded, ShardError, Unsupported, UsageError
+from shardcore.errors import KeyAbsent, LimitExceeded, ShardError, SourceError, Unsupported, UsageError
 from shardcore.model.array_layout import RAW, ArrayLayout
 from shardcore.model.budget import UNFORESEEN, OverBudget, budget, budgeted, count_source, unforeseen
 from shardcore.model.content_part import ContentPart
-from shardcore.model.finding import Depth, Finding, Report, Severity, collecting
+from shardcore.model.finding import Depth, Finding, Findings, Report, Severity, collecting
 from shardcore.model.keys import Key, KeyForm, several
 from shardcore.model.node import Node, fields_of, path_to, runs_of
 from shardcore.model.number_words import plural
@@ -451,6 +451,13 @@ class Shard(ABC):
                 break
         return bytes(kept)
 
+    def fetch_soon(self, refs: Iterable[ObjectRef]) -> None:  # noqa: B027 - most contents are in the file
+        """Begin to fetch what contents need beside the file, of which they are read soon; errors come then.
+
+        Args:
+            refs: Objects of the shard, in the order in which they are read.
+        """
+
     def reads_ranges(self, ref: ObjectRef) -> bool:
         """Return whether `read_range` decodes no more of an object than the parts that the range touches."""
         return False
@@ -781,7 +788,7 @@ def _loaded(load: Callable[[Any, Progress], None]) -> Callable[..., None]:
 
 
 def _verified(verify: Callable[[Any, Depth | str, Progress], Report]) -> Callable[..., Report]:
-    """`verify` within a budget: where it is exceeded, the report states it, with what was found until then."""
+    """`verify` within a budget; where that or the source ends, there is a report on what came before."""
 
     @wraps(verify)
     def call(shard: Shard, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
@@ -795,8 +802,20 @@ def _verified(verify: Callable[[Any, Depth | str, Progress], Report]) -> Callabl
                 )
                 found = [one for findings in collected for one in findings.all()]
                 return Report(Depth(depth), shard.declared_objects or 0, (*found, what))
+            except SourceError as error:
+                if error.partial is None:
+                    error.partial = _stopped_report(shard, Depth(depth), collected)
+                raise
 
     return call
+
+
+def _stopped_report(shard: Shard, depth: Depth, collected: list[Findings]) -> Report:
+    """Return what verification found before the source was lost."""
+    verified = sum(findings.verified for findings in collected)
+    total = shard.declared_objects
+    many = plural(verified, "object") if total is None else f"{verified:,} of {plural(total, 'object')}"
+    return Report(depth, verified, tuple(one for findings in collected for one in findings.all()), stopped_after=many)
 
 
 def _streamed(stream: Callable[[Any, ObjectRef], Iterator[bytes]]) -> Callable[..., Iterator[bytes]]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from shardcore.errors import NoSuchObject, ShardError
+from shardcore.errors import NoSuchObject, ShardError, source_lost
 from shardcore.model.array_layout import RAW
 from shardcore.model.chunk_grid import Chunk, ChunkGrid, ElementLocation, GridCell
 from shardcore.model.content_part import part_at
@@ -63,6 +63,8 @@ class StoredGrid(ChunkGrid):
             except NoSuchObject:
                 return cell, None
             except ShardError as error:
+                if source_lost(error):
+                    raise
                 return cell, error
 
         things = zip(wanted, self.refs(wanted), strict=True)

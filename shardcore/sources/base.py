@@ -5,8 +5,11 @@ A `Source` answers positional, thread-safe reads with exactly the bytes requeste
 
 from __future__ import annotations
 
+import builtins
+import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
@@ -36,6 +39,16 @@ FAR_GAP = 1 << 16
 
 MERGE_LIMIT = 16 * 1024 * 1024
 """Merging stops at reads of this many bytes."""
+
+
+RANGE = 8 * 1024 * 1024
+"""Most bytes of one request: more are fetched by several at the same time."""
+
+AHEAD = 8 * RANGE
+"""Bytes that are fetched before a reader of a large range needs them; several readers share them."""
+
+PIECE = 1 << 20
+"""Large ranges are read in pieces of this many bytes."""
 
 
 class Source(ABC):
@@ -211,6 +224,64 @@ class Source(ABC):
         return parts
 
 
+class _Readers:
+    """Readers of large ranges, which share what is fetched ahead."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._count = 0
+
+    @contextmanager
+    def one_more(self) -> Iterator[None]:
+        with self._lock:
+            self._count += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._count -= 1
+
+    @property
+    def share(self) -> int:
+        """Bytes that each of them may fetch ahead."""
+        return max(AHEAD // max(self._count, 1), RANGE)
+
+
+_READERS = _Readers()
+
+
+def read_pieces(source: Source, start: int, stop: int, size: int = PIECE) -> Iterator[bytes]:
+    """Yield the bytes `[start, stop)` of a source in pieces of `size` bytes; a few ranges come ahead, in parallel.
+
+    Up to 4 MiB come with one request. Of more, the first piece comes alone: some readers take no other.
+
+    Raises:
+        Truncated: The range ends after the source does.
+        SourceError: The bytes cannot be read.
+        Cancelled: The job was cancelled.
+    """
+    if start >= stop:
+        return
+    ahead = min(start + size, stop)
+    if ahead < stop <= start + RANGE // 2:
+        source.prefetch(start, stop)
+    yield source.read(start, ahead)
+    with _READERS.one_more():
+        for at in range(ahead, stop, size):
+            while ahead < min(at + _READERS.share, stop):
+                last = min(ahead + RANGE, stop)
+                source.prefetch(ahead, last)
+                ahead = last
+            yield source.read(at, min(at + size, stop))
+
+
+def range_cuts(start: int, stop: int) -> Iterator[tuple[int, int]]:
+    """Yield the ranges by which the bytes `[start, stop)` of a remote file are requested: about equally long."""
+    count = max(-(-(stop - start) // RANGE), 1)
+    for number in range(count):
+        yield start + (stop - start) * number // count, start + (stop - start) * (number + 1) // count
+
+
 def merged(ranges: Sequence[tuple[int, int]], gap: int = MERGE_GAP) -> list[tuple[int, int, list[int]]]:
     """Join ranges at most `gap` bytes apart: `(start, stop, numbers of the ranges inside)`; empty ones join none."""
     joined: list[tuple[int, int, list[int]]] = []
@@ -266,6 +337,14 @@ class Folder(ABC):
         Raises:
             SourceError: The folder cannot be listed.
         """
+
+    def pages(self, prefix: str = "") -> Iterator[builtins.list[Entry]]:
+        """Yield what lies directly in the folder in pages, as they come; of a store in its own order.
+
+        Raises:
+            SourceError: The folder cannot be listed.
+        """
+        yield self.list(prefix)
 
     @abstractmethod
     def open(self, name: str) -> Source:

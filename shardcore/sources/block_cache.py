@@ -14,7 +14,7 @@ Piece = tuple[int, bytes]
 """Offset of some bytes, and the bytes."""
 
 
-AHEAD = 4 << 20
+MOST_AHEAD = 16 << 20
 """Most bytes that are read ahead when a file is read from one end to the other."""
 
 
@@ -34,7 +34,7 @@ class ReadAhead:
             lookup: Whether it belongs to a lookup, which does not go on there.
         """
         before = self._run if start == self._next else 0
-        more = 0 if lookup else min(before, AHEAD)
+        more = 0 if lookup else min(before, MOST_AHEAD)
         self._next = max(min(stop + more, size), stop)
         self._run = before + self._next - start if start else 0
         return self._next
@@ -43,12 +43,15 @@ class ReadAhead:
 class BlockCache:
     """Blocks by the identity of their file, of which those that were not used for longest go first.
 
-    Args:
+    Attributes:
         limit: Bytes that are kept.
+
+    Args:
+        limit: See above.
     """
 
     def __init__(self, limit: int) -> None:
-        self._limit = limit
+        self.limit = limit
         self._lock = threading.Lock()
         self._starts: dict[str, list[int]] = {}
         self._blocks: OrderedDict[tuple[str, int], bytes] = OrderedDict()
@@ -93,7 +96,7 @@ class BlockCache:
     def _trim(self) -> None:
         """Remove the blocks that were not used for longest, as far as no file holds them."""
         held = 0
-        while self._size > self._limit and held < len(self._blocks):
+        while self._size > self.limit and held < len(self._blocks):
             name, first = next(iter(self._blocks))
             if name in self._held:
                 self._blocks.move_to_end((name, first))

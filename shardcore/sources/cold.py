@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from shardcore.errors import ShardError, SourceError, UsageError
 from shardcore.model.number_words import plural
-from shardcore.sources.base import FAR_GAP, MERGE_LIMIT, Entry, Folder, Source, merged
+from shardcore.sources.base import FAR_GAP, Entry, Folder, Source, merged, range_cuts
 from shardcore.sources.block_cache import Piece, ReadAhead, joined, missing
 from shardcore.sources.read_purpose import ReadPurpose, purpose
 
@@ -153,7 +153,7 @@ class ColdSource(Source):
                 holes += missing(self._pieces(start, stop), start, stop) if stop > start else []
             wanted: list[tuple[int, int]] = []
             for first, last, _ in merged(self._ahead(holes), FAR_GAP):
-                wanted += [(at, min(at + MERGE_LIMIT, last)) for at in range(first, last, MERGE_LIMIT)]
+                wanted += range_cuts(first, last)
             if wanted:
                 self._fetch(wanted)
             return [joined(self._pieces(start, stop), start, stop) if stop > start else b"" for start, stop in ranges]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import pytest
 
-from shardcore.errors import KeyAbsent
+from shardcore.errors import ConnectionFailed, KeyAbsent
+from shardcore.model.finding import Depth, Report
 from shardcore.model.node import Children, Node
 from shardcore.model.objects import State
 from shardcore.model.record import FieldRole
@@ -16,6 +17,7 @@ from shardcore.model.span import Span
 from shardcore.shards.shard import Shard
 from shardcore.shards.trace import Trace
 from shardcore.testing.sampling import sampled
+from shardcore.testing.sources import Line
 
 SMALL = 8192
 """Files up to this many bytes are tested at every byte."""
@@ -228,3 +230,31 @@ def walk(node: Node, limit: int = 2000) -> Iterator[Node]:
             queue += [*kids[:32], *kids[len(kids) - 32 :]]
         else:
             queue += list(kids)
+
+
+def check_lost_line(opened: Callable[[Line], Shard], count: int) -> None:
+    """Assert that a lost line ends verification wherever it breaks, and is no finding.
+
+    Args:
+        opened: Opens a shard behind a line.
+        count: How many of the places where it can break are tried.
+    """
+    whole = Line()
+    with opened(whole) as shard:
+        opening = whole.requests
+        right = {(one.code, one.span, one.message) for one in shard.verify(Depth.CONTENT).findings}
+    for left in sampled(range(whole.requests), count, full=False):
+        lost = None
+        try:
+            with opened(Line(left)) as shard:
+                report = shard.verify(Depth.CONTENT)
+        except ConnectionFailed as error:
+            lost = error
+        assert lost is not None, (left, whole.requests, report.findings)
+        if lost.partial is None:
+            assert left < opening, left
+            continue
+        assert isinstance(lost.partial, Report)
+        assert not lost.partial.ok
+        assert lost.partial.stopped_after
+        assert {(one.code, one.span, one.message) for one in lost.partial.findings} <= right, left

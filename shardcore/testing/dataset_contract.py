@@ -18,8 +18,17 @@ from shardcore.model.span import Span
 from shardcore.shards.dataset import DataSet
 from shardcore.sources.base import Folder
 from shardcore.sources.local import LocalFolder
-from shardcore.testing.checks import check_columns, check_mapping, check_sequence, check_steps, live_keys, walk
-from shardcore.testing.sources import CountingFolder
+from shardcore.testing.checks import (
+    check_columns,
+    check_lost_line,
+    check_mapping,
+    check_sequence,
+    check_steps,
+    live_keys,
+    walk,
+)
+from shardcore.testing.sampling import rounds
+from shardcore.testing.sources import CountingFolder, LineFolder
 
 DESCRIPTORS = Path("/proc/self/fd")
 
@@ -153,6 +162,14 @@ class DataSetContract:
             for finding in found.verify().findings:
                 if finding.span is not None:
                     _check_span(found, finding.span)
+
+    def test_a_lost_line_is_no_damage(self, sample: Path) -> None:
+        """Wherever the line breaks, verification ends with that error, and reports what it found before."""
+        for jobs in (1, 4):
+            check_lost_line(
+                lambda line: self.opened(LineFolder(LocalFolder(sample), line), jobs=jobs),  # noqa: B023
+                rounds(60, 4),
+            )
 
     def test_members_are_parts_of_the_tree(self, sample: Path) -> None:
         """Each member is a node whose children are its tree; every node below names the member or what lies beside."""

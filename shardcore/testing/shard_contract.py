@@ -22,6 +22,7 @@ from shardcore.sources.memory import BytesSource
 from shardcore.testing.checks import (
     check_columns,
     check_explained,
+    check_lost_line,
     check_mapping,
     check_sequence,
     check_steps,
@@ -31,7 +32,7 @@ from shardcore.testing.checks import (
 )
 from shardcore.testing.damage import exercise, mutations
 from shardcore.testing.sampling import rounds, sampled
-from shardcore.testing.sources import CountingSource
+from shardcore.testing.sources import CountingSource, LineSource
 
 
 class ShardContract:
@@ -56,9 +57,9 @@ class ShardContract:
     absent: ClassVar[Sequence[str]] = ()
     open_ranges: ClassVar[int] = 2
     find_ranges: ClassVar[int] = 4
-    mutations: ClassVar[int] = 80
+    mutations: ClassVar[int] = 40
     quick_mutations: ClassVar[int] = 5
-    cuts: ClassVar[int] = 400
+    cuts: ClassVar[int] = 150
     quick_cuts: ClassVar[int] = 5
     most_keys: ClassVar[int] = 60
     alone: ClassVar[Sequence[str]] = ()
@@ -234,6 +235,11 @@ class ShardContract:
 
             with pytest.raises(shardcore.Cancelled):
                 shard.verify(Depth.CONTENT, stop)
+
+    def test_a_lost_line_is_no_damage(self, sample: Path) -> None:
+        """Wherever the line breaks, verification ends with that error, and reports what it found before."""
+        base = self.counting(sample)
+        check_lost_line(lambda line: self.opened(LineSource(base, line)), rounds(60, 4))
 
     def test_cut_files_give_errors_or_a_partial_tree(self, sample: Path) -> None:
         """Cutting the file anywhere gives a `ShardError`, or a shard that can still be looked at."""

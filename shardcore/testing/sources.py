@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from shardcore.errors import SourceError
+from shardcore.errors import ConnectionFailed, SourceError
 from shardcore.sources.base import Entry, Folder, Source, check_name
 from shardcore.sources.memory import BytesSource
 from shardcore.sources.wrapped import WrapperSource
@@ -131,6 +132,88 @@ class FailingSource(BytesSource):
         if self.left < 0:
             raise SourceError("the connection is gone")
         return super()._read(start, stop)
+
+
+class Line:
+    """A line to a server that is lost after some requests.
+
+    Attributes:
+        left: Requests until it is lost; None while it holds.
+        requests: Requests that came through it.
+    """
+
+    def __init__(self, left: int | None = None) -> None:
+        self.left = left
+        self.requests = 0
+        self._lock = threading.Lock()
+
+    def request(self) -> None:
+        """Count a request.
+
+        Raises:
+            ConnectionFailed: The line is lost.
+        """
+        with self._lock:
+            if self.left is not None and self.requests >= self.left:
+                raise ConnectionFailed("connection refused by 192.0.2.1:9")
+            self.requests += 1
+
+
+class LineSource(WrapperSource):
+    """A source behind a `Line`; so are the files beside it."""
+
+    def __init__(self, base: Source, line: Line) -> None:
+        super().__init__(base)
+        self._line = line
+        self.folder = None if base.folder is None else LineFolder(base.folder, line)
+
+    def _read(self, start: int, stop: int) -> bytes:
+        self._line.request()
+        return super()._read(start, stop)
+
+    def _read_first(self, count: int) -> bytes:
+        self._line.request()
+        return super()._read_first(count)
+
+    def _read_last(self, count: int) -> bytes:
+        self._line.request()
+        return super()._read_last(count)
+
+    def _read_many(self, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
+        self._line.request()
+        return super()._read_many(ranges)
+
+
+class LineFolder(Folder):
+    """A folder behind a `Line`."""
+
+    def __init__(self, base: Folder, line: Line) -> None:
+        self.base, self.line = base, line
+        self.name, self.uri = base.name, base.uri
+
+    def list(self, prefix: str = "") -> list[Entry]:
+        """As the folder underneath, while the line holds."""
+        self.line.request()
+        return self.base.list(prefix)
+
+    def open(self, name: str) -> Source:
+        """As the folder underneath, while the line holds."""
+        self.line.request()
+        return LineSource(self.base.open(name), self.line)
+
+    def open_on_demand(self, name: str) -> Source:
+        """As the folder underneath, while the line holds."""
+        self.line.request()
+        return LineSource(self.base.open_on_demand(name), self.line)
+
+    def folder(self, name: str) -> Folder:
+        """As the folder underneath, behind the same line."""
+        return LineFolder(self.base.folder(name), self.line)
+
+    def parent(self) -> Folder | None:
+        """As the folder underneath, behind the same line."""
+        parent = self.base.parent()
+        return None if parent is None else LineFolder(parent, self.line)
 
 
 class PatternSource(Source):

@@ -19,7 +19,7 @@ from typing import IO
 from shardcore.codecs.json_text import parse_json
 from shardcore.errors import FormatError, RemoteError, SourceChanged, SourceError
 from shardcore.sources.local import open_side_file, read_side_file
-from shardcore.writing.temporary import BUFFER, STREAM_PIECE, Draining, TemporaryFile, is_replaceable, taken
+from shardcore.writing.temporary import BUFFER, STREAM_PIECE, Draining, TemporaryFile, free_name
 from shardcore.writing.temporary_names import is_left_over, lock, new_run
 
 NOTED_EVERY = 64 << 20
@@ -100,7 +100,7 @@ class PartialRecord:
             return None
         kept = KeptFile(self._final, path, file)
         digest = hashlib.sha256()
-        if not (_is_own(file) and lock(file.fileno())):
+        if not (_is_own(file) and lock(file.fileno()) and _is_at(file, path)):
             kept.rest()
             return None
         try:
@@ -136,8 +136,14 @@ class PartialRecord:
 
 
 def write_kept(
-    path: Path, mark: str, size: int, pieces_from: Callable[[int], Iterator[bytes]], *, force: bool = False
-) -> tuple[int, str]:
+    path: Path,
+    mark: str,
+    size: int,
+    pieces_from: Callable[[int], Iterator[bytes]],
+    *,
+    force: bool = False,
+    other: Callable[[], Path] | None = None,
+) -> tuple[Path, int, str]:
     """Write one file that appears when it is complete, and go on where an earlier run broke off.
 
     What was written stays when another machine gives no more bytes, and goes with every other failure.
@@ -148,16 +154,16 @@ def write_kept(
         size: Bytes that it is going to have.
         pieces_from: Its bytes from an offset on.
         force: Whether a file is replaced.
+        other: See `TemporaryFile.appear_as`.
 
     Returns:
-        Its bytes, and their sha256.
+        Its name, its bytes, and their sha256.
 
     Raises:
         UsageError: The file exists already, and `force` is not set.
         SourceError: It cannot be written, or its bytes cannot be read.
     """
-    if os.path.lexists(path) and not (force and is_replaceable(path)):
-        raise taken(path)
+    path = free_name(path, force=force, other=other)
     record = PartialRecord(path, mark)
     file, digest = record.left(size) or (TemporaryFile(path), hashlib.sha256())
     due = file.at + NOTED_EVERY
@@ -171,25 +177,37 @@ def write_kept(
                 due = file.at + NOTED_EVERY
         if file.at != size:
             raise SourceError(f"cannot write {path}: {file.at} bytes came, not {size}")
+        # Locked until it has its name: another run would go on writing what is complete.
+        file.hold()
         file.close()
-        file.appear(force=force)
+        file.appear_as(other, force=force)
     except BaseException as error:
         may_go_on = isinstance(error, RemoteError) and not isinstance(error, SourceChanged) and file.at > 0
         if may_go_on and record.note(file, digest.hexdigest()):
             with contextlib.suppress(SourceError):
                 file.close()
+            file.let_go()
         else:
             file.discard()
             record.drop()
         raise
+    file.let_go()
     record.drop()
-    return file.at, digest.hexdigest()
+    return file.final, file.at, digest.hexdigest()
 
 
 def _is_own(file: IO[bytes]) -> bool:
     """Return True for an open file of this user with one name: under a second name it would change, too."""
     found = os.fstat(file.fileno())
     return found.st_nlink == 1 and (not hasattr(os, "geteuid") or found.st_uid == os.geteuid())
+
+
+def _is_at(file: IO[bytes], path: Path) -> bool:
+    """Return True for an open file that still has its name: another run may have completed it meanwhile."""
+    try:
+        return os.path.samestat(os.fstat(file.fileno()), path.lstat())
+    except OSError:
+        return False
 
 
 def _state_folder() -> Path:

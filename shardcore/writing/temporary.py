@@ -410,6 +410,30 @@ class TemporaryFile(Draining):
         with contextlib.suppress(OSError):
             self.path.unlink()
 
+    def appear_as(self, other: Callable[[], Path] | None = None, *, force: bool = False) -> Path:
+        """Give the closed file its final name, or another one of the folder where that was taken meanwhile.
+
+        Args:
+            other: Returns the next name to try; None where only the final name will do.
+            force: Whether a file of that name is replaced.
+
+        Returns:
+            Its name.
+
+        Raises:
+            UsageError: A file of that name appeared meanwhile, and there is no other.
+            SourceError: The file cannot be renamed.
+        """
+        while True:
+            try:
+                self.appear(force=force)
+            except UsageError as error:
+                if other is None or error.remedy is not Remedy.REPLACE:
+                    raise
+                self.final = other()
+            else:
+                return self.final
+
     def move(self, final: Path) -> None:
         """Move the closed file, still under its temporary name, into the folder of another final name.
 
@@ -452,6 +476,19 @@ def taken(path: Path) -> UsageError:
     return UsageError(f"{path} exists already", remedy=Remedy.REPLACE)
 
 
+def free_name(path: Path, *, force: bool, other: Callable[[], Path] | None = None) -> Path:
+    """Return the name that a file may have: the given one, or the first other one that is free.
+
+    Raises:
+        UsageError: Something has the name already, and `force` is not set or it is no file.
+    """
+    while os.path.lexists(path) and not (force and is_replaceable(path)):
+        if other is None:
+            raise taken(path)
+        path = other()
+    return path
+
+
 def write_whole(path: Path, pieces: Iterable[bytes], *, force: bool = False) -> int:
     """Write one file that appears when it is complete; return its bytes.
 
@@ -459,18 +496,37 @@ def write_whole(path: Path, pieces: Iterable[bytes], *, force: bool = False) -> 
         UsageError: The file exists already, and `force` is not set.
         SourceError: It cannot be written.
     """
-    if os.path.lexists(path) and not (force and is_replaceable(path)):
-        raise taken(path)
-    file = TemporaryFile(path)
+    return write_as(path, pieces, force=force)[1]
+
+
+def write_as(
+    path: Path, pieces: Iterable[bytes], *, force: bool = False, other: Callable[[], Path] | None = None
+) -> tuple[Path, int]:
+    """Write one file that appears when it is complete; return its name and its bytes.
+
+    Args:
+        path: The file.
+        pieces: Its content.
+        force: Whether a file is replaced.
+        other: See `TemporaryFile.appear_as`.
+
+    Raises:
+        UsageError: The file exists already, and `force` is not set.
+        SourceError: It cannot be written.
+    """
+    file = TemporaryFile(free_name(path, force=force, other=other))
     try:
         for piece in pieces:
             file.write(piece)
+        # Another run that looks for left-overs must find it locked until it has its name.
+        file.hold()
         file.close()
-        file.appear(force=force)
+        file.appear_as(other, force=force)
     except BaseException:
         file.discard()
         raise
-    return file.at
+    file.let_go()
+    return file.final, file.at
 
 
 def takes_writes(path: Path) -> bool:

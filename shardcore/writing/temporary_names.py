@@ -77,7 +77,7 @@ def _swept(paths: list[Path]) -> list[Path]:
     try:
         for path in paths:
             held.append(os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0)))
-            if not lock(held[-1]):
+            if not (_is_own(held[-1]) and lock(held[-1])):
                 return []
         for path in paths:
             remove_tree(path)
@@ -87,6 +87,11 @@ def _swept(paths: list[Path]) -> list[Path]:
         for descriptor in held:
             os.close(descriptor)
     return paths
+
+
+def _is_own(descriptor: int) -> bool:
+    """Return whether an open file is the user's: in a shared folder another user may give any file such a name."""
+    return not hasattr(os, "geteuid") or os.fstat(descriptor).st_uid == os.geteuid()
 
 
 def lock(descriptor: int) -> bool:

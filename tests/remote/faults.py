@@ -92,6 +92,17 @@ class Drop(Fault):
 
 
 @dataclass(frozen=True, slots=True)
+class Lost(Fault):
+    """The server does what it is asked, and its answer is lost."""
+
+    def change(self, request: Request, answer: Answer) -> Answer:
+        """Nothing."""
+        for _ in answer.body if not isinstance(answer.body, bytes) else ():
+            pass
+        return Answer(0)
+
+
+@dataclass(frozen=True, slots=True)
 class Cut(Fault):
     """The connection breaks when a share of the body has been sent."""
 
@@ -240,6 +251,15 @@ class OtherRegion(Fault):
             headers["Location"] = self.to + request.target
         code = {301: "PermanentRedirect", 307: "TemporaryRedirect", 400: "AuthorizationHeaderMalformed"}[self.status]
         return s3_error(code, headers, self.status, f"<Region>{self.region}</Region>")
+
+
+@dataclass(frozen=True, slots=True)
+class NoListing(Fault):
+    """The right to list a bucket is missing; what is named can be read."""
+
+    def before(self, request: Request) -> Request | Answer:
+        """Refuse a listing."""
+        return s3_error("AccessDenied") if "list-type=" in request.target else request
 
 
 CODES = {

@@ -18,6 +18,10 @@ PIECE = 65536
 """Bodies are sent in pieces of this many bytes."""
 
 
+SLOW_DOWN = {"Content-Type": "application/xml"}
+SLOW_DOWN_BODY = b"<Error><Code>SlowDown</Code><Message>Please reduce your request rate.</Message></Error>"
+
+
 @dataclass(frozen=True, slots=True)
 class Request:
     """A request as it came in.
@@ -153,15 +157,20 @@ class HttpServer:
     Args:
         answer: From a request to its answer; runs in the thread of the connection.
         latency: Seconds before each answer begins.
+        rate: Bytes of bodies that are sent in a second, on all connections together; 0 for any number.
+        room: Requests that are answered at the same time; more get 503 *SlowDown*. 0 for any number.
 
     Attributes:
         log: What it saw.
         stopping: Set when it stops; answers that wait look at it.
     """
 
-    def __init__(self, answer: Callable[[Request], Answer], *, latency: float = 0.0) -> None:
+    def __init__(
+        self, answer: Callable[[Request], Answer], *, latency: float = 0.0, rate: float = 0.0, room: int = 0
+    ) -> None:
         self.answer = answer
-        self.latency = latency
+        self.latency, self.rate, self.room = latency, rate, room
+        self._line_free = 0.0
         self.log = Log()
         self.stopping = threading.Event()
         self.connections: dict[int, socket.socket] = {}
@@ -211,6 +220,17 @@ class HttpServer:
         self._listener.close()
         if self.failures:
             raise self.failures[0]
+
+    def send_slowly(self, size: int) -> None:
+        """Waits until so many bytes have passed the line."""
+        if not self.rate:
+            return
+        with self.lock:
+            now = time.monotonic()
+            self._line_free = max(self._line_free, now) + size / self.rate
+            pause = self._line_free - now
+        if pause > 0.002:
+            self.stopping.wait(pause)
 
     def _start(self, work: Callable[..., None], name: str, *arguments: Any) -> None:
         thread = threading.Thread(target=work, args=arguments, name=f"test server {self.port} {name}", daemon=True)
@@ -274,7 +294,8 @@ class _Handler(BaseHTTPRequestHandler):
             server.log.most_at_once = max(server.log.most_at_once, server.at_once)
         answer = None
         try:
-            answer = server.answer(request)
+            crowded = server.room and server.at_once > server.room
+            answer = Answer(503, dict(SLOW_DOWN), SLOW_DOWN_BODY) if crowded else server.answer(request)
             if server.stopping.wait(server.latency + answer.late):
                 raise _Cut
             self._send(answer, seen)
@@ -295,7 +316,12 @@ class _Handler(BaseHTTPRequestHandler):
                 self.rfile.readline()
             self.rfile.readline()
             return found
-        return self.rfile.read(int(self.headers.get("content-length", 0)))
+        size = int(self.headers.get("content-length", 0))
+        body = self.rfile.read(size)
+        if len(body) < size:
+            # Not stored, not even in part.
+            raise _Cut
+        return body
 
     def _send(self, answer: Answer, seen: Seen) -> None:
         if not answer.status:
@@ -329,6 +355,7 @@ class _Handler(BaseHTTPRequestHandler):
         room = min((limit - seen.sent for limit in (answer.cut, answer.stall) if limit is not None), default=len(piece))
         part = piece[: max(room, 0)]
         if part:
+            self.server.send_slowly(len(part))
             seen.last = time.monotonic()
             self.wfile.write(b"%x\r\n%s\r\n" % (len(part), part) if chunked else part)
             seen.sent += len(part)

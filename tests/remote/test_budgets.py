@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import json
+import random
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
 import shardcore
+from shardcore import DataSet, ShardError, UsageError
 from shardcore.operations.cold_cost import cold_trace
+from shardcore.shards.member_work import RowsAsked, rows_of
 from shardcore.shards.shard import Shard
 from shardcore.sources.remote.options import RemoteOptions
 from shardcore.testing import FULL, sampled
-from tests.remote.bills import AFTER_OPENING, NAMES, Bill, bills
+from tests.remote.bills import AFTER_OPENING, DATE, NAMES, SPEC, Bill, bills
 from tests.remote.servers import RangeServer, StoreServer
 from tests.remote.serving import Log
 
@@ -74,3 +80,130 @@ def test_a_first_reader_pays_what_the_server_sees() -> None:
             assert (cold.opening.requests, cold.total.requests) == (opening[0], whole[0]), told
             assert len(log) == whole[0], told
             assert cold.total.rounds <= cold.total.requests
+
+
+MEMBERS = 20
+
+
+def documents() -> Mapping[str, bytes]:
+    """Shards of 90 KB, each with a metadata file."""
+    dice, names = random.Random(2), [f"{number:02X}" for number in range(MEMBERS - 1)] + ["FF"]
+    files: dict[str, bytes] = {}
+    for number, hex_ in enumerate(names):
+        with TemporaryDirectory() as folder:
+            with shardcore.create(f"{folder}/{DATE}_{hex_}_0000.des", format="des", sidecar=True, codec="none") as it:
+                for uid in range(int(hex_, 16), 256 * 9, 256):
+                    it.add(str(uid), dice.randbytes(10_000))
+            files |= {path.name: path.read_bytes() for path in Path(folder).iterdir()}
+        assert len(files) == 2 * number + 2
+    return files
+
+
+def skeletons() -> Mapping[str, bytes]:
+    """Shards of 128 KB."""
+    spec = SPEC | {"hash": "identity", "minishard_bits": 1, "shard_bits": 5, "data_encoding": "raw"}
+    dice = random.Random(3)
+    with TemporaryDirectory() as folder:
+        with shardcore.create(f"{folder}/", format="neuroglancer", spec=json.dumps(spec)) as writer:
+            for key in range(2 * MEMBERS):
+                writer.add(str(key), dice.randbytes(64_000))
+        (Path(folder) / "info").write_text(json.dumps({"@type": "neuroglancer_skeletons", "sharding": spec}))
+        return {path.name: path.read_bytes() for path in Path(folder).iterdir()}
+
+
+def cache() -> Mapping[str, bytes]:
+    """Shards of a Xet cache, and a xorb of each."""
+    dice = random.Random(4)
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        for number in range(MEMBERS):
+            with shardcore.create(folder / f"{number:03}.mdb", format="mdb") as writer:
+                writer.add(None, dice.randbytes(40_000))
+        return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def list_members(shard: DataSet, folder: Path) -> None:
+    """What `ls` does."""
+    with closing(shard.each_member(lambda _, member: rows_of(member, RowsAsked()))) as found:
+        assert all(not isinstance(rows, ShardError) and len(rows.columns) for _, rows in found)
+
+
+def verify(shard: DataSet, folder: Path) -> None:
+    """Whether all contents are intact."""
+    assert shard.verify().ok
+
+
+def extract(shard: DataSet, folder: Path) -> None:
+    """All objects into files."""
+    assert shardcore.extract(shard, folder).ok
+
+
+SETS: dict[str, tuple[Callable[[], Mapping[str, bytes]], dict[Callable[[DataSet, Path], None], int]]] = {
+    # Of most: that there is no info, the listing, and each file once.
+    "des": (documents, dict.fromkeys((list_members, verify, extract), 2 + 2 * MEMBERS)),
+    "neuroglancer": (skeletons, dict.fromkeys((list_members, verify, extract), 2 + MEMBERS)),
+    # Eight at once find out how xorbs are called.
+    "mdb": (cache, {list_members: 2 + MEMBERS, extract: 2 + 2 * MEMBERS + 8 * 3}),
+}
+"""Data sets of small shards, and the most requests of each job, opening included."""
+
+
+@contextmanager
+def data_set(files: Mapping[str, bytes]) -> Iterator[tuple[str, RemoteOptions, Log]]:
+    """A folder in a store: its address, how it is reached, and what the server saw."""
+    with StoreServer({f"/shards/set/{path}": data for path, data in files.items()}) as server:
+        options = RemoteOptions(endpoint_url=server.url, addressing="path", anonymous=True)
+        yield "s3://shards/set/", options, server.log
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_small_shards_come_with_one_request(name: str, tmp_path: Path) -> None:
+    """Whatever is done with all shards of a data set: one request fetches one of up to 256 KiB, and no byte twice."""
+    make, jobs = SETS[name]
+    files = make()
+    with data_set(files) as (uri, options, log):
+        for job, most in jobs.items():
+            log.clear()
+            with shardcore.open(uri, remote=options) as shard:
+                assert isinstance(shard, DataSet)
+                job(shard, tmp_path / job.__name__)
+            told = f"{name}, {job.__name__}:\n{log}"
+            assert len(log) <= most, told
+            assert log.sent <= sum(map(len, files.values())) + GUESS, told
+
+
+def test_shards_of_a_web_server_are_tried_by_their_names() -> None:
+    """A volume of more than 64 shards is listed over HTTP, several names at once; a name that is not there is none."""
+    files = skeletons()
+    info = json.loads(files["info"])
+    info["sharding"]["shard_bits"] = 7
+    with RangeServer({f"/set/{name}": data for name, data in files.items()}) as server:
+        server.put("/set/info", json.dumps(info).encode())
+        with shardcore.open(f"{server.url}/set/", remote=RemoteOptions()) as shard:
+            assert isinstance(shard, DataSet)
+            assert [member.name for member in shard.members] == sorted(set(files) - {"info"})
+            assert len(server.log) == 1 + MEMBERS + 2 * (128 - MEMBERS), str(server.log)
+            assert server.log.most_at_once > 1
+
+
+@pytest.mark.parametrize(("key", "most"), [("255", 5), ("3", 5), ("20", 6)])
+def test_one_uid_of_many_shards(key: str, most: int) -> None:
+    """File names lead to the shard of a uid; shards are probed only to prove that a uid is in none."""
+    with data_set(documents()) as (uri, options, log), shardcore.open(uri, remote=options) as shard:
+        if key == "20":
+            assert shard.find_all(key) == ()
+        else:
+            assert len(shard.read(shard.find(key))) == 10_000
+        assert len(log) <= most, str(log)
+
+
+def test_a_number_of_bits_that_is_given() -> None:
+    """It counts more than names, and no shard is probed."""
+    with data_set(documents()) as (uri, options, log):
+        with shardcore.open(uri, remote=options, n_bits=8) as shard:
+            assert shard.find_all("20") == ()
+            assert not any(one.request.path.endswith(".des") for one in log), str(log)
+        with shardcore.open(uri, remote=options, n_bits="9") as shard:
+            assert shard.find_all("511") == ()
+        with pytest.raises(UsageError, match="from 4 to 16"):
+            shardcore.open(uri, remote=options, n_bits=3)

@@ -15,6 +15,7 @@ from shiboken6 import delete
 
 from shardcore import (
     Cancelled,
+    DataSet,
     Objects,
     RemoteOptions,
     RequestLog,
@@ -27,7 +28,7 @@ from shardcore import (
     StoreUntrusted,
     UsageError,
 )
-from shardcore.errors import LargeRead, RemoteError, ends_reading
+from shardcore.errors import LargeRead, source_lost
 from shardcore.model.budget import count_source
 from shardcore.shards.object_source import InnerSource
 from shardcore.sources.read_purpose import at_most
@@ -114,6 +115,10 @@ T = TypeVar("T")
 
 AUTO_INDEX_BYTES = 64 * 1024 * 1024
 """Indexes up to this many bytes are read as soon as a shard is open."""
+
+
+AUTO_MEMBERS = 16
+"""Indexes of up to so many remote shards are read as soon as their folder is open: each costs a request at least."""
 
 
 class IndexState(Enum):
@@ -447,7 +452,7 @@ class OpenedShard(QObject):
             self._watch.start(shard.source.root if isinstance(shard.source, InnerSource) else shard.source)
         if shard.loaded:
             self._index_done()
-        elif shard.damage is None and (size := index_size(shard)) is not None and size <= AUTO_INDEX_BYTES:
+        elif shard.damage is None and self.reads_index_at_once:
             self.load_index(title="")
 
     def _arrive(self, select: Span | None) -> None:
@@ -480,6 +485,14 @@ class OpenedShard(QObject):
             go: Does it.
         """
         self.when_agreed(what, self.index_ahead, go, much=AUTO_INDEX_BYTES)
+
+    @property
+    def reads_index_at_once(self) -> bool:
+        """Return whether the index is read without a request of the user: it is small, and not in many remote files."""
+        shard = self.shard
+        if shard is None or (size := index_size(shard)) is None or size > AUTO_INDEX_BYTES:
+            return False
+        return not isinstance(shard, DataSet) or shard.folder.lists_cheaply or len(shard.members) <= AUTO_MEMBERS
 
     @property
     def index_ahead(self) -> int:
@@ -545,7 +558,7 @@ class OpenedShard(QObject):
         """Report that bytes could not be had; views hand in what their jobs raised, and only source errors count."""
         if isinstance(error, SourceChanged) or (isinstance(error, SourceError) and self.shard is not None):
             shard = self.shard
-            if shard is not None and shard.source is None and isinstance(error, RemoteError) and ends_reading(error):
+            if shard is not None and shard.source is None and source_lost(error):
                 # A data set has no file to ask: what one of its members says of the server holds for all.
                 self._set_trouble(error)
             else:

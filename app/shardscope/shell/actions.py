@@ -215,7 +215,7 @@ class WindowActions:
             shards: The actions that write new shards.
             changing: The actions that change the open file.
             comparing: The action that compares formats.
-            diffing: The actions that compare the open file with another one.
+            diffing: The menu that compares the open file with another one.
             breaking: The actions that break it in a sandbox.
             find_key: Searches for a key in many files.
         """
@@ -226,7 +226,8 @@ class WindowActions:
         file.addMenu(self.recent)
         file.addMenu(self.samples)
         file.addSeparator()
-        file.addActions([shards.new, shards.convert, diffing.file, diffing.folder])
+        file.addActions([shards.new, shards.convert])
+        file.addMenu(diffing.menu)
         file.addSeparator()
         file.addActions([objects.extract, objects.extract_all])
         file.addSeparator()

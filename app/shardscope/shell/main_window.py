@@ -493,6 +493,7 @@ class MainWindow(QMainWindow):
         self.welcome.address_requested.connect(self.open_address)
         self.welcome.new_requested.connect(self.new_shards.ask_new)
         self.welcome.compare_requested.connect(self.comparing.show)
+        self.diffing.address_wanted.connect(lambda: self.connecting.ask(chosen=self.diffing.compare))
         self.welcome.chosen.connect(self.open)
         self.welcome.preview_requested.connect(self.preview)
         self.welcome.learn_requested.connect(self.learn)

@@ -51,7 +51,7 @@ class ArrayGrid(StoredGrid):
         places: Places = lambda first, last: (-1, -1),
     ) -> None:
         self.shard, self.layout = shard, layout
-        self.dtype = layout.dtype
+        self.dtype, self.order = layout.dtype, layout.order
         self.box = VoxelBox((0,) * len(layout.shape), layout.shape)
         self._chunk_bytes = chunk_bytes
         self._file_of = file_of

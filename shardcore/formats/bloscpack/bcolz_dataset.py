@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from shardcore.codecs.json_text import parse_json
-from shardcore.errors import FormatError, LimitExceeded, ShardError, Unsupported
+from shardcore.errors import FormatError, LimitExceeded, ShardError, Unsupported, source_lost
 from shardcore.formats.bloscpack.bcolz import (
     DOCS,
     SIZES,
@@ -250,7 +250,9 @@ class BloscpackDataSet(DataSet):
                 continue
             try:
                 ref = self.member(file.name).objects.ref(0)
-            except ShardError:
+            except ShardError as error:
+                if source_lost(error):
+                    raise
                 continue  # told already: the file cannot be opened
             try:
                 column.check_chunk(file.number, ref.size)

@@ -9,7 +9,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from shardcore.errors import KeyAbsent, ShardError
+from shardcore.errors import KeyAbsent, ShardError, source_lost
 from shardcore.formats.bloscpack.bcolz import (
     ATTRS,
     MAX_TEXT,
@@ -58,6 +58,8 @@ class BloscpackTable(BloscpackDataSet):
             try:
                 self.columns[name] = read_column(folder, name)
             except ShardError as error:
+                if source_lost(error):
+                    raise
                 self._damaged[name] = error
         super().__init__(folder, list(self.columns.values()), texts, context)
         self._rows = {file.name: self.names.index(n) for n, column in self.columns.items() for file in column.files}

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.errors import KeyAbsent, ShardError
+from shardcore.errors import KeyAbsent, ShardError, source_lost
 from shardcore.formats.bloscpack.keys import ALL
 from shardcore.formats.bloscpack.shard import HEAD, BloscpackShard, open_shard
 from shardcore.formats.bloscpack.step_values import MEANINGS
@@ -120,6 +120,8 @@ class BloscpackFiles(DataSet):
                 with self.borrowed(member.name) as shard:
                     self._sizes[row] = shard.find(ALL).size
             except ShardError as error:
+                if source_lost(error):
+                    raise
                 return replace(ref, state=State.DAMAGED, error=str(error))
         return replace(ref, size=self._sizes[row])
 

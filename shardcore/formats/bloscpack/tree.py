@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from shardcore.errors import ShardError
+from shardcore.errors import ShardError, source_lost
 from shardcore.formats.bloscpack.checksums import CHECKSUMS
 from shardcore.formats.bloscpack.chunk_nodes import chunk_nodes
 from shardcore.formats.bloscpack.file import BloscpackFile
@@ -128,6 +128,8 @@ class BloscpackTree:
             if not metadata.decoded:
                 kids = self._json(self._file.metadata_text(), "", metadata.stored.start)
         except ShardError as problem:
+            if source_lost(problem):
+                raise
             error = str(problem)
         decoded = metadata.decoded if not error else ""
         return Node(
@@ -145,6 +147,8 @@ class BloscpackTree:
         try:
             self._file.metadata_value()
         except ShardError as problem:
+            if source_lost(problem):
+                raise
             return (Node("text", Span(source, base, base + len(text)), role=FieldRole.TEXT, error=str(problem)),)
         return (JsonTree(text, source, base).root(),)
 

@@ -240,6 +240,7 @@ class Verification:
         done = checked
         for number, error in enumerate(self._file.content.problems(checked)):
             progress(number + 1, count)
+            self._findings.verified = number + 1
             if error is None:
                 continue
             code = "bloscpack.digest" if isinstance(error, BadChecksum) else "bloscpack.content"

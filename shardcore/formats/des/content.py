@@ -11,12 +11,7 @@ from shardcore.formats.des.entries import Entries
 from shardcore.formats.des.layout import CODECS, bigfile_name
 from shardcore.model.number_words import plural
 from shardcore.model.span import Span
-from shardcore.sources.base import Folder, Source
-
-ONE_READ = 1 << 24
-"""A payload up to this size is one request; longer ones come in pieces of it."""
-
-PIECE = 1 << 20
+from shardcore.sources.base import Folder, Source, read_pieces
 
 
 def stream_inline(source: Source, entries: Entries, row: int) -> Iterator[bytes]:
@@ -29,7 +24,7 @@ def stream_inline(source: Source, entries: Entries, row: int) -> Iterator[bytes]
         SourceError: The bytes cannot be read.
     """
     start, stop, codec, size = inline_place(entries, row)
-    chunks = read_chunks(source, start, stop)
+    chunks = read_pieces(source, start, stop)
     if codec == "none":
         return chunks
     return decompress_stream(codec, chunks, limit=size, expected=size, span=Span("", start, stop))
@@ -84,7 +79,7 @@ def stream_bigfile(folder: Folder | None, entries: Entries, row: int) -> Iterato
     wanted = entries.hash(row).decode("ascii", "replace").lower()
     digest = hashlib.sha256()
     with open_bigfile(folder, entries, row) as source:
-        for piece in read_chunks(source, 0, source.size):
+        for piece in read_pieces(source, 0, source.size):
             digest.update(piece)
             yield piece
         if digest.hexdigest() != wanted:
@@ -107,9 +102,3 @@ def cut(source: Source, first: int, last: int, start: int, stop: int, limit: int
     return source.read(first, last) if last > first else b""
 
 
-def read_chunks(source: Source, start: int, stop: int) -> Iterator[bytes]:
-    """The bytes `[start, stop)` of a source: one read up to 16 MiB, then read by read; nothing for an empty range."""
-    for at in range(start, stop, ONE_READ):
-        data = source.read(at, min(at + ONE_READ, stop))
-        for inside in range(0, len(data), PIECE):
-            yield data if len(data) <= PIECE else data[inside : inside + PIECE]

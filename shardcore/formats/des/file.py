@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from shardcore.codecs.decompress import decompress_shown
 from shardcore.errors import FormatError, Remedy, RemoteError, ShardError, UsageError
-from shardcore.formats.des.content import cut, inline_place, open_bigfile, read_chunks, stream_bigfile, stream_inline
+from shardcore.formats.des.content import cut, inline_place, open_bigfile, stream_bigfile, stream_inline
 from shardcore.formats.des.entries import Entries
 from shardcore.formats.des.layout import HEADER, read_uid, section_claims
 from shardcore.formats.des.sidecar import Sidecar, Tombstone, read_sidecar, sidecar_name
@@ -85,7 +85,10 @@ class DesFile:
         deleted: Whether what a tombstone covers is returned all the same.
         index_stop: One past the last byte of the index.
         sections: They tile the file.
+        has_sidecar: Whether a sidecar may be there; False where a listing has none.
     """
+
+    has_sidecar = True
 
     def __init__(
         self, source: Source, entries: Entries, header: dict[str, Any], footer: dict[str, Any], *, deleted: bool = False
@@ -137,7 +140,7 @@ class DesFile:
 
     def _read_sidecar(self) -> tuple[Sidecar | None, ShardError | None]:
         folder, name = self.source.folder, self.sidecar_name
-        if folder is None or not name:
+        if folder is None or not name or not self.has_sidecar:
             return None, None
         return self._sidecar.get(lambda: read_sidecar(folder, name))
 
@@ -235,7 +238,7 @@ class DesFile:
         if kept is not None:
             return kept
         start, stop, codec, size = inline_place(self.entries, row)
-        data = b"".join(read_chunks(self.source, start, stop))
+        data = self.source.read(start, stop)
         plain = decompress_shown(codec, data, expected=size, span=Span("", start, stop))
         return self._decoded.put(row, plain, len(plain)) if len(plain) <= KEPT_DECODED else plain
 

@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.errors import ExternalMissing, KeyAbsent, NotAShard, ShardError, SourceError, UsageError, says_absent
-from shardcore.formats.des.content import cut, read_chunks
+from shardcore.errors import (
+    ExternalMissing,
+    FormatError,
+    KeyAbsent,
+    NotAShard,
+    ShardError,
+    SourceError,
+    UsageError,
+    says_absent,
+    source_lost,
+)
+from shardcore.formats.des.content import cut
 from shardcore.formats.des.file import DesFile
 from shardcore.formats.des.layout import BIGFILES, RETENTION, SUFFIX, is_hash
 from shardcore.formats.des.retention import CopiesSeen, Copy, Retention
-from shardcore.formats.des.routing import Route, ShardName, Uid, infer_n_bits, shard_date
+from shardcore.formats.des.routing import Route, ShardName, Uid, bits_of_names, check_bits, routed_to, shard_date
 from shardcore.formats.des.shard import DesShard, open_shard
 from shardcore.formats.des.sidecar import shard_of_sidecar
 from shardcore.formats.des.step_values import MEANINGS
@@ -30,12 +41,12 @@ from shardcore.model.source_name import SourceName
 from shardcore.model.span import Span
 from shardcore.progress import Progress
 from shardcore.shards.cache import Once
-from shardcore.shards.dataset import DataSet, Member
+from shardcore.shards.dataset import DataSet, Members, members_in, some_members
 from shardcore.shards.format import Certainty, Verdict
 from shardcore.shards.open_context import OpenContext
 from shardcore.shards.shard import DEFAULT_LIMIT, SourcePart
 from shardcore.shards.trace import Look, Trace
-from shardcore.sources.base import SMALL_HEAD, Entry, Folder, Source
+from shardcore.sources.base import SMALL_HEAD, WHOLE_HEAD, Folder, Source, read_pieces
 from shardcore.sources.opening import PrefetchedSource
 
 if TYPE_CHECKING:
@@ -44,16 +55,17 @@ if TYPE_CHECKING:
 ZONES_NAMES = ("zones.json", "zones.yaml", "zones.yml")
 
 MOST_ASKED = 64
-"""So many members are opened to infer the number of bits; `load_index` asks all."""
+MOST_PROBED = 3
+"""So many members are opened to see whether their uids agree with the names; fewer where each costs requests."""
 
 
 def detect_folder(folder: Folder) -> Verdict | None:
     """Return a folder with files that are named as packers name shards, or at least end with `.des`."""
-    names = [entry.name for entry in shards_in(folder)]
-    packed = sum(ShardName.parse(name) is not None for name in names)
-    if packed:
-        return Verdict(Certainty.BESIDE, f"{plural(packed, 'file')} named <date>_<hex>_<part>.des")
-    return Verdict(Certainty.INFERRED, f"{plural(len(names), 'file')} named *.des") if names else None
+    found, count = some_members(folder, SUFFIX)
+    if packed := sum(ShardName.parse(member.name) is not None for member in found):
+        count = count if packed == len(found) else plural(packed, "file")
+        return Verdict(Certainty.BESIDE, f"{count} named <date>_<hex>_<part>.des")
+    return Verdict(Certainty.INFERRED, f"{count} named *.des") if found else None
 
 
 def open_folder(folder: Folder, context: OpenContext) -> DesDataSet:
@@ -63,10 +75,12 @@ def open_folder(folder: Folder, context: OpenContext) -> DesDataSet:
         NotAShard: There is no shard in it.
         SourceError: The folder cannot be listed.
     """
-    members = [Member(entry.name, entry.size) for entry in shards_in(folder)]
+    members = members_in(folder, SUFFIX)
     if not members:
         raise NotAShard(f"{folder.uri}: no file is named *{SUFFIX}")
-    return DesDataSet(folder, members, context)
+    found = DesDataSet(folder, members, context)
+    found.retention = Retention(folder)
+    return found
 
 
 class DesDataSet(DataSet):
@@ -87,22 +101,35 @@ class DesDataSet(DataSet):
 
     retention: CopiesSeen
 
-    def __init__(
-        self, folder: Folder, members: Sequence[Member] | Callable[[], Sequence[Member]], context: OpenContext
-    ) -> None:
+    def __init__(self, folder: Folder, members: Members, context: OpenContext) -> None:
         super().__init__("des", folder, members)
         self._context = context
         self._zones: Once[Zones | None] = Once()
-        self._n_bits: Once[int | None] = Once()
+        self._named: Once[int | None] = Once()
+        self._agree: Once[bool] = Once()
         self._parts: Once[dict[str, list[str]]] = Once()
+        bits = context.values.get("n_bits")
+        self._given_bits = None if bits is None else check_bits(bits)
         given = str(context.values.get("date") or "")
         self.date = shard_date(given) if given else ""
-        if not callable(members):
-            self.retention = Retention(folder)
 
     def open_member(self, name: str, source: Source) -> DesShard:
         """Open a member."""
-        return open_shard(PrefetchedSource(source), self._context.member())
+        guess = WHOLE_HEAD if self.whole_member else 2 * SMALL_HEAD
+        shard = open_shard(PrefetchedSource(source, guess), self._context.member())
+        if self._sidecars is not None:
+            shard.file.has_sidecar = shard.file.sidecar_name in self._sidecars
+        return shard
+
+    @property
+    def _sidecars(self) -> frozenset[str] | None:
+        """The sidecars that are there, where a listing says so and looking for each costs a request; None elsewhere."""
+        known = self.listed and self.folder.listable and not self.folder.lists_cheaply
+        return self._sidecar_names if known else None
+
+    @cached_property
+    def _sidecar_names(self) -> frozenset[str]:
+        return frozenset(entry.name for entry in self.folder.list() if shard_of_sidecar(entry.name))
 
     @property
     def _by_hex(self) -> dict[str, list[str]]:
@@ -128,17 +155,62 @@ class DesDataSet(DataSet):
         return self._zones.get(self._read_zones)
 
     def _read_zones(self) -> Zones | None:
-        for name in ZONES_NAMES:
+        there = {entry.name for entry in self.folder.list() if not entry.is_folder} if self.folder.listable else None
+        for name in ZONES_NAMES if there is None else filter(there.__contains__, ZONES_NAMES):
             try:
                 return Zones.parse(self.folder.read(name, MAX_TEXT))
-            except ShardError:
-                continue
+            except ShardError as error:
+                if source_lost(error):
+                    raise
         return None
 
     @property
     def n_bits(self) -> int | None:
-        """Bits of the shard numbers: those of the zones file, else inferred from uids and names; None if unknown."""
-        return self._n_bits.get(lambda: self.zones.n_bits if self.zones is not None else self._inferred_bits())
+        """Bits of the shard numbers: those given, or of the zones file, else inferred; None if unknown.
+
+        They are inferred from the names of all files, and a few members are opened: their uids have to agree.
+        """
+        return self._named_bits if self._agree.get(self._uids_agree) else None
+
+    @property
+    def _named_bits(self) -> int | None:
+        """Bits of the shard numbers by all that is known without opening a member."""
+        return self._named.get(self._read_bits)
+
+    def _read_bits(self) -> int | None:
+        if self._given_bits is not None:
+            return self._given_bits
+        if self.zones is not None:
+            return self.zones.n_bits
+        names = (ShardName.parse(member.name) for member in self.members)
+        return bits_of_names(name for name in names if name is not None)
+
+    @property
+    def _routing_bits(self) -> int | None:
+        """Bits by which a uid is looked for first; members that cost requests are opened only if it is not there."""
+        if self.folder.lists_cheaply:
+            return self.n_bits
+        return None if self._agree.value is False else self._named_bits
+
+    def _uids_agree(self) -> bool:
+        """Return whether no uid of a few members is routed elsewhere; members that are open already come first."""
+        n_bits = self._named_bits
+        if n_bits is None or self._given_bits is not None or self.zones is not None:
+            return True
+        most = MOST_ASKED if self.folder.lists_cheaply else MOST_PROBED
+        spread = self.members[:: max(len(self.members) // most, 1)]
+        opened = [member for member in self.members if self.is_open(member.name)]
+        for name in list(dict.fromkeys(member.name for member in (*opened, *spread)))[:most]:
+            parsed = ShardName.parse(name)
+            if parsed is None:
+                continue
+            try:
+                uids = [uid for uid in self.member(name).objects.keys[:] if uid is not None]
+            except (FormatError, NotAShard):
+                continue
+            if not routed_to(uids, parsed.hex, n_bits):
+                return False
+        return True
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -147,19 +219,6 @@ class DesDataSet(DataSet):
             return {}
         with self.borrowed(self.first_member) as first:
             return dict(first.settings)
-
-    def _inferred_bits(self) -> int | None:
-        uids: dict[str, list[str]] = {}
-        for member in self.members[:: max(len(self.members) // MOST_ASKED, 1)]:
-            name = ShardName.parse(member.name)
-            if name is None:
-                continue
-            try:
-                keys = self.member(member.name).objects.keys[:]
-            except ShardError:
-                continue
-            uids.setdefault(name.hex, []).extend(uid for uid in keys if uid is not None)
-        return infer_n_bits(uids)
 
     @property
     def loads(self) -> tuple[LoadSource, ...]:
@@ -181,10 +240,11 @@ class DesDataSet(DataSet):
 
     def candidates(self, key: Uid) -> tuple[Route | None, Sequence[str]]:
         """Return the route of a uid (None when the number of bits is unknown) and the members that may hold it."""
-        if self.n_bits is None:
+        n_bits = self._routing_bits
+        if n_bits is None:
             names = [(ShardName.parse(member.name), member.name) for member in self.members]
             return None, [name for parsed, name in names if parsed is None or self.on_date(parsed)]
-        route = key.route(self.n_bits)
+        route = key.route(n_bits)
         return route, [*self._by_hex.get(route.hex, []), *self._by_hex.get("", [])]
 
     def route(self, key: Uid, look: Look) -> Sequence[str]:
@@ -203,7 +263,8 @@ class DesDataSet(DataSet):
             return found
         digits = route.rule == "digits"
         read = "read as a number" if digits else f"hashed with CRC-32 ({zlib.crc32(key.raw)})"
-        source = "the zones file says" if self.zones is not None else "names and uids of the files show"
+        inferred = "the zones file says" if self.zones is not None else "the names of the files show"
+        source = inferred if self._given_bits is None else "it was given"
         zone = self.zones.zone_of(route.number) if self.zones else None
         text = (
             f"Shard numbers have {route.n_bits} bits, as {source}. The uid, {read}, modulo 2^{route.n_bits} = "
@@ -244,9 +305,14 @@ class DesDataSet(DataSet):
             member=member,
             names=self._known_names,
             ready=lambda: self.is_open(member),
-            n_bits=told[0] if told else self._n_bits.value,
+            n_bits=told[0] if told else self._known_bits,
         )
         return (AddressSketch(scene),)
+
+    @property
+    def _known_bits(self) -> int | None:
+        """Bits of the shard numbers, once a lookup needed them."""
+        return None if self._agree.value is False else self._named.value
 
     def _known_names(self) -> Sequence[str]:
         return [member.name for member in self.members] if self.listed else ()
@@ -264,6 +330,7 @@ class DesDataSet(DataSet):
         """
         wanted = [self.parse_key(key) for key in keys]
         self.load_index()
+        self._agree.get(self._uids_agree)
         rows = np.full(len(keys), -1, np.int64)
         by_member: dict[str, list[int]] = {}
         for number, uid in enumerate(wanted):
@@ -287,7 +354,12 @@ class DesDataSet(DataSet):
         """Routes the uid and looks in the parts; what is only kept as a retention copy is found there."""
         copies = self.retention.of(key.text)
         try:
-            ref = super().lookup(key, look)
+            try:
+                ref = super().lookup(key, look)
+            except KeyAbsent:
+                if self._routing_bits == self.n_bits:
+                    raise
+                ref = super().lookup(key, look)  # the names lead elsewhere: in all files
         except KeyAbsent:
             if not copies:
                 raise
@@ -308,7 +380,10 @@ class DesDataSet(DataSet):
     def lookup_all(self, key: Uid) -> tuple[ObjectRef, ...]:
         """Return all entries with this uid in all parts, then its retention copies."""
         copies = self.retention.of(key.text)
-        found = (*super().lookup_all(key), *map(_copy_ref, copies))
+        listed = super().lookup_all(key)
+        if not listed and self._routing_bits != self.n_bits:
+            listed = super().lookup_all(key)
+        found = (*listed, *map(_copy_ref, copies))
         for ref in found if copies else ():
             ref.extras["copies"] = [copy.name for copy in copies]
         return found
@@ -327,7 +402,7 @@ class DesDataSet(DataSet):
     @property
     def fields(self) -> dict[str, Value]:
         """Members, and the number of bits once it is known."""
-        known = self._n_bits.value
+        known = self._known_bits
         return super().fields | ({"dataset.n_bits": known} if known is not None else {})
 
     @property
@@ -383,7 +458,7 @@ class DesDataSet(DataSet):
 
     def _stream_copy(self, ref: ObjectRef) -> Iterator[bytes]:
         with self._open_copy(ref) as source:
-            yield from read_chunks(source, 0, source.size)
+            yield from read_pieces(source, 0, source.size)
 
 
 def _copy_ref(copy: Copy) -> ObjectRef:
@@ -399,10 +474,3 @@ def _copy_ref(copy: Copy) -> ObjectRef:
     )
 
 
-def shards_in(folder: Folder) -> list[Entry]:
-    """Return the shards that lie directly in a folder.
-
-    Raises:
-        SourceError: It cannot be listed.
-    """
-    return [entry for entry in folder.list() if entry.name.endswith(SUFFIX) and not entry.is_folder]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 from shardcore.errors import SourceError, says_absent
@@ -87,9 +88,17 @@ class Retention:
     """
 
     def __init__(self, folder: Folder, *, at_root: bool = False) -> None:
-        around = _around(folder)
-        self._roots = [(root, days) for root in (around[-1:] if at_root else around) if (days := _days(root))]
+        self._folder, self._at_root = folder, at_root
         self._copies: Once[Copies] = Once()
+
+    @cached_property
+    def _roots(self) -> list[tuple[Folder, list[str]]]:
+        around = _around(self._folder)
+        if self._at_root:
+            around = around[-1:]
+        elif self._folder.listable and all(entry.name != RETENTION for entry in self._folder.list()):
+            around = around[1:]
+        return [(root, days) for root in around if (days := _days(root))]
 
     @property
     def days(self) -> bool:

@@ -194,6 +194,24 @@ def utc_stamp(created_at: str) -> str:
     return moment.isoformat().replace("+00:00", "Z")
 
 
+def bits_of_names(names: Iterable[ShardName]) -> int | None:
+    """Return the number of bits by which the uids of a folder are found, from the names of all of its files.
+
+    Where the packer used more bits, no file has a number that needs them: fewer lead to the same files.
+
+    Args:
+        names: The names of all files.
+
+    Returns:
+        The smallest `n_bits` by which each number prints as its file states; None when there is none, or no name.
+    """
+    printed = {(name.number, name.hex) for name in names}
+    for n_bits in range(MIN_BITS, MAX_BITS + 1):
+        if printed and all(number >> n_bits == 0 and shard_hex(number, n_bits) == hex_ for number, hex_ in printed):
+            return n_bits
+    return None
+
+
 def infer_n_bits(uids: Mapping[str, Iterable[str]]) -> int | None:
     """Return the number of bits with which a folder was packed.
 
@@ -212,6 +230,11 @@ def infer_n_bits(uids: Mapping[str, Iterable[str]]) -> int | None:
         if all(_prints_as(bits, hex_, n_bits) for hex_, bits in columns):
             return n_bits
     return None
+
+
+def routed_to(uids: Iterable[str], hex_: str, n_bits: int) -> bool:
+    """Return whether all uids lead to files of a number, as printed in their names."""
+    return _prints_as(np.fromiter(map(low_bits, uids), np.uint16), hex_, n_bits)
 
 
 def _prints_as(bits: np.ndarray, hex_: str, n_bits: int) -> bool:

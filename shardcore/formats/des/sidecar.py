@@ -20,6 +20,7 @@ from shardcore.errors import (
     ShardError,
     SourceError,
     UsageError,
+    source_lost,
 )
 from shardcore.formats.des.layout import SUFFIX as SHARD_SUFFIX
 from shardcore.formats.des.routing import utc_stamp
@@ -189,6 +190,8 @@ def read_sidecar(folder: Folder, name: str) -> tuple[Sidecar | None, ShardError 
     except (ExternalMissing, NoSuchObject, Forbidden):
         return None, None
     except SourceError as error:
+        if source_lost(error):
+            raise
         missing = isinstance(error.__cause__, (FileNotFoundError, NotADirectoryError))
         return None, None if missing else error
     except (FormatError, LimitExceeded) as error:

@@ -13,7 +13,8 @@ from shardcore.formats.des.layout import CODECS, HEADER
 from shardcore.formats.des.sidecar import Sidecar, created_at_of, named_by, read_sidecar, sidecar_name
 from shardcore.model.finding import ContentBudget
 from shardcore.model.span import Span
-from shardcore.shards.salvage import Damaged, SalvagedObject, pieces_of
+from shardcore.shards.salvage import Damaged, SalvagedObject
+from shardcore.sources.base import read_pieces
 
 BY_SIDECAR = "the sha256 in its sidecar"
 _SHA256 = 64
@@ -60,7 +61,7 @@ def held_against(pieces: Pieces, checksum: str, span: Span | None) -> Iterator[b
 
 def plain_pieces(damaged: Damaged, codec: str, span: Span, expected: int | None) -> Iterator[bytes]:
     """Yield the uncompressed bytes of a payload."""
-    stored = pieces_of(damaged.source, span.start, span.stop)
+    stored = read_pieces(damaged.source, span.start, span.stop)
     return decompress_stream(codec, stored, limit=damaged.limit, expected=expected, span=span)
 
 

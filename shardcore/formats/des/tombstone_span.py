@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from shardcore.errors import ShardError
+from shardcore.errors import ShardError, source_lost
 from shardcore.formats.des.file import DesFile
 from shardcore.formats.des.sidecar import Sidecar, Tombstone
 from shardcore.model.span import Span
@@ -29,7 +29,9 @@ def tombstone_span(file: DesFile, sidecar: Sidecar, tombstone: Tombstone) -> Spa
         return sidecar.span
     try:
         data = folder.read(sidecar.name, MOST_SOUGHT)
-    except ShardError:
+    except ShardError as error:
+        if source_lost(error):
+            raise
         return sidecar.span
     found = _place(data, tombstone) if len(data) == sidecar.size else None
     return Span(sidecar.span.source, *found) if found is not None else sidecar.span

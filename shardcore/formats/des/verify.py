@@ -234,6 +234,7 @@ def _check_contents(file: DesFile, findings: Findings, progress: Progress) -> tu
         progress(number, len(rows))
         if not readable[row]:
             continue
+        findings.verified = number
         place = (int(c.offset[row]), int(c.compressed[row]), int(c.length[row]), int(c.codec[row]), int(c.size[row]))
         named = (file.entries.hash(row), int(c.size[row])) if c.big[row] else None
         if named in bigfiles:

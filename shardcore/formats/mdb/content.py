@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,9 @@ from shardcore.formats.mdb.xorbs import Xorb, inside_xorb
 from shardcore.model.budget import charge_memory
 from shardcore.model.objects import ObjectRef
 from shardcore.model.span import Span
+
+MOST_FETCHED = 4 << 20
+"""Bytes of the contents of one shard that are fetched before they are read."""
 
 
 def stream(file: MdbFile, ref: ObjectRef) -> Iterator[bytes]:
@@ -141,6 +144,24 @@ def _check_file(block: FileBlock, hashes: HashArray, sizes: NDArray[np.int64], d
         wanted = sha256_digest(block.sha256)
         if digest != wanted:
             raise BadChecksum(f"SHA-256 of the file: computed {digest}, stored {wanted}", span=block.metadata_span)
+
+
+def fetch_chunks(file: MdbFile, refs: Iterable[ObjectRef]) -> None:
+    """Open the xorbs of some files in turn, and begin to fetch their chunks, up to `MOST_FETCHED` bytes.
+
+    Raises:
+        ShardError: A record is damaged, or a xorb cannot be opened.
+    """
+    left = MOST_FETCHED
+    for block in (block_of(file, ref) for ref in refs if ref.kind == FILE):
+        for segment in block.segment_list:
+            xorb = file.xorbs.get(segment["xorb"])
+            check_range(xorb, segment["start"], segment["end"], block.entry_span(0))
+            first, last = xorb.record_span(segment["start"]), xorb.record_span(segment["end"] - 1)
+            left -= last.stop - first.start
+            if left < 0:
+                return
+            xorb.part("").source.prefetch(first.start, last.stop)
 
 
 def read_range(file: MdbFile, ref: ObjectRef, start: int, stop: int) -> Iterator[bytes]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from shardcore.codecs.xet.hashes import to_texts
-from shardcore.errors import ExternalMissing, ShardError
+from shardcore.errors import ExternalMissing, ShardError, source_lost
 from shardcore.formats.mdb.content import check_range, chunks_of, stream
 from shardcore.formats.mdb.file import MdbFile
 from shardcore.formats.mdb.geometry import FILE
@@ -158,6 +158,8 @@ def _tell_range(file: MdbFile, text: str, first: int, last: int, place: Span, lo
         xorb = file.xorbs.get(text)
         span, unpacked = _stored_span(xorb, text, first, last, place)
     except ShardError as error:
+        if source_lost(error):
+            raise
         missing = isinstance(error, ExternalMissing)
         look.step(OPEN, sentence(error.message), place, why=XORB_WHY, shown=shown, xorb=text)
         if missing:
@@ -192,6 +194,8 @@ def _tell_check(read: Callable[[], int], look: Look) -> None:
     try:
         size = read()
     except ShardError as error:
+        if source_lost(error):
+            raise
         spans = [error.span] if error.span else []
         look.step("Decompress and check", f"Damaged: {error.message}.", *spans, why=CHECK_WHY, inputs=inputs)
         return

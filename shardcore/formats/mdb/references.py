@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from shardcore.codecs.xet.hashes import from_text
-from shardcore.errors import ShardError
+from shardcore.errors import ShardError, source_lost
 from shardcore.formats.mdb.file import MdbFile
 from shardcore.formats.mdb.geometry import XORB
 from shardcore.formats.mdb.layout import RECORD_SIZE
@@ -23,7 +23,9 @@ def gather(file: MdbFile, into: ReferenceCollector) -> None:
     text = name.path.removeprefix(SPAN_PREFIX)
     try:
         xorb, wanted = file.xorbs.get(text), np.frombuffer(from_text(text), np.uint8).reshape(1, 32)
-    except ShardError:
+    except ShardError as error:
+        if source_lost(error):
+            raise
         return  # nothing is known of the chunks of a xorb that cannot be opened
     row = int(index.rows_of(XORB, wanted)[0]) - index.first_row(XORB)
     if row < 0:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
-from shardcore.errors import ExternalMissing, ShardError, SourceError
+from shardcore.errors import ExternalMissing, ShardError, SourceError, source_lost
 from shardcore.formats.mdb.geometry import CHUNK, FILE
 from shardcore.formats.mdb.layout import HEADER, HEADER_VERSION, TAG
 from shardcore.formats.mdb.recipe import recipe_pieces
@@ -76,7 +76,9 @@ def _has_content(shard: MdbShard, ref: ObjectRef, away: set[str]) -> bool:
     for text in xorbs:
         try:
             shard.file.xorbs.get(text)
-        except (ExternalMissing, SourceError):
+        except (ExternalMissing, SourceError) as error:
+            if source_lost(error):
+                raise
             away.add(text)
             return False
         except ShardError:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 
 from shardcore.codecs.xet.hashes import ZERO
 from shardcore.errors import FormatError, LimitExceeded, ShardError
-from shardcore.formats.mdb.content import read_range, stream
+from shardcore.formats.mdb.content import fetch_chunks, read_range, stream
 from shardcore.formats.mdb.file import MdbFile, read_whole
 from shardcore.formats.mdb.geometry import SENTENCES, locate, read_footer, read_header
 from shardcore.formats.mdb.index import discover, load
@@ -104,6 +105,11 @@ class MdbShard(FileShard):
     def stream(self, ref: ObjectRef) -> Iterator[bytes]:
         """Return the content, from the xorbs; every hash is compared that shard and xorb have. See `Shard.stream`."""
         return stream(self.file, ref)
+
+    def fetch_soon(self, refs: Iterable[ObjectRef]) -> None:
+        """Open the xorbs of the files, and begin to fetch their chunks; see `Shard.fetch_soon`."""
+        with suppress(ShardError):
+            fetch_chunks(self.file, refs)
 
     def reads_ranges(self, ref: ObjectRef) -> bool:
         """True: a content is decoded chunk by chunk."""

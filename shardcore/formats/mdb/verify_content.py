@@ -53,6 +53,7 @@ def check_content(file: MdbFile, objects: MdbObjects, index: MdbIndex, findings:
             continue
         _check_file(file, index, number, block_of(file, objects.ref(number)), used, findings)
         done += 1
+        findings.verified = done
     for number in np.flatnonzero(~lost_xorbs).tolist():
         progress(files + number, files + xorbs)
         first, last = index.xorbs.bounds[number : number + 2].tolist()
@@ -60,6 +61,7 @@ def check_content(file: MdbFile, objects: MdbObjects, index: MdbIndex, findings:
         if work.takes(size + REFERENCE_COST * (last - first)):
             _check_xorb(file, index, number, used, findings)
             done += 1 + last - first
+            findings.verified = done
     work.tell(findings, "mdb.unchecked")
     return done
 

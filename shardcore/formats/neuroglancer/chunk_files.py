@@ -53,7 +53,7 @@ from shardcore.shards.dataset import DataSet, Member
 from shardcore.shards.file_shard import FileShard
 from shardcore.shards.shard import DEFAULT_LIMIT, Shard, SourcePart
 from shardcore.shards.trace import Look
-from shardcore.sources.base import WHOLE_HEAD, Folder, Source
+from shardcore.sources.base import WHOLE_HEAD, Folder, Source, read_pieces
 from shardcore.sources.memory import BytesSource
 
 if TYPE_CHECKING:
@@ -64,7 +64,6 @@ if TYPE_CHECKING:
 I64 = NDArray[np.int64]
 
 GZIP_MAGIC = b"\x1f\x8b"
-PIECE = 1 << 20
 MOST_HEAD = 8 << 20
 """Bytes of a remote chunk that are requested at once."""
 
@@ -282,8 +281,7 @@ class ChunkFileShard(FileShard):
         if file.codec != "none":
             yield file.content()
             return
-        for start in range(0, file.source.size, PIECE):
-            yield file.source.read(start, min(start + PIECE, file.source.size))
+        yield from read_pieces(file.source, 0, file.source.size)
 
     def array_layout(self, ref: ObjectRef) -> ArrayLayout:
         """Return the layout of the chunk."""
@@ -300,6 +298,8 @@ class ChunkFileShard(FileShard):
                 chunk_array(file.space, file.number, data, decoder=self.decoder)
             except Unsupported:
                 pass  # the encoding is not decoded here, so there is nothing to compare with
+            except SourceError:
+                raise
             except ShardError as error:
                 findings.error(code, file.span, error.message, key=file.key)
         progress(1, 1)
@@ -423,7 +423,7 @@ class ChunkFiles(DataSet):
     @property
     def tree(self) -> Node:
         """One node per file, where they are listed."""
-        if not self.listed and not self.folder.listable:
+        if not self.lists:
             return Node(self.uri, Span("", 0, 0), error="the folder cannot be listed: its chunks are opened by key")
         return super().tree
 

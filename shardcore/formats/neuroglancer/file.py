@@ -25,7 +25,7 @@ from shardcore.model.span import Span
 from shardcore.model.table import Links
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.cache import LruCache, Once
-from shardcore.sources.base import Source
+from shardcore.sources.base import Source, read_pieces
 
 CODECS = ("none", "gzip")
 BLOCK = 16 << 20
@@ -164,8 +164,7 @@ class NeuroglancerFile:
         Args:
             span: Its stored bytes.
         """
-        pieces = (self.source.read(at, min(at + PIECE, span.stop)) for at in range(span.start, span.stop, PIECE))
-        return decompress_stream(self.codec, pieces, limit=1 << 62, span=span)
+        return decompress_stream(self.codec, read_pieces(self.source, span.start, span.stop), limit=1 << 62, span=span)
 
     def read_range(self, span: Span, start: int, stop: int, limit: int) -> bytes:
         """Return a range of a value that is stored plain.

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.codecs.decompress import decompress_stream
-from shardcore.errors import FormatError, KeyAbsent, ShardError, UsageError
+from shardcore.errors import FormatError, KeyAbsent, ShardError, UsageError, source_lost
 from shardcore.formats.neuroglancer.info import SpaceKind
 from shardcore.formats.neuroglancer.layout import SHARD_INDEX_ENTRY, fragments_span, read_manifest
 from shardcore.formats.neuroglancer.levels import pair_span
@@ -340,6 +340,8 @@ def _tell_value(file: NeuroglancerFile, ref: ObjectRef, source: Source, look: Lo
                 look.step("Value", text, span, why=_VALUE_WHY, stored_size=span.size)
                 return
     except ShardError as error:
+        if source_lost(error):
+            raise
         look.step(
             "Value",
             f"{plural(span.size, 'stored byte')} cannot be decompressed: {error.message}.",

@@ -22,7 +22,8 @@ from shardcore.formats.neuroglancer.sharding import ShardingSpec
 from shardcore.model.finding import ContentBudget
 from shardcore.model.objects import ObjectRef
 from shardcore.model.span import Span
-from shardcore.shards.salvage import Covered, Damaged, SalvagedObject, indexed, occurrences, pieces_of
+from shardcore.shards.salvage import Covered, Damaged, SalvagedObject, indexed, occurrences
+from shardcore.sources.base import read_pieces
 
 _BY_CRC = "the crc32 of its gzip member"
 _ENTRY = 24
@@ -178,5 +179,5 @@ def _listed(
 
 
 def _plain(damaged: Damaged, codec: str, span: Span) -> Iterator[bytes]:
-    stored = pieces_of(damaged.source, span.start, span.stop)
+    stored = read_pieces(damaged.source, span.start, span.stop)
     return decompress_stream(codec, stored, limit=damaged.limit, span=span)

@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.errors import FormatError, LimitExceeded, ShardError, SourceError, Truncated, UsageError, says_absent
+from shardcore.errors import (
+    FormatError,
+    LimitExceeded,
+    ShardError,
+    SourceError,
+    Truncated,
+    UsageError,
+    says_absent,
+    source_lost,
+)
 from shardcore.formats.neuroglancer.file import NeuroglancerFile
 from shardcore.formats.neuroglancer.layout import SHARD_INDEX_ENTRY
 from shardcore.formats.neuroglancer.levels import KEPT_WHOLE
@@ -281,7 +290,9 @@ def infer(probe: PrefetchedSource) -> Verdict | None:
     """By the bytes alone; says so even when not every check passes, to be named as a candidate."""
     try:
         whole, _, index_size = joined(probe)
-    except ShardError:
+    except ShardError as error:
+        if source_lost(error):
+            raise
         return None
     inference = inference_of(probe, whole, index_size)
     if inference.best is None:

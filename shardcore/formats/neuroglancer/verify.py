@@ -244,6 +244,7 @@ def _check_values(file: NeuroglancerFile, table: MinishardTable, findings: Findi
             if done % PROGRESS_EVERY == 0:
                 progress(done, len(entries))
             checked += value is not None
+            findings.verified = done + 1
             if value is None:
                 readable[row] = False
             elif isinstance(value, ShardError):

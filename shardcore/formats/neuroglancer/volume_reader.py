@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.errors import ShardError, Unsupported, UsageError
+from shardcore.errors import ShardError, Unsupported, UsageError, source_lost
 from shardcore.formats.neuroglancer.info import Info, KeySpace, parse_info
 from shardcore.formats.neuroglancer.morton import encode, encode_many
 from shardcore.formats.neuroglancer.volume import DATA_TYPES, chunk_array
@@ -133,6 +133,8 @@ class ShardedGrid(VolumeGrid):
             try:
                 return list(zip(numbers, self._listed(shard, minishard, keys[numbers]), strict=True))
             except ShardError as error:
+                if source_lost(error):
+                    raise
                 return [(number, error) for number in numbers]
 
         jobs = self.shard.jobs if len(groups) > 1 else 1

@@ -26,8 +26,7 @@ from shardcore.model.span import Span
 from shardcore.model.table import Links
 from shardcore.progress import Progress
 from shardcore.shards.cache import Once
-from shardcore.shards.shard import PIECE
-from shardcore.sources.base import Source
+from shardcore.sources.base import Source, read_pieces
 from shardcore.sources.wrapped import KeptSource
 
 SAMPLE_SLOTS = 200
@@ -258,14 +257,12 @@ class SwhFile:
             FormatError: The length in front of it states something else.
             SourceError: The bytes cannot be read.
         """
-        at, lead = content.start, OBJECT.size
-        while at < content.stop or lead:
-            stop = min(at + PIECE, content.stop)
-            piece = self.source.read(at - lead, stop)
+        lead = OBJECT.size
+        for piece in read_pieces(self.source, content.start - lead, content.stop):
             if lead:
                 check_length(piece, content)
             yield piece[lead:]
-            at, lead = stop, 0
+            lead = 0
 
     def _read_tail(self) -> dict[str, Any]:
         parts = self.hash_parts()

@@ -16,8 +16,8 @@ from shardcore.codecs.content_hash import sha256_of
 from shardcore.formats.swh.layout import HEADER, MAGIC, OBJECT, SLOT, SwhGeometry
 from shardcore.model.finding import ContentBudget
 from shardcore.model.span import Span
-from shardcore.shards.salvage import MOST_FOUND, Covered, Damaged, Near, SalvagedObject, occurrences, pieces_of
-from shardcore.sources.base import Source
+from shardcore.shards.salvage import MOST_FOUND, Covered, Damaged, Near, SalvagedObject, occurrences
+from shardcore.sources.base import Source, read_pieces
 
 _ALGORITHM = b"chd_ph\0"
 _USUAL_START = 512
@@ -61,7 +61,7 @@ def salvage(damaged: Damaged) -> Iterator[SalvagedObject]:
             custom = True
             seen.add(key)
             covered.add(at, span.stop)
-            yield SalvagedObject(key, key, (span,), partial(pieces_of, source, span.start, span.stop), _BY_KEY)
+            yield SalvagedObject(key, key, (span,), partial(read_pieces, source, span.start, span.stop), _BY_KEY)
     for start, stop in list(covered.gaps(layout.start, layout.stop)):
         for span in _walk(damaged, layout, start, stop):
             if not work.takes(span.size):
@@ -73,7 +73,7 @@ def salvage(damaged: Damaged) -> Iterator[SalvagedObject]:
             if known:
                 seen.add(digest)
             covered.add(span.start - OBJECT.size, span.stop)
-            pieces = partial(pieces_of, source, span.start, span.stop)
+            pieces = partial(read_pieces, source, span.start, span.stop)
             by = _BY_KEY if known else ""
             yield SalvagedObject(digest if known else None, digest, (span,), pieces, by, without_index=True)
     for key, at in layout.places.items():
@@ -90,7 +90,7 @@ def _left(source: Source, layout: _Layout, key: str, at: int, *, custom: bool) -
         return SalvagedObject(key, key, (Span("", at, at + OBJECT.size),) if inside else (), why=why)
     if custom:
         return SalvagedObject(key, key, (span,), why="the sha256 of what stands at its place is not its key")
-    return SalvagedObject(key, key, (span,), partial(pieces_of, source, span.start, span.stop))
+    return SalvagedObject(key, key, (span,), partial(read_pieces, source, span.start, span.stop))
 
 
 def _layout(damaged: Damaged) -> _Layout:
@@ -141,7 +141,7 @@ def _content_at(source: Source, at: int, stop: int) -> Span | None:
 
 
 def _digest(source: Source, span: Span) -> str:
-    return sha256_of(pieces_of(source, span.start, span.stop))[0]
+    return sha256_of(read_pieces(source, span.start, span.stop))[0]
 
 
 def _walk(damaged: Damaged, layout: _Layout, start: int, stop: int) -> Iterator[Span]:

@@ -227,6 +227,7 @@ class ContentCheck:
         at = 0
         reach = self.start
         while at < len(self.offsets):
+            self.findings.verified = at
             first = int(self.offsets[at])
             progress(first - self.start, max(self.stop - self.start, 1))
             window = self.source.read(first, min(first + CONTENT_WINDOW, self.stop))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from shardcore.codecs.xet.hashes import HashArray, to_text
 from shardcore.codecs.xet.xorb_info import FIXED, read_info
 from shardcore.codecs.xet.xorb_layout import CHUNK_HEADER, HEADER_SIZE, IDENT, INFO_LENGTH, MAX_XORB_SIZE, header_fault
-from shardcore.errors import FormatError, NotAShard, ShardError
+from shardcore.errors import FormatError, NotAShard, ShardError, source_lost
 from shardcore.formats.xorb.file import XorbFile
 from shardcore.formats.xorb.lookup import ALL, KEY_FORM, XorbLookup
 from shardcore.formats.xorb.objects import XorbObjects
@@ -190,7 +190,9 @@ def infer(source: PrefetchedSource) -> Verdict | None:
         if walked.fault is not None:
             return None
         unpack(source.read(0, walked.records.span(0).stop), walked.records, 0)
-    except ShardError:
+    except ShardError as error:
+        if source_lost(error):
+            raise
         return None
     count = walked.records.count
     if walked.stop == source.size:

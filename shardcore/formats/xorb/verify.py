@@ -95,6 +95,7 @@ def _check_chunks(file: XorbFile, findings: Findings, progress: Progress) -> int
     found: list[bytes] = []
     work = ContentBudget(file.source.size, CHUNK_COST)
     for number, data in stored_records(file.source.read, records, 0, records.count):
+        findings.verified = number
         if not work.takes(len(data)):
             work.unchecked = records.count - number
             work.tell(findings, "xorb.unchecked")

@@ -11,7 +11,7 @@ from shardcore.codecs.npy import MAGIC as NPY_MAGIC
 from shardcore.codecs.pictures import picture_format
 from shardcore.codecs.safetensors import LENGTH, MOST_HEADER, header_stop
 from shardcore.containers import ZIP_MAGICS
-from shardcore.errors import FormatError, LimitExceeded, ShardError, Unsupported, UsageError
+from shardcore.errors import FormatError, LimitExceeded, ShardError, Unsupported, UsageError, ends_reading
 from shardcore.model.array_layout import RAW, ArrayLayout
 from shardcore.model.content_part import part_at
 from shardcore.model.number_words import plural
@@ -117,6 +117,8 @@ def content(shard: Shard, ref: ObjectRef | Key, *, limit: int | None = None) -> 
         try:
             return _decoded_array(shard, wanted, layout, data, size)
         except ShardError as error:
+            if ends_reading(error):
+                raise
             reason = error.message
     if wanted.kind in GEOMETRY_KINDS and size:
         shape, reason = _geometry(shard, wanted, beginning.whole(), size, limit)

@@ -9,21 +9,27 @@ import os
 import re
 import stat
 from collections.abc import Callable, Generator, Iterable, Iterator
-from dataclasses import dataclass, field
-from itertools import chain
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import chain, count
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shardcore.errors import Remedy, ShardError, SourceError, UsageError, ends_reading, reason_of
 from shardcore.model.objects import ObjectRef, State
-from shardcore.operations.extraction.manifest import MANIFEST, ManifestWriter
+from shardcore.model.parallel import in_order
+from shardcore.operations.extraction.manifest import MANIFEST, ManifestWriter, numbered
 from shardcore.operations.extraction.names import Names
 from shardcore.operations.extraction.options import ALL_PARTS, AS_USUAL, NO_PARTS, Conflict, ExtractOptions
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.prefetch import fetched_ahead
 from shardcore.shards.shard import PIECE, Shard, bounded
 from shardcore.writing.partial_file import write_kept
-from shardcore.writing.temporary import write_whole
+from shardcore.writing.temporary import taken, write_as
+
+if TYPE_CHECKING:
+    from shardcore.sources.remote.upload import BucketFolder
 
 HEAD = 4096
 """Bytes that a guess looks at."""
@@ -60,6 +66,9 @@ MAGICS: tuple[tuple[int, bytes, str], ...] = (
     (4, b"ftyp", ".mp4"),
 )
 """Offset of a magic number, the magic, and the ending. A magic after another container's (`RIFF`) comes after it."""
+
+ENDINGS = tuple(dict.fromkeys(("", *(ending for _, _, ending in MAGICS), ".json", ".txt")))
+"""Every ending that a content may speak for."""
 
 _CONTAINERS = {b"WEBP": b"RIFF", b"WAVE": b"RIFF"}
 _JSON_START = re.compile(r'\s*(\{\s*("|\})|\[\s*([\[\]{"\d-]|true|false|null))')
@@ -152,6 +161,7 @@ _USUAL = ExtractOptions()
 _BARE = (State.UNUSED, State.DELETED)
 
 EachPiece = Callable[[int], None]
+OtherPath = Callable[[], Path]
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,6 +219,7 @@ def extract_objects(
     progress: Progress = no_progress,
     each_piece: EachPiece | None = None,
     manifest_written: Callable[[Path], None] | None = None,
+    delivery: BucketFolder | None = None,
 ) -> Generator[Extracted]:
     """Write objects into files of a folder, one after the other; a damaged one does not stop the others.
 
@@ -225,6 +236,8 @@ def extract_objects(
         progress: Called after every object.
         each_piece: Called with the number of bytes of every piece before it is written; may raise to stop.
         manifest_written: Called with the path of the manifest at the end.
+        delivery: Where each file is sent to as soon as it is complete; it is removed from `folder` then. Names that
+            exist there count as files that exist, and an object is yielded when its file was sent.
 
     Yields:
         What became of each object, and after it of each of its parts.
@@ -239,18 +252,22 @@ def extract_objects(
         # Path.is_file raises for names that are too long, and where looking is not allowed.
         what = "it is a file" if os.path.isfile(where) else reason_of(error)  # noqa: PTH113
         raise SourceError(f"cannot create the folder {where}: {what}") from error
-    taking = _Taking(shard, where, options, each_piece)
-    manifest = ManifestWriter(shard, where) if options.manifest else None
+    taking = _Taking(shard, where, options, each_piece, delivery)
+    manifest = ManifestWriter(shard, where, taking.root) if options.manifest else None
     try:
-        for number, ref in enumerate(fetched_ahead(shard, _each(refs), _sound)):
-            results = [Extracted.failed(None, ref)] if isinstance(ref, ShardError) else taking.take(ref)
-            if manifest is not None:
-                for result in results:
-                    manifest.add(result.line() | result.facts)
-            progress(number + 1, max(total, number + 1))
-            yield from results
+        with closing(taking.results(refs)) as each:
+            for number, results in enumerate(each):
+                if manifest is not None:
+                    for result in results:
+                        manifest.add(result.line() | result.facts)
+                progress(number + 1, max(total, number + 1))
+                yield from results
+                if any(result.last for result in results):
+                    return
         if manifest is not None:
             path = manifest.appear()
+            if delivery is not None:
+                taking.deliver_manifest(path)
             if manifest_written is not None:
                 manifest_written(path)
     finally:
@@ -284,8 +301,8 @@ def write_object(
     """
     mark = "" if part else mark_of(shard, ref, limit)
     if mark:
-        return _write_kept(shard, ref, path, mark, force=force, each_piece=each_piece)
-    return _write(_pieces(shard, ref, part, limit), path, force=force, each_piece=each_piece)
+        return _write_kept(shard, ref, path, mark, force, each_piece)[1:]
+    return _write(_pieces(shard, ref, part, limit), path, force, each_piece)[1:]
 
 
 def files_of(shard: Shard, ref: ObjectRef, options: ExtractOptions) -> dict[str, str]:
@@ -305,34 +322,145 @@ def files_of(shard: Shard, ref: ObjectRef, options: ExtractOptions) -> dict[str,
     return content | {part: names.get(part, f"{names['']}.{part}") for part in chosen}
 
 
-class _Taking:
-    """One extraction: the names that were given, the folders that were made."""
+@dataclass(frozen=True, slots=True)
+class _File:
+    """One file that an object becomes.
 
-    def __init__(self, shard: Shard, where: Path, options: ExtractOptions, each_piece: EachPiece | None) -> None:
+    Attributes:
+        part: The part of the object; empty for the content itself.
+        raw: The name, which need not be safe.
+        name: The safe name; empty while the content has to speak for its ending.
+        settled: Whether no byte of the content is needed: the file is there.
+    """
+
+    part: str
+    raw: str
+    name: str = ""
+    settled: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """The files of one object, decided before its content is read; or what became of it already."""
+
+    ref: ObjectRef | None = None
+    files: tuple[_File, ...] = ()
+    results: tuple[Extracted, ...] = ()
+
+    @property
+    def reads(self) -> ObjectRef | None:
+        """The object, if content of it is needed."""
+        return self.ref if any(not one.settled for one in self.files) else None
+
+
+_NO_SIZE = -1
+"""Stands for the size of what is there and has none to compare: a link, a pipe."""
+
+
+class _Taking:
+    """One extraction: the names that were given, the folders that were made.
+
+    Args:
+        shard: Where the objects are.
+        where: The folder.
+        options: How.
+        each_piece: See `extract_objects`.
+        delivery: See `extract_objects`.
+    """
+
+    def __init__(
+        self,
+        shard: Shard,
+        where: Path,
+        options: ExtractOptions,
+        each_piece: EachPiece | None,
+        delivery: BucketFolder | None,
+    ) -> None:
         self._shard = shard
         self._where = where
         self._options = options
         self._each_piece = each_piece
+        self._delivery = delivery
         self._names = Names([MANIFEST], folders=options.folders)
         self._known: set[Path] = {where}
         self._made: list[Path] = []
+        conflict = options.conflict
+        self._there: dict[str, int] = {}
+        self._renamed: dict[str, str] = {}
+        if delivery is not None and conflict is not Conflict.REPLACE:
+            self._there = delivery.sizes(required=conflict is not Conflict.ERROR)
+        self.root = delivery.shown if delivery is not None else str(where)
 
-    def take(self, ref: ObjectRef) -> list[Extracted]:
-        """Return the content and the parts of an object; one that is damaged does not stop the others."""
+    def results(self, refs: Iterable[ObjectRef]) -> Generator[list[Extracted]]:
+        """Yield what became of each object, in their order."""
+        tasks = map(self._plan, _each(refs))
+        taken = (self._take(task) for task in fetched_ahead(self._shard, tasks, lambda task: task.reads))
+        if self._delivery is None:
+            yield from taken
+            return
+        # On threads also where one file goes at a time: a signal ends the work of the main thread at any point.
+        jobs = max(self._delivery.jobs, 2)
+        with closing(in_order(self._delivered, taken, jobs, stop=self._delivery.stop)) as delivered:
+            yield from delivered
+
+    def _plan(self, ref: ObjectRef | ShardError) -> _Task:
+        """Decide the names of the files of an object, and which of them are there, before content is read."""
+        if isinstance(ref, ShardError):
+            return _Task(results=(Extracted.failed(None, ref),))
         if ref.state in _BARE:
             bare = Extracted(ref.key, "", state=ref.state.name.lower(), row=ref.row)
-            return [] if self._options.skip_unused else [bare]
+            return _Task(results=() if self._options.skip_unused else (bare,))
         try:
             files = files_of(self._shard, ref, self._options)
         except ShardError as error:
-            return [Extracted.failed(ref.key, error, row=ref.row)]
-        facts = self._facts(ref)
+            return _Task(results=(Extracted.failed(ref.key, error, row=ref.row),))
+        return _Task(ref, tuple(self._planned(ref, part, raw) for part, raw in files.items()))
+
+    def _planned(self, ref: ObjectRef, part: str, raw: str) -> _File:
+        if not self._options.guess_extension:
+            name = self._names.give(raw)
+            there = self._size_there(name)
+            # What is there decides, whether it is skipped or an error.
+            settled = there is not None and self._options.conflict in (Conflict.SKIP, Conflict.ERROR)
+            return _File(part, raw, name, settled)
+        if self._options.conflict is Conflict.SKIP:
+            for ending in ENDINGS:
+                name = self._names.preview(raw, ending)
+                if self._is_same(name, _size_of(ref, part)):
+                    return _File(part, raw, self._names.give(raw, ending), settled=True)
+        return _File(part, raw)
+
+    def _size_there(self, name: str) -> int | None:
+        """Return the size of what has a name already; `_NO_SIZE` for what is no file, None where nothing is there."""
+        if self._delivery is not None:
+            return self._there.get(name)
+        try:
+            found = (self._where / name).lstat()
+        except (OSError, ValueError):
+            return None
+        return found.st_size if stat.S_ISREG(found.st_mode) else _NO_SIZE
+
+    def _is_same(self, name: str, size: int) -> bool:
+        """Return whether what has a name counts as the file of an object of a size, which may be unknown (< 0).
+
+        Name and size decide: a file has its name only when it is complete. A link counts by its name.
+        """
+        there = self._size_there(name)
+        if there is None or _is_folder(self._where / name):
+            return False
+        return there == size or there < 0 or size < 0
+
+    def _take(self, task: _Task) -> list[Extracted]:
+        """Return the content and the parts of an object; one that is damaged does not stop the others."""
+        ref = task.ref
+        if ref is None:
+            return list(task.results)
         results = []
-        for part, name in files.items():
+        for file in task.files:
             try:
-                results.append(self._take_part(ref, part, name, facts))
+                results.append(self._take_file(ref, file))
             except ShardError as error:
-                results.append(Extracted.failed(ref.key, error, part, ref.row))
+                results.append(Extracted.failed(ref.key, error, file.part, ref.row))
         return results
 
     def tidy(self) -> None:
@@ -348,31 +476,114 @@ class _Taking:
             # What is damaged there is reported by what became of the content, or is no part of it.
             return {}
 
-    def _take_part(self, ref: ObjectRef, part: str, raw: str, facts: dict[str, Any]) -> Extracted:
-        pieces, ending = _pieces(self._shard, ref, part, self._options.limit), ""
-        if self._options.guess_extension:
+    def _take_file(self, ref: ObjectRef, file: _File) -> Extracted:
+        pieces, name = _pieces(self._shard, ref, file.part, self._options.limit), file.name
+        if not name:
             head, pieces = _peeked(pieces)
-            ending = ending_of(head[:HEAD], whole=len(head) < HEAD)
-        name = self._names.give(raw, ending)
-        path = self._where / name
-        exists = os.path.lexists(path)
-        if exists and self._options.conflict is Conflict.SKIP and not _is_folder(path):
-            return Extracted(ref.key, "", part=part, skipped=str(path), row=ref.row)
-        if exists and self._options.conflict is Conflict.RENAME:
-            path = self._free_path(name)
-        self._make_folders(path.parent)
+            name = self._names.give(file.raw, ending_of(head[:HEAD], whole=len(head) < HEAD))
+        exists, conflict = self._exists(name), self._options.conflict
+        if exists and conflict is Conflict.SKIP:
+            return self._skipped(ref, file.part, name)
+        if exists and conflict is Conflict.ERROR and self._delivery is not None:
+            raise UsageError(f"{self._shown(name)} exists", remedy=Remedy.REPLACE)
+        path = self._free_path(name) if exists and conflict is Conflict.RENAME else self._where / name
+        try:
+            path, size, digest = self._write(ref, file.part, pieces, path, name)
+        except UsageError as error:
+            # Another run wrote it meanwhile.
+            if conflict is Conflict.SKIP and error.remedy is Remedy.REPLACE and not exists and self._exists(name):
+                return self._skipped(ref, file.part, name)
+            raise
+        return Extracted(ref.key, str(path), size, digest, part=file.part, row=ref.row, facts=self._facts(ref))
+
+    def _skipped(self, ref: ObjectRef, part: str, name: str) -> Extracted:
+        """Return that the file of an object is there and stays.
+
+        Raises:
+            UsageError: What is there is not that file.
+        """
+        size = _size_of(ref, part)
+        if self._is_same(name, size):
+            return Extracted(ref.key, "", part=part, skipped=self._shown(name), row=ref.row)
+        if _is_folder(self._where / name):
+            raise taken(self._where / name)
+        text = f"{self._shown(name)} exists already, with {self._size_there(name):,} bytes instead of {size:,}"
+        raise UsageError(text, remedy=Remedy.REPLACE)
+
+    def _write(
+        self, ref: ObjectRef, part: str, pieces: Iterator[bytes], path: Path, name: str
+    ) -> tuple[Path, int, str]:
+        """Write the file of an object, in a folder that may have to be made; another run may remove that when empty."""
         force = self._options.conflict is Conflict.REPLACE
-        if not part and (mark := mark_of(self._shard, ref, self._options.limit)):
-            size, digest = _write_kept(self._shard, ref, path, mark, force=force, each_piece=self._each_piece)
-        else:
-            size, digest = _write(pieces, path, force=force, each_piece=self._each_piece)
-        return Extracted(ref.key, str(path), size, digest, part=part, row=ref.row, facts=facts)
+        other = partial(self._free_path, name) if self._options.conflict is Conflict.RENAME else None
+        mark = "" if part or self._delivery is not None else mark_of(self._shard, ref, self._options.limit)
+        for last in (False, True):
+            self._make_folders(path.parent)
+            try:
+                if mark:
+                    return _write_kept(self._shard, ref, path, mark, force, self._each_piece, other)
+                return _write(pieces, path, force, self._each_piece, other)
+            except SourceError:
+                if last or path.parent.is_dir():
+                    raise
+                self._known = {self._where}
+        raise AssertionError("the second attempt returns or raises")
+
+    def _exists(self, name: str) -> bool:
+        return name in self._there if self._delivery is not None else os.path.lexists(self._where / name)
+
+    def _shown(self, name: str) -> str:
+        return self.root + name if self._delivery is not None else str(self._where / name)
+
+    # --- files that are sent on ---------------------------------------------------------------------------------
+
+    def _delivered(self, results: list[Extracted]) -> list[Extracted]:
+        """Send the files of an object on; on a thread of its own."""
+        return [self._deliver(one) for one in results]
+
+    def _deliver(self, done: Extracted) -> Extracted:
+        if self._delivery is None or not done.path:
+            # A file is called what it was going to be called, not what it is called on the way.
+            return replace(done, error=done.error.replace(f"{self._where}/", self.root))
+        path, conflict = Path(done.path), self._options.conflict
+        name = path.relative_to(self._where).as_posix()
+        original = self._renamed.pop(name, name)
+        while True:
+            try:
+                return replace(done, path=self._delivery.send(path, name))
+            except UsageError as error:
+                # Another run wrote it meanwhile.
+                if error.remedy is Remedy.REPLACE and conflict is Conflict.SKIP:
+                    return Extracted(done.key, "", part=done.part, skipped=self._shown(name), row=done.row)
+                if error.remedy is not Remedy.REPLACE or conflict is not Conflict.RENAME:
+                    return Extracted.failed(done.key, error, done.part, done.row)
+                name = self._free_path(original).relative_to(self._where).as_posix()
+
+    def deliver_manifest(self, path: Path) -> None:
+        """Send the manifest on, under the next free number.
+
+        Raises:
+            SourceError: It cannot be sent.
+        """
+        assert self._delivery is not None
+        for number in count(1):
+            if numbered(number) in self._there:
+                continue
+            try:
+                self._delivery.send(path, numbered(number))
+            except UsageError as error:
+                if error.remedy is not Remedy.REPLACE:
+                    raise
+            else:
+                return
 
     def _free_path(self, name: str) -> Path:
         """Return another name, that no file has."""
-        while os.path.lexists(path := self._where / self._names.rename(name)):
+        while self._exists(other := self._names.rename(name)):
             pass
-        return path
+        if self._delivery is not None:
+            self._renamed[other] = name
+        return self._where / other
 
     def _make_folders(self, folder: Path) -> None:
         """Make the folders between the one of the extraction and a file.
@@ -408,10 +619,6 @@ def _each(refs: Iterable[ObjectRef]) -> Iterator[ObjectRef | ShardError]:
             yield ref
 
 
-def _sound(ref: ObjectRef | ShardError) -> ObjectRef | None:
-    return None if isinstance(ref, ShardError) else ref
-
-
 def _is_folder(path: Path) -> bool:
     """Return whether a path is a folder, and no link to one."""
     try:
@@ -420,7 +627,14 @@ def _is_folder(path: Path) -> bool:
         return False
 
 
-def _write(pieces: Iterator[bytes], path: Path, *, force: bool, each_piece: EachPiece | None) -> tuple[int, str]:
+def _size_of(ref: ObjectRef, part: str) -> int:
+    """Return the bytes of the file of an object or a part of it, as far as they are known without reading; else -1."""
+    return -1 if part else ref.size
+
+
+def _write(
+    pieces: Iterator[bytes], path: Path, force: bool, each_piece: EachPiece | None, other: OtherPath | None = None
+) -> tuple[Path, int, str]:
     digest = hashlib.sha256()
 
     def told() -> Iterator[bytes]:
@@ -430,12 +644,18 @@ def _write(pieces: Iterator[bytes], path: Path, *, force: bool, each_piece: Each
             digest.update(piece)
             yield piece
 
-    return write_whole(path, told(), force=force), digest.hexdigest()
+    return *write_as(path, told(), force=force, other=other), digest.hexdigest()
 
 
 def _write_kept(
-    shard: Shard, ref: ObjectRef, path: Path, mark: str, *, force: bool, each_piece: EachPiece | None
-) -> tuple[int, str]:
+    shard: Shard,
+    ref: ObjectRef,
+    path: Path,
+    mark: str,
+    force: bool,
+    each_piece: EachPiece | None,
+    other: OtherPath | None = None,
+) -> tuple[Path, int, str]:
     """Continue a file where an earlier run broke off."""
 
     def told(start: int) -> Iterator[bytes]:
@@ -446,7 +666,7 @@ def _write_kept(
                 each_piece(len(piece))
             yield piece
 
-    return write_kept(path, mark, ref.size, told, force=force)
+    return write_kept(path, mark, ref.size, told, force=force, other=other)
 
 
 def _pieces(shard: Shard, ref: ObjectRef, part: str, limit: int | None) -> Iterator[bytes]:

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import json
 import os
+from itertools import count
 from pathlib import Path
 from typing import Any
 
-from shardcore.errors import Remedy, UsageError
 from shardcore.shards.shard import Shard
 from shardcore.writing.temporary import TemporaryFile
 
 MANIFEST = "manifest.json"
+
+
+def numbered(number: int) -> str:
+    """Return the name of a manifest; the first has no number."""
+    return MANIFEST if number == 1 else f"manifest-{number}.json"
 
 
 class ManifestWriter:
@@ -20,13 +25,15 @@ class ManifestWriter:
     Args:
         shard: Where the objects come from.
         folder: Where the files and the manifest are.
+        root: What the paths of the results begin with; the folder by default.
 
     Raises:
         SourceError: The folder cannot be written to.
     """
 
-    def __init__(self, shard: Shard, folder: Path) -> None:
+    def __init__(self, shard: Shard, folder: Path, root: str = "") -> None:
         self._folder = folder
+        self._root = root or str(folder)
         self._file = TemporaryFile(folder / MANIFEST)
         self._empty = True
         uri = shard.source.uri if shard.source is not None else getattr(shard, "uri", "")
@@ -45,7 +52,7 @@ class ManifestWriter:
             SourceError: The disk is full.
         """
         # Not `Path.relative_to`: there may be millions of lines, and every path begins with the folder.
-        path = line["path"].removeprefix(str(self._folder)).replace(os.sep, "/").lstrip("/")
+        path = line["path"].removeprefix(self._root).replace(os.sep, "/").lstrip("/")
         self._write(("\n  " if self._empty else ",\n  ") + _json(line | {"path": path}))
         self._empty = False
 
@@ -60,17 +67,8 @@ class ManifestWriter:
         """
         self._write("\n ]\n}\n")
         self._file.complete()
-        number = 1
-        while True:
-            try:
-                self._file.appear(force=False)
-            except UsageError as error:
-                if error.remedy is not Remedy.REPLACE:
-                    raise
-                number += 1
-                self._file.final = self._folder / f"manifest-{number}.json"
-            else:
-                return self._file.final
+        numbers = count(2)
+        return self._file.appear_as(lambda: self._folder / numbered(next(numbers)))
 
     def discard(self) -> None:
         """Remove what was begun."""

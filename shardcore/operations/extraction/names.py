@@ -44,6 +44,12 @@ class Names:
             key: The key.
             ending: What a name without an ending gets, with its dot.
         """
+        name = self.preview(key, ending)
+        self._taken.add(_folded(name))
+        return name
+
+    def preview(self, key: str, ending: str = "") -> str:
+        """Return the name that `give` would return for a key, and leave it free."""
         above: tuple[str, ...] = ()
         last = key
         if self._folders and is_relative_path(key):
@@ -70,11 +76,13 @@ class Names:
             return ""
         if parts not in self._made:
             parent = self._folder(parts[:-1])
-            self._made[parts] = self._free(parent, parts[-1], "/".join(parts) + "/", "") + "/"
+            folder = self._free(parent, parts[-1], "/".join(parts) + "/", "")
+            self._taken.add(_folded(folder))
+            self._made[parts] = folder + "/"
         return self._made[parts]
 
     def _free(self, parent: str, text: str, whole: str, ending: str) -> str:
-        """Return a name in a folder that is free, and remember it."""
+        """Return a name in a folder that is free."""
         clean = _cleaned(text)
         name = clean + ending
         if clean != text or _folded(parent + name) in self._taken:
@@ -88,8 +96,7 @@ class Names:
                 digits += 1
                 more = digest[:digits] if digits <= 64 else f"{digest[:32]}-{digits - 63}"
                 name = f"{stem}~{more}{own or ending}"
-            self._digits[digest] = digits
-        self._taken.add(_folded(parent + name))
+            self._digits[digest] = digits - 1
         return parent + name
 
 

@@ -9,6 +9,7 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -30,6 +31,9 @@ from shardcore.shards.dataset import DataSet
 from shardcore.shards.member_work import ObjectRow, RowsAsked, row_of, rows_of, wanted_rows
 from shardcore.shards.prefetch import WINDOW
 from shardcore.shards.shard import Shard
+
+if TYPE_CHECKING:
+    from shardcore.sources.remote.upload import BucketFolder
 
 Unreadable = Callable[[str, ShardError], None]
 """Called with the name of a member of a data set that is left out, and why."""
@@ -117,6 +121,7 @@ def extract_each(
     options: ExtractOptions = _USUAL,
     progress: Progress = no_progress,
     unreadable: Unreadable = lambda name, error: None,
+    delivery: BucketFolder | None = None,
 ) -> Generator[Extracted]:
     """Extract objects as `extract` does, and yield what became of each as soon as its file is there.
 
@@ -129,6 +134,7 @@ def extract_each(
         options: See `extract`.
         progress: See `extract`.
         unreadable: Called with each member of a data set that is left out.
+        delivery: See `extract_objects`.
     """
     if keys is not None and (match is not None or kind is not None):
         raise UsageError("give keys, or choose by match and kind; not both")
@@ -149,7 +155,7 @@ def extract_each(
             for name, error in shard.unreadable.items() if isinstance(shard, DataSet) else ():
                 unreadable(name, error)
         if total or match is None:
-            yield from extract_objects(shard, refs, folder, options, total=total, progress=each)
+            yield from extract_objects(shard, refs, folder, options, total=total, progress=each, delivery=delivery)
 
 
 def _all_refs(
@@ -198,7 +204,10 @@ class _MemberRefs:
         unreadable: Unreadable,
     ) -> None:
         hidden = tuple(state for state in State if state not in options.states)
-        self._asked = RowsAsked(hidden, kind, outer=True, refs=True)
+        fresh = options.conflict is not Conflict.SKIP
+        self._asked = RowsAsked(hidden, kind, outer=True, refs=True, jobs=shard.jobs, contents=fresh)
+        if not fresh:
+            shard.whole_member = 0  # of files that exist already, the index is enough
         self._shard, self._match, self._progress = shard, match, progress
         self._unreadable = unreadable
         self._rows = self._found()

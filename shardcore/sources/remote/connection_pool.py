@@ -5,7 +5,8 @@ from __future__ import annotations
 import heapq
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING
@@ -16,6 +17,13 @@ from shardcore.sources.remote.options import RemoteOptions
 
 if TYPE_CHECKING:
     from shardcore.sources.remote.response import Transport
+
+
+STEADY = 16
+"""Answers in a row after which a host that was overloaded gets one more request at the same time."""
+
+_ASK = 0.05
+"""Seconds after which a request that waits for its turn asks whether it is still needed."""
 
 
 class Workers:
@@ -53,6 +61,61 @@ class Workers:
             job()
 
 
+class RequestGate:
+    """Limit of the requests under way to one host: lower for a while after the host was overloaded.
+
+    Each refused request halves the limit, those that were sent together once. Every `STEADY` answers in a row raise it
+    by one. Thread-safe.
+
+    Args:
+        most: How many requests there may be at the same time.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = self._limit = most
+        self._changed = threading.Condition()
+        self._under_way = self._steady = self._turn = 0
+
+    @property
+    def limit(self) -> int:
+        """Return how many requests there may be at the same time now."""
+        return self._limit
+
+    @contextmanager
+    def passed(self, check: Callable[[], object]) -> Iterator[Callable[[], None]]:
+        """Wait until one more request may be sent; call the result when the host refuses it for overload.
+
+        Args:
+            check: Called while it waits; raises when the request is no longer needed.
+        """
+        with self._changed:
+            while self._under_way >= self._limit:
+                self._changed.wait(_ASK)
+                check()
+            self._under_way += 1
+            turn = self._turn
+        refused = False
+
+        def slow_down() -> None:
+            nonlocal refused
+            refused = True
+            with self._changed:
+                if turn == self._turn:
+                    self._turn += 1
+                    self._limit = max(self._limit // 2, 1)
+                self._steady = 0
+
+        try:
+            yield slow_down
+        finally:
+            with self._changed:
+                self._under_way -= 1
+                self._steady += not refused
+                if self._steady >= STEADY and self._limit < self._most:
+                    self._limit, self._steady = self._limit + 1, 0
+                self._changed.notify()
+
+
 @dataclass(frozen=True, slots=True)
 class _Key:
     """Identity of a connection: the place and the credentials. It appears in no text."""
@@ -71,12 +134,14 @@ class Connection:
     Attributes:
         transport: Sends the requests.
         workers: Read ranges.
+        gate: Limits the requests under way.
         blocks: What was fetched.
     """
 
     def __init__(self, transport: Transport, options: RemoteOptions) -> None:
         self.transport = transport
         self.workers = Workers(options.threads)
+        self.gate = RequestGate(options.threads)
         self.blocks = BlockCache(options.cache_bytes)
 
     def close(self) -> None:

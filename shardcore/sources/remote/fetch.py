@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from shardcore.errors import ConnectionFailed, RangeRefused, Remedy, RemoteError, SourceChanged
@@ -15,6 +16,12 @@ from shardcore.sources.remote.request_log import CALLED_OFF, Request
 from shardcore.sources.remote.response import Broken, RangeQuery, Reply
 from shardcore.sources.remote.session import RemoteSession
 from shardcore.sources.remote.validate import Body, Pin, body_of
+
+ENOUGH = 256 << 10
+"""Bytes of an attempt that broke off which count as progress, so that a range may break off any number of times."""
+
+ENOUGH_SHARE = 8
+"""Less counts, too, when it is this part of what was missing. A byte for each connection is no progress."""
 
 
 @dataclass(slots=True)
@@ -69,11 +76,19 @@ class Fetch:
             # The rest of a whole file cannot be requested.
             self._known.data, self._known.whole = bytearray(), False
         self._flight.check()
+        had = len(self._known.data)
         try:
             self._try()
-        except Broken:
+        except Broken as broken:
             self._flight.check()
+            broken.advanced = self._advanced(had)
             raise
+
+    def _advanced(self, had: int) -> bool:
+        """Return whether enough came since there were `had` bytes; a whole file begins from its first byte again."""
+        came = len(self._known.data) - had
+        missing = self._flight.stop - self._flight.start - had
+        return not self._known.whole and came > 0 and came >= min(ENOUGH, missing // ENOUGH_SHARE)
 
     def _try(self) -> None:
         """One attempt at what is still missing."""
@@ -84,6 +99,12 @@ class Fetch:
         if asked.start >= asked.stop and known.pin is not None:
             return
         self._remote.spend(asked.stop - asked.start)
+        with self._line.gate.passed(flight.check) as slow_down:
+            self._ask(asked, slow_down)
+
+    def _ask(self, asked: RangeQuery, slow_down: Callable[[], None]) -> None:
+        """Send one request, and read its body."""
+        known, flight = self._known, self._flight
         note = _Note(self._remote, asked, flight.purpose, self._attempt)
         reply: Reply | None = None
         whole = False
@@ -93,6 +114,8 @@ class Fetch:
                 reply = self._line.transport.get(asked)
             note.answered(reply, self._line)
             flight.carries(reply)
+            if reply.overloaded:
+                slow_down()
             limit, anonymous = self._remote.options.whole_limit, self._line.transport.anonymous
             body = body_of(reply, asked, known.pin, limit, anonymous=anonymous)
             known.location = reply.location

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 
 from shardcore.errors import ConnectionFailed, LargeRead, LimitExceeded, Remedy, ShardError, SourceError
 from shardcore.model.number_words import plural
-from shardcore.sources.base import FAR_GAP, MERGE_LIMIT, merged
+from shardcore.sources.base import AHEAD, FAR_GAP, merged, range_cuts
 from shardcore.sources.block_cache import Piece, ReadAhead, joined, missing
 from shardcore.sources.read_purpose import ReadPriority, ReadPurpose, most, priority, purpose
 from shardcore.sources.remote.address import Address
@@ -109,14 +109,18 @@ class RemoteFile:
         return [joined(pieces, start, stop) if stop > start else b"" for start, stop in ranges]
 
     def prefetch(self, start: int, stop: int) -> None:
-        """Fetch bytes that will probably be needed, and wait for nothing."""
-        if self._pin is None or self.remote.closed:
+        """Fetch bytes that will probably be needed, by several ranges at the same time, and wait for nothing.
+
+        Nothing is fetched where the user wants to be asked first, or where the cache would lose it before it is read.
+        """
+        if self._pin is None or self.remote.closed or most() is not None or self._line.blocks.limit < 2 * AHEAD:
             return
         stop = min(stop, self._pin.size)
         with self._lock:
             for hole in missing(self._blocks(start, stop), start, stop):
-                for first, last in _outside(hole, self._flights):
-                    self._start(RangeRequest(first, last, ReadPriority.PREFETCH, self._purpose(first), kept=True))
+                for part in _outside(hole, self._flights):
+                    for first, last in range_cuts(*part):
+                        self._start(RangeRequest(first, last, ReadPriority.PREFETCH, self._purpose(first), kept=True))
 
     def loaded(self, start: int, stop: int) -> tuple[tuple[int, int], ...]:
         """Return the parts of `[start, stop)` that are here."""
@@ -194,13 +198,14 @@ class RemoteFile:
                 pieces += here
                 for first, last in missing(here, start, stop):
                     holes += [(first, last)] if fresh else self._not_coming(first, last, flights)
-            for first, last, _ in merged(self._ahead(holes), FAR_GAP):
-                for at in range(first, last, MERGE_LIMIT):
-                    purpose_here = self._purpose(at)
-                    flight = RangeRequest(at, min(at + MERGE_LIMIT, last), priority(), purpose_here)
-                    flight.join()
+            for first, last, _ in merged([*holes, *self._ahead(holes)], FAR_GAP):
+                for start, stop in range_cuts(first, last):
+                    needed = any(low < stop and start < high for low, high in holes)
+                    urgency = priority() if needed else ReadPriority.PREFETCH
+                    flight = RangeRequest(start, stop, urgency, self._purpose(start), kept=True)
                     self._start(flight)
-                    flights[id(flight)] = flight
+                    if needed:
+                        flights[id(flight)] = flight
             return pieces, list(flights.values())
 
     def _not_coming(self, start: int, stop: int, joined_ones: dict[int, RangeRequest]) -> list[tuple[int, int]]:
@@ -216,11 +221,13 @@ class RemoteFile:
         return _outside((start, stop), joined_ones.values())
 
     def _ahead(self, holes: list[tuple[int, int]]) -> list[tuple[int, int]]:
-        """Read ahead of somebody who takes one stretch after the other, as far as was fetched so before."""
+        """Return what to read ahead of a reader of one range after the other: as much as was fetched so before."""
         if len(holes) != 1 or self._pin is None:
-            return holes
+            return []
         start, stop = holes[0]
-        return [(start, self._run.beyond(start, stop, self._pin.size, lookup=purpose() is ReadPurpose.LOOKUP))]
+        beyond = self._run.beyond(start, stop, self._pin.size, lookup=purpose() is ReadPurpose.LOOKUP)
+        parts = missing(self._blocks(stop, beyond), stop, beyond)
+        return [part for hole in parts for part in _outside(hole, self._flights)]
 
     def _purpose(self, start: int) -> ReadPurpose:
         return purpose() or self.remote.tape.purpose_of(self.address.shown, start) or self._other

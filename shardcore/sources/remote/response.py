@@ -26,18 +26,23 @@ ERROR_BYTES = 8192
 _CODE = re.compile(rb"<Code>([A-Za-z0-9.]{1,80})</Code>")
 
 
+_OVERLOADED = ("SlowDown", "ServiceUnavailable", "Throttling", "TooManyRequests")
+
+
 class Broken(Exception):
     """A transfer that did not come to its end; it may be tried again.
 
     Attributes:
         error: What is reported when it is not.
         after: Seconds that the server asks to wait.
+        advanced: Whether enough bytes came first that the attempts are counted from the beginning.
     """
 
     def __init__(self, error: RemoteError, *, after: float = 0.0) -> None:
         super().__init__(error.message)
         self.error = error
         self.after = after
+        self.advanced = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +94,11 @@ class Reply:
         self.code = code
         self.location = location
         self._raw = raw
+
+    @property
+    def overloaded(self) -> bool:
+        """Return whether the server asks for fewer requests."""
+        return self.status in (429, 503) or self.code in _OVERLOADED
 
     def pieces(self, where: Address) -> Iterator[bytes]:
         """Yield the body, as it comes.
@@ -212,7 +222,7 @@ def timeout(options: RemoteOptions) -> urllib3.Timeout:
     return urllib3.Timeout(connect=options.connect_timeout, read=options.stall_timeout)
 
 
-def failure(error: Exception, where: Address) -> ConnectionFailed:
+def failure(error: Exception, where: Address, *, writing: bool = False) -> ConnectionFailed:
     """Return what a broken connection is called here."""
     causes: list[BaseException] = [error]
     while (cause := causes[-1].__cause__ or causes[-1].__context__ or getattr(causes[-1], "reason", None)) is not None:
@@ -235,4 +245,5 @@ def failure(error: Exception, where: Address) -> ConnectionFailed:
         return TimedOut(f"{place} timed out for {where.shown}", remedy=Remedy.AGAIN)
     if "ConnectionRefused" in names or "NewConnectionError" in names or "EndpointConnectionError" in names:
         return ConnectionFailed(f"connection refused by {place}", remedy=Remedy.HOST)
-    return ConnectionFailed(f"the connection to {place} broke while {where.shown} was read", remedy=Remedy.AGAIN)
+    done = "written" if writing else "read"
+    return ConnectionFailed(f"the connection to {place} broke while {where.shown} was {done}", remedy=Remedy.AGAIN)

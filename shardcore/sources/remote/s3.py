@@ -70,6 +70,8 @@ class S3Transport:
         self._sent = threading.local()
         session = botocore.session.Session(profile=options.profile)
         session.register_component("data_loader", _descriptions())
+        # Parsing the dates of a thousand names takes three times as long as everything else of a listing.
+        session.get_component("response_parser_factory").set_parser_defaults(timestamp_parser=str)
         try:
             self.anonymous = self._unsigned(options, session, scheme)
             self._client = self._make(options, session, scheme, region)
@@ -207,7 +209,7 @@ def error_reply(error: refused.ClientError) -> Reply:
     return Reply(int(facts.get("HTTPStatusCode", 0)), headers, None, code=str(said.get("Code", "")))
 
 
-def broken_error(error: Exception, address: Address) -> Exception:
+def broken_error(error: Exception, address: Address, *, writing: bool = False) -> Exception:
     """Return what is raised when botocore gives up: another attempt may help, or none."""
     transient = (
         refused.HTTPClientError,
@@ -218,7 +220,7 @@ def broken_error(error: Exception, address: Address) -> Exception:
     if isinstance(error, refused.HTTPClientError) and isinstance(error.kwargs.get("error"), NoXml):
         return RemoteError(f"{address.shown}: the server does not answer as S3 does; its answer is no XML")
     if isinstance(error, transient):
-        return Broken(failure(error, address))
+        return Broken(failure(error, address, writing=writing))
     if not isinstance(error, refused.BotoCoreError):
         # Its words have the body of the answer in them.
         return RemoteError(f"{address.shown}: the server does not answer as S3 does; its answer cannot be parsed")

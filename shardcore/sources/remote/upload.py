@@ -2,45 +2,72 @@
 
 from __future__ import annotations
 
-from contextlib import closing, suppress
+import hashlib
+import threading
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing, contextmanager, suppress
+from contextvars import Context
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import botocore.exceptions as refused
 
-from shardcore.errors import Remedy, ShardError, SourceError, UsageError, reason_of
+from shardcore.errors import Forbidden, Remedy, RemoteError, ShardError, SourceError, UsageError, reason_of
 from shardcore.model.parallel import in_order
 from shardcore.progress import Progress, check_stopped, no_progress, wait_for
 from shardcore.sources.read_purpose import ReadPurpose
 from shardcore.sources.remote.address import Address
+from shardcore.sources.remote.cancel import Connection, hang_up, told_to
 from shardcore.sources.remote.request_log import Request
-from shardcore.sources.remote.response import Broken
 from shardcore.sources.remote.s3 import NO_ANSWERS, S3Transport, broken_error, error_reply
 from shardcore.sources.remote.session import RemoteSession
-from shardcore.sources.remote.validate import refusal
+from shardcore.sources.remote.validate import NOT_IMPLEMENTED, refusal
 
 PART = 16 << 20
 """Bytes of one part of an upload; smaller files go as one."""
 
 MOST_PARTS = 10_000
-SENDERS = 4
-"""Parts that are on their way at the same time; each is in memory."""
+
+AT_ONCE = 8
+"""Requests that send bytes at the same time; the bytes of each are in memory."""
 
 _TAKEN = ("PreconditionFailed", "ConditionalRequestConflict")
+_ASK = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class UnfinishedUpload:
+    """A multipart upload that was neither completed nor aborted. Its parts are stored, and cost.
+
+    Attributes:
+        address: The object that it would become.
+        upload_id: The identifier that the store gave it.
+        started: When it began, in ISO 8601; empty where the store does not say.
+    """
+
+    address: Address
+    upload_id: str
+    started: str
 
 
 class Upload:
-    """Sends files to a bucket.
+    """Sends files to a bucket. Thread-safe.
 
     Args:
         remote: How it is reached, and the request log.
         force: Whether objects that exist are replaced.
+        jobs: Requests that send bytes at the same time.
     """
 
-    def __init__(self, remote: RemoteSession, *, force: bool) -> None:
+    def __init__(self, remote: RemoteSession, *, force: bool, jobs: int = AT_ONCE) -> None:
         self._remote = remote
-        self._only_new: dict[str, str] = {} if force else {"IfNoneMatch": "*"}
         self._force = force
+        self._slots = threading.BoundedSemaphore(jobs)
+        self._lock = threading.Lock()
+        self._sending: list[list[Connection]] = []
+        self.jobs = jobs
 
     def check_free(self, address: Address) -> None:
         """Refuse early what would be refused at the end.
@@ -52,14 +79,12 @@ class Upload:
         if self._force:
             return
         try:
-            self._client(address).head_object(Bucket=address.place, Key=address.path)
-        except refused.ClientError as error:
+            self._ask(address, "head_object", method="HEAD")
+        except RemoteError as error:
             # Whoever may write need not be allowed to look; the upload itself is refused then.
-            if error_reply(error).status in (403, 404):
+            if error.status in (403, 404):
                 return
-            raise self._refusal(error, address) from error
-        except NO_ANSWERS as error:
-            raise self._unanswered(error, address) from error
+            raise
         raise _exists(address)
 
     def send(self, path: Path, address: Address, progress: Progress = no_progress) -> None:
@@ -72,87 +97,298 @@ class Upload:
         try:
             size = path.stat().st_size
             if size <= PART:
-                self._ask(address, "put_object", Body=path.read_bytes(), **self._only_new)
+                self._ask(address, "put_object", body=path.read_bytes, tag=lambda: _tag_of(path.read_bytes()))
                 progress(max(size, 1), max(size, 1))
             else:
                 self._send_parts(path, size, address, progress)
         except OSError as error:
-            raise SourceError(f"cannot read {path}: {reason_of(error)}") from error
+            raise SourceError(f"cannot send {address.shown}: {reason_of(error)}") from error
+
+    def stop(self) -> None:
+        """End the transfers under way; whoever waits for one finds out whether it is still wanted."""
+        with self._lock:
+            for connections in self._sending:
+                for connection in connections:
+                    hang_up(connection)
 
     def _send_parts(self, path: Path, size: int, address: Address, progress: Progress) -> None:
         length = max(PART, -(-size // MOST_PARTS))
-        upload = self._ask(address, "create_multipart_upload")["UploadId"]
+        upload = self._ask(address, "create_multipart_upload", method="POST")["UploadId"]
 
         def send(start: int) -> dict[str, Any]:
-            with path.open("rb") as file:
-                file.seek(start)
-                data = file.read(length)
             number = start // length + 1
-            answer = self._ask(address, "upload_part", UploadId=upload, PartNumber=number, Body=data)
+            body = partial(_part_of, path, start, length)
+            answer = self._ask(address, "upload_part", body=body, UploadId=upload, PartNumber=number)
             return {"PartNumber": number, "ETag": answer["ETag"]}
 
         try:
             parts = []
-            with closing(in_order(send, range(0, size, length), SENDERS)) as sent:
+            with closing(in_order(send, range(0, size, length), max(self.jobs, 2), stop=self.stop)) as sent:
                 for part in sent:
                     parts.append(part)
                     progress(min(len(parts) * length, size), size)
             self._ask(
                 address,
                 "complete_multipart_upload",
+                method="POST",
                 UploadId=upload,
+                tag=lambda: _tag_of_parts([part["ETag"] for part in parts]),
                 MultipartUpload={"Parts": parts},
-                **self._only_new,
             )
         except BaseException:
-            # What was sent costs as long as it lies there.
+            # What was sent costs as long as it is stored. In an empty context: whoever stops this has no say in it.
             with suppress(ShardError):
-                self._ask(address, "abort_multipart_upload", UploadId=upload)
+                Context().run(self.abort, UnfinishedUpload(address, upload, ""))
             raise
 
-    def _ask(self, address: Address, operation: str, **given: Any) -> dict[str, Any]:
-        """Return one request, sent again while the store does not answer."""
+    # --- what is there already ---------------------------------------------------------------------------------
+
+    def sizes(self, folder: Address) -> dict[str, int]:
+        """Return the size of every object below a folder, by its name relative to the folder.
+
+        Raises:
+            RemoteError: The store does not answer, or does not let us list.
+        """
+        found: dict[str, int] = {}
+        for page in self._pages(folder, "list_objects_v2", {"ContinuationToken": "NextContinuationToken"}):
+            found |= {each["Key"][len(folder.path) :]: int(each["Size"]) for each in page.get("Contents", ())}
+        return found
+
+    def unfinished(self, prefix: Address) -> Generator[UnfinishedUpload]:
+        """Yield the multipart uploads below a prefix that were neither completed nor aborted.
+
+        Raises:
+            RemoteError: The store does not answer, or does not let us list.
+        """
+        marks = {"KeyMarker": "NextKeyMarker", "UploadIdMarker": "NextUploadIdMarker"}
+        for page in self._pages(prefix, "list_multipart_uploads", marks):
+            for each in page.get("Uploads", ()):
+                started = each.get("Initiated")
+                told = started.isoformat(timespec="seconds") if hasattr(started, "isoformat") else ""
+                yield UnfinishedUpload(replace(prefix, path=each["Key"]), each["UploadId"], told)
+
+    def stored_bytes(self, upload: UnfinishedUpload) -> int:
+        """Return how many bytes of an unfinished upload are stored.
+
+        Raises:
+            RemoteError: The store does not answer, or the upload has ended meanwhile.
+        """
+        given, size = {"UploadId": upload.upload_id, "Key": upload.address.path}, 0
+        for page in self._pages(upload.address, "list_parts", {"PartNumberMarker": "NextPartNumberMarker"}, **given):
+            size += sum(int(each["Size"]) for each in page.get("Parts", ()))
+        return size
+
+    def abort(self, upload: UnfinishedUpload) -> None:
+        """Remove the parts of an unfinished upload; one that has ended meanwhile is left alone.
+
+        Raises:
+            RemoteError: The store does not answer, or does not let us.
+        """
+        self._ask(upload.address, "abort_multipart_upload", method="DELETE", UploadId=upload.upload_id)
+
+    def _pages(
+        self, address: Address, operation: str, marks: dict[str, str], **given: Any
+    ) -> Iterator[dict[str, Any]]:
+        """Yield the pages of a listing.
+
+        Args:
+            address: The prefix.
+            operation: The listing.
+            marks: Parameters of the request for the next page, and what they are called in an answer.
+            given: Further parameters.
+        """
+        given = given or {"Prefix": address.path}
+        more: dict[str, Any] = {}
+        while True:
+            page = self._ask(address, operation, method="GET", **({"Key": None} | given), **more)
+            yield page
+            new = {name: page[answer] for name, answer in marks.items() if page.get(answer)}
+            # A store that repeats a mark would be listed for ever.
+            if not page.get("IsTruncated") or not new or new == more:
+                return
+            more = new
+
+    # --- requests ----------------------------------------------------------------------------------------------
+
+    def _ask(
+        self,
+        address: Address,
+        operation: str,
+        *,
+        method: str = "PUT",
+        body: Callable[[], bytes] | None = None,
+        tag: Callable[[], str] | None = None,
+        **given: Any,
+    ) -> dict[str, Any]:
+        """Return one request, sent again while the store does not answer.
+
+        Args:
+            address: The object, or the prefix.
+            operation: The method of the client.
+            method: The method of HTTP.
+            body: Returns the bytes that are sent, when their turn has come.
+            tag: Returns the ETag of the object that appears with it: only a new one, unless others are replaced.
+            given: Parameters of the operation; None leaves one out.
+        """
+        only_new = tag is not None and not self._force
+        given |= {"IfNoneMatch": "*"} if only_new else {}
+        given = {name: value for name, value in ({"Key": address.path} | given).items() if value is not None}
+        writing = method in ("PUT", "POST", "DELETE")
 
         def ask(attempt: int) -> dict[str, Any]:
             check_stopped()
-            at = self._remote.tape.now
+            at, size, status = self._remote.tape.now, 0, 0
             try:
-                answer: dict[str, Any] = getattr(self._client(address), operation)(
-                    Bucket=address.place, Key=address.path, **given
-                )
+                if body is None:
+                    answer = self._call(address, operation, given)
+                else:
+                    with self._slot():
+                        data = body()
+                        size = len(data)
+                        answer = self._call(address, operation, given | {"Body": data})
+                status = 200
             except refused.ClientError as error:
-                self._tell(address, at, attempt, 0, error_reply(error).status)
-                raise self._refusal(error, address) from error
+                size, status = 0, error_reply(error).status
+                if attempt and tag is not None and self._came(error, address, tag):
+                    return {}
+                raise self._refusal(error, address, writing=writing, only_new=only_new) from error
             except NO_ANSWERS as error:
-                self._tell(address, at, attempt, 0, 0)
-                raise broken_error(error, address) from error
-            self._tell(address, at, attempt, len(given.get("Body", b"")), 200)
+                size = 0
+                raise broken_error(error, address, writing=writing) from error
+            finally:
+                self._tell(address, method, at, attempt, size, status)
             return answer
 
         # What was sent is taken back after a failure, by a request of its own.
         return self._remote.tried(ask, wait_for, alone=True)
 
-    def _client(self, address: Address) -> Any:
+    def _call(self, address: Address, operation: str, given: dict[str, Any]) -> dict[str, Any]:
         transport = self._remote.line(address).transport
         if not isinstance(transport, S3Transport):
             raise UsageError(f"{address.shown} cannot be written: only s3:// addresses can")
-        return transport.client
+        answer: dict[str, Any] = getattr(transport.client, operation)(Bucket=address.place, **given)
+        return answer
 
-    def _refusal(self, error: refused.ClientError, address: Address) -> Exception:
+    @contextmanager
+    def _slot(self) -> Iterator[None]:
+        """Wait for one of the requests that may send bytes at the same time; `stop` ends it.
+
+        Raises:
+            Cancelled: The caller does not want it any more.
+        """
+        while not self._slots.acquire(timeout=_ASK):
+            check_stopped()
+        mine: list[Connection] = []
+        with self._lock:
+            self._sending.append(mine)
+        try:
+            check_stopped()
+            with told_to(mine.append):
+                yield
+        finally:
+            with self._lock:
+                # Not `remove`: equal lists are not the same.
+                self._sending = [one for one in self._sending if one is not mine]
+            self._slots.release()
+
+    def _came(self, error: refused.ClientError, address: Address, tag: Callable[[], str]) -> bool:
+        """Return whether an earlier attempt, whose answer was lost, has stored the object."""
+        if not (_is_taken(error) or error_reply(error).code == "NoSuchUpload"):
+            return False
+        with suppress(refused.ClientError, *NO_ANSWERS):
+            there = self._call(address, "head_object", {"Key": address.path})
+            return str(there.get("ETag", "")).strip('"') == tag()
+        return False
+
+    def _refusal(self, error: refused.ClientError, address: Address, *, writing: bool, only_new: bool) -> Exception:
         reply = error_reply(error)
-        if reply.code in _TAKEN or reply.status == 412:
+        if _is_taken(error):
             return _exists(address)
-        return refusal(reply, address, anonymous=self._remote.line(address).transport.anonymous)
+        if only_new and (reply.status == NOT_IMPLEMENTED or reply.code == "NotImplemented"):
+            text = f"{address.shown} cannot be written: the store does not support conditional writes (If-None-Match)"
+            return RemoteError(text, status=reply.status, remedy=Remedy.UNCONDITIONAL)
+        anonymous = self._remote.line(address).transport.anonymous
+        found = refusal(reply, address, anonymous=anonymous, writing=writing)
+        if writing and isinstance(found, Forbidden):
+            remedy = Remedy.WRITE_PROFILE if anonymous else Remedy.WRITE_RIGHTS
+            return Forbidden(f"{address.shown} may not be written (status {found.status})", remedy=remedy)
+        return found
 
-    @staticmethod
-    def _unanswered(error: Exception, address: Address) -> Exception:
-        found = broken_error(error, address)
-        return found.error if isinstance(found, Broken) else found
-
-    def _tell(self, address: Address, at: float, attempt: int, size: int, status: int) -> None:
+    def _tell(self, address: Address, method: str, at: float, attempt: int, size: int, status: int) -> None:
         tape = self._remote.tape
         sending = {"bytes": size, "wait": tape.now - at, "status": status, "retry": attempt}
-        tape.add(Request(at, "PUT", address.shown, None, None, ReadPurpose.PAYLOAD, **sending))  # type: ignore[arg-type]
+        tape.add(Request(at, method, address.shown, None, None, ReadPurpose.PAYLOAD, **sending))  # type: ignore[arg-type]
+
+
+class BucketFolder:
+    """A folder of a bucket that files are sent to, each as soon as it is complete here.
+
+    Args:
+        upload: Sends them.
+        address: The folder.
+    """
+
+    def __init__(self, upload: Upload, address: Address) -> None:
+        self._upload = upload
+        self._address = address
+        self.jobs = upload.jobs
+        self.shown = address.shown
+
+    def sizes(self, *, required: bool) -> dict[str, int]:
+        """Return the size of every object that is there, by its name in the folder.
+
+        Args:
+            required: Whether it is an error when the folder may not be listed; else nothing is there.
+
+        Raises:
+            RemoteError: The store does not answer, or does not let us list.
+        """
+        try:
+            return self._upload.sizes(self._address)
+        except Forbidden:
+            if required:
+                raise
+            return {}
+
+    def send(self, path: Path, name: str) -> str:
+        """Send a file, and remove it here; return its address.
+
+        Raises:
+            UsageError: The object exists, and is not to be replaced.
+            SourceError: The store does not take it.
+        """
+        address = self._address.inside(name)
+        self._upload.send(path, address)
+        path.unlink(missing_ok=True)
+        return address.shown
+
+    def stop(self) -> None:
+        """End the transfers under way."""
+        self._upload.stop()
+
+
+def _part_of(path: Path, start: int, length: int) -> bytes:
+    with path.open("rb") as file:
+        file.seek(start)
+        return file.read(length)
+
+
+def _tag_of(data: bytes) -> str:
+    """Return the ETag that stores give an object that came in one request: its MD5."""
+    return hashlib.md5(data, usedforsecurity=False).hexdigest()
+
+
+def _tag_of_parts(tags: list[str]) -> str:
+    """Return the ETag that stores give an object that came in parts; empty where the parts have other ETags."""
+    try:
+        return f"{_tag_of(b''.join(bytes.fromhex(tag.strip(chr(34))) for tag in tags))}-{len(tags)}"
+    except ValueError:
+        return ""
+
+
+def _is_taken(error: refused.ClientError) -> bool:
+    reply = error_reply(error)
+    return reply.code in _TAKEN or reply.status == 412
 
 
 def _exists(address: Address) -> UsageError:

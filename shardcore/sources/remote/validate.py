@@ -23,6 +23,9 @@ from shardcore.sources.remote.response import Broken, RangeQuery, Reply
 MOST_WAIT = 20.0
 """Seconds that a server may ask us to wait."""
 
+NOT_IMPLEMENTED = 501
+"""Status of a server that does not support a request: asking again does not help."""
+
 _RANGE = re.compile(r"bytes (\d{1,20})-(\d{1,20})/(\d{1,20})", re.ASCII)
 _UNPACKED = ("", "identity", "aws-chunked")
 """Encodings that leave the bytes of a file as they are."""
@@ -178,7 +181,7 @@ def packed(address: Address, encoding: str) -> RangeRefused:
     return RangeRefused(text, remedy=Remedy.COPY)
 
 
-def refusal(reply: Reply, address: Address, *, anonymous: bool | None = None) -> Exception:
+def refusal(reply: Reply, address: Address, *, anonymous: bool | None = None, writing: bool = False) -> Exception:
     """Return what an answer is called that has no bytes: an error, or `Broken` where another attempt may help."""
     reply.read_error()
     status, code, shown = reply.status, reply.code, address.shown
@@ -193,7 +196,7 @@ def refusal(reply: Reply, address: Address, *, anonymous: bool | None = None) ->
         where = reply.headers.get("x-amz-bucket-region", "")
         text = f"{shown} is in another region" + (f": {where[:40]}" if where else "")
         return WrongRegion(text, status=status, remedy=Remedy.REGION)
-    if status in (429, 408) or status >= 500 or code in _BUSY:
+    if status in (429, 408) or (status >= 500 and status != NOT_IMPLEMENTED) or code in _BUSY:
         text = f"{address.place} cannot answer now (status {status})"
         return Broken(ServerFailed(text, status=status, remedy=Remedy.AGAIN), after=_wait(reply))
     if status in (404, 410):
@@ -208,7 +211,8 @@ def refusal(reply: Reply, address: Address, *, anonymous: bool | None = None) ->
             text += "; the server wants a login" if status == 401 else ""
             return Forbidden(text, status=status)
         return Forbidden(text, status=status, remedy=Remedy.PROFILE if anonymous else Remedy.RIGHTS)
-    return RemoteError(f"{shown} cannot be read: the server answers {status}" + (f" ({code})" if code else ""))
+    done = "written" if writing else "read"
+    return RemoteError(f"{shown} cannot be {done}: the server answers {status}" + (f" ({code})" if code else ""))
 
 
 def _wait(reply: Reply) -> float:

@@ -137,6 +137,14 @@ class Person:
         self.mouse.do("key", "ctrl+a")
         self.mouse.do("type", "--delay", "1", text)
 
+    def fill(self, text: str) -> None:
+        """Types a text until the line with the keyboard has it: keys that come while windows change places get lost."""
+        for _ in range(TRIES):
+            self.type(text)
+            if self.soon(lambda state: state["line"] == text):
+                return
+        self.until(lambda state: state["line"] == text, f"{text} in the line")
+
     def give(self, path: Path, place: str) -> None:
         """Drags a file from the shelf onto a place of the window."""
         self.shelf.tell(str(path))

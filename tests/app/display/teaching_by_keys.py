@@ -273,7 +273,7 @@ def answer_file_dialog(person: Person, name: str, path: Path) -> None:
     """Types a path, and Return until the dialog goes: the first may only close the list of such names."""
     person.until(lambda state: state["front"] == name, "the dialog")
     person.take_keyboard()
-    person.type(str(path))
+    person.fill(str(path))
     person.press("Return")
     while not person.soon(lambda state: state["front"] != name):
         person.press("Return")

@@ -220,7 +220,7 @@ def save_as(person: Person, path: Path) -> None:
     """Types a name into the dialog for files, and presses its button."""
     person.until(lambda state: state["front"] == "QFileDialog", "the dialog")
     person.take_keyboard()
-    person.type(str(path))
+    person.fill(str(path))
     press(person, "Save", "QFileDialog")
     person.until_written(path)
 
@@ -314,7 +314,7 @@ def break_and_salvage(person: Person, folder: Path) -> None:
         person.click("button:Extract to a folder…")
         person.until(lambda state: state["front"] == "salvageFolder", "the dialog")
         person.take_keyboard()
-        person.type(str(whole))
+        person.fill(str(whole))
         press(person, "Choose", "salvageFolder")
         person.until(lambda state: "Written to" in state["salvage"], "what was written")
         assert any(whole.iterdir())
@@ -334,6 +334,6 @@ def save_as_copy(person: Person, path: Path) -> None:
     """The dialog for a copy of the sandbox."""
     person.until(lambda state: state["front"] == "saveSandbox", "the dialog")
     person.take_keyboard()
-    person.type(str(path))
+    person.fill(str(path))
     press(person, "Save", "saveSandbox")
     person.until(lambda state: path.is_file() and not state["busy"], "the copy")

@@ -13,6 +13,7 @@ from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
     QDialog,
+    QLineEdit,
     QMenu,
     QMenuBar,
     QSlider,
@@ -63,6 +64,13 @@ def taught(shown: MainWindow) -> State:
     }
 
 
+def _line(focus: QWidget | None) -> str:
+    """The text that is typed over by keys."""
+    if isinstance(focus, QComboBox):
+        return focus.currentText() if focus.isEditable() else ""
+    return focus.text() if isinstance(focus, QLineEdit) else ""
+
+
 def _focus() -> State:
     """What says what the part with the keyboard is: the name it was given, or the words on it."""
     focus = QApplication.focusWidget()
@@ -70,6 +78,7 @@ def _focus() -> State:
     return {
         "part": type(focus).__name__ if focus is not None else "",
         "part_of": [one.objectName() for one in _around(focus) if one.objectName()],
+        "line": _line(focus),
         "spoken": (focus.accessibleName() if focus is not None else "") or words,
         "described": focus.accessibleDescription() if focus is not None else "",
     }

@@ -138,7 +138,7 @@ def by_mouse(person: Person, wanted: Wanted, folder: Path) -> None:
     person.click("topExtract")
     person.until(lambda state: state["sheet"] == "extractSheet", "the sheet")
     person.take_keyboard()
-    person.type(str(folder))
+    person.fill(str(folder))
     person.look("sheet")
     person.click("button:Extract")
     person.until(lambda state: told(folder, state["results"]), "the end of the extraction")
@@ -161,7 +161,7 @@ def by_keys(person: Person, wanted: Wanted, folder: Path) -> None:
     state = person.until(lambda state: state["sheet"] == "openWith", "the question what to open")
     assert not state["icons"], "buttons of dialogs are words"
     person.take_keyboard()
-    person.type(str(wanted.path))
+    person.fill(str(wanted.path))
     person.look("open-with")
     person.press("Return")
     person.until(lambda state: state["title"] == title and state["rows"] > wanted.row, "the file")
@@ -200,7 +200,7 @@ def by_keys(person: Person, wanted: Wanted, folder: Path) -> None:
     person.press("ctrl+e")
     person.until(lambda state: state["sheet"] == "extractSheet", "the sheet")
     person.take_keyboard()
-    person.type(str(folder))
+    person.fill(str(folder))
     person.press("Return")
     person.until(lambda state: told(folder, state["results"]), "the end of the extraction")
     assert only_file(folder).read_bytes() == wanted.content

@@ -117,7 +117,7 @@ def break_it(person: Person, copy: Path) -> None:
     person.press("ctrl+alt+s")
     person.until(lambda state: state["sheet"] == "saveSandbox", "the dialog")
     person.take_keyboard()
-    person.type(str(copy))
+    person.fill(str(copy))
     person.look("saving")
     person.press("Return")
     person.until(lambda state: copy.is_file() and not state["busy"], "the copy")

@@ -403,8 +403,9 @@ WELCOME = (
 
 SWH = (
     Row("File > Convert to…", dialog("NewShardDialog")),
-    Row("File > Compare with…", FILE_DIALOG),
-    Row("File > Compare with folder…", FILE_DIALOG),
+    Row("File > Compare with > File…", FILE_DIALOG),
+    Row("File > Compare with > Folder…", FILE_DIALOG),
+    Row("File > Compare with > Address…", dialog("AddressDialog")),
     Row("File > Extract…", dialog("ExtractDialog")),
     Row("File > Extract all…", dialog("ExtractDialog")),
     Row("File > Change how it is read…", dialog("OpenWith")),

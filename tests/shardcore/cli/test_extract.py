@@ -399,14 +399,16 @@ def test_how_to_extract(
     opened["x"] = lambda: LineShard(b"one=hello\na/b=x\n")
     out = tmp_path / "out"
     out.mkdir()
-    (out / "one").write_bytes(b"mine")
+    # A file of the same size counts as the object.
+    mine = b"mine!" if more == ["--conflict", "skip"] else b"mine"
+    (out / "one").write_bytes(mine)
     assert run(["extract", "x", str(out), "--json", *more]) == code
     rows = lines(capsys)
     assert all(list(row)[:4] == ["key", "path", "size", "sha256"] for row in rows)
     found = {path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_file()}
     assert found - {"manifest.json"} == names
     replaced = "--force" in more or "replace" in more
-    assert (out / "one").read_bytes() == (b"hello" if replaced else b"mine")
+    assert (out / "one").read_bytes() == (b"hello" if replaced else mine)
     skipped = [row["skipped"] for row in rows if "skipped" in row]
     assert skipped == ([str(out / "one")] if more == ["--conflict", "skip"] else [])
 

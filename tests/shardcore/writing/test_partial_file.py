@@ -67,7 +67,7 @@ def records(out: Path) -> list[Path]:
 def goes_on(out: Path, mark: str = MARK) -> int:
     """Completes the file, which has its content whatever was there; where reading began."""
     server = Server()
-    assert write_kept(out, mark, SIZE, server) == (SIZE, hashlib.sha256(CONTENT).hexdigest())
+    assert write_kept(out, mark, SIZE, server) == (out, SIZE, hashlib.sha256(CONTENT).hexdigest())
     assert out.read_bytes() == CONTENT
     assert not out.is_symlink()
     return server.began[0]

@@ -10,7 +10,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from shardcore import Cancelled, DataSet, Depth, Report, Shard, ShardError, Span, UsageError
 from shardcore.model.source_name import SourceName
-from shardcore.shards.salvage import pieces_of
+from shardcore.sources.base import read_pieces
 from shardcore.sources.patched import (
     Change,
     PatchedSource,
@@ -475,7 +475,7 @@ class Sandbox(QObject):
             source = self._changed_source(shard)
             if "://" not in original and path.exists() and path.samefile(original):
                 raise UsageError(f"{path.name} is the file itself, which a sandbox never changes: choose another name")
-            pieces = pieces_of(source, 0, source.size)
+            pieces = read_pieces(source, 0, source.size)
             at = 0
 
             def told() -> Iterator[bytes]:

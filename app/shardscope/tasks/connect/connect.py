@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QWidget
 
@@ -37,17 +39,24 @@ class ConnectTask(QObject):
         session.reach = self.connections.way_to
         session.opened.connect(self._opened)
 
-    def ask(self, request: OpenRequest | None = None, who: Who | None = None) -> AddressDialog:
+    def ask(
+        self,
+        request: OpenRequest | None = None,
+        who: Who | None = None,
+        *,
+        chosen: Callable[[OpenRequest], object] | None = None,
+    ) -> AddressDialog:
         """Request an address.
 
         Args:
             request: What the fields begin with.
             who: What is chosen of the three ways to be somebody; None for the last one.
+            chosen: Called with it; None opens it in a tab.
         """
         sheet = AddressDialog(request or OpenRequest(""), self.connections, self._session.jobs, self._window)
         if who is not None:
             sheet.who.choose(who)
-        sheet.chosen.connect(self._session.open_tab)
+        sheet.chosen.connect(chosen or self._session.open_tab)
         sheet.open()
         return sheet
 

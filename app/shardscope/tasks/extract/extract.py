@@ -8,8 +8,8 @@ from functools import partial
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QWidget
 
-from shardcore import Cancelled, RemoteError
-from shardcore.errors import ends_reading
+from shardcore import Cancelled
+from shardcore.errors import source_lost
 from shardcore.model.number_words import plural
 from shardcore.operations.extraction import Conflict
 from shardscope.session.error_words import plain_words
@@ -103,7 +103,7 @@ class ExtractTask(QObject):
             if error is not None:
                 found.cancelled = isinstance(error, Cancelled)
                 found.stopped = "" if found.cancelled else plain_words(error)
-                found.lost = found.lost or (isinstance(error, RemoteError) and ends_reading(error))
+                found.lost = found.lost or source_lost(error)
                 if self.session.shard is wanted.shard:
                     self.session.note_trouble(error)
             elif found.failed and not found.files:

@@ -1,4 +1,4 @@
-"""*Compare with…*: two shards side by side, their fields, their objects, and their bytes."""
+"""*Compare with*: two shards side by side, their fields, their objects, and their bytes."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from PySide6.QtWidgets import (
     QGridLayout,
     QHBoxLayout,
     QHeaderView,
+    QMenu,
     QProgressBar,
     QPushButton,
     QScrollBar,
@@ -475,36 +476,63 @@ def _titled(request: OpenRequest) -> str:
 
 
 class CompareShards(QObject):
-    """The actions *Compare with…* and *Compare with folder…*, and the windows that they open.
+    """The menu *Compare with*, and the windows that it opens.
 
     Attributes:
-        file: The action for a file.
-        folder: The action for the folder of a data set.
+        menu: A file, a folder or an address is chosen there, or another tab.
         windows: The windows that are open.
     """
+
+    address_wanted = Signal()
+    """An address is to be requested; `compare` takes the answer."""
 
     def __init__(self, session: Session, parent: QWidget) -> None:
         super().__init__(parent)
         self._session, self._window = session, parent
         self.windows: list[DiffWindow] = []
-        self.file = QAction(self.tr("&Compare with…"), parent)
-        self.file.setObjectName("compareWith")
-        self.file.setShortcut(QKeySequence("Ctrl+Alt+D"))
-        self.file.setToolTip(self.tr("Compares the objects and bytes of two shards"))
-        self.file.triggered.connect(lambda _: ask_file(parent, self.tr("Compare with"), self.compare))
-        self.folder = QAction(self.tr("Compare with fol&der…"), parent)
-        self.folder.setObjectName("compareWithFolder")
-        self.folder.setToolTip(self.tr("Compares the objects and bytes of two data sets"))
-        self.folder.triggered.connect(lambda _: ask_folder(parent, self.tr("Compare with"), self.compare))
-        for action in (self.file, self.folder):
-            action.setEnabled(False)
-            session.opened.connect(lambda _, action=action: action.setEnabled(True))
-            session.closed.connect(lambda action=action: action.setEnabled(False))
+        self.menu = QMenu(self.tr("&Compare with"), parent)
+        self.menu.setObjectName("compareWith")
+        self.menu.setToolTipsVisible(True)
+        title = self.tr("Compare with")
+        self._add(self.tr("&File…"), "Ctrl+Alt+D", lambda: ask_file(parent, title, self.compare_path))
+        self._add(self.tr("Fol&der…"), "", lambda: ask_folder(parent, title, self.compare_path))
+        self._add(self.tr("&Address…"), "", self.address_wanted.emit)
+        self._tabs = self.menu.addSeparator()
+        self._tab_actions: list[QAction] = []
+        self.menu.aboutToShow.connect(self._fill_tabs)
+        self._set_enabled(False)
+        session.opened.connect(lambda _: self._set_enabled(True))
+        session.closed.connect(lambda: self._set_enabled(False))
 
-    def compare(self, uri: str) -> DiffWindow:
-        """Compare what is open with another file, folder or address."""
-        requests = self._session.request, OpenRequest(uri)
-        window = DiffWindow(self._session.jobs, requests, self._window)
+    def _add(self, text: str, keys: str, chosen: Callable[[], object]) -> QAction:
+        action = self.menu.addAction(text)
+        action.setShortcut(QKeySequence(keys))
+        action.setToolTip(self.tr("Compares the objects and bytes of two shards or data sets"))
+        action.triggered.connect(lambda _: chosen())
+        return action
+
+    def _fill_tabs(self) -> None:
+        for action in self._tab_actions:
+            self.menu.removeAction(action)
+            action.deleteLater()
+        others = [one for one in self._session.documents if one is not self._session.document and one.shard is not None]
+        self._tabs.setVisible(bool(others))
+        self._tab_actions = [
+            self._add(one.request.name.replace("&", "&&"), "", partial(self.compare, one.request)) for one in others
+        ]
+
+    def _set_enabled(self, enabled: bool) -> None:
+        self.menu.setEnabled(enabled)
+        for action in self.menu.actions():
+            action.setEnabled(enabled)
+
+    def compare_path(self, path: str) -> DiffWindow:
+        """Compare what is open with a file or a folder."""
+        return self.compare(OpenRequest(path))
+
+    def compare(self, other: OpenRequest) -> DiffWindow:
+        """Compare what is open with something else."""
+        window = DiffWindow(self._session.jobs, (self._session.request, other), self._window)
         window.tab_wanted.connect(self._session.tab_wanted)
         window.finished.connect(lambda _: self._closed(window))
         self.windows.append(window)

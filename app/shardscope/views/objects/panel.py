@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
@@ -16,12 +15,10 @@ from shardcore.model.number_words import plural, size_text
 from shardcore.sources.remote.address import is_address
 from shardscope.session.debounce import Debounce
 from shardscope.session.error_words import plain_words
-from shardscope.session.fetch_cost import index_size
 from shardscope.session.jobs import Job, JobPriority, Pool
 from shardscope.session.object_counts import Census, Sum, add_up, count, countable
 from shardscope.session.object_filter import toggled
 from shardscope.session.object_rows import LooksAtAll, SomeRows, Sought, View, can_sort, rows_of, seek_file
-from shardscope.session.opened import AUTO_INDEX_BYTES
 from shardscope.session.selection import Selection
 from shardscope.session.session import IndexState, Session
 from shardscope.session.trace_walk import TraceWalk
@@ -364,7 +361,7 @@ class ObjectPanel(QWidget):
         self.model.largest = 0
         self.chips.show_census(None)
         shard = self._session.shard
-        ready = shard is not None and (shard.loaded or (index_size(shard) or AUTO_INDEX_BYTES + 1) <= AUTO_INDEX_BYTES)
+        ready = shard is not None and (shard.loaded or self._session.reads_index_at_once)
         self.columns.expect(counted=ready)
         self.model.load()
         source = shard.source if shard is not None else None
@@ -506,7 +503,11 @@ class ObjectPanel(QWidget):
             self._say(plain_words(error), view)
             if isinstance(error, LooksAtAll) and self._view is view:
                 # Until the user agrees, the rows stay as they are.
-                self._session.with_index(self.tr("Filtering and sorting"), partial(find, whole=True))
+                self._session.with_index(self.tr("Filtering and sorting"), look_at_all)
+
+        def look_at_all() -> None:
+            self._session.load_index()
+            find(whole=True)
 
         def find(*, whole: bool) -> None:
             if self._view is not view:
@@ -600,7 +601,8 @@ class ObjectPanel(QWidget):
     @property
     def _large_ahead(self) -> bool:
         """Return whether looking at all rows fetches so much from another machine that it is requested first."""
-        return self._session.request.is_remote and self._session.index_ahead > AUTO_INDEX_BYTES
+        far = self._session.request.is_remote
+        return far and self._session.index_ahead > 0 and not self._session.reads_index_at_once
 
     @property
     def _total(self) -> int:

@@ -1,4 +1,4 @@
-"""*Compare with…*: two shards side by side, walked through by their differences; by mouse and by keyboard."""
+"""*Compare with*: two shards side by side, walked through by their differences; by mouse and by keyboard."""
 
 from __future__ import annotations
 
@@ -231,7 +231,7 @@ def test_comparing_goes_on_while_other_tabs_are_shown(
     comparing = CompareShards(session, parent)
     session.open(str(first))
     settle(qtbot, jobs)
-    window = comparing.compare(str(second))
+    window = comparing.compare_path(str(second))
     session.open_tab(OpenRequest(str(second)))
     qtbot.waitUntil(lambda: len(session.documents) == 2)
     session.close_all()
@@ -316,21 +316,44 @@ def test_open_in_tab_asks_for_the_selected_bytes(
 
 
 def test_the_action_compares_what_is_open(qtbot: QtBot, jobs: Jobs, session: Session, first: Path) -> None:
-    """*Compare with…* is there while something is open, and its window closes with the main window."""
+    """*Compare with* is there while something is open, and its window closes with the main window."""
     parent = QWidget()
     qtbot.addWidget(parent)
     comparing = CompareShards(session, parent)
-    assert not comparing.file.isEnabled()
+    assert not comparing.menu.isEnabled()
     session.open(str(first))
     settle(qtbot, jobs)
-    assert comparing.file.isEnabled()
-    window = comparing.compare(str(first))
+    assert comparing.menu.isEnabled()
+    window = comparing.compare_path(str(first))
     settle(qtbot, jobs)
     assert window.compared is not None
     comparing.close()
     assert comparing.windows == []
     session.close()
-    assert not comparing.file.isEnabled()
+    assert not comparing.menu.isEnabled()
+
+
+def test_another_tab_is_compared(qtbot: QtBot, jobs: Jobs, session: Session, first: Path, second: Path) -> None:
+    """The menu has the other tabs, opened as they are there, and not the one that is shown."""
+    parent = QWidget()
+    qtbot.addWidget(parent)
+    comparing = CompareShards(session, parent)
+    session.open(str(first))
+    settle(qtbot, jobs)
+    comparing.menu.aboutToShow.emit()
+    before = [action.text() for action in comparing.menu.actions()]
+    session.open_tab(OpenRequest(str(second)))
+    settle(qtbot, jobs)
+    comparing.menu.aboutToShow.emit()
+    assert [action.text() for action in comparing.menu.actions()] == [*before, first.name]
+    comparing.menu.actions()[-1].trigger()
+    settle(qtbot, jobs)
+    (window,) = comparing.windows
+    assert [request.uri for request in window.desk.requests] == [str(second), str(first)]
+    assert window.compared is not None
+    comparing.close()
+    session.close_all()
+    settle(qtbot, jobs)
 
 
 def test_a_million_objects_make_no_rows(qtbot: QtBot, jobs: Jobs, compare: Compare, first: Path) -> None:

@@ -11,7 +11,9 @@ from shardcore.errors import UsageError
 from shardcore.formats.des.routing import (
     Route,
     ShardName,
+    bits_of_names,
     infer_n_bits,
+    routed_to,
     shard_date,
     shard_hex,
     utc_stamp,
@@ -147,6 +149,26 @@ def test_inferred_bits(n_bits: int) -> None:
         uid = str(rng.randrange(10**9)) if rng.random() < 0.5 else f"doc-{rng.random()}.pdf"
         uids.setdefault(Route.of(uid, n_bits).hex, []).append(uid)
     assert infer_n_bits(uids) == n_bits
+
+
+@pytest.mark.parametrize("n_bits", range(4, 17))
+def test_names_lead_to_every_uid(n_bits: int) -> None:
+    """The bits that names of files alone give route each uid of the folder to its file, whichever files there are."""
+    rng = random.Random(n_bits)
+    for count in (1, 2, 5, 300):
+        uids = [str(rng.randrange(10**9)) for _ in range(count)]
+        files = {uid: Route.of(uid, n_bits).hex for uid in uids}
+        found = bits_of_names(ShardName("20261103", hex_, 0) for hex_ in files.values())
+        assert found in range(4, n_bits + 1)
+        assert all(Route.of(uid, found).hex == hex_ for uid, hex_ in files.items())
+        assert all(routed_to([uid], hex_, found) for uid, hex_ in files.items())
+
+
+def test_names_of_different_packers() -> None:
+    """Names that no number of bits prints say nothing; nor do no names."""
+    assert bits_of_names([]) is None
+    assert bits_of_names([ShardName("20261103", "2A", 0), ShardName("20261103", "02B", 0)]) is None
+    assert not routed_to(["43"], "2A", 8)
 
 
 def test_nothing_to_infer_from() -> None:

@@ -56,7 +56,7 @@ def names(folder: Path) -> set[str]:
     ("conflict", "content", "others", "told"),
     [
         (Conflict.ERROR, b"mine", set(), "error"),
-        (Conflict.SKIP, b"mine", set(), "skipped"),
+        (Conflict.SKIP, b"mine", set(), "error"),
         (Conflict.RENAME, b"mine", {"one (3)"}, "path"),
         (Conflict.REPLACE, b"hello", set(), "path"),
     ],
@@ -72,8 +72,18 @@ def test_what_happens_to_files_that_exist(
     assert (tmp_path / "two.txt").read_bytes() == b"x"
     assert names(tmp_path) == {"one", "one (2)", "two.txt"} | others
     assert getattr(first, told)
-    assert bool(first.error) == (conflict is Conflict.ERROR)
+    assert bool(first.error) == (conflict in (Conflict.ERROR, Conflict.SKIP))
     assert not second.error
+
+
+def test_name_and_size_decide_what_is_skipped(tmp_path: Path) -> None:
+    """A file of the same size stays without a read; of another size it stays, too, and that is an error."""
+    (tmp_path / "one").write_bytes(b"HELLO")
+    (tmp_path / "two.txt").write_bytes(b"xx")
+    first, second = take(LineShard(PLAIN), tmp_path, conflict=Conflict.SKIP)
+    assert Path(first.skipped).read_bytes() == b"HELLO"
+    assert "exists already, with 2 bytes instead of 1" in second.error
+    assert (tmp_path / "two.txt").read_bytes() == b"xx"
 
 
 @pytest.mark.parametrize("conflict", list(Conflict))

@@ -1,0 +1,633 @@
+"""Objects of shards as files of fsspec, read only: `shard://KEY::s3://bucket/x.shard`.
+
+The path of an object is its key as a link writes it (`shardcore.model.inside_path`), with `*`, `?`, `[` and `::`
+percent-encoded besides: they mean something to fsspec. Keys that are plain relative paths are paths with folders, as
+`extract --folders` writes them; in others `/` is `%2F`.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import threading
+import weakref
+from bisect import bisect_left
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, NoReturn, TypeVar
+from urllib.parse import unquote
+
+try:
+    from fsspec import AbstractFileSystem
+    from fsspec import filesystem as fsspec_filesystem
+    from fsspec.core import url_to_fs
+    from fsspec.spec import AbstractBufferedFile
+except ImportError as error:
+    raise ImportError("shardcore.fsspec needs fsspec: pip install 'shardscope[fsspec]'") from error
+
+from shardcore.errors import KeyAbsent, SourceChanged, SourceError, StoreUntrusted, UsageError, reason_of
+from shardcore.model.inside_path import inside_text
+from shardcore.model.objects import ObjectRef, State
+from shardcore.model.parallel import in_order
+from shardcore.model.text import short
+from shardcore.operations.extraction.default_objects import all_rows, outer_kinds, taken_rows
+from shardcore.operations.extraction.names import MAX_DEPTH, MAX_PATH_BYTES, is_relative_path
+from shardcore.operations.extraction.options import ExtractOptions
+from shardcore.shards.object_source import InnerSource, source_inside
+from shardcore.shards.opening import open as open_shard
+from shardcore.shards.prefetch import fetched_ahead
+from shardcore.shards.shard import Shard
+from shardcore.sources.base import FAR_GAP, Source
+from shardcore.sources.local import FileSource
+from shardcore.sources.remote.address import is_address, parse_address
+from shardcore.sources.remote.options import RemoteOptions
+
+T = TypeVar("T")
+
+BLOCK = 1 << 20
+"""Bytes that an opened file of a local shard reads at once; default of `block_size`."""
+
+REMOTE_BLOCK = 4 << 20
+"""The same of a remote shard: its ranges are read in parallel."""
+
+MOST_OPEN = 8
+"""Shards that stay open between two uses, of all file systems together: the ones that were used last."""
+
+_LOCAL = ("file", "local")
+_S3 = ("s3", "s3a")
+_ADDRESSES = {"s3": "s3://", "s3a": "s3://", "gs": "gs://", "gcs": "gs://"}
+_HTTP = ("http", "https")
+_OWN_OPTIONS = frozenset({"use_listings_cache", "listings_expiry_time", "max_paths", "asynchronous", "loop"})
+"""Options that fsspec takes for every file system."""
+
+_S3_NAMES = {
+    "anon": "anonymous",
+    "profile": "profile",
+    "key": "access_key",
+    "secret": "secret_key",
+    "token": "session_token",
+    "endpoint_url": "endpoint_url",
+    "region_name": "region",
+    "requester_pays": "requester_pays",
+}
+"""Options of s3fs, and those of `RemoteOptions` that they are."""
+
+_MAGIC = {"*": "%2A", "?": "%3F", "[": "%5B", "::": "%3A%3A"}
+
+
+_PART = r"[\w+=~(-][\w .,;+=()~$&'!-]*"
+_PLAIN = re.compile(rf"{_PART}(?:/{_PART}){{0,{MAX_DEPTH - 1}}}", re.ASCII)
+"""Keys that are paths as they are: most, of shards with many."""
+
+
+def path_of(key: str) -> str:
+    """Return the path of a key."""
+    if len(key) <= MAX_PATH_BYTES and _PLAIN.fullmatch(key):
+        return key
+    text = inside_text(key.split("/") if is_relative_path(key) else (key,))[1:]
+    for mark, escaped in _MAGIC.items():
+        text = text.replace(mark, escaped)
+    return text
+
+
+def key_of(path: str) -> str:
+    """Return the key of a path; the inverse of `path_of`.
+
+    Raises:
+        FileNotFoundError: The path is that of no key.
+    """
+    try:
+        return "" if path == "@" else unquote(path, errors="surrogatepass")
+    except UnicodeDecodeError as error:
+        raise _absent(path) from error
+
+
+class _OpenShard:
+    """An opened shard with the paths of its objects; closed when nothing refers to it any more.
+
+    Attributes:
+        since: When it was opened.
+
+    Args:
+        shard: The shard.
+    """
+
+    def __init__(self, shard: Shard) -> None:
+        self.shard = shard
+        self.since = datetime.now(UTC)
+        self._lock = threading.Lock()
+        self._names: tuple[list[str], list[int]] | None = None
+        self._taken = ExtractOptions(deleted=bool(shard.chosen.get("deleted")))
+        self._end = weakref.finalize(self, shard.close)
+        self._end.atexit = False
+
+    def check_unchanged(self) -> None:
+        """Compare a local file with the one that was opened.
+
+        Raises:
+            SourceError: It was replaced, changed or removed.
+        """
+        source = self.shard.source
+        if source is not None and source.watchable:
+            source.check_unchanged()
+
+    def ref(self, path: str) -> ObjectRef:
+        """Return the object of a path.
+
+        Raises:
+            FileNotFoundError: There is none.
+            ShardError: The shard is damaged where the lookup needs it, or cannot be read.
+        """
+        try:
+            found = self.shard.find(key_of(path))
+        except StoreUntrusted:
+            raise
+        except (KeyAbsent, UsageError) as error:
+            raise _absent(path) from error
+        if found.state not in self._taken.states:
+            raise _absent(path)
+        return found
+
+    def source(self, path: str) -> InnerSource:
+        """Return the content of an object as a source; see `ref`."""
+        return source_inside(self.shard, self.ref(path).key or key_of(path))
+
+    def size(self, ref: ObjectRef, path: str) -> int:
+        """Return the size of a content; where nothing states it, the content is decoded."""
+        if ref.size >= 0:
+            return ref.size
+        source = self.source(path)
+        try:
+            return source.size
+        finally:
+            source.release()
+
+    def listed(self) -> tuple[list[str], list[int]]:
+        """Return the sorted paths of the objects that `extract` takes, and their sizes; -1 where decoding would tell.
+
+        The index is read when this is first called; before, objects are only looked up.
+        """
+        with self._lock:
+            if self._names is None:
+                objects = self.shard.objects
+                found: dict[str, int] = {}
+                for rows in taken_rows(objects, all_rows(objects), self._taken, outer_kinds(objects)):
+                    columns, keys = objects.page(rows)
+                    sizes = columns.size.tolist()
+                    found |= {path_of(key): n for key, n in zip(keys, sizes, strict=True) if key is not None}
+                paths = sorted(found)
+                self._names = paths, [found[path] for path in paths]
+            return self._names
+
+    def below(self, folder: str) -> Iterator[tuple[str, int | None]]:
+        """Yield what lies directly in a folder: the path and size of an object, or a folder with the size None."""
+        paths, sizes = self.listed()
+        prefix = f"{folder}/" if folder else ""
+        at = bisect_left(paths, prefix)
+        while at < len(paths) and paths[at].startswith(prefix):
+            first, slash, _ = paths[at][len(prefix) :].partition("/")
+            if slash:
+                yield prefix + first, None
+                # The character after the slash: what follows the paths in the folder.
+                at = bisect_left(paths, f"{prefix}{first}0", at)
+            else:
+                yield paths[at], sizes[at]
+                at += 1
+
+    def is_folder(self, path: str) -> bool:
+        """Return whether objects lie below a path; lists no format whose keys have no folders."""
+        form = self.shard.key_form
+        has_folders = form.of_bytes is None and not form.numbers
+        return not path or (has_folders and next(self.below(path), None) is not None)
+
+
+_RECENT: OrderedDict[int, _OpenShard] = OrderedDict()
+_RECENT_LOCK = threading.Lock()
+
+
+def _keep(opened: _OpenShard) -> None:
+    """Keep a shard open as the one that was used last; the first of those that are too many is let go."""
+    with _RECENT_LOCK:
+        _RECENT[id(opened)] = opened
+        _RECENT.move_to_end(id(opened))
+        gone = [_RECENT.popitem(last=False)[1] for _ in range(len(_RECENT) - MOST_OPEN)]
+    # Outside the lock: closing may take its time.
+    del gone
+
+
+class FsspecSource(Source):
+    """A file of another file system of fsspec, read by ranges.
+
+    Args:
+        fs: The file system.
+        path: The path in it.
+
+    Raises:
+        SourceError: There is no such file, or it has no size.
+    """
+
+    near = False
+    merge_gap = FAR_GAP
+
+    def __init__(self, fs: Any, path: str) -> None:
+        self._fs, self._path = fs, path
+        self.uri = fs.unstrip_protocol(path)
+        self.name = path.rstrip("/").rpartition("/")[2] or path
+        size = self._ask(lambda: fs.info(path))["size"]
+        if size is None:
+            raise SourceError(f"{short(self.uri)}: the file system states no size")
+        self._size = int(size)
+
+    @property
+    def size(self) -> int:
+        """Number of bytes."""
+        return self._size
+
+    def _ask(self, work: Callable[[], T]) -> T:
+        try:
+            return work()
+        except OSError as error:
+            raise SourceError(f"{short(self._path)}: {reason_of(error)}") from error
+
+    def _read(self, start: int, stop: int) -> bytes:
+        data: bytes = self._ask(lambda: self._fs.cat_file(self._path, start=start, end=stop)) if start < stop else b""
+        if len(data) != stop - start:
+            raise SourceError(f"{short(self._path)}: {len(data):,} bytes came instead of {stop - start:,}")
+        return data
+
+
+class ShardFile(AbstractBufferedFile):
+    """An object as a seekable file: ranges are read as they are needed, and the content is not loaded as a whole.
+
+    Args:
+        fs: The file system.
+        path: The path of the object.
+        opened: The shard.
+        **more: As of `AbstractBufferedFile`.
+    """
+
+    def __init__(self, fs: ShardFileSystem, path: str, opened: _OpenShard, **more: Any) -> None:
+        self._opened: _OpenShard | None = opened
+        self._source = opened.source(path)
+        more.setdefault("size", self._source.size)
+        block = more.pop("block_size", None) or (BLOCK if self._source.near else REMOTE_BLOCK)
+        super().__init__(fs, path, "rb", block_size=block, **more)
+
+    @property
+    def source(self) -> InnerSource:
+        """The content as a source."""
+        return self._source
+
+    def _fetch_range(self, start: int, end: int) -> bytes:
+        return self._source.read(start, min(end, self._source.size))
+
+    def close(self) -> None:
+        """Release what was decoded."""
+        super().close()
+        if source := getattr(self, "_source", None):
+            source.release()
+            self._opened = None
+
+
+class ShardFileSystem(AbstractFileSystem):
+    """The objects of a shard or data set as files, read only. The shard is opened when it is first read.
+
+    At most `MOST_OPEN` shards stay open between two uses; an opened file keeps its own. A local file that was changed
+    is opened again. `invalidate_cache()` closes the shard.
+
+    Args:
+        fo: A path or address of the shard; in a chained URL, what follows `::`.
+        target_protocol: The protocol of `fo` in a chained URL. Files, S3, Google and HTTP are read by shardcore, others
+            by their file system of fsspec.
+        target_options: Options of that file system; for S3 those of s3fs that shardcore has, too.
+        remote_options: Fields of `shardcore.RemoteOptions` by name.
+        **options: Other arguments of `shardcore.open`: `format`, `jobs`, and options of formats such as `spec`.
+    """
+
+    protocol = "shard"
+    root_marker = ""
+
+    def __init__(
+        self,
+        fo: str | os.PathLike[str] = "",
+        *,
+        target_protocol: str | None = None,
+        target_options: Mapping[str, Any] | None = None,
+        remote_options: Mapping[str, Any] | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(**options)
+        self._fo, self._target_protocol = os.fspath(fo), target_protocol
+        self._target_options = dict(target_options or {})
+        self._remote_options = dict(remote_options or {})
+        self._options = {name: value for name, value in options.items() if name not in _OWN_OPTIONS}
+        self._lock = threading.Lock()
+        self._last: Callable[[], _OpenShard | None] = lambda: None
+
+    @property
+    def fsid(self) -> str:
+        """The protocol and the shard."""
+        return f"shard-{self._fs_token}"
+
+    @property
+    def shard(self) -> Shard:
+        """The shard, which is opened now where it is not.
+
+        Raises:
+            ShardError: It cannot be opened.
+        """
+        return self._opened().shard
+
+    def _opened(self) -> _OpenShard:
+        with self._lock:
+            found = self._last()
+            if found is not None:
+                try:
+                    found.check_unchanged()
+                except SourceError:
+                    found = None
+            if found is None:
+                remote = self._remote()
+                found = _OpenShard(open_shard(self._where(), remote=remote, **self._options))
+                self._last = weakref.ref(found)
+            _keep(found)
+            return found
+
+    def _where(self) -> str | Source:
+        """Return what `shardcore.open` is given.
+
+        Raises:
+            UsageError: No shard was named.
+            SourceError: Another file system does not have the file.
+        """
+        protocol, where = self._target_protocol, self._fo
+        if not where:
+            raise UsageError("no shard is named: use shard://KEY::ADDRESS, or storage_options={'fo': ADDRESS}")
+        if protocol in _ADDRESSES:
+            return where if is_address(where) else _ADDRESSES[protocol] + where
+        if protocol in (*_LOCAL, *_HTTP):
+            return where
+        if protocol is not None:
+            return FsspecSource(fsspec_filesystem(protocol, **self._target_options), where)
+        if is_address(where):
+            try:
+                parse_address(where)
+            except UsageError:
+                return FsspecSource(*url_to_fs(where, **self._target_options))
+        return where
+
+    def _remote(self) -> RemoteOptions | None:
+        """Return the options for reading what is remote.
+
+        Raises:
+            UsageError: There is no such option.
+        """
+        named = dict(self._remote_options)
+        if self._target_protocol in (*_ADDRESSES, *_HTTP):
+            named = self._translated() | named
+        try:
+            return RemoteOptions(**named) if named else None
+        except TypeError:
+            fields = RemoteOptions.__dataclass_fields__
+            wrong = next(name for name in named if name not in fields)
+            raise UsageError(f"remote_options has no {short(wrong)}; there is {', '.join(fields)}") from None
+
+    def _translated(self) -> dict[str, Any]:
+        """Return the options of the file system in the chain as `RemoteOptions` names them."""
+        given = dict(self._target_options)
+        given |= given.pop("client_kwargs", None) or {}
+        known = _S3_NAMES if self._target_protocol in _S3 else {}
+        if wrong := next((name for name in given if name not in known and name not in _OWN_OPTIONS), None):
+            raise UsageError(
+                f"the option {short(wrong)} of {self._target_protocol} is not known here: use remote_options, such as"
+                " {'endpoint_url': …, 'profile': …}"
+            )
+        return {known[name]: value for name, value in given.items() if name in known and value not in (None, "")}
+
+    def invalidate_cache(self, path: str | None = None) -> None:
+        """Close the shard when the files that were opened in it are closed; the next use opens it again."""
+        with self._lock:
+            found = self._last()
+            self._last = lambda: None
+        with _RECENT_LOCK:
+            _RECENT.pop(id(found), None)
+        super().invalidate_cache(path)
+
+    @classmethod
+    def clear_instance_cache(cls) -> None:
+        """Forget all file systems, and close their shards."""
+        with _RECENT_LOCK:
+            gone = list(_RECENT.values())
+            _RECENT.clear()
+        del gone
+        super().clear_instance_cache()
+
+    @classmethod
+    def _strip_protocol(cls, path: Any) -> Any:
+        found = super()._strip_protocol(path)
+        return found if isinstance(found, list) else found.lstrip("/")
+
+    def _reading(self, work: Callable[[_OpenShard], T]) -> T:
+        """Do some work on the shard; once more where it was changed meanwhile."""
+        try:
+            return work(self._opened())
+        except SourceChanged:
+            self.invalidate_cache()
+            return work(self._opened())
+
+    def ls(self, path: str, detail: bool = True, **more: Any) -> list[Any]:
+        """Return what lies in a folder; the size of an object is None where only decoding would tell.
+
+        Raises:
+            FileNotFoundError: There is no such folder or object.
+        """
+        path = self._strip_protocol(path)
+
+        def listed(opened: _OpenShard) -> list[dict[str, Any]]:
+            if opened.is_folder(path):
+                return [_entry(name, size) for name, size in opened.below(path)]
+            return [self._info(opened, path)]
+
+        found = self._reading(listed)
+        return found if detail else [one["name"] for one in found]
+
+    def info(self, path: str, **more: Any) -> dict[str, Any]:
+        """Return name, size and type of an object or folder; lists nothing where it is an object.
+
+        Raises:
+            FileNotFoundError: There is no such object or folder.
+        """
+        path = self._strip_protocol(path)
+        return self._reading(lambda opened: self._info(opened, path))
+
+    def _info(self, opened: _OpenShard, path: str) -> dict[str, Any]:
+        if not path:
+            return _entry(path, None)
+        try:
+            ref = opened.ref(path)
+        except FileNotFoundError:
+            if opened.is_folder(path):
+                return _entry(path, None)
+            raise
+        return _entry(path, opened.size(ref, path)) | {"key": ref.key, "state": State(ref.state).name.lower()}
+
+    def exists(self, path: str, **more: Any) -> bool:
+        """Return whether there is an object or folder; a shard that cannot be read is an error, not an absence."""
+        try:
+            self.info(path)
+        except FileNotFoundError:
+            return False
+        return True
+
+    def cat_file(self, path: str, start: int | None = None, end: int | None = None, **more: Any) -> bytes:
+        """Return a content, or the bytes `[start, end)` of it; negative ends count from its end.
+
+        Raises:
+            FileNotFoundError: There is no such object.
+            LimitExceeded: It has more than 1 GiB.
+            ShardError: It is damaged, or cannot be read.
+        """
+        path = self._strip_protocol(path)
+
+        def read(opened: _OpenShard) -> bytes:
+            ref = opened.ref(path)
+            if start is None and end is None:
+                return opened.shard.read(ref)
+            first, last = _range(start, end, lambda: opened.size(ref, path))
+            return opened.shard.read_range(ref, first, max(first, last))
+
+        return self._reading(read)
+
+    def cat_ranges(
+        self,
+        paths: Sequence[str],
+        starts: int | Sequence[int | None] | None,
+        ends: int | Sequence[int | None] | None,
+        max_gap: int | None = None,
+        on_error: str = "return",
+        **more: Any,
+    ) -> list[Any]:
+        """Return ranges of contents, in their order; those of one object are read together, neighbours as one.
+
+        Raises:
+            ValueError: There is not one range per path.
+            Exception: A range cannot be read, where `on_error` is not `return`; else the error is its result.
+        """
+        first = starts if isinstance(starts, Sequence) else [starts] * len(paths)
+        last = ends if isinstance(ends, Sequence) else [ends] * len(paths)
+        if not len(paths) == len(first) == len(last):
+            raise ValueError("one start and one end are needed per path")
+        groups: dict[str, list[int]] = {}
+        for number, path in enumerate(paths):
+            groups.setdefault(self._strip_protocol(path), []).append(number)
+        out: list[Any] = [None] * len(paths)
+
+        def read(opened: _OpenShard, path: str) -> list[bytes]:
+            source = opened.source(path)
+            try:
+                ranges = [_range(first[n], last[n], lambda: source.size) for n in groups[path]]
+                size = source.size
+                return source.read_many([(min(a, size), max(min(a, size), min(b, size))) for a, b in ranges])
+            finally:
+                source.release()
+
+        for path, found in self._each(groups, read, returns=on_error == "return", whole=False):
+            for at, number in enumerate(groups[path]):
+                out[number] = found if isinstance(found, Exception) else found[at]
+        return out
+
+    def cat(self, path: Any, recursive: bool = False, on_error: str = "raise", **more: Any) -> Any:
+        """Return a content, or those of several objects by their paths: they are fetched together.
+
+        Raises:
+            FileNotFoundError: There is no such object.
+            ShardError: One is damaged or cannot be read, where `on_error` is `raise`.
+        """
+        paths = self.expand_path(path, recursive=recursive)
+        if isinstance(path, str) and paths == [self._strip_protocol(path)]:
+            return self.cat_file(paths[0])
+        paths = [one for one in paths if not (recursive and self.isdir(one))]
+        read = self._each(paths, lambda opened, one: opened.shard.read(opened.ref(one)), returns=on_error != "raise")
+        return {one: found for one, found in read if on_error == "return" or not isinstance(found, Exception)}
+
+    def _each(
+        self, paths: Iterable[str], read: Callable[[_OpenShard, str], T], *, returns: bool, whole: bool = True
+    ) -> Iterator[tuple[str, T | Exception]]:
+        """Yield paths with what was read of each, several at a time; errors are results, too, if wanted.
+
+        Args:
+            paths: The paths.
+            read: Reads an object.
+            returns: Whether an error is a result.
+            whole: Whether whole contents are read: those that lie near each other are then fetched as one.
+        """
+        opened = self._opened()
+
+        def looked_up(path: str) -> ObjectRef | None:
+            try:
+                return opened.ref(path)
+            except Exception:  # noqa: BLE001 - reading it raises it again, and tells it then
+                return None
+
+        def one(path: str) -> tuple[str, T | Exception]:
+            try:
+                return path, read(opened, path)
+            except Exception as error:
+                if not returns:
+                    raise
+                return path, error
+
+        shard = opened.shard
+        return in_order(one, fetched_ahead(shard, paths, looked_up) if whole else paths, shard.jobs)
+
+    def isdir(self, path: str) -> bool:
+        """Return whether objects lie below a path."""
+        path = self._strip_protocol(path)
+        return self._reading(lambda opened: opened.is_folder(path))
+
+    def modified(self, path: str) -> datetime:
+        """Return when the file of the shard was changed; of other shards when they were opened, which is later."""
+        opened = self._opened()
+        source = opened.shard.source
+        return datetime.fromtimestamp(source.modified / 1e9, UTC) if isinstance(source, FileSource) else opened.since
+
+    def ukey(self, path: str) -> str:
+        """Return a text that changes when the shard does."""
+        opened = self._opened()
+        source = opened.shard.source
+        return f"{source.identity if source is not None else self._fo}/{self._strip_protocol(path)}"
+
+    def _open(
+        self, path: str, mode: str = "rb", block_size: int | None = None, autocommit: bool = True, **more: Any
+    ) -> ShardFile:
+        if mode != "rb":
+            self._refuse()
+        return self._reading(lambda opened: ShardFile(self, path, opened, block_size=block_size, **more))
+
+    def _refuse(self, *arguments: Any, **named: Any) -> NoReturn:
+        """Raise: the file system is read only."""
+        text = "shards are read only through fsspec; write them with shardcore.create"
+        raise OSError(errno.EROFS, text)
+
+    mkdir = makedirs = rmdir = rm = _rm = rm_file = cp_file = mv = touch = put_file = pipe_file = _refuse
+
+
+def _entry(path: str, size: int | None) -> dict[str, Any]:
+    """Return an object, or a folder where the size is None."""
+    if size is None:
+        return {"name": path, "size": 0, "type": "directory"}
+    return {"name": path, "size": size if size >= 0 else None, "type": "file"}
+
+
+def _range(start: int | None, end: int | None, size: Callable[[], int]) -> tuple[int, int]:
+    """Return a range of fsspec as offsets; the size is looked up where it counts."""
+    first = start or 0
+    first = max(size() + first, 0) if first < 0 else first
+    last = size() if end is None else size() + end if end < 0 else end
+    return first, max(first, last)
+
+
+def _absent(path: str) -> FileNotFoundError:
+    return FileNotFoundError(errno.ENOENT, "the shard has no such object", path)

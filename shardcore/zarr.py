@@ -1,0 +1,629 @@
+"""Arrays of shards as stores of zarr v3, read only: scales of a volume, Bloscpack arrays, bcolz columns.
+
+`zarr.open_array(ArrayStore(where))` is one array, `zarr.open_group(GroupStore(where))` all scales of a volume. Metadata
+is computed; a chunk of the store is a chunk of the shard, decoded where it is encoded.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+import re
+import threading
+import weakref
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import islice, product
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+try:
+    from zarr.abc.store import OffsetByteRequest, RangeByteRequest, Store
+except ImportError as error:
+    raise ImportError("shardcore.zarr needs zarr 3: pip install 'shardscope[zarr]'") from error
+
+from shardcore.errors import DEFAULT_LIMIT, LimitExceeded, ShardError, Unsupported, UsageError
+from shardcore.model.number_words import plural
+from shardcore.model.text import short
+from shardcore.operations.extraction.names import Names
+from shardcore.shards.opening import MOST_JOBS
+from shardcore.shards.opening import open as open_shard
+from shardcore.shards.shard import Shard
+
+if TYPE_CHECKING:
+    from zarr.abc.store import ByteRequest
+    from zarr.core.buffer import Buffer, BufferPrototype
+
+    from shardcore.model.chunk_grid import ChunkGrid
+
+T = TypeVar("T")
+
+Place = tuple[int, ...]
+"""Place of a chunk in the grid of an array, in chunks."""
+
+Read = NDArray[Any] | ShardError | None
+"""Elements or bytes; why they cannot be read; None where there are none."""
+
+METADATA = "zarr.json"
+_CHUNK = re.compile(r"c((?:/\d{1,19})*)", re.ASCII)
+_SCALE = "scale "
+
+MOST_COORDINATES = 1 << 24
+"""Elements of an axis that has coordinates: programs read all of them when they open an array."""
+
+COORDINATES = 1 << 16
+"""Coordinates of a chunk."""
+
+LISTED = 4096
+"""Chunks that are looked up together while a store is listed."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Axis:
+    """An axis of an array.
+
+    Attributes:
+        name: Its name in the group: that of the axis, with the name of the scale where another one has it already.
+        length: Elements.
+        begin: Coordinate of the first element.
+        spacing: Length of an element; 0 where it is unknown.
+        unit: Unit of `spacing`, or empty.
+    """
+
+    name: str
+    length: int
+    begin: int = 0
+    spacing: float = 0.0
+    unit: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Coordinates:
+    """Coordinates of an axis, as an array: multiples of its spacing, in its unit."""
+
+    axis: _Axis
+    order: Literal["C", "F"] = "C"
+
+    def metadata(self) -> dict[str, Any]:
+        """Return the content of `zarr.json`."""
+        shape = (self.axis.length,)
+        return _array_metadata(
+            shape, (min(COORDINATES, *shape),), np.dtype("<f8"), "C", (self.axis.name,), {"units": self.axis.unit}
+        )
+
+    def chunks(self, places: Sequence[Place]) -> list[Read]:
+        """Return the elements of chunks; None where there is none."""
+        return [self._chunk(at) for at in places]
+
+    def _chunk(self, at: Place) -> NDArray[Any] | None:
+        step = min(COORDINATES, self.axis.length)
+        if len(at) != 1 or at[0] * step >= self.axis.length:
+            return None
+        numbers = self.axis.begin + at[0] * step + np.arange(step)
+        return np.asarray(numbers * self.axis.spacing, "<f8")
+
+    def stored(self) -> Iterator[Place]:
+        """Yield the chunks that are stored."""
+        return ((number,) for number in range(-(-self.axis.length // min(COORDINATES, self.axis.length))))
+
+
+@dataclass(frozen=True, slots=True)
+class _GridArray:
+    """Array of the chunks of a shard.
+
+    Attributes:
+        grid: The chunks.
+        axes: Its axes, one per dimension.
+    """
+
+    grid: ChunkGrid
+    axes: tuple[_Axis, ...]
+
+    @property
+    def order(self) -> Literal["C", "F"]:
+        """Order of the elements of a chunk."""
+        return "C" if self.grid.order == "C" else "F"
+
+    @property
+    def chunk_shape(self) -> tuple[int, ...]:
+        """Edge lengths of a chunk of the store: no longer than the array, whatever the shard declares."""
+        grid = self.grid
+        return (*(max(min(step, length), 1) for step, length in zip(grid.chunk, grid.shape, strict=True)), *grid.inner)
+
+    def metadata(self) -> dict[str, Any]:
+        """Return the content of `zarr.json`.
+
+        Raises:
+            Unsupported: zarr has no such type of elements.
+        """
+        grid = self.grid
+        attributes: dict[str, Any] = {"encoding": grid.encoding}
+        if grid.spacing:
+            attributes |= {"resolution": list(grid.spacing), "voxel_offset": list(grid.box.begin)}
+            attributes["units"] = [axis.unit for axis in self.axes]
+        if grid.scales:
+            attributes["type"] = "segmentation" if grid.labels else "image"
+        names = tuple(axis.name for axis in self.axes)
+        shape = (*grid.shape, *grid.inner)
+        return _array_metadata(shape, self.chunk_shape, grid.dtype, self.order, names, attributes)
+
+    def chunks(self, places: Sequence[Place]) -> list[Read]:
+        """Return the elements of chunks, filled with 0 to their whole shape; None where one is not stored.
+
+        Several are read at a time, neighbours with one request; where one cannot be read, its error is returned.
+        """
+        grid = self.grid
+        counts = (*grid.counts, *(1 for _ in grid.inner))
+        axes = len(grid.counts)
+        inside = [
+            len(at) == len(counts) and all(n < count for n, count in zip(at, counts, strict=True)) for at in places
+        ]
+        cells = [grid.cell(at[:axes]) for at, there in zip(places, inside, strict=True) if there]
+        found = (chunk for _, chunk in grid.read_cells(cells))
+        return [self._filled(next(found)) if there else None for there in inside]
+
+    def _filled(self, found: Read) -> Read:
+        shape = self.chunk_shape
+        if not isinstance(found, np.ndarray) or found.shape == shape:
+            return found
+        if (size := math.prod(shape) * found.itemsize) > DEFAULT_LIMIT:
+            return LimitExceeded(f"a chunk has {plural(size, 'byte')}; at most {DEFAULT_LIMIT:,} are decoded")
+        whole = np.zeros(shape, found.dtype, order=self.order)
+        whole[tuple(map(slice, found.shape))] = found
+        return whole
+
+    def stored(self) -> Iterator[Place]:
+        """Yield the chunks that are stored, by the index of the shard or the names of files."""
+        from shardcore.shards.stored_grid import StoredGrid
+
+        grid, inner = self.grid, (0,) * len(self.grid.inner)
+        places = product(*map(range, grid.counts))
+        while cells := [grid.cell(at) for at in islice(places, LISTED)]:
+            refs = grid.refs(cells) if isinstance(grid, StoredGrid) else cells
+            for cell, ref in zip(cells, refs, strict=True):
+                if isinstance(ref, ShardError):
+                    raise ref
+                if ref is not None:
+                    yield (*cell.at, *inner)
+
+
+_Array = _GridArray | _Coordinates
+
+
+class _ReadOnlyStore(Store):
+    """Arrays of a shard by the paths that zarr asks for. Thread-safe; opened when it is first read.
+
+    Args:
+        where: A path or address, or an opened shard, which stays open when the store is closed.
+        options: Arguments of `shardcore.open`.
+    """
+
+    def __init__(self, where: str | Path | Shard, **options: Any) -> None:
+        super().__init__(read_only=True)
+        self._where, self._options = where, options
+        self._lock = threading.Lock()
+        # Its own: the event loop of zarr takes the other one, and must not wait until a shard is opened.
+        self._opening = threading.Lock()
+        self._shard: Shard | None = None
+        self._arrays: dict[str, _Array] | None = None
+        self._pool: ThreadPoolExecutor | None = None
+        self._waiting: dict[asyncio.AbstractEventLoop, list[tuple[str, asyncio.Future[NDArray[Any] | None]]]] = {}
+        self._end: weakref.finalize[..., _ReadOnlyStore] | None = None
+
+    def __reduce__(self) -> Any:
+        if isinstance(self._where, Shard):
+            raise UsageError("a store of an opened shard stays in its process: give the store a path or an address")
+        return _reopened, (type(self), self._where, self._chosen, self._options)
+
+    @property
+    def _chosen(self) -> tuple[str, ...]:
+        """Positional arguments beside `where`."""
+        return ()
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, _ReadOnlyStore) or type(self) is not type(other):
+            return False
+        return (self._where, self._chosen, self._options) == (other._where, other._chosen, other._options)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._where!r})"
+
+    __str__ = __repr__
+
+    def __dask_tokenize__(self) -> tuple[Any, ...]:
+        """Return what Dask names tasks by."""
+        return (type(self).__qualname__, str(self._where), *self._chosen, repr(sorted(self._options.items())))
+
+    def _named(self, shard: Shard) -> dict[str, _Array]:
+        """Return the arrays by their paths; the path of an array that is the root is empty."""
+        raise NotImplementedError
+
+    def _root(self, arrays: Mapping[str, _Array]) -> dict[str, Any] | None:
+        """Return the metadata of the root group; None where the root is an array."""
+        return None
+
+    @property
+    def shard(self) -> Shard:
+        """The shard, which is opened now where it is not.
+
+        Raises:
+            ShardError: It cannot be opened.
+        """
+        self._opened()
+        assert self._shard is not None
+        return self._shard
+
+    def _opened(self) -> dict[str, _Array]:
+        with self._opening:
+            if self._arrays is None:
+                if isinstance(self._where, Shard):
+                    shard, end = self._where, None
+                else:
+                    # A folder of several scales is opened as a whole by `partial`, and is not damaged.
+                    shard = open_shard(self._where, partial=True, **self._options)
+                    end = weakref.finalize(self, shard.close)
+                    end.atexit = False
+                try:
+                    if shard.damage is not None:
+                        raise shard.damage
+                    self._arrays = self._named(shard)
+                except BaseException:
+                    if end is not None:
+                        end()
+                    raise
+                self._shard, self._end = shard, end
+            return self._arrays
+
+    def close(self) -> None:
+        """Close the shard, unless the caller opened it. The store opens it again when it is read."""
+        with self._lock:
+            pool, self._pool = self._pool, None
+        if pool is not None:
+            pool.shutdown()
+        with self._opening:
+            end = self._end
+            self._shard = self._arrays = self._end = None
+        if end is not None:
+            end()
+        super().close()
+
+    async def _run(self, work: Callable[..., T], *arguments: Any) -> T:
+        """Run what reads on one of the threads of the store: zarr requests several chunks at a time."""
+        with self._lock:
+            if self._pool is None:
+                self._pool = ThreadPoolExecutor(self._options.get("jobs") or MOST_JOBS, "shardcore-zarr")
+            pool = self._pool
+        return await asyncio.get_running_loop().run_in_executor(pool, work, *arguments)
+
+    def _found(self, keys: Sequence[str]) -> list[Read]:
+        """Return the bytes behind keys, in their order; chunks of one array are read together."""
+        arrays = self._opened()
+        root = self._root(arrays)
+        out: list[Read] = [None] * len(keys)
+        wanted: dict[str, list[tuple[int, Place]]] = {}
+        for number, key in enumerate(keys):
+            name = next((one for one in arrays if not one or key.startswith(f"{one}/")), None)
+            rest = key[len(name) + 1 :] if name else key
+            if key == METADATA and root is not None:
+                out[number] = _json(root)
+            elif name is not None and rest == METADATA:
+                out[number] = _json(arrays[name].metadata())
+            elif name is not None and (matched := _CHUNK.fullmatch(rest)):
+                wanted.setdefault(name, []).append((number, tuple(map(int, matched[1].split("/")[1:]))))
+        for name, numbered in wanted.items():
+            array = arrays[name]
+            found = array.chunks([at for _, at in numbered])
+            for (number, _), chunk in zip(numbered, found, strict=True):
+                out[number] = chunk.ravel(order=array.order).view("u1") if isinstance(chunk, np.ndarray) else chunk
+        return out
+
+    async def _bytes_of(self, key: str) -> NDArray[Any] | None:
+        """Return the bytes behind a key: what is requested at the same time is read together.
+
+        Raises:
+            ShardError: They cannot be read.
+        """
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[NDArray[Any] | None] = loop.create_future()
+        with self._lock:
+            waiting = self._waiting.setdefault(loop, [])
+        waiting.append((key, future))
+        if len(waiting) == 1:
+            # zarr starts its requests one after the other; those that it starts now are all waiting by then.
+            loop.call_soon(lambda: loop.create_task(self._read_waiting(loop)))
+        return await future
+
+    async def _read_waiting(self, loop: asyncio.AbstractEventLoop) -> None:
+        with self._lock:
+            waiting = self._waiting.pop(loop, [])
+        found: list[Read] | list[BaseException]
+        try:
+            found = await self._run(self._found, [key for key, _ in waiting])
+        except BaseException as error:  # noqa: BLE001 - who requested them get the error
+            found = [error] * len(waiting)
+        for (_, future), one in zip(waiting, found, strict=True):
+            if future.done():
+                continue
+            if isinstance(one, BaseException):
+                future.set_exception(one)
+            else:
+                future.set_result(one)
+
+    async def get(
+        self, key: str, prototype: BufferPrototype, byte_range: ByteRequest | None = None
+    ) -> Buffer | None:
+        """Return metadata or a chunk; None where it is not stored.
+
+        Raises:
+            ShardError: It is damaged, or cannot be read.
+        """
+        found = await self._bytes_of(key)
+        if found is None:
+            return None
+        if isinstance(byte_range, RangeByteRequest):
+            found = found[byte_range.start : byte_range.end]
+        elif isinstance(byte_range, OffsetByteRequest):
+            found = found[byte_range.offset :]
+        elif byte_range is not None:
+            found = found[max(len(found) - byte_range.suffix, 0) :]
+        return prototype.buffer.from_array_like(found)
+
+    async def get_partial_values(
+        self, prototype: BufferPrototype, key_ranges: Iterable[tuple[str, ByteRequest | None]]
+    ) -> list[Buffer | None]:
+        """Return parts of several values; see `get`."""
+        return list(await asyncio.gather(*(self.get(key, prototype, part) for key, part in key_ranges)))
+
+    async def exists(self, key: str) -> bool:
+        """Return whether there is metadata or a stored chunk of a key."""
+        return await self._bytes_of(key) is not None
+
+    @property
+    def supports_writes(self) -> bool:
+        """False."""
+        return False
+
+    @property
+    def supports_deletes(self) -> bool:
+        """False."""
+        return False
+
+    @property
+    def supports_listing(self) -> bool:
+        """True."""
+        return True
+
+    async def set(self, key: str, value: Buffer) -> None:
+        """Raise: the store is read only."""
+        self._refuse()
+
+    async def delete(self, key: str) -> None:
+        """Raise: the store is read only."""
+        self._refuse()
+
+    @property
+    def supports_partial_writes(self) -> Literal[False]:
+        """False."""
+        return False
+
+    async def set_partial_values(self, key_start_values: Iterable[Any]) -> None:
+        """Raise: the store is read only. Releases of zarr before 3.1 require the method."""
+        self._refuse()
+
+    def _refuse(self) -> NoReturn:
+        raise ValueError("shards are read only through zarr; write them with shardcore.create")
+
+    async def list(self) -> AsyncIterator[str]:
+        """Yield all keys; chunks that are stored only."""
+        async for key in self.list_prefix(""):
+            yield key
+
+    async def list_prefix(self, prefix: str) -> AsyncIterator[str]:
+        """Yield the keys that begin with a prefix; looks up which chunks are stored, some thousand at a time."""
+        keys = self._keys(prefix)
+        while listed := await self._run(_next_of, keys):
+            for key in listed:
+                yield key
+
+    def _keys(self, prefix: str) -> Iterator[str]:
+        arrays = self._opened()
+        if METADATA.startswith(prefix) and self._root(arrays) is not None:
+            yield METADATA
+        for name, array in arrays.items():
+            path = f"{name}/" if name else ""
+            if (path + METADATA).startswith(prefix):
+                yield path + METADATA
+            chunks = f"{path}c"
+            if chunks.startswith(prefix) or prefix.startswith(chunks):
+                keys = ("/".join([chunks, *map(str, at)]) for at in array.stored())
+                yield from (key for key in keys if key.startswith(prefix))
+
+    async def list_dir(self, prefix: str) -> AsyncIterator[str]:
+        """Yield the names in a folder: of arrays, of `zarr.json` and of the folder of chunks."""
+        arrays, folder = await self._run(self._opened), prefix.strip("/")
+        if folder in arrays:
+            yield METADATA
+            yield "c"
+        elif not folder:
+            yield METADATA
+            for name in arrays:
+                yield name
+        else:
+            path = f"{folder}/"
+            seen = set()
+            async for key in self.list_prefix(path):
+                name = key[len(path) :].partition("/")[0]
+                if name not in seen:
+                    seen.add(name)
+                    yield name
+
+
+class ArrayStore(_ReadOnlyStore):
+    """One array as a store of zarr v3, read only: `zarr.open_array(ArrayStore(where))`.
+
+    The array of a volume has the axes x, y, z and channel, and begins at index 0: its attributes have the
+    `voxel_offset`. Chunks that are not stored are filled with 0.
+
+    Args:
+        where: A path or an address of a volume, a scale, a Bloscpack file or a bcolz column; or an opened shard, which
+            is left open by `close`.
+        scale: The scale of a volume, as its info names it; by default the one that is opened, or the first.
+        **options: Arguments of `shardcore.open`: `remote`, `format`, `jobs`, …
+    """
+
+    def __init__(self, where: str | Path | Shard, scale: str = "", **options: Any) -> None:
+        super().__init__(where, **options)
+        self._scale = scale
+
+    @property
+    def _chosen(self) -> tuple[str, ...]:
+        return (self._scale,)
+
+    def _named(self, shard: Shard) -> dict[str, _Array]:
+        grid = _grid_of(shard, self._scale)
+        return {"": _GridArray(grid, _axes(grid, {}))}
+
+
+class GroupStore(_ReadOnlyStore):
+    """The arrays of a shard as a group in a store of zarr v3, read only: each scale of a volume is an array.
+
+    The group has the attribute `multiscales`, and the coordinates of each axis as an array, which makes
+    `xarray.open_zarr(GroupStore(where))` a data set with coordinates. An axis of another scale that has other
+    coordinates has the name of the scale in its name: `x_8_8_8`. A single array is called `data`.
+
+    Args:
+        where: As of `ArrayStore`.
+        **options: Arguments of `shardcore.open`.
+    """
+
+    def _named(self, shard: Shard) -> dict[str, _Array]:
+        first = _grid_of(shard, "")
+        scales = [_grid_of(shard, one.name) for one in first.scales] or [first]
+        names, axes = Names([METADATA, "c"]), dict[str, _Axis]()
+        arrays: dict[str, _Array] = {}
+        for grid in scales:
+            arrays[names.give(_plain(grid.name) or "data")] = _GridArray(grid, _axes(grid, axes))
+        for axis in axes.values():
+            if axis.spacing and 0 < axis.length <= MOST_COORDINATES:
+                arrays.setdefault(axis.name, _Coordinates(axis))
+        return arrays
+
+    def _root(self, arrays: Mapping[str, _Array]) -> dict[str, Any]:
+        metadata = {name: array.metadata() for name, array in arrays.items()}
+        scales = [(name, one.grid) for name, one in arrays.items() if isinstance(one, _GridArray) and one.grid.spacing]
+        return {
+            "zarr_format": 3,
+            "node_type": "group",
+            "attributes": {"multiscales": [_multiscale(scales)]} if scales else {},
+            "consolidated_metadata": {"kind": "inline", "must_understand": False, "metadata": metadata},
+        }
+
+
+def _reopened(kind: type[_ReadOnlyStore], where: Any, chosen: tuple[str, ...], options: dict[str, Any]) -> Any:
+    return kind(where, *chosen, **options)
+
+
+def _next_of(keys: Iterator[str]) -> list[str]:
+    return list(islice(keys, LISTED))
+
+
+def _plain(scale: str) -> str:
+    return scale.removeprefix(_SCALE)
+
+
+def _grid_of(shard: Shard, scale: str) -> ChunkGrid:
+    """Return an array of a shard.
+
+    Raises:
+        UsageError: The shard has no array, or no such scale.
+    """
+    grid = shard.chunk_grid()
+    if grid is None:
+        raise UsageError(f"{shard.format}: its objects are no chunks of one array")
+    if _plain(scale) in ("", _plain(grid.name)):
+        return grid
+    name = next((one.name for one in grid.scales if _plain(one.name) == _plain(scale)), None)
+    found = shard.chunk_grid(name) if name is not None else None
+    if found is None:
+        there = ", ".join(_plain(one.name) for one in grid.scales) or "one array only"
+        raise UsageError(f"no scale is called {short(scale)}; there is {there}")
+    return found
+
+
+def _axes(grid: ChunkGrid, used: dict[str, _Axis]) -> tuple[_Axis, ...]:
+    """Return the axes of an array; `used` has those that were given a name already, and gets these."""
+    axes = []
+    names = grid.axes or tuple(f"dim_{number}" for number in range(len(grid.shape)))
+    spacing = grid.spacing or (0.0,) * len(names)
+    for name, length, begin, step in zip(names, grid.shape, grid.box.begin, spacing, strict=True):
+        axes.append(_Axis(name, length, begin, step, grid.unit))
+    axes += [_Axis("channel", length) for length in grid.inner]
+    named = []
+    for axis in axes:
+        if used.setdefault(axis.name, axis) != axis:
+            axis = _Axis(f"{axis.name}_{_plain(grid.name)}", axis.length, axis.begin, axis.spacing, axis.unit)
+            used[axis.name] = axis
+        named.append(axis)
+    return tuple(named)
+
+
+def _multiscale(scales: list[tuple[str, ChunkGrid]]) -> dict[str, Any]:
+    """Return the scales as OME-NGFF describes them, with the axes in their order here: x, y, z, channel."""
+    first = scales[0][1]
+    unit = {"nm": "nanometer"}.get(first.unit, first.unit)
+    datasets = []
+    for name, grid in scales:
+        inner = [1.0] * len(grid.inner)
+        offset = [begin * step for begin, step in zip(grid.box.begin, grid.spacing, strict=True)]
+        scale = {"type": "scale", "scale": [*grid.spacing, *inner]}
+        translation = {"type": "translation", "translation": [*offset, *(0.0 for _ in inner)]}
+        datasets.append({"path": name, "coordinateTransformations": [scale, translation]})
+    axes: list[dict[str, str]] = [{"name": name, "type": "space", "unit": unit} for name in first.axes]
+    axes += [{"name": "channel", "type": "channel"} for _ in first.inner]
+    return {"axes": axes, "datasets": datasets}
+
+
+_NUMBERS = {"i": "int", "u": "uint", "f": "float", "c": "complex"}
+_SIZES = {"i": (1, 2, 4, 8), "u": (1, 2, 4, 8), "f": (2, 4, 8), "c": (8, 16)}
+
+
+def _array_metadata(
+    shape: tuple[int, ...],
+    chunk: tuple[int, ...],
+    dtype: np.dtype[Any],
+    order: str,
+    names: tuple[str, ...],
+    attributes: dict[str, Any],
+) -> dict[str, Any]:
+    if dtype.kind != "b" and dtype.itemsize not in _SIZES.get(dtype.kind, ()):
+        raise Unsupported(f"zarr has no type for elements of {dtype}")
+    codecs: list[dict[str, Any]] = [{"name": "bytes"}]
+    if dtype.itemsize > 1:
+        endian = "big" if dtype.str.startswith(">") else "little"
+        codecs[0]["configuration"] = {"endian": endian}
+    if order != "C" and len(shape) > 1:
+        codecs.insert(0, {"name": "transpose", "configuration": {"order": [*range(len(shape))][::-1]}})
+    return {
+        "zarr_format": 3,
+        "node_type": "array",
+        "shape": list(shape),
+        "data_type": "bool" if dtype.kind == "b" else f"{_NUMBERS[dtype.kind]}{8 * dtype.itemsize}",
+        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": list(chunk)}},
+        "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
+        "fill_value": False if dtype.kind == "b" else [0.0, 0.0] if dtype.kind == "c" else 0,
+        "codecs": codecs,
+        "dimension_names": list(names),
+        "attributes": attributes,
+        "storage_transformers": [],
+    }
+
+
+def _json(value: dict[str, Any]) -> NDArray[np.uint8]:
+    return np.frombuffer(json.dumps(value).encode(), np.uint8)

@@ -1,0 +1,112 @@
+"""Whole data sets over S3 at 50 ms and 20 MB/s: requests and seconds, beside tensorstore where it reads the same."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import shardcore
+from shardcore.formats.des.routing import Route
+from tests.bench.figures import Figure
+from tests.remote.servers import StoreServer
+from tests.remote.serving import Answer, Request
+
+LATENCY = 0.05
+BYTES_PER_SECOND = 20_000_000
+SHARDS = 512
+OVER_TENSORSTORE = 1.2
+PACKED = 300
+SPEC = {
+    "@type": "neuroglancer_uint64_sharded_v1",
+    "preshift_bits": 0,
+    "hash": "identity",
+    "minishard_bits": 3,
+    "shard_bits": 9,
+    "minishard_index_encoding": "gzip",
+    "data_encoding": "raw",
+}
+
+
+class NarrowStore(StoreServer):
+    """A store behind a line of so many bytes each second, which all connections share."""
+
+    def __init__(self) -> None:
+        super().__init__(latency=LATENCY)
+        self._line = threading.Lock()
+        self._free_at = 0.0
+
+    def give(self, request: Request) -> Answer:
+        """The answer, piece by piece as the line has room."""
+        answer = super().give(request)
+        pieces = [answer.body] if isinstance(answer.body, bytes) else answer.body
+        length = {} if isinstance(pieces, list) is False else {"Content-Length": str(len(pieces[0]))}
+        return replace(answer, body=map(self._sent, pieces), headers=length | answer.headers)
+
+    def _sent(self, piece: bytes) -> bytes:
+        with self._line:
+            self._free_at = max(self._free_at, time.monotonic()) + len(piece) / BYTES_PER_SECOND
+            wait = self._free_at - time.monotonic()
+        self.stopping.wait(max(wait, 0))
+        return piece
+
+
+def run() -> Iterator[Figure]:
+    """What `make bench` prints."""
+    with tempfile.TemporaryDirectory() as name, NarrowStore() as server:
+        root = Path(name)
+        write_skeletons(root / "skeletons")
+        write_documents(root / "documents")
+        for folder in root.iterdir():
+            server.put_folder(f"/shards/{folder.name}", folder)
+        for command in ("list", "verify", "extract"):
+            reference = measured(server, "tensorstore", command, "skeletons")[0]
+            seconds, requests = measured(server, "shardcore", command, "skeletons")
+            note = f"{requests:,} requests"
+            limit = OVER_TENSORSTORE * reference
+            yield Figure(f"{SHARDS} neuroglancer shards: {command}", seconds, limit, "s", reference, note)
+        for command in ("list", "verify", "extract"):
+            seconds, requests = measured(server, "shardcore", command, "documents")
+            yield Figure(f"{PACKED} des shards: {command}", seconds, 5.0, "s", note=f"{requests:,} requests")
+
+
+def write_skeletons(folder: Path) -> None:
+    """512 shards of about 100 KB."""
+    dice = random.Random(7)
+    with shardcore.create(f"{folder}/", format="neuroglancer", spec=json.dumps(SPEC)) as writer:
+        for key in range(SHARDS * 8):
+            writer.add(str(key), dice.randbytes(12_000))
+    (folder / "info").write_text(json.dumps({"@type": "neuroglancer_skeletons", "sharding": SPEC}))
+
+
+def write_documents(folder: Path) -> None:
+    """300 shards of 61 KB with their metadata files."""
+    dice = random.Random(8)
+    with shardcore.create(f"{folder}/", format="des", n_bits=8, sidecar=True, codec="none") as writer:
+        added: dict[str, int] = {}
+        number = 0
+        while len(added) < PACKED or min(added.values()) < 12:
+            number += 1
+            uid = f"document {number}"
+            day = f"2026-11-{3 + number % 2:02}"
+            name = f"{day}/{Route.of(uid).hex}"
+            if name not in added and len(added) == PACKED:
+                continue
+            if added.get(name, 0) < 12:
+                added[name] = added.get(name, 0) + 1
+                writer.add(uid, dice.randbytes(5000), created_at=day)
+
+
+def measured(server: NarrowStore, reader: str, command: str, name: str) -> tuple[float, int]:
+    """Seconds of a command in a process of its own without its start, and the requests that the server saw."""
+    server.log.clear()
+    code = [sys.executable, "-m", "tests.bench.data_set_reader", reader, command, server.url, f"shards/{name}/"]
+    done = subprocess.run(code, capture_output=True, text=True, check=True)
+    return float(done.stdout.split()[-1]), len(server.log)

@@ -1,0 +1,288 @@
+"""Arrays of shards as stores of zarr: metadata, chunks, listing, several scales, errors."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import shardcore
+from tests.volumes import OFFSET, SPEC, sample_array, scale_of, write_info, write_shards, write_volume
+
+pytestmark = pytest.mark.interop("zarr")
+
+
+@pytest.fixture
+def array() -> NDArray[Any]:
+    """Voxels whose length along each axis is no multiple of the chunk's."""
+    return sample_array((21, 13, 9))
+
+
+@pytest.fixture
+def volume(tmp_path: Path, array: NDArray[Any]) -> Iterator[Any]:
+    """A store of a sharded volume of one scale."""
+    from shardcore.zarr import ArrayStore
+
+    write_volume(tmp_path / "v", "raw", array)
+    with ArrayStore(tmp_path / "v") as store:
+        yield store
+
+
+@pytest.fixture
+def pyramid(tmp_path: Path, array: NDArray[Any]) -> Path:
+    """A volume of two scales."""
+    scales = {"4_4_4": (array, 4), "8_8_8": (array[::2, ::2, ::2], 8)}
+    said = [scale_of(voxels, (4, 4, 4), key, SPEC, nm) for key, (voxels, nm) in scales.items()]
+    write_info(tmp_path / "p", "uint16", *said)
+    for key, (voxels, _) in scales.items():
+        write_shards(tmp_path / "p" / key, voxels, (4, 4, 4), SPEC)
+    return tmp_path / "p"
+
+
+def test_metadata_of_a_volume(volume: Any) -> None:
+    """Axes have names, chunks are cut to no less than they are, raw bytes are delivered as they are stored."""
+    import zarr
+
+    opened = zarr.open_array(volume, mode="r")
+    assert opened.shape == (21, 13, 9, 1)
+    assert opened.chunks == (4, 4, 4, 1)
+    assert opened.fill_value == 0
+    said = json.loads(volume._get_bytes_sync("zarr.json", prototype=zarr.core.buffer.default_buffer_prototype()))
+    assert said["dimension_names"] == ["x", "y", "z", "channel"]
+    assert [one["name"] for one in said["codecs"]] == ["transpose", "bytes"]
+    assert said["attributes"] == {
+        "encoding": "raw",
+        "resolution": [4, 4, 4],
+        "voxel_offset": list(OFFSET),
+        "units": ["nm", "nm", "nm", ""],
+        "type": "image",
+    }
+
+
+def test_chunks_that_are_cut_or_missing(volume: Any, array: NDArray[Any]) -> None:
+    """A chunk at the end has its whole shape, with zeros; one that is not stored is absent, and its elements are 0."""
+    import zarr
+
+    opened = zarr.open_array(volume, mode="r")
+    np.testing.assert_array_equal(opened[..., 0], array)
+    prototype = zarr.core.buffer.default_buffer_prototype()
+    last = np.frombuffer(volume._get_bytes_sync("c/5/3/2/0", prototype=prototype), "<u2").reshape((4, 4, 4), order="F")
+    np.testing.assert_array_equal(last[:1, :1, :1], array[20:, 12:, 8:])
+    assert not last[1:].any()
+    assert not last[:, 1:].any()
+    assert not last[:, :, 1:].any()
+    stored = set(volume._keys("c/"))
+    assert "c/1/1/1/0" not in stored
+    assert len(stored) == 6 * 4 * 3 - 1 == opened.nchunks_initialized
+    for key in ("c/1/1/1/0", "c/6/0/0/0", "c/0/0/0", "c/0/0/0/1", "c/x", ".zarray"):
+        assert not zarr.core.sync.sync(volume.exists(key)), key
+
+
+def test_parts_of_a_value(volume: Any, array: NDArray[Any]) -> None:
+    """Byte ranges of all three kinds are those of the chunk."""
+    import zarr
+    from zarr.abc.store import OffsetByteRequest, RangeByteRequest, SuffixByteRequest
+
+    prototype = zarr.core.buffer.default_buffer_prototype()
+    whole = array[:4, :4, :4].tobytes(order="F")
+    wanted = [(RangeByteRequest(3, 9), whole[3:9]), (OffsetByteRequest(100), whole[100:])]
+    wanted += [(SuffixByteRequest(5), whole[-5:]), (None, whole)]
+    found = zarr.core.sync.sync(volume.get_partial_values(prototype, [("c/0/0/0/0", part) for part, _ in wanted]))
+    assert [one.to_bytes() for one in found] == [data for _, data in wanted]
+
+
+@pytest.mark.parametrize("form", ["gzip", "files", "files packed", "files labels", "labels", "png"])
+def test_every_form_of_a_volume(tmp_path: Path, form: str) -> None:
+    """Sharded or not, compressed or encoded: the elements are those of the library."""
+    import zarr
+
+    from shardcore.zarr import ArrayStore
+
+    labels = form.endswith("labels")
+    array = sample_array((9, 8, 5), "<u8" if labels else "u1")
+    write_volume(tmp_path / "v", form, array, type="segmentation" if labels else "image")
+    with ArrayStore(tmp_path / "v") as store:
+        np.testing.assert_array_equal(zarr.open_array(store, mode="r")[..., 0], array)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "order"), [("<f4", "C"), (">i2", "C"), ("<u8", "F"), ("bool", "C"), ("<c16", "C"), (">f8", "F")]
+)
+def test_types_and_orders(tmp_path: Path, dtype: str, order: Any) -> None:
+    """Numbers of either byte order and arrays of either order are read as they were packed."""
+    import zarr
+
+    from shardcore.zarr import ArrayStore
+
+    array = np.asarray(np.random.default_rng(1).integers(0, 2, (70, 9, 5)).astype(dtype), order=order)
+    said = {"container": "numpy", "dtype": repr(array.dtype.str), "shape": array.shape, "order": order}
+    options = {"chunk_size": 512, "metadata": json.dumps(said)}
+    with shardcore.create(tmp_path / "a.blp", format="bloscpack", **options) as writer:
+        writer.add(None, array.tobytes(order="A"))
+    with ArrayStore(tmp_path / "a.blp") as store:
+        opened = zarr.open_array(store, mode="r")
+        assert opened.nchunks > 1
+        np.testing.assert_array_equal(opened[:], array)
+
+
+def test_scales_are_arrays_of_a_group(pyramid: Path, array: NDArray[Any]) -> None:
+    """A group names its scales, states where they are, and has each as an array; the listing agrees."""
+    import zarr
+
+    from shardcore.zarr import ArrayStore, GroupStore
+
+    with GroupStore(pyramid) as store:
+        group = zarr.open_group(store, mode="r")
+        np.testing.assert_array_equal(group["4_4_4"][..., 0], array)
+        np.testing.assert_array_equal(group["8_8_8"][..., 0], array[::2, ::2, ::2])
+        datasets = group.attrs["multiscales"][0]["datasets"]
+        assert [one["path"] for one in datasets] == ["4_4_4", "8_8_8"]
+        assert datasets[1]["coordinateTransformations"] == [
+            {"type": "scale", "scale": [8, 8, 8, 1]},
+            {"type": "translation", "translation": [40, -24, 800, 0]},
+        ]
+        assert {"4_4_4", "8_8_8", "x", "y", "z", "x_8_8_8"} <= set(group.array_keys())
+        assert set(zarr.open_group(store, mode="r", use_consolidated=False).array_keys()) == set(group.array_keys())
+    with ArrayStore(pyramid, "8_8_8") as store:
+        assert zarr.open_array(store, mode="r").shape == (11, 7, 5, 1)
+    with ArrayStore(pyramid, "3_3_3") as store, pytest.raises(shardcore.UsageError, match="there is 4_4_4, 8_8_8"):
+        zarr.open_array(store, mode="r")
+
+
+def test_an_opened_shard_stays_open(tmp_path: Path) -> None:
+    """A store of an opened shard leaves it open, and does not travel to other processes."""
+    import zarr
+
+    from shardcore.zarr import ArrayStore
+
+    array = sample_array()
+    write_volume(tmp_path / "v", "raw", array)
+    with shardcore.open(tmp_path / "v") as shard:
+        with ArrayStore(shard) as store:
+            assert zarr.open_array(store, mode="r")[7, 7, 7, 0] == array[7, 7, 7]
+        assert shard[12:13, 4:5, 107:108].size == 1
+        with pytest.raises(shardcore.UsageError, match="give the store a path"):
+            pickle.dumps(store)
+
+
+def test_stores_travel(volume: Any, array: NDArray[Any]) -> None:
+    """A pickled array reads the same from a store of its own; equal stores are equal."""
+    import zarr
+
+    there = pickle.loads(pickle.dumps(zarr.open_array(volume, mode="r")))
+    assert there.store == volume
+    assert there.store is not volume
+    np.testing.assert_array_equal(there[..., 0], array)
+    there.store.close()
+
+
+def test_a_store_is_read_only(volume: Any) -> None:
+    """Writing fails in one sentence."""
+    import zarr
+
+    with pytest.raises(ValueError, match="read only"):
+        zarr.core.sync.sync(volume.delete("zarr.json"))
+    with pytest.raises(ValueError, match=r"read.?only"):
+        zarr.open_array(volume)[0] = 1
+
+
+def test_damage_is_an_error(tmp_path: Path) -> None:
+    """A chunk that cannot be decoded raises, and is never filled with zeros."""
+    import zarr
+
+    from shardcore.zarr import ArrayStore
+
+    scale = write_volume(tmp_path / "v", "files", sample_array())
+    victim = next(iter(sorted(scale.iterdir())))
+    victim.write_bytes(victim.read_bytes()[:-1])
+    with ArrayStore(tmp_path / "v") as store, pytest.raises(shardcore.FormatError):
+        zarr.open_array(store, mode="r")[:]
+
+
+def test_sizes_are_only_declared(tmp_path: Path) -> None:
+    """A chunk is no larger than the array, over 1 GiB it is refused unmade; long axes have no coordinates."""
+    import zarr
+
+    from shardcore.zarr import ArrayStore, GroupStore
+
+    array = sample_array((5, 4, 3))
+    scale = scale_of(array, (4, 4, 4), "4_4_4")
+    write_info(tmp_path / "a", "uint16", scale | {"chunk_sizes": [[1 << 40, 1 << 20, 1 << 20]]})
+    (tmp_path / "a/4_4_4").mkdir()
+    with ArrayStore(tmp_path / "a") as store:
+        assert zarr.open_array(store, mode="r").chunks == (5, 4, 3, 1)
+    last = 10**12
+    write_info(tmp_path / "b", "uint16", scale | {"size": [last + 1, 1001, 2000], "chunk_sizes": [[1000] * 3]})
+    (tmp_path / "b/4_4_4").mkdir()
+    # One voxel of this chunk along x and y is in the volume.
+    (tmp_path / f"b/4_4_4/{last + 5}-{last + 6}_997-998_100-1100").write_bytes(bytes(2000))
+    with GroupStore(tmp_path / "b") as store:
+        group = zarr.open_group(store, mode="r")
+        assert set(group.array_keys()) == {"4_4_4", "y", "z"}
+        with pytest.raises(shardcore.LimitExceeded, match="a chunk has 2,000,000,000 bytes"):
+            group["4_4_4"][-1, -1, 0, 0]
+
+
+def test_a_column(data: Path) -> None:
+    """A column of bcolz is an array, too; one of a type that zarr does not have says so."""
+    import zarr
+
+    from shardcore.zarr import ArrayStore
+
+    columns = data / "bloscpack/bcolz/prices"
+    with ArrayStore(columns / "close") as store, shardcore.open(columns / "close") as column:
+        np.testing.assert_array_equal(zarr.open_array(store, mode="r")[:], column[(slice(None),)])
+    with ArrayStore(columns / "symbol") as store, pytest.raises(shardcore.Unsupported, match="zarr has no type"):
+        zarr.open_array(store, mode="r")
+
+
+def test_what_is_no_array() -> None:
+    """A shard without an array says so."""
+    import zarr
+
+    from shardcore.zarr import ArrayStore
+
+    sample = Path(__file__).parents[2] / "resources/samples/swh/small.shard"
+    with ArrayStore(sample) as store, pytest.raises(shardcore.UsageError, match="no chunks of one array"):
+        zarr.open_array(store, mode="r")
+
+
+@pytest.mark.interop("xarray", "dask.array")
+def test_xarray_and_dask(pyramid: Path, array: NDArray[Any]) -> None:
+    """Both open a volume as they are: axes have coordinates in nanometres, chunks are those of the volume."""
+    import dask
+    import dask.array
+    import xarray
+
+    from shardcore.zarr import ArrayStore, GroupStore
+
+    with dask.config.set(scheduler="synchronous"), GroupStore(pyramid) as store:
+        for found in (xarray.open_zarr(store), xarray.open_dataset(store, engine="zarr")):
+            assert found["4_4_4"].dims == ("x", "y", "z", "channel")
+            assert found.x.attrs["units"] == "nm"
+            near = found["4_4_4"].sel(x=slice(20, 40), channel=0)
+            np.testing.assert_array_equal(near.values, array[:6])
+            assert found["8_8_8"].shape == (11, 7, 5, 1)
+    with dask.config.set(scheduler="synchronous"), ArrayStore(pyramid) as store:
+        lazy = dask.array.from_zarr(store)
+        assert lazy.chunks[0] == (4,) * 5 + (1,)
+        assert lazy.sum().compute() == array.sum(dtype=np.uint64)
+
+
+def test_the_import_names_the_extra(tmp_path: Path) -> None:
+    """Without the package, importing a door says in one line what to install; importing shardcore loads neither."""
+    for door, package in (("zarr", "zarr"), ("fsspec", "fsspec")):
+        code = f"import sys; sys.modules[{package!r}] = None; import shardcore.{door}"
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+        assert done.stderr.splitlines()[-1] == (
+            f"ImportError: shardcore.{door} needs {'zarr 3' if door == 'zarr' else 'fsspec'}: "
+            f"pip install 'shardscope[{package}]'"
+        )
