@@ -124,6 +124,9 @@ def files_load(names: Sequence[str], counts: Sequence[int]) -> Load:
 
 __all__ = ["DataSet", "Member"]
 
+WHOLE_MEMBER = 256 << 10
+"""Bytes that take less time than a second request."""
+
 PAGE = 1000
 """Names in a full page of a listing."""
 
@@ -162,8 +165,6 @@ def _pages_of_members(folder: Folder, suffix: str, place: str) -> Iterator[list[
     for page in folder.pages(place):
         yield [Member(one.name, one.size) for one in page if one.name.endswith(suffix) and not one.is_folder]
 
-WHOLE_MEMBER = 256 << 10
-"""Bytes that take less time than a second request."""
 
 MEMBER_COST = 1 << 14
 """Least cost of opening a member, as bytes that could be read in the same time."""
@@ -378,6 +379,11 @@ class DataSet(Shard):
         self._check_open()
         total = len(self.members) * PARTS
         progress(total, total)
+
+    @property
+    def lists_unasked(self) -> bool:
+        """Return whether finding out which members there are costs few requests."""
+        return True
 
     def close(self) -> None:
         """Close all members, and what the folder holds."""

@@ -503,7 +503,7 @@ def _open_folder(folder: Folder, name: str | None, context: OpenContext) -> Shar
     try:
         shard = found.open_folder(folder, context)
     except NotAShard:
-        check_there(folder, folder.first_names() if folder.listable else (folder.name,))
+        check_there(folder, folder.list() if folder.listable else (folder.name,))
         raise
     shard.why = shard.why or verdict.why
     return shard

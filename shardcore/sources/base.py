@@ -346,14 +346,6 @@ class Folder(ABC):
         """
         yield self.list(prefix)
 
-    def first_names(self) -> builtins.list[str]:
-        """Return the first names of a listing, as many as come at once.
-
-        Raises:
-            SourceError: The folder cannot be listed.
-        """
-        return [entry.name for entry in next(self.pages(), [])]
-
     @abstractmethod
     def open(self, name: str) -> Source:
         """Open what lies at the relative `name`.

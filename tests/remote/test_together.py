@@ -66,13 +66,17 @@ def test_objects_far_apart_are_not_fetched_long_before_their_turn(tmp_path: Path
 
 
 def test_a_lost_server_ends_an_extraction(
-    server: RangeServer, swh: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    server: RangeServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """When nothing more can be had that is said once, and not of each object that was left."""
-    address = server.put("/a.shard", swh)
+    with shardcore.create(tmp_path / "a.shard", format="swh") as writer:
+        for number in range(18):
+            writer.add(None, random.Random(number).randbytes(1_000_000))
+    address = server.put("/a.shard", tmp_path / "a.shard")
     assert run(["extract", address, str(tmp_path / "one"), "--limit-requests", "3"]) == 4
     assert len(capsys.readouterr().err.splitlines()) == 1
-    with FaultProxy(server.host, [Refuse("ExpiredToken", when=after(3))]) as proxy:
+    # The objects come in three ranges.
+    with FaultProxy(server.host, [Refuse("ExpiredToken", when=after(4))]) as proxy:
         assert run(["extract", f"{proxy.url}/a.shard", str(tmp_path / "two"), "--json"]) == 4
     told = capsys.readouterr()
     assert sum("error" in json.loads(line) for line in told.out.splitlines()) == 1

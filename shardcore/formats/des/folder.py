@@ -121,11 +121,14 @@ class DesDataSet(DataSet):
             shard.file.has_sidecar = shard.file.sidecar_name in self._sidecars
         return shard
 
-    @cached_property
+    @property
     def _sidecars(self) -> frozenset[str] | None:
-        """The sidecars that are there, where the listing costs less than looking for each; None elsewhere."""
-        if not self.listed or self.folder.lists_cheaply or not self.folder.listable:
-            return None
+        """The sidecars that are there, where a listing says so and looking for each costs a request; None elsewhere."""
+        known = self.listed and self.folder.listable and not self.folder.lists_cheaply
+        return self._sidecar_names if known else None
+
+    @cached_property
+    def _sidecar_names(self) -> frozenset[str]:
         return frozenset(entry.name for entry in self.folder.list() if shard_of_sidecar(entry.name))
 
     @property

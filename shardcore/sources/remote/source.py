@@ -38,12 +38,6 @@ class Listing:
         self._ends = [0]
         self._token: str | None = ""
 
-    @property
-    def known(self) -> list[Entry]:
-        """Return what was listed so far."""
-        with self._lock:
-            return list(self._known)
-
     def pages(self) -> Iterator[list[Entry]]:
         """Yield the pages; those that came before are not requested again.
 
@@ -63,6 +57,11 @@ class Listing:
                 found = self._known[self._ends[number] : self._ends[number + 1]]
             number += 1
             yield found
+
+    def has(self, name: str) -> bool:
+        """Return whether a name is on the pages that came so far."""
+        with self._lock:
+            return any(entry.name == name for entry in self._known)
 
 
 class OpenedFiles:
@@ -129,7 +128,7 @@ class OpenedFiles:
         """Return whether a listing that was read has a file."""
         with self._lock:
             listing = self._listings.get((address.folder, ""))
-        return listing is not None and any(entry.name == address.name for entry in listing.known)
+        return listing is not None and listing.has(address.name)
 
     def check_absent(self, address: Address) -> None:
         """Let only what was not sought in vain before pass.
