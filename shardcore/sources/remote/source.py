@@ -38,12 +38,6 @@ class Listing:
         self._ends = [0]
         self._token: str | None = ""
 
-    @property
-    def known(self) -> list[Entry]:
-        """Return what was listed so far."""
-        with self._lock:
-            return list(self._known)
-
     def pages(self) -> Iterator[list[Entry]]:
         """Yield the pages; those that came before are not requested again.
 
