@@ -62,7 +62,7 @@ def test_listings_are_charged_and_logged() -> None:
     with StoreServer({f"/bucket/{number:04}": b"x" for number in range(2500)}) as store:
         reach = {"endpoint_url": store.url, "anonymous": True, "addressing": "path"}
         tape = RequestLog()
-        folder = source_of("s3://bucket/", RemoteOptions(**reach), tape)  # type: ignore[arg-type]
+        folder = source_of("s3://bucket/", RemoteOptions(**reach, limit_requests=3), tape)  # type: ignore[arg-type]
         assert isinstance(folder, Folder)
         assert len(folder.list()) == 2500
         folder.close()

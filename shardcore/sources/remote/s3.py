@@ -176,6 +176,7 @@ class S3Transport:
             RemoteError: There can be none.
         """
         more = {"ContinuationToken": token} if token else {}
+        self._sent.count = 0
         try:
             answer = self._client.list_objects_v2(
                 Bucket=folder.place, Prefix=folder.path, Delimiter="/", MaxKeys=most, **self._payer, **more

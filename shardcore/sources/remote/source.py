@@ -394,6 +394,8 @@ class RemoteFolder(Folder):
                 self._tell(where, at, status, attempt, str(getattr(told, "message", told)))
                 raise failed from error
             remote.settle(page.size, transport.redirects)
+            for _ in range(transport.redirects):
+                self._tell(where, at, 301, attempt, "")
             self._tell(where, at, 200, attempt, "", page.size)
             if (current := budget()) is not None:
                 current.add_files(len(page.files) + len(page.folders))
