@@ -47,7 +47,10 @@ from shardcore.sources.remote.options import RemoteOptions
 T = TypeVar("T")
 
 BLOCK = 1 << 20
-"""Bytes that an opened file reads at once, unless the caller states `block_size`."""
+"""Bytes that an opened file of a local shard reads at once; default of `block_size`."""
+
+REMOTE_BLOCK = 4 << 20
+"""The same of a remote shard: its ranges are read in parallel."""
 
 MOST_OPEN = 8
 """Shards that stay open between two uses, of all file systems together: the ones that were used last."""
@@ -104,12 +107,16 @@ def key_of(path: str) -> str:
 class _OpenShard:
     """An opened shard with the paths of its objects; closed when nothing refers to it any more.
 
+    Attributes:
+        since: When it was opened.
+
     Args:
         shard: The shard.
     """
 
     def __init__(self, shard: Shard) -> None:
         self.shard = shard
+        self.since = datetime.now(UTC)
         self._lock = threading.Lock()
         self._names: tuple[list[str], list[int]] | None = None
         self._taken = ExtractOptions(deleted=bool(shard.chosen.get("deleted")))
@@ -265,7 +272,8 @@ class ShardFile(AbstractBufferedFile):
         self._opened: _OpenShard | None = opened
         self._source = opened.source(path)
         more.setdefault("size", self._source.size)
-        super().__init__(fs, path, "rb", **more)
+        block = more.pop("block_size", None) or (BLOCK if self._source.near else REMOTE_BLOCK)
+        super().__init__(fs, path, "rb", block_size=block, **more)
 
     @property
     def source(self) -> InnerSource:
@@ -580,15 +588,10 @@ class ShardFileSystem(AbstractFileSystem):
         return self._reading(lambda opened: opened.is_folder(path))
 
     def modified(self, path: str) -> datetime:
-        """Return when the shard was changed; only local files state it.
-
-        Raises:
-            NotImplementedError: It is not a local file.
-        """
-        source = self._opened().shard.source
-        if not isinstance(source, FileSource):
-            raise NotImplementedError("only shards in local files state when they were changed")
-        return datetime.fromtimestamp(source.modified / 1e9, UTC)
+        """Return when the file of the shard was changed; of other shards when they were opened, which is later."""
+        opened = self._opened()
+        source = opened.shard.source
+        return datetime.fromtimestamp(source.modified / 1e9, UTC) if isinstance(source, FileSource) else opened.since
 
     def ukey(self, path: str) -> str:
         """Return a text that changes when the shard does."""
@@ -601,7 +604,7 @@ class ShardFileSystem(AbstractFileSystem):
     ) -> ShardFile:
         if mode != "rb":
             self._refuse()
-        return self._reading(lambda opened: ShardFile(self, path, opened, block_size=block_size or BLOCK, **more))
+        return self._reading(lambda opened: ShardFile(self, path, opened, block_size=block_size, **more))
 
     def _refuse(self, *arguments: Any, **named: Any) -> NoReturn:
         """Raise: the file system is read only."""

@@ -207,6 +207,8 @@ class _ReadOnlyStore(Store):
         super().__init__(read_only=True)
         self._where, self._options = where, options
         self._lock = threading.Lock()
+        # Its own: the event loop of zarr takes the other one, and must not wait until a shard is opened.
+        self._opening = threading.Lock()
         self._shard: Shard | None = None
         self._arrays: dict[str, _Array] | None = None
         self._pool: ThreadPoolExecutor | None = None
@@ -259,7 +261,7 @@ class _ReadOnlyStore(Store):
         return self._shard
 
     def _opened(self) -> dict[str, _Array]:
-        with self._lock:
+        with self._opening:
             if self._arrays is None:
                 if isinstance(self._where, Shard):
                     shard, end = self._where, None
@@ -282,10 +284,12 @@ class _ReadOnlyStore(Store):
     def close(self) -> None:
         """Close the shard, unless the caller opened it. The store opens it again when it is read."""
         with self._lock:
-            end, pool = self._end, self._pool
-            self._shard = self._arrays = self._pool = self._end = None
+            pool, self._pool = self._pool, None
         if pool is not None:
             pool.shutdown()
+        with self._opening:
+            end = self._end
+            self._shard = self._arrays = self._end = None
         if end is not None:
             end()
         super().close()
@@ -402,6 +406,15 @@ class _ReadOnlyStore(Store):
 
     async def delete(self, key: str) -> None:
         """Raise: the store is read only."""
+        self._refuse()
+
+    @property
+    def supports_partial_writes(self) -> Literal[False]:
+        """False."""
+        return False
+
+    async def set_partial_values(self, key_start_values: Iterable[Any]) -> None:
+        """Raise: the store is read only. Releases of zarr before 3.1 require the method."""
         self._refuse()
 
     def _refuse(self) -> NoReturn:

@@ -130,6 +130,10 @@ class Budget:
             self.name = self.name or source.name
             self.stored += max(source.stored, SMALLEST)
 
+    def add_files(self, count: int) -> None:
+        """Raise the limits by files that a store listed; they count as the smallest files do."""
+        self.stored += count * SMALLEST
+
     def charge_read(self, source: Charged, count: int) -> None:
         """Count bytes that are about to be read from a source.
 

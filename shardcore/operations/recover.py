@@ -195,7 +195,8 @@ def salvage(
 def _saved(search: _Search, format: str | None, target: Path | None) -> Salvage:
     """Search the file, and saves what is found."""
     name = format or _format_of(search)
-    one, saver, items = format_of(name), _Saver(search, target), []
+    one, saver = format_of(name), _Saver(search, target)
+    items: list[Saved] = []
     ended: tuple[str, ...] = ()
     with _opened(search.source, name, search.options) as shard:
         opens = str(shard.damage) if shard.damage else ""

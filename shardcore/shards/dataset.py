@@ -7,6 +7,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from itertools import chain
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
@@ -39,7 +40,7 @@ from shardcore.progress import Progress, no_progress
 from shardcore.shards.cache import Once, OnceEach
 from shardcore.shards.member_objects import JoinedObjects, Listing, Member
 from shardcore.shards.member_work import joined_report, member_count, member_report, member_shares
-from shardcore.shards.shard import DEFAULT_LIMIT, Shard, SourcePart, Work, tell_purposes
+from shardcore.shards.shard import DEFAULT_LIMIT, Shard, ShardTasks, SourcePart, Work, tell_purposes
 from shardcore.shards.trace import Look, Trace
 from shardcore.sources.base import WHOLE_HEAD, Folder, Source
 
@@ -126,6 +127,45 @@ __all__ = ["DataSet", "Member"]
 WHOLE_MEMBER = 256 << 10
 """Bytes that take less time than a second request."""
 
+PAGE = 1000
+"""Names in a full page of a listing."""
+
+Members = Sequence[Member] | Callable[[], Iterable[Member]]
+"""Shards of a data set, or what lists them."""
+
+
+def members_in(folder: Folder, suffix: str, place: str = "") -> Members:
+    """Return the files of a folder whose names end with a suffix, sorted by name.
+
+    A folder of a store that has more than a page of names is listed while its shards are worked on.
+
+    Raises:
+        SourceError: The folder cannot be listed.
+    """
+
+    def listed() -> Iterator[Member]:
+        return chain.from_iterable(_pages_of_members(folder, suffix, place))
+
+    large = not folder.lists_cheaply and len(next(folder.pages(place), [])) >= PAGE
+    return listed if large and next(listed(), None) is not None else sorted(listed(), key=attrgetter("name"))
+
+
+def some_members(folder: Folder, suffix: str, place: str = "") -> tuple[list[Member], str]:
+    """Return the first page of `members_in` that has any, and how many files there are, in words.
+
+    Raises:
+        SourceError: The folder cannot be listed.
+    """
+    found = next(filter(None, _pages_of_members(folder, suffix, place)), [])
+    more = " or more" if not folder.lists_cheaply and len(found) >= PAGE else ""
+    return found, f"{len(found):,}{more} {'file' if len(found) == 1 else 'files'}"
+
+
+def _pages_of_members(folder: Folder, suffix: str, place: str) -> Iterator[list[Member]]:
+    for page in folder.pages(place):
+        yield [Member(one.name, one.size) for one in page if one.name.endswith(suffix) and not one.is_folder]
+
+
 MEMBER_COST = 1 << 14
 """Least cost of opening a member, as bytes that could be read in the same time."""
 
@@ -160,11 +200,12 @@ class DataSet(Shard):
     whole_member: int = WHOLE_MEMBER
     no_loads: str = "Each object of this data set takes several files, so none of these is fuller than another."
 
-    def __init__(self, format: str, where: Folder, members: Sequence[Member] | Callable[[], Sequence[Member]]) -> None:
+    def __init__(self, format: str, where: Folder, members: Members) -> None:
         self.folder = where
         self.uri = where.uri
         self._listing: Once[Listing] = Once()
         self._list = members if callable(members) else lambda: members
+        self._arrived: dict[str, Member] = {}
         if not callable(members):
             self._listing.put(Listing.of(members))
         self._opened: OnceEach[str, Shard] = OnceEach()
@@ -185,6 +226,24 @@ class DataSet(Shard):
             SourceError: They cannot be listed.
         """
         return self._listing.get(lambda: Listing.of(self._list())).members
+
+    def arriving(self) -> Iterator[Member]:
+        """Yield the shards, sorted by name; those of a large folder of a store while it is still being listed.
+
+        Raises:
+            SourceError: They cannot be listed.
+        """
+        if self.listed:
+            yield from self.members
+            return
+        for member in self._list():
+            self._arrived[member.name] = member
+            yield member
+        self._listing.put(Listing.of(sorted(self._arrived.values(), key=attrgetter("name"))))
+
+    def _arrived_member(self, name: str) -> Member | None:
+        """Return the shard of that name where it was listed, and others were not yet."""
+        return None if self.listed else self._arrived.get(name)
 
     @property
     def listed(self) -> bool:
@@ -222,7 +281,9 @@ class DataSet(Shard):
             SourceError: The data set is closed, or the bytes cannot be read.
             ShardError: It cannot be opened.
         """
-        member = self._by_name.get(name) if self.listed or not self.may_hold(name) else Member(name, -1)
+        member = self._arrived_member(name)
+        if member is None:
+            member = self._by_name.get(name) if self.listed or not self.may_hold(name) else Member(name, -1)
         if member is None:
             raise UsageError(f"no file of this data set is called {short(name)}")
         self._check_open()
@@ -279,7 +340,7 @@ class DataSet(Shard):
         if keep or self.is_open(name):
             yield self.member(name)
             return
-        member = self._by_name.get(name)
+        member = self._arrived_member(name) or self._by_name.get(name)
         if member is None:
             raise UsageError(f"no file of this data set is called {short(name)}")
         with self._open(member, briefly=True) as shard:
@@ -302,18 +363,33 @@ class DataSet(Shard):
         Raises:
             SourceError: The data set is closed, its members cannot be listed, or their server is lost.
         """
-        total = len(self.members) * PARTS
-        found = self.tasks.each(self, work, given) if self.tasks is not None else self._worked(work, given, progress)
-        with closing(found) as results:
-            for number, (member, result) in enumerate(zip(self.members, results, strict=True)):
-                progress((number + 1) * PARTS, total)
-                if isinstance(result, SourceError) and source_lost(result):
-                    raise placed_error(result, member.name)
+        if self.tasks is not None:
+            results: Generator[tuple[Member, R | ShardError]] = self._elsewhere(self.tasks, work, given)
+        else:
+            results = self._here(work, given, progress)
+        with closing(results) as each:
+            for number, (member, result) in enumerate(each, 1):
+                # Until all are listed, at least one more is expected.
+                total = len(self.members) if self.listed else number + 1
+                progress(number * PARTS, total * PARTS)
                 yield member, result
         self._check_open()
+        total = len(self.members) * PARTS
         progress(total, total)
 
-    def _worked(self, work: Work[R], given: tuple[Any, ...], progress: Progress) -> Generator[R | ShardError]:
+    def _elsewhere(
+        self, tasks: ShardTasks, work: Work[R], given: tuple[Any, ...]
+    ) -> Generator[tuple[Member, R | ShardError]]:
+        """Do some work with every member on other workers."""
+        with closing(tasks.each(self, work, given)) as results:
+            for member, result in zip(self.members, results, strict=True):
+                if isinstance(result, ShardError) and source_lost(result):
+                    raise placed_error(result, member.name)
+                yield member, result
+
+    def _here(
+        self, work: Work[R], given: tuple[Any, ...], progress: Progress
+    ) -> Generator[tuple[Member, R | ShardError]]:
         """Do some work with every member in this process."""
 
         def done(place: tuple[int, Member]) -> R | ShardError:
@@ -326,7 +402,12 @@ class DataSet(Shard):
                     raise placed_error(error, place[1].name) from None
                 return error
 
-        return in_order(done, enumerate(self.members), self.jobs)
+        return in_order(lambda place: (place[1], done(place)), enumerate(self.arriving()), self.jobs)
+
+    @property
+    def lists_unasked(self) -> bool:
+        """Return whether finding out which members there are costs few requests."""
+        return True
 
     def close(self) -> None:
         """Close all members, and what the folder holds."""

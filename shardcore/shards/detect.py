@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator
-from fnmatch import fnmatchcase
+from fnmatch import translate
 from typing import TYPE_CHECKING
 
 from shardcore.errors import (
@@ -99,19 +100,11 @@ def judge_folder(folder: Folder, formats: Formats) -> tuple[Format, Verdict]:
         if verdicts and verdicts[0][1].certainty >= Certainty.BESIDE:
             return verdicts[0]
     try:
-        names = [entry.name for entry in folder.list()]
+        likely = _likely(folder, formats)
     except SourceError as error:
-        if source_lost(error):
+        if source_lost(error) or not folder.lists_cheaply:
             raise
-        if not folder.lists_cheaply:
-            raise
-        names = []  # some folders cannot be listed, and are known by what can be opened in them
-    check_there(folder, names)
-    likely = {
-        one.name
-        for one in formats()
-        if any(fnmatchcase(name, pattern) for pattern in one.folder_names for name in names)
-    }
+        likely = set()  # some folders cannot be listed, and are known by what can be opened in them
 
     def asked(one: Format, first: bool) -> Verdict | None:
         return one.detect_folder(folder) if one.detect_folder and (one.name in likely) is first else None
@@ -129,16 +122,6 @@ def judge_folder(folder: Folder, formats: Formats) -> tuple[Format, Verdict]:
     return found, verdict
 
 
-def check_there(folder: Folder, names: Collection[str]) -> None:
-    """Let only folders pass that have something in them: a prefix of a bucket is there as long as a key begins with it.
-
-    Raises:
-        NoSuchObject: Nothing is there.
-    """
-    if not names and not folder.lists_cheaply:
-        raise NoSuchObject(f"there is nothing at {folder.uri}")
-
-
 def _named_on_first_page(folder: Folder, formats: Formats) -> tuple[Format, Verdict] | None:
     """Return the format of a folder without a marking file, where the first names speak for formats without one alone.
 
@@ -146,8 +129,14 @@ def _named_on_first_page(folder: Folder, formats: Formats) -> tuple[Format, Verd
     """
     if not folder.listable or any(_is_there(folder, one.folder_mark) for one in formats() if one.folder_mark):
         return None
-    names = folder.first_names()
-    likely = [one for one in formats() if any(fnmatchcase(name, p) for p in one.folder_names for name in names)]
+    try:
+        names = [entry.name for entry in next(folder.pages(), [])]
+    except SourceError as error:
+        if source_lost(error):
+            raise
+        return None
+    patterns = _patterns(formats)
+    likely = [one for one in formats() if one.name in patterns and any(map(patterns[one.name].match, names))]
     if any(one.folder_mark for one in likely):
         return None
     verdicts = _ask(lambda: likely, lambda one: one.detect_folder(folder) if one.detect_folder else None)
@@ -166,6 +155,33 @@ def _is_there(folder: Folder, mark: str) -> bool:
     except LimitExceeded:
         return True
     return True
+
+
+def check_there(folder: Folder, names: Collection[object]) -> None:
+    """Let only folders pass that have something in them: a prefix of a bucket is there as long as a key begins with it.
+
+    Raises:
+        NoSuchObject: Nothing is there.
+    """
+    if not names and not folder.lists_cheaply:
+        raise NoSuchObject(f"there is nothing at {folder.uri}")
+
+
+def _patterns(formats: Formats) -> dict[str, re.Pattern[str]]:
+    """Return the names that files of a folder of each format have."""
+    return {one.name: re.compile("|".join(map(translate, one.folder_names))) for one in formats() if one.folder_names}
+
+
+def _likely(folder: Folder, formats: Formats) -> set[str]:
+    """Return the formats that names in a folder speak for; of a large one, those of its first page with any."""
+    patterns = _patterns(formats)
+    for number, page in enumerate(folder.pages()):
+        names = [entry.name for entry in page]
+        if not number:
+            check_there(folder, names)
+        if likely := {format for format, pattern in patterns.items() if any(map(pattern.match, names))}:
+            return likely
+    return set()
 
 
 def _ask(

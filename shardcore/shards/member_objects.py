@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 
@@ -35,9 +35,10 @@ class Listing:
     by_name: dict[str, Member]
 
     @classmethod
-    def of(cls, members: Sequence[Member]) -> Listing:
+    def of(cls, members: Iterable[Member]) -> Listing:
         """Return the listing of some members."""
-        return cls(tuple(members), {member.name: member for member in members})
+        found = tuple(members)
+        return cls(found, {member.name: member for member in found})
 
 
 class JoinedObjects(Objects):

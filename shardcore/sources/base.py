@@ -338,13 +338,13 @@ class Folder(ABC):
             SourceError: The folder cannot be listed.
         """
 
-    def first_names(self) -> builtins.list[str]:
-        """Return the first names of a listing, as many as come at once.
+    def pages(self, prefix: str = "") -> Iterator[builtins.list[Entry]]:
+        """Yield what lies directly in the folder in pages, as they come; of a store in its own order.
 
         Raises:
             SourceError: The folder cannot be listed.
         """
-        return [entry.name for entry in self.list()]
+        yield self.list(prefix)
 
     @abstractmethod
     def open(self, name: str) -> Source:

@@ -92,6 +92,17 @@ class Drop(Fault):
 
 
 @dataclass(frozen=True, slots=True)
+class Lost(Fault):
+    """The server does what it is asked, and its answer is lost."""
+
+    def change(self, request: Request, answer: Answer) -> Answer:
+        """Nothing."""
+        for _ in answer.body if not isinstance(answer.body, bytes) else ():
+            pass
+        return Answer(0)
+
+
+@dataclass(frozen=True, slots=True)
 class Cut(Fault):
     """The connection breaks when a share of the body has been sent."""
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import gzip
 import re
-from collections.abc import Iterator, Mapping
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from email.utils import formatdate
 from functools import lru_cache
@@ -191,6 +192,63 @@ class StoreServer(RangeServer):
             )
         text = f"<ListBucketResult><Name>{bucket}</Name>{''.join(parts)}</ListBucketResult>"
         return Answer(200, {"Content-Type": "application/xml"}, text.encode())
+
+
+class ManyKeysServer(StoreServer):
+    """A store with one folder of so many objects that their listing is made page by page when it is asked for.
+
+    Args:
+        folder: The folder, `/bucket/folder/`.
+        names: The names in it, sorted.
+        content: What each of them holds.
+        latency: See `HttpServer`.
+        rate: See `HttpServer`.
+    """
+
+    def __init__(
+        self,
+        folder: str,
+        names: Sequence[str],
+        content: Content | bytes,
+        *,
+        latency: float = 0.0,
+        rate: float = 0.0,
+    ) -> None:
+        super().__init__(latency=latency, rate=rate)
+        self.folder, self.names = folder, names
+        self.content = Held(content) if isinstance(content, bytes) else content
+
+    @property
+    def listings(self) -> int:
+        """How many pages of listings were asked for."""
+        return sum("list-type" in one.request.target for one in self.log)
+
+    def give(self, request: Request) -> Answer:
+        """As a store; each name of the folder is there."""
+        path = unquote(request.path)
+        name = path.removeprefix(self.folder)
+        at = bisect_left(self.names, name)
+        if path not in self.contents and name != path and at < len(self.names) and self.names[at] == name:
+            self.contents[path] = self.content
+        return super().give(request)
+
+    def _listing(self, bucket: str, query: Mapping[str, str]) -> Answer:
+        prefix = self.folder.removeprefix(f"/{bucket}/")
+        if query.get("prefix", "") != prefix:
+            return super()._listing(bucket, query)
+        first = int(query.get("continuation-token", "0"))
+        last = min(first + int(query.get("max-keys", 1000)), len(self.names))
+        size = self.content.size
+        text = "".join(
+            f"<Contents><Key>{escape(prefix + name)}</Key><LastModified>2026-11-03T00:00:00.000Z</LastModified>"
+            f"<ETag>&quot;d41d8cd98f00b204e9800998ecf8427e&quot;</ETag><Size>{size}</Size>"
+            "<StorageClass>STANDARD</StorageClass></Contents>"
+            for name in self.names[first:last]
+        )
+        more = last < len(self.names)
+        text += f"<IsTruncated>{str(more).lower()}</IsTruncated>"
+        text += f"<NextContinuationToken>{last}</NextContinuationToken>" if more else ""
+        return Answer(200, {"Content-Type": "application/xml"}, f"<ListBucketResult>{text}</ListBucketResult>".encode())
 
 
 class RedirectServer(HttpServer):

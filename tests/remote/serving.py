@@ -316,7 +316,12 @@ class _Handler(BaseHTTPRequestHandler):
                 self.rfile.readline()
             self.rfile.readline()
             return found
-        return self.rfile.read(int(self.headers.get("content-length", 0)))
+        size = int(self.headers.get("content-length", 0))
+        body = self.rfile.read(size)
+        if len(body) < size:
+            # Not stored, not even in part.
+            raise _Cut
+        return body
 
     def _send(self, answer: Answer, seen: Seen) -> None:
         if not answer.status:

@@ -172,6 +172,20 @@ def test_small_shards_come_with_one_request(name: str, tmp_path: Path) -> None:
             assert log.sent <= sum(map(len, files.values())) + GUESS, told
 
 
+def test_shards_of_a_web_server_are_tried_by_their_names() -> None:
+    """A volume of more than 64 shards is listed over HTTP, several names at once; a name that is not there is none."""
+    files = skeletons()
+    info = json.loads(files["info"])
+    info["sharding"]["shard_bits"] = 7
+    with RangeServer({f"/set/{name}": data for name, data in files.items()}) as server:
+        server.put("/set/info", json.dumps(info).encode())
+        with shardcore.open(f"{server.url}/set/", remote=RemoteOptions()) as shard:
+            assert isinstance(shard, DataSet)
+            assert [member.name for member in shard.members] == sorted(set(files) - {"info"})
+            assert len(server.log) == 1 + MEMBERS + 2 * (128 - MEMBERS), str(server.log)
+            assert server.log.most_at_once > 1
+
+
 @pytest.mark.parametrize(("key", "most"), [("255", 5), ("3", 5), ("20", 6)])
 def test_one_uid_of_many_shards(key: str, most: int) -> None:
     """File names lead to the shard of a uid; shards are probed only to prove that a uid is in none."""

@@ -57,6 +57,7 @@ def test_one_object(files: Any, store: StoreServer) -> None:
     with files.open("few/7.txt") as file:
         assert file.read() == b"7" * 20
     assert files.info("few/8.txt")["size"] == 20
+    assert files.modified("few/8.txt") == files.modified("few/7.txt")
     assert len(store.log) <= least, str(store.log)
 
 

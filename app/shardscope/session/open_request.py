@@ -178,7 +178,7 @@ class OpenRequest:
             shard = open_inside(
                 shard, *self.inside, partial=True, progress=progress, remote=self.remote, closing=True
             )
-        if isinstance(shard, DataSet) and not shard.key_spaces:
+        if isinstance(shard, DataSet) and not shard.key_spaces and shard.lists_unasked:
             # The window shows the members, and must not wait for a listing. Where there is none, keys still work.
             with suppress(SourceError):
                 len(shard.members)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from PySide6.QtCore import QObject, Signal
 
-from shardcore import Depth, Node, Report, Shard, ShardError, Span, UsageError, detect, open_inside
+from shardcore import Depth, Node, Report, Shard, ShardError, SourceError, Span, UsageError, detect, open_inside
 from shardcore.model.inside_path import InsideStep
 from shardcore.model.text import short
 from shardcore.operations.cold_cost import ColdTrace, cold_trace
@@ -493,6 +493,10 @@ class Session(Documents):
             self.findings_changed.emit(report)
 
         def failed(error: BaseException) -> None:
+            if isinstance(error, SourceError) and isinstance(error.partial, Report):
+                # What came before is shown; that the source is lost stands in a notice of its own.
+                take(error.partial)
+                return
             ended()
             self.tell(self.tr("Verification stopped"), error)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -41,12 +41,12 @@ from shardcore.model.source_name import SourceName
 from shardcore.model.span import Span
 from shardcore.progress import Progress
 from shardcore.shards.cache import Once
-from shardcore.shards.dataset import DataSet, Member
+from shardcore.shards.dataset import DataSet, Members, members_in, some_members
 from shardcore.shards.format import Certainty, Verdict
 from shardcore.shards.open_context import OpenContext
 from shardcore.shards.shard import DEFAULT_LIMIT, SourcePart
 from shardcore.shards.trace import Look, Trace
-from shardcore.sources.base import SMALL_HEAD, WHOLE_HEAD, Entry, Folder, Source, read_pieces
+from shardcore.sources.base import SMALL_HEAD, WHOLE_HEAD, Folder, Source, read_pieces
 from shardcore.sources.opening import PrefetchedSource
 
 if TYPE_CHECKING:
@@ -61,11 +61,11 @@ MOST_PROBED = 3
 
 def detect_folder(folder: Folder) -> Verdict | None:
     """Return a folder with files that are named as packers name shards, or at least end with `.des`."""
-    names = [entry.name for entry in shards_in(folder)]
-    packed = sum(ShardName.parse(name) is not None for name in names)
-    if packed:
-        return Verdict(Certainty.BESIDE, f"{plural(packed, 'file')} named <date>_<hex>_<part>.des")
-    return Verdict(Certainty.INFERRED, f"{plural(len(names), 'file')} named *.des") if names else None
+    found, count = some_members(folder, SUFFIX)
+    if packed := sum(ShardName.parse(member.name) is not None for member in found):
+        count = count if packed == len(found) else plural(packed, "file")
+        return Verdict(Certainty.BESIDE, f"{count} named <date>_<hex>_<part>.des")
+    return Verdict(Certainty.INFERRED, f"{count} named *.des") if found else None
 
 
 def open_folder(folder: Folder, context: OpenContext) -> DesDataSet:
@@ -75,10 +75,12 @@ def open_folder(folder: Folder, context: OpenContext) -> DesDataSet:
         NotAShard: There is no shard in it.
         SourceError: The folder cannot be listed.
     """
-    members = [Member(entry.name, entry.size) for entry in shards_in(folder)]
+    members = members_in(folder, SUFFIX)
     if not members:
         raise NotAShard(f"{folder.uri}: no file is named *{SUFFIX}")
-    return DesDataSet(folder, members, context)
+    found = DesDataSet(folder, members, context)
+    found.retention = Retention(folder)
+    return found
 
 
 class DesDataSet(DataSet):
@@ -99,9 +101,7 @@ class DesDataSet(DataSet):
 
     retention: CopiesSeen
 
-    def __init__(
-        self, folder: Folder, members: Sequence[Member] | Callable[[], Sequence[Member]], context: OpenContext
-    ) -> None:
+    def __init__(self, folder: Folder, members: Members, context: OpenContext) -> None:
         super().__init__("des", folder, members)
         self._context = context
         self._zones: Once[Zones | None] = Once()
@@ -112,8 +112,6 @@ class DesDataSet(DataSet):
         self._given_bits = None if bits is None else check_bits(bits)
         given = str(context.values.get("date") or "")
         self.date = shard_date(given) if given else ""
-        if not callable(members):
-            self.retention = Retention(folder)
 
     def open_member(self, name: str, source: Source) -> DesShard:
         """Open a member."""
@@ -123,11 +121,14 @@ class DesDataSet(DataSet):
             shard.file.has_sidecar = shard.file.sidecar_name in self._sidecars
         return shard
 
-    @cached_property
+    @property
     def _sidecars(self) -> frozenset[str] | None:
-        """The sidecars that are there, where the listing costs less than looking for each; None elsewhere."""
-        if not self.listed or self.folder.lists_cheaply or not self.folder.listable:
-            return None
+        """The sidecars that are there, where a listing says so and looking for each costs a request; None elsewhere."""
+        known = self.listed and self.folder.listable and not self.folder.lists_cheaply
+        return self._sidecar_names if known else None
+
+    @cached_property
+    def _sidecar_names(self) -> frozenset[str]:
         return frozenset(entry.name for entry in self.folder.list() if shard_of_sidecar(entry.name))
 
     @property
@@ -473,10 +474,3 @@ def _copy_ref(copy: Copy) -> ObjectRef:
     )
 
 
-def shards_in(folder: Folder) -> list[Entry]:
-    """Return the shards that lie directly in a folder.
-
-    Raises:
-        SourceError: It cannot be listed.
-    """
-    return [entry for entry in folder.list() if entry.name.endswith(SUFFIX) and not entry.is_folder]

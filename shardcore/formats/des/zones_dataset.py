@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from shardcore.errors import FormatError, SourceError, StoreUntrusted, says_absent
-from shardcore.formats.des.folder import DesDataSet, shards_in
+from shardcore.formats.des.folder import DesDataSet
 from shardcore.formats.des.layout import BIGFILES, SUFFIX, is_hash
 from shardcore.formats.des.retention import Copy, Retention
 from shardcore.formats.des.routing import Route, ShardName, Uid
@@ -23,7 +23,7 @@ from shardcore.model.source_name import SourceName
 from shardcore.model.span import Span
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.cache import OnceEach
-from shardcore.shards.dataset import Member
+from shardcore.shards.dataset import Member, members_in
 from shardcore.shards.open_context import OpenContext
 from shardcore.shards.shard import SourcePart
 from shardcore.sources.base import Entry, Folder, Source
@@ -278,7 +278,9 @@ class DesZones(DesDataSet):
 
         def ask() -> tuple[Member, ...]:
             try:
-                return tuple(Member(f"{label}/{entry.name}", entry.size) for entry in shards_in(folder))
+                found = members_in(folder, SUFFIX)
+                members = found() if callable(found) else found
+                return tuple(replace(member, name=f"{label}/{member.name}") for member in members)
             except SourceError as error:
                 # A prefix to which nothing was written yet is not there.
                 if not says_absent(error):

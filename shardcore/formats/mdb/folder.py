@@ -14,13 +14,13 @@ from shardcore.formats.mdb.shard import MdbShard, detect, open_shard, sketches_o
 from shardcore.formats.mdb.step_values import MEANINGS
 from shardcore.formats.mdb.xorbs import Xorbs
 from shardcore.model.source_name import SourceName
-from shardcore.shards.dataset import DataSet, Member
+from shardcore.shards.dataset import DataSet, Members, members_in, some_members
 from shardcore.shards.format import Certainty, Verdict
 from shardcore.shards.member_work import member_settings
 from shardcore.shards.open_context import OpenContext
 from shardcore.shards.shard import Shard, SourcePart
 from shardcore.shards.trace import Look, Trace
-from shardcore.sources.base import SMALL_HEAD, Entry, Folder, Source
+from shardcore.sources.base import SMALL_HEAD, Folder, Source
 from shardcore.sources.opening import PrefetchedSource
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class MdbDataSet(DataSet):
     meanings = MEANINGS
     member_head = SMALL_HEAD
 
-    def __init__(self, folder: Folder, members: Sequence[Member], context: OpenContext, beside: Folder) -> None:
+    def __init__(self, folder: Folder, members: Members, context: OpenContext, beside: Folder) -> None:
         super().__init__("mdb", folder, members)
         self._context = context
         self._xorbs = Xorbs(context.values.get("xorbs"), beside, context.opener)
@@ -115,24 +115,27 @@ class MdbDataSet(DataSet):
         return self._xorbs.part(name) or super()._part(name)
 
 
-def _shards_in(folder: Folder) -> tuple[str, list[Entry]]:
-    """Return the shards of a folder, or of the first of its usual sub-folders that has any; and which that is."""
+def _shards_in(folder: Folder) -> tuple[str, str]:
+    """Return the place of the shards, the folder or the first of its usual sub-folders that has any; and their count.
+
+    The count is in words; it is empty where there are none.
+    """
     for place in PLACES:
         try:
-            found = [e for e in folder.list(place) if not e.is_folder and e.name.endswith(SUFFIX)]
+            found, count = some_members(folder, SUFFIX, place)
         except SourceError as error:
             if not says_absent(error):
                 raise
             continue
         if found:
-            return place, found
-    return "", []
+            return place, count
+    return "", ""
 
 
 def detect_folder(folder: Folder) -> Verdict | None:
     """Recognise a folder by the shards in it."""
-    _, found = _shards_in(folder)
-    return Verdict(Certainty.BESIDE, f"{len(found)} files *{SUFFIX}") if found else None
+    _, count = _shards_in(folder)
+    return Verdict(Certainty.BESIDE, f"{count} *{SUFFIX}") if count else None
 
 
 def open_folder(folder: Folder, context: OpenContext) -> Shard:
@@ -142,8 +145,8 @@ def open_folder(folder: Folder, context: OpenContext) -> Shard:
         NotAShard: There is no shard in it.
         SourceError: The folder cannot be listed.
     """
-    place, found = _shards_in(folder)
-    if not found:
+    place, count = _shards_in(folder)
+    if not count:
         raise NotAShard(f"{folder.uri}: no *{SUFFIX} in it")
-    members = [Member(entry.name, entry.size) for entry in found]
+    members = members_in(folder, SUFFIX, place)
     return MdbDataSet(folder, members, context, folder.folder(place) if place else folder)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
+from contextlib import closing
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -50,6 +51,7 @@ from shardcore.model.keys import NUMBERS
 from shardcore.model.node import Node
 from shardcore.model.number_words import plural
 from shardcore.model.objects import NoObjects, Objects
+from shardcore.model.parallel import in_order
 from shardcore.model.record import Value
 from shardcore.model.source_name import SourceName
 from shardcore.model.span import Span
@@ -137,8 +139,11 @@ def _joined(folder: str, inner: str) -> str:
     return f"{folder}/{inner}" if inner else folder
 
 
-MOST_TRIED = 64
+MOST_TRIED = 1024
 """Shards that are looked for by name where a folder cannot be listed."""
+
+MOST_UNASKED = 64
+"""Shards that are looked for by name before the user requests them."""
 
 _wanted: ContextVar[int | None] = ContextVar("wanted minishard", default=None)
 """The minishard that a shard is opened for, where it is opened for a key."""
@@ -169,8 +174,13 @@ class NeuroglancerDataSet(DataSet):
         self._others = OtherScales()
         super().__init__("neuroglancer", folder, _members(folder, origin) if folder.lists_cheaply else self._listed)
 
+    @property
+    def lists_unasked(self) -> bool:
+        """Return whether it can be listed, or has so few shards that their names are tried."""
+        return self.folder.listable or self.origin.spec.shards <= MOST_UNASKED
+
     def _listed(self) -> Sequence[Member]:
-        return _members(self.folder, self.origin)
+        return _members(self.folder, self.origin, self.jobs)
 
     def voxels(self, index: Sequence[slice | int], *, limit: int = DEFAULT_LIMIT) -> NDArray[Any]:
         """Return a box of voxels, shape `(x, y, z, channel)`; voxels of chunks that are not stored are 0.
@@ -227,7 +237,7 @@ class NeuroglancerDataSet(DataSet):
         """Names of shard files that no key of this key space leads to."""
         if not self.folder.listable:
             return ()
-        entries = [entry.name for entry in self.folder.list() if not entry.is_folder]
+        entries = {entry.name: None for entry in self.folder.list() if not entry.is_folder}
         return tuple(name for name in entries if _is_shard(name, entries) and not self.may_hold(name))
 
     @cached_property
@@ -577,27 +587,29 @@ def open_folder(folder: Folder, context: OpenContext) -> DataSet:
 
 
 def _has_shards(folder: Folder) -> bool:
-    """Return whether any file in a folder is called as a shard is."""
+    """Return whether any file in a folder is called as a shard is; in a store, one of the first thousand."""
     try:
-        return any(not entry.is_folder and shard_number(entry.name) is not None for entry in folder.list())
+        first = next(folder.pages(), [])
+        return any(not entry.is_folder and shard_number(entry.name) is not None for entry in first)
     except SourceError as error:
         if not says_absent(error):
             raise
         return False
 
 
-def _members(folder: Folder, origin: Origin) -> Sequence[Member]:
+def _members(folder: Folder, origin: Origin, jobs: int = 1) -> Sequence[Member]:
     """Return the shards of a key space that lie in a folder."""
-    if not folder.listable:
-        return _tried_members(folder, origin)
     try:
-        files = {entry.name: entry.size for entry in folder.list() if not entry.is_folder}
+        entries = folder.list() if folder.listable else None
+    except Forbidden:
+        entries = None
     except RemoteError:
-        if folder.listable:
-            raise
-        return _tried_members(folder, origin)
+        raise
     except SourceError as error:
         raise SourceError(f"{folder.uri} cannot be listed: {error.message}") from error
+    if entries is None:
+        return _tried_members(folder, origin, jobs)
+    files = {entry.name: entry.size for entry in entries if not entry.is_folder}
     members = []
     for name, size in sorted(files.items()):
         named = shard_number(name)
@@ -610,7 +622,7 @@ def _members(folder: Folder, origin: Origin) -> Sequence[Member]:
     return members
 
 
-def _tried_members(folder: Folder, origin: Origin) -> Sequence[Member]:
+def _tried_members(folder: Folder, origin: Origin, jobs: int) -> Sequence[Member]:
     """The shards that are there, each tried by its name: what can be done where nothing is listed, and shards are few.
 
     Raises:
@@ -620,24 +632,29 @@ def _tried_members(folder: Folder, origin: Origin) -> Sequence[Member]:
     if spec.shards > MOST_TRIED:
         text = f"{folder.uri} cannot be listed, and may have {plural(spec.shards, 'shard')}: give keys"
         raise SourceError(f"{text}, or open it in its store (s3://, gs://)")
-    members = []
-    refused: Forbidden | None = None
-    for number in range(spec.shards):
-        name = spec.shard_name(number)
-        for parts in ((name,), tuple(f"{name.rpartition('.')[0]}.{part}" for part in ("index", "data"))):
-            try:
-                size = sum(folder.open(part).size for part in parts)
-            except NoSuchObject:
-                continue
-            except Forbidden as error:
-                refused = error
-                continue
-            members.append(Member(parts[0], size))
-            break
-    if refused is not None and not members:
+    names = map(spec.shard_name, range(spec.shards))
+    with closing(in_order(lambda name: _tried_member(folder, name), names, jobs)) as found:
+        tried = list(found)
+    members = [one for one in tried if isinstance(one, Member)]
+    refused = [one for one in tried if isinstance(one, Forbidden)]
+    if refused and not members:
         # One may be absent; that all are is not likely.
-        raise refused
+        raise refused[0]
     return members
+
+
+def _tried_member(folder: Folder, name: str) -> Member | Forbidden | None:
+    """Return a shard, whole or in two parts; None where it is not there, or why it cannot be seen."""
+    refused: Forbidden | None = None
+    stem = name.rpartition(".")[0]
+    for parts in ((name,), (f"{stem}.index", f"{stem}.data")):
+        try:
+            return Member(parts[0], sum(folder.open(part).size for part in parts))
+        except NoSuchObject:
+            continue
+        except Forbidden as error:
+            refused = error
+    return refused
 
 
 def _is_shard(name: str, beside: Container[str]) -> bool:

@@ -425,6 +425,7 @@ class _Taking:
         self._made: list[Path] = []
         conflict = options.conflict
         self._there: dict[str, int] = {}
+        self._renamed: dict[str, str] = {}
         if delivery is not None and conflict is not Conflict.REPLACE:
             self._there = delivery.sizes(required=conflict is not Conflict.ERROR)
         self.root = delivery.shown if delivery is not None else str(where)
@@ -583,14 +584,19 @@ class _Taking:
         if self._delivery is None or not done.path:
             # A file is called what it was going to be called, not what it is called on the way.
             return replace(done, error=done.error.replace(f"{self._where}/", self.root))
-        path = Path(done.path)
-        try:
-            name = path.relative_to(self._where).as_posix()
-            return replace(done, path=self._delivery.send(path, name))
-        except UsageError as error:
-            if self._options.conflict is Conflict.SKIP and error.remedy is Remedy.REPLACE:
-                return Extracted(done.key, "", part=done.part, skipped=self._shown(name), row=done.row)
-            return Extracted.failed(done.key, error, done.part, done.row)
+        path, conflict = Path(done.path), self._options.conflict
+        name = path.relative_to(self._where).as_posix()
+        original = self._renamed.pop(name, name)
+        while True:
+            try:
+                return replace(done, path=self._delivery.send(path, name))
+            except UsageError as error:
+                # Another run wrote it meanwhile.
+                if error.remedy is Remedy.REPLACE and conflict is Conflict.SKIP:
+                    return Extracted(done.key, "", part=done.part, skipped=self._shown(name), row=done.row)
+                if error.remedy is not Remedy.REPLACE or conflict is not Conflict.RENAME:
+                    return Extracted.failed(done.key, error, done.part, done.row)
+                name = self._free_path(original).relative_to(self._where).as_posix()
 
     def deliver_manifest(self, path: Path) -> None:
         """Send the manifest on, under the next free number.
@@ -614,6 +620,8 @@ class _Taking:
         """Return another name, that no file has."""
         while self._exists(other := self._names.rename(name)):
             pass
+        if self._delivery is not None:
+            self._renamed[other] = name
         return self._where / other
 
     def _make_folders(self, folder: Path) -> None:

@@ -25,6 +25,9 @@ FIRST_PAUSE = 0.2
 
 LONGEST_PAUSE = 5.0
 
+LOST_FOR = 3.0
+"""Seconds in which nothing is requested of a lost source; what is read later (you try again) is requested again."""
+
 
 class RemoteSession:
     """Everything that the files of one opened thing share. Thread-safe.
@@ -44,6 +47,7 @@ class RemoteSession:
         self._lock = threading.Lock()
         self._closed = False
         self._lost: RemoteError | None = None
+        self._lost_until = 0.0
         self._trouble: float | None = None
         self._asked = self._asked_bytes = 0
         self._lines: dict[tuple[str, str, str], Connection] = {}
@@ -109,18 +113,23 @@ class RemoteSession:
     # --- trouble -------------------------------------------------------------------------------------------
 
     def check(self) -> None:
-        """Let nothing more be requested once the thing is lost.
+        """Let nothing be requested while the thing is lost.
 
         Raises:
-            RemoteError: It failed for good before.
+            RemoteError: It failed for good a moment ago.
         """
-        if self._lost is not None:
-            raise self._lost.again()
+        with self._lock:
+            if self._lost is not None and time.monotonic() > self._lost_until:
+                self._lost = self._trouble = None
+            lost = self._lost
+        if lost is not None:
+            raise lost.again()
 
     def lose(self, error: RemoteError) -> None:
-        """Give the thing up: all its reads fail from now on, at once."""
+        """Give the thing up: all its reads fail at once, for a while."""
         with self._lock:
             self._lost = self._lost or error
+            self._lost_until = time.monotonic() + LOST_FOR
 
     def fine(self) -> None:
         """An answer came whole."""

@@ -6,8 +6,12 @@ import builtins
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
+from itertools import chain
+from operator import attrgetter
 
 from shardcore.errors import Forbidden, NoSuchObject, RemoteError, SourceChanged, SourceError, says_absent
+from shardcore.model.budget import budget
 from shardcore.progress import check_stopped, wait_for
 from shardcore.sources.base import Entry, Folder, PurposeAt, Source
 from shardcore.sources.read_purpose import ReadPurpose, reading_for
@@ -19,11 +23,45 @@ from shardcore.sources.remote.response import Broken, ListingPage, ListingRefuse
 from shardcore.sources.remote.session import RemoteSession
 from shardcore.sources.remote.validate import refusal
 
-PAGE = 1000
-"""Names that a store lists at once."""
 
-MOST_LISTED = 100_000
-"""Entries of one folder that are kept; larger ones are listed again."""
+class Listing:
+    """Names in one folder, requested page by page, each page once. Thread-safe.
+
+    Args:
+        request: Requests the page of a token; returns its entries and the token of the next page, empty at the end.
+    """
+
+    def __init__(self, request: Callable[[str], tuple[list[Entry], str]]) -> None:
+        self._request = request
+        self._lock = threading.Lock()
+        self._known: list[Entry] = []
+        self._ends = [0]
+        self._token: str | None = ""
+
+    def pages(self) -> Iterator[list[Entry]]:
+        """Yield the pages; those that came before are not requested again.
+
+        Raises:
+            RemoteError: It cannot be listed.
+        """
+        number = 0
+        while True:
+            with self._lock:
+                if number + 1 == len(self._ends):
+                    if self._token is None:
+                        return
+                    page, token = self._request(self._token)
+                    self._known += page
+                    self._ends.append(len(self._known))
+                    self._token = token or None
+                found = self._known[self._ends[number] : self._ends[number + 1]]
+            number += 1
+            yield found
+
+    def has(self, name: str) -> bool:
+        """Return whether a name is on the pages that came so far."""
+        with self._lock:
+            return any(entry.name == name for entry in self._known)
 
 
 class OpenedFiles:
@@ -45,7 +83,7 @@ class OpenedFiles:
         self._lock = threading.Lock()
         self._files: dict[Address, RemoteFile] = {}
         self._absent: dict[Address, RemoteError] = {}
-        self._listings: dict[tuple[Address, str], list[Entry]] = {}
+        self._listings: dict[tuple[Address, str], Listing] = {}
         self.unlisted: set[str] = set()
 
     def source(
@@ -89,8 +127,8 @@ class OpenedFiles:
     def _lists(self, address: Address) -> bool:
         """Return whether a listing that was read has a file."""
         with self._lock:
-            known = self._listings.get((address.folder, ""), [])
-        return any(entry.name == address.name for entry in known)
+            listing = self._listings.get((address.folder, ""))
+        return listing is not None and listing.has(address.name)
 
     def check_absent(self, address: Address) -> None:
         """Let only what was not sought in vain before pass.
@@ -108,16 +146,10 @@ class OpenedFiles:
         with self._lock:
             return address in self._files or address in self._absent
 
-    def listing(self, place: tuple[Address, str], ask: Callable[[], list[Entry]]) -> list[Entry]:
-        """Return what lies in a folder: each format asks when it is to say whether the folder is its own."""
+    def listing(self, place: tuple[Address, str], request: Callable[[str], tuple[list[Entry], str]]) -> Listing:
+        """Return the listing of a folder: each format asks when it is to say whether the folder is its own."""
         with self._lock:
-            known = self._listings.get(place)
-        if known is None:
-            known = ask()
-            if len(known) <= MOST_LISTED:
-                with self._lock:
-                    self._listings[place] = known
-        return list(known)
+            return self._listings.setdefault(place, Listing(request))
 
     def close(self) -> None:
         """End what is under way, and give the connections back."""
@@ -233,24 +265,35 @@ class RemoteFolder(Folder):
         """Return what was requested for the opened thing."""
         return self._opened.remote.tape
 
-    def pages(self, prefix: str = "", *, most: int = PAGE) -> Iterator[builtins.list[Entry]]:
+    def pages(self, prefix: str = "") -> Iterator[builtins.list[Entry]]:
         """Yield the names in the folder (or in its sub-folder `prefix`), page by page, as the store sorts them.
+
+        Each page is requested once.
 
         Raises:
             RemoteError: It cannot be listed.
         """
+        if not self.listable and self._root:
+            self._check_mark()
+        return self._opened.listing((self._address, prefix), partial(self._requested, prefix)).pages()
+
+    def first_page(self, most: int = 1000) -> builtins.list[Entry]:
+        """Return the first `most` names in the folder; of an empty one none.
+
+        Raises:
+            RemoteError: It cannot be listed.
+        """
+        return self._requested("", "", most)[0]
+
+    def _requested(self, prefix: str, token: str, most: int = 1000) -> tuple[builtins.list[Entry], str]:
+        """Return a page of the folder or a sub-folder, and the token of the next one."""
         where = self._address.inside(prefix).as_folder if prefix else self._address
         lead = f"{prefix}/" if prefix else ""
-        token = ""
-        while True:
-            page = self._page(where, token, most)
-            files = [Entry(lead + name, size, False) for name, size in page.files]
-            yield files + [Entry(lead + name, -1, True) for name in page.folders]
-            before, token = token, page.token
-            if not token:
-                return
-            if token == before:
-                raise RemoteError(f"{where.shown}: the listing does not go on: the server repeats its token")
+        page = self._page(where, token, most)
+        if page.token and page.token == token:
+            raise RemoteError(f"{where.shown}: the listing does not go on: the server repeats its token")
+        files = [Entry(lead + name, size, False) for name, size in page.files]
+        return files + [Entry(lead + name, -1, True) for name in page.folders], page.token
 
     def list(self, prefix: str = "") -> builtins.list[Entry]:
         """Return what lies directly in the folder (or in its sub-folder `prefix`), sorted by name.
@@ -258,19 +301,7 @@ class RemoteFolder(Folder):
         Raises:
             RemoteError: It cannot be listed.
         """
-        if not self.listable and self._root:
-            self._check_mark()
-        return self._opened.listing(
-            (self._address, prefix),
-            lambda: sorted((entry for page in self.pages(prefix) for entry in page), key=lambda entry: entry.name),
-        )
-
-    def first_names(self) -> builtins.list[str]:
-        """Return the names on the first page of the listing; where that is all of it, it is the listing."""
-        page = next(self.pages(most=PAGE))
-        if len(page) < PAGE:
-            page = self._opened.listing((self._address, ""), lambda: sorted(page, key=lambda entry: entry.name))
-        return [entry.name for entry in page]
+        return sorted(chain.from_iterable(self.pages(prefix)), key=attrgetter("name"))
 
     def open(self, name: str) -> RemoteSource:
         """Open what lies at the relative `name`; its first range is fetched.
@@ -363,6 +394,8 @@ class RemoteFolder(Folder):
                 self._tell(where, at, status, attempt, str(getattr(told, "message", told)))
                 raise failed from error
             self._tell(where, at, 200, attempt, "")
+            if (current := budget()) is not None:
+                current.add_files(len(page.files) + len(page.folders))
             return page
 
         return remote.tried(ask, wait_for)
@@ -419,7 +452,7 @@ def _holds_something(opened: OpenedFiles, address: Address) -> bool:
                 opened.file(address.inside(mark), sibling=False)
                 return True
         if folder.listable:
-            return any(page for page in folder.pages(most=1))
+            return bool(folder.first_page(1))
     except SourceError as error:
         if not says_absent(error):
             raise

@@ -63,7 +63,6 @@ class Upload:
 
     def __init__(self, remote: RemoteSession, *, force: bool, jobs: int = AT_ONCE) -> None:
         self._remote = remote
-        self._only_new: dict[str, str] = {} if force else {"IfNoneMatch": "*"}
         self._force = force
         self._slots = threading.BoundedSemaphore(jobs)
         self._lock = threading.Lock()
@@ -98,7 +97,7 @@ class Upload:
         try:
             size = path.stat().st_size
             if size <= PART:
-                self._ask(address, "put_object", body=path.read_bytes, **self._only_new)
+                self._ask(address, "put_object", body=path.read_bytes, tag=lambda: _tag_of(path.read_bytes()))
                 progress(max(size, 1), max(size, 1))
             else:
                 self._send_parts(path, size, address, progress)
@@ -133,8 +132,8 @@ class Upload:
                 "complete_multipart_upload",
                 method="POST",
                 UploadId=upload,
+                tag=lambda: _tag_of_parts([part["ETag"] for part in parts]),
                 MultipartUpload={"Parts": parts},
-                **self._only_new,
             )
         except BaseException:
             # What was sent costs as long as it is stored. In an empty context: whoever stops this has no say in it.
@@ -218,9 +217,21 @@ class Upload:
         *,
         method: str = "PUT",
         body: Callable[[], bytes] | None = None,
+        tag: Callable[[], str] | None = None,
         **given: Any,
     ) -> dict[str, Any]:
-        """Return one request, sent again while the store does not answer."""
+        """Return one request, sent again while the store does not answer.
+
+        Args:
+            address: The object, or the prefix.
+            operation: The method of the client.
+            method: The method of HTTP.
+            body: Returns the bytes that are sent, when their turn has come.
+            tag: Returns the ETag of the object that appears with it: only a new one, unless others are replaced.
+            given: Parameters of the operation; None leaves one out.
+        """
+        only_new = tag is not None and not self._force
+        given |= {"IfNoneMatch": "*"} if only_new else {}
         given = {name: value for name, value in ({"Key": address.path} | given).items() if value is not None}
         writing = method in ("PUT", "POST", "DELETE")
 
@@ -238,9 +249,9 @@ class Upload:
                 status = 200
             except refused.ClientError as error:
                 size, status = 0, error_reply(error).status
-                if attempt and body is not None and self._came(error, address, operation, body):
+                if attempt and tag is not None and self._came(error, address, tag):
                     return {}
-                raise self._refusal(error, address, writing=writing, only_new="IfNoneMatch" in given) from error
+                raise self._refusal(error, address, writing=writing, only_new=only_new) from error
             except NO_ANSWERS as error:
                 size = 0
                 raise broken_error(error, address, writing=writing) from error
@@ -280,15 +291,13 @@ class Upload:
                 self._sending = [one for one in self._sending if one is not mine]
             self._slots.release()
 
-    def _came(
-        self, error: refused.ClientError, address: Address, operation: str, body: Callable[[], bytes]
-    ) -> bool:
-        """Return whether an object exists because an earlier attempt, whose answer was lost, had stored it."""
-        if operation != "put_object" or not _is_taken(error):
+    def _came(self, error: refused.ClientError, address: Address, tag: Callable[[], str]) -> bool:
+        """Return whether an earlier attempt, whose answer was lost, has stored the object."""
+        if not (_is_taken(error) or error_reply(error).code == "NoSuchUpload"):
             return False
         with suppress(refused.ClientError, *NO_ANSWERS):
             there = self._call(address, "head_object", {"Key": address.path})
-            return there.get("ETag") == f'"{hashlib.md5(body(), usedforsecurity=False).hexdigest()}"'
+            return str(there.get("ETag", "")).strip('"') == tag()
         return False
 
     def _refusal(self, error: refused.ClientError, address: Address, *, writing: bool, only_new: bool) -> Exception:
@@ -362,6 +371,19 @@ def _part_of(path: Path, start: int, length: int) -> bytes:
     with path.open("rb") as file:
         file.seek(start)
         return file.read(length)
+
+
+def _tag_of(data: bytes) -> str:
+    """Return the ETag that stores give an object that came in one request: its MD5."""
+    return hashlib.md5(data, usedforsecurity=False).hexdigest()
+
+
+def _tag_of_parts(tags: list[str]) -> str:
+    """Return the ETag that stores give an object that came in parts; empty where the parts have other ETags."""
+    try:
+        return f"{_tag_of(b''.join(bytes.fromhex(tag.strip(chr(34))) for tag in tags))}-{len(tags)}"
+    except ValueError:
+        return ""
 
 
 def _is_taken(error: refused.ClientError) -> bool:

@@ -52,6 +52,7 @@ class ChartData:
         cost: Bytes that would have to be read for what is not shown yet; 0 where nothing is left out.
         sections: The sections along the chart, where it shows the file.
         more: What reading so much would give, for a button.
+        lost: Whether the source became unreachable, so that it can be tried again.
         act: Does what a bin stands for: gives a filter of the objects, or bytes.
     """
 
@@ -64,6 +65,7 @@ class ChartData:
     cost: int = 0
     sections: tuple[Section, ...] = ()
     more: str = ""
+    lost: bool = False
     act: Callable[[int, int], BinTarget] | None = field(default=None, compare=False)
 
 

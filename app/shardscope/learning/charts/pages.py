@@ -23,6 +23,7 @@ from PySide6.QtWidgets import (
 )
 
 from shardcore import Shard, Span
+from shardcore.errors import source_lost
 from shardcore.model.byte_shares import Share
 from shardcore.model.number_words import plural, size_text
 from shardcore.teaching.charts.charts import FEW_PLACES, Chart
@@ -298,7 +299,7 @@ class ChartPages(QWidget):
         self._session.ask(
             work,
             partial(self._take, kind),
-            failed=lambda error: self._take(kind, ChartData(why=plain_words(error))),
+            failed=lambda error: self._take(kind, ChartData(why=plain_words(error), lost=source_lost(error))),
             stopped=lambda: self._stopped(kind, chosen),
             key=("chart", kind, self),
             pool=Pool.CPU,
@@ -399,7 +400,11 @@ class ChartPages(QWidget):
         loading = self._session.index_state is IndexState.LOADING
         waits = self.kind is ChartKind.SIZES or (self.kind is ChartKind.BUDGET and found is not None and not found.cost)
         shard = self._session.shard
-        if waits and shard is not None and not shard.loaded and found is not None and found.why:
+        if found is not None and found.lost:
+            self.more.setText(self.tr("Retry"))
+            self.more.setEnabled(True)
+            self.more.setVisible(True)
+        elif waits and shard is not None and not shard.loaded and found is not None and found.why:
             self.more.setText(self.tr("The index is being read …") if loading else self.tr("Read the index"))
             self.more.setEnabled(not loading)
             self.more.setVisible(True)
@@ -426,6 +431,11 @@ class ChartPages(QWidget):
         """Read what the button says; where that fetches much, ask first."""
         found, shard = self.found, self._session.shard
         if found is None or shard is None:
+            return
+        if found.lost:
+            self._found.pop(self.kind, None)
+            self._show()
+            self._count(anew=True)
             return
         if not found.cost:
             self._session.want_index()

@@ -151,9 +151,11 @@ def _write(wanted: ExtractionRequest, total: int, progress: Progress, found: Ext
             found.files += bool(result.path)
             found.size += result.size
             found.skipped += bool(result.skipped)
-            if result.error:
+            if result.last:
+                # Of the objects nothing is known: they are extracted when it goes on.
+                found.lost, found.stopped = True, result.error
+            elif result.error:
                 found.failed += 1
-                found.lost = found.lost or result.last
                 refs.note(result)
                 if len(found.failures) < MOST_TOLD:
                     name = result.key if result.key is not None else "an object without a key"

@@ -87,7 +87,7 @@ def _listing(folder: Folder | None) -> Allowed:
     if not isinstance(folder, RemoteFolder) or not folder.listable:
         return Allowed("List", None, "web servers cannot list; neighbours are opened by their names")
     try:
-        entries = next(folder.pages(most=1000), [])
+        entries = folder.first_page()
     except ShardError as error:
         return Allowed("List", False, plain_words(error))
     names = [f"{entry.name}/" if entry.is_folder else entry.name for entry in entries]

@@ -20,7 +20,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from shardcore import Cancelled
+from shardcore import Cancelled, SourceError
+from shardcore.errors import source_lost
 from shardcore.model.number_words import plural, size_text
 from shardcore.operations.recover import REPORT, Salvage, Saved
 from shardcore.shards.salvage import Condition
@@ -99,6 +100,10 @@ class RecoverDialog(QDialog):
         self.take = self.buttons.addButton(self.tr("&Extract to a folder…"), QDialogButtonBox.ButtonRole.ActionRole)
         self.take.setEnabled(False)
         self.take.clicked.connect(lambda _: self.wanted.emit())
+        self.retry = self.buttons.addButton(self.tr("&Retry"), QDialogButtonBox.ButtonRole.ActionRole)
+        self.retry.setObjectName("salvageRetry")
+        self.retry.clicked.connect(lambda _: self.again.emit())
+        self.retry.hide()
         close = self.buttons.addButton(QDialogButtonBox.StandardButton.Close)
         close.setShortcut(QKeySequence(Qt.Key.Key_Escape))
         self.buttons.rejected.connect(self.reject)
@@ -146,6 +151,17 @@ class RecoverDialog(QDialog):
         self.busy.hide()
         self.title.setText(shown(text))
         self.title.setStyleSheet(f"color: {theme.of(self).error.name()};")
+
+    def tell_lost(self, text: str, done: Salvage | None) -> None:
+        """Say that the source is unreachable, and show what was found before; it can be tried again."""
+        if done is not None:
+            self.tell(done)
+        self.busy.hide()
+        before = f"{self.title.text()}\n" if done is not None and done.items else ""
+        self.title.setText(before + shown(self.tr("Source unreachable: {0}. More may be found later.").format(text)))
+        self.title.setStyleSheet(f"color: {theme.of(self).warning.name()};")
+        self.take.setEnabled(False)
+        self.retry.show()
 
     def _row(self, one: Saved) -> QTreeWidgetItem:
         why = one.why or one.checked_by or self.tr("nothing")
@@ -235,6 +251,7 @@ class RecoverTask(QObject):
             return None
         raw, self._writing = sheet.raw.isChecked(), folder is not None
         sheet.busy.show()
+        sheet.retry.hide()
         sheet.take.setEnabled(False)
 
         def take(done: Salvage) -> None:
@@ -244,7 +261,9 @@ class RecoverTask(QObject):
                 self.written.emit(done)
 
         def failed(error: BaseException) -> None:
-            if self.sheet is sheet and not isinstance(error, Cancelled):
+            if self.sheet is sheet and isinstance(error, SourceError) and source_lost(error):
+                sheet.tell_lost(plain_words(error), error.partial)
+            elif self.sheet is sheet and not isinstance(error, Cancelled):
                 sheet.tell_trouble(plain_words(error))
                 sheet.take.setEnabled(folder is not None)
 

@@ -79,6 +79,7 @@ class FindingsTable(QWidget):
         self.progress.setAccessibleName(self.tr("Progress of the verification"))
         self.stop = QPushButton(self.tr("Cancel"), self)
         self.stop.clicked.connect(self._cancel)
+        self.again = self._again_button()
         self.table = self._table()
         self.setFocusProxy(self.table)
         self.big = QLabel(self)
@@ -92,15 +93,6 @@ class FindingsTable(QWidget):
         for button in self.buttons.values():
             bar.addWidget(button)
         bar.addStretch(1)
-        # Of one height whatever it shows.
-        line = QWidget(self)
-        line.setFixedHeight(self.stop.sizeHint().height())
-        how = QHBoxLayout(line)
-        how.setContentsMargins(8, 0, 8, 2)
-        how.setSpacing(10)
-        how.addWidget(self.state, 1)
-        how.addWidget(self.progress)
-        how.addWidget(self.stop)
         self.detail = QLabel(self)
         self.detail.setTextFormat(Qt.TextFormat.PlainText)
         self.detail.setObjectName("findingDetail")
@@ -114,7 +106,7 @@ class FindingsTable(QWidget):
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
         layout.addLayout(bar)
-        layout.addWidget(line)
+        layout.addWidget(self._line())
         layout.addLayout(self._stack)
         layout.addWidget(self.detail)
         session.opened.connect(lambda _: self._show(None))
@@ -130,6 +122,25 @@ class FindingsTable(QWidget):
         button.setToolTip(DEPTHS[depth])
         button.setAccessibleDescription(DEPTHS[depth])
         button.clicked.connect(lambda: self._session.verify(depth))
+        return button
+
+    def _line(self) -> QWidget:
+        """Of one height whatever it shows."""
+        line = QWidget(self)
+        line.setFixedHeight(self.stop.sizeHint().height())
+        how = QHBoxLayout(line)
+        how.setContentsMargins(8, 0, 8, 2)
+        how.setSpacing(10)
+        how.addWidget(self.state, 1)
+        for part in (self.progress, self.stop, self.again):
+            how.addWidget(part)
+        return line
+
+    def _again_button(self) -> QPushButton:
+        button = QPushButton(self.tr("Retry"), self)
+        button.setObjectName("findingsRetry")
+        button.setAccessibleDescription(self.tr("Verify again from the beginning"))
+        button.clicked.connect(self._retry)
         return button
 
     def _table(self) -> QTableView:
@@ -177,6 +188,10 @@ class FindingsTable(QWidget):
         add_picture(menu, self.table, "findings", self._session.say)
         return menu
 
+    def _retry(self) -> None:
+        if self._session.report is not None:
+            self._session.verify(self._session.report.depth)
+
     def _cancel(self) -> None:
         if self._job is not None:
             self._job.cancel()
@@ -190,6 +205,7 @@ class FindingsTable(QWidget):
         if job is not None:
             self.progress.setRange(0, int(motion.reduced()))
             self.state.setText(self.tr("Running …"))
+            self.again.hide()
             self._say("")
         elif self.state.text() == self.tr("Running …"):
             self._show(self._session.report)
@@ -203,6 +219,7 @@ class FindingsTable(QWidget):
     def _show(self, report: Report | None) -> None:
         self.model.set_report(report)
         self.detail.hide()
+        self.again.setVisible(report is not None and bool(report.stopped_after))
         for button in self.buttons.values():
             button.setEnabled(self._session.shard is not None)
         if report is None:
@@ -210,13 +227,14 @@ class FindingsTable(QWidget):
             self._say(self.tr("Choose how deep to look: structure, index or content."))
             return
         # No tick where contents were not verified.
-        complete = report.depth is Depth.CONTENT and not report.findings and not report.unverified
+        complete = report.ok and report.depth is Depth.CONTENT and not report.findings and not report.unverified
         text = f"✔ {report.summary}" if complete else report.summary
-        self.state.setText(text)
+        self.state.setText(self.tr("Unreachable. {0}").format(text) if report.stopped_after else text)
         if report.findings:
             self._stack.setCurrentWidget(self.table)
         else:
-            self._say(self.tr("No findings"))
+            stopped = self.tr("No findings before the source became unreachable")
+            self._say(stopped if report.stopped_after else self.tr("No findings"))
 
     def _say(self, text: str) -> None:
         self.big.setText(text)

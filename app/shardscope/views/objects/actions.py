@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QApplication, QWidget
 
 from shardcore import ObjectRef, Shard, ShardError, State
 from shardcore.codecs.content_hash import sha256_of
+from shardcore.errors import ends_reading
 from shardcore.model.number_words import plural
 from shardcore.model.text import key_text
 from shardscope.session.error_words import plain_words
@@ -215,6 +216,9 @@ class ObjectActions(QObject):
                     last = _digest(shard, ref, job)
                     sound += 1
                 except ShardError as error:
+                    if ends_reading(error):
+                        error.message = f"{plural(sound, 'object')} readable before: {error.message}"
+                        raise
                     wrong.append((row, error))
             return sound, wrong, last
 

@@ -17,7 +17,9 @@ from shardcore.sources.remote import upload
 from shardcore.sources.remote.address import parse_address
 from shardcore.sources.remote.options import RemoteOptions
 from shardcore.sources.remote.session import RemoteSession
+from tests.remote.faults import Lost
 from tests.remote.s3 import Place
+from tests.remote.serving import Request
 
 SWH = Path(__file__).parents[3] / "data" / "swh" / "small.shard"
 
@@ -70,6 +72,31 @@ def test_commands_write_to_a_bucket(
         key = str(here.objects.keys[0])
         assert there.read(there.find(key)) == here.read(here.find(key))
     assert run(["pack", "swh", "https://example.org/x.shard", str(tmp_path / "a.txt")]) == 2
+
+
+def test_a_lost_answer_to_the_last_request_is_no_failure(
+    s3: Place, flags: list[str], client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """When a multipart upload was completed and the answer was lost, the next attempt finds the object there."""
+    monkeypatch.setattr(upload, "PART", 5 << 20)
+    monkeypatch.setattr("shardcore.sources.remote.session.FIRST_PAUSE", 0.001)
+    (tmp_path / "big").write_bytes(random.Random(3).randbytes(11 << 20))
+    with s3.counted() as proxy:
+        remote = RemoteSession(RemoteOptions(endpoint_url=f"http://{proxy.host}", addressing="path"))
+        complete = [0]
+
+        def first(request: Request) -> bool:
+            complete[0] += request.method == "POST" and "uploadId" in request.target
+            return complete[0] == 1 and request.method == "POST" and "uploadId" in request.target
+
+        proxy.faults = [Lost(when=first)]
+        try:
+            upload.Upload(remote, force=False).send(tmp_path / "big", parse_address("s3://shards/lost-big"))
+        finally:
+            remote.close()
+        assert proxy.struck
+    assert client.head_object(Bucket=s3.bucket, Key="lost-big")["ContentLength"] == 11 << 20
+    client.delete_object(Bucket=s3.bucket, Key="lost-big")
 
 
 @pytest.mark.thorough

@@ -1,0 +1,103 @@
+"""A server that is lost while a job reads: what came is shown, nothing is called damaged, and it can be tried again."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from PySide6.QtWidgets import QWidget
+from pytestqt.qtbot import QtBot
+
+import shardcore
+from shardcore import Depth, RemoteOptions
+from shardcore.sources.remote import session as remote
+from shardscope.learning.charts.count import ChartData
+from shardscope.learning.charts.pages import ChartPages
+from shardscope.session.open_request import OpenRequest
+from shardscope.session.session import IndexState, Session
+from shardscope.tasks.recover.dialog import RecoverTask
+from shardscope.views.findings.findings import FindingsTable
+from tests.remote.faults import Drop, FaultProxy, after
+from tests.remote.servers import RangeServer
+
+
+@pytest.fixture(autouse=True)
+def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is requested again is requested soon, of a lost source, too."""
+    monkeypatch.setattr(remote, "FIRST_PAUSE", 0.01)
+    monkeypatch.setattr(remote, "LOST_FOR", 0.0)
+
+
+@pytest.fixture
+def proxy(session: Session, qtbot: QtBot, tmp_path: Path) -> Iterator[FaultProxy]:
+    """A shard of large objects that is open, behind a server that can be lost."""
+    dice = random.Random(3)
+    with shardcore.create(tmp_path / "a.des", format="des") as writer:
+        for number in range(8):
+            writer.add(f"key {number}", dice.randbytes(300_000))
+    with RangeServer({"/a.des": tmp_path / "a.des"}) as server, FaultProxy(server.host) as made:
+        with qtbot.waitSignal(session.opened, timeout=10_000):
+            session.open(OpenRequest(f"{made.url}/a.des", remote=RemoteOptions()))
+        qtbot.waitUntil(lambda: session.index_state is IndexState.LOADED and not session.jobs.open_jobs)
+        yield made
+        session.close_all()
+
+
+def lose(proxy: FaultProxy, requests: int) -> None:
+    """The server is lost after some more requests."""
+    proxy.faults = [Drop(when=after(len(proxy.log.seen) + requests))]
+
+
+def test_findings_of_a_lost_source(session: Session, proxy: FaultProxy, qtbot: QtBot) -> None:
+    """The panel says how far verification came, and offers to try again, which verifies everything."""
+    table = FindingsTable(session)
+    qtbot.addWidget(table)
+    table.show()
+    session.costly.connect(lambda costly: costly.go())
+    lose(proxy, 2)
+    session.verify(Depth.CONTENT)
+    qtbot.waitUntil(lambda: session.report is not None, timeout=10_000)
+    assert session.report is not None
+    assert session.report.findings == ()
+    assert "of 8 objects" in session.report.stopped_after
+    assert table.state.text().startswith("Unreachable. Stopped after")
+    assert table.again.isVisible()
+    proxy.faults = []
+    table.again.click()
+    qtbot.waitUntil(lambda: session.report is not None and session.report.ok, timeout=10_000)
+    assert not table.again.isVisible()
+
+
+def test_recovering_from_a_lost_source(session: Session, proxy: FaultProxy, qtbot: QtBot) -> None:
+    """What was found before is listed, none of it as damaged; trying again finds the rest."""
+    window = QWidget()
+    qtbot.addWidget(window)
+    session.costly.connect(lambda costly: costly.go())
+    lose(proxy, 6)
+    sheet = RecoverTask(session, window).ask()
+    assert sheet is not None
+    qtbot.waitUntil(sheet.retry.isVisible, timeout=10_000)
+    assert "unreachable" in sheet.title.text()
+    found = sheet.rows.topLevelItemCount()
+    assert 0 < found < 8
+    assert all("unverified" in sheet.rows.topLevelItem(row).text(0) for row in range(found))
+    proxy.faults = []
+    sheet.retry.click()
+    qtbot.waitUntil(sheet.take.isEnabled, timeout=10_000)
+    assert (sheet.rows.topLevelItemCount(), sheet.retry.isVisible()) == (8, False)
+    sheet.reject()
+
+
+def test_charts_of_a_lost_source(session: Session, proxy: FaultProxy, qtbot: QtBot) -> None:
+    """A chart that could not be counted says why, and counts again when it is told to."""
+    pages = ChartPages(session)
+    qtbot.addWidget(pages)
+    pages.resize(500, 400)
+    pages.show()
+    qtbot.waitUntil(lambda: pages.found is not None, timeout=10_000)
+    pages._take(pages.kind, ChartData(why="connection refused", lost=True))
+    assert pages.more.text() == "Retry"
+    pages.more.click()
+    qtbot.waitUntil(lambda: pages.found is not None and not pages.found.lost, timeout=10_000)
