@@ -40,7 +40,7 @@ from shardcore.progress import Progress, no_progress
 from shardcore.shards.cache import Once, OnceEach
 from shardcore.shards.member_objects import JoinedObjects, Listing, Member
 from shardcore.shards.member_work import joined_report, member_count, member_report, member_shares
-from shardcore.shards.shard import DEFAULT_LIMIT, Shard, SourcePart, Work, tell_purposes
+from shardcore.shards.shard import DEFAULT_LIMIT, Shard, ShardTasks, SourcePart, Work, tell_purposes
 from shardcore.shards.trace import Look, Trace
 from shardcore.sources.base import WHOLE_HEAD, Folder, Source
 
@@ -363,26 +363,34 @@ class DataSet(Shard):
         Raises:
             SourceError: The data set is closed, its members cannot be listed, or their server is lost.
         """
-        with closing(self._worked(work, given, progress)) as results:
-            for number, (member, result) in enumerate(results, 1):
+        if self.tasks is not None:
+            results: Generator[tuple[Member, R | ShardError]] = self._elsewhere(self.tasks, work, given)
+        else:
+            results = self._here(work, given, progress)
+        with closing(results) as each:
+            for number, (member, result) in enumerate(each, 1):
                 # Until all are listed, at least one more is expected.
                 total = len(self.members) if self.listed else number + 1
                 progress(number * PARTS, total * PARTS)
-                if isinstance(result, SourceError) and source_lost(result):
-                    raise placed_error(result, member.name)
                 yield member, result
         self._check_open()
         total = len(self.members) * PARTS
         progress(total, total)
 
-    def _worked(
+    def _elsewhere(
+        self, tasks: ShardTasks, work: Work[R], given: tuple[Any, ...]
+    ) -> Generator[tuple[Member, R | ShardError]]:
+        """Do some work with every member on other workers."""
+        with closing(tasks.each(self, work, given)) as results:
+            for member, result in zip(self.members, results, strict=True):
+                if isinstance(result, ShardError) and source_lost(result):
+                    raise placed_error(result, member.name)
+                yield member, result
+
+    def _here(
         self, work: Work[R], given: tuple[Any, ...], progress: Progress
     ) -> Generator[tuple[Member, R | ShardError]]:
-        """Do some work with every member: on workers, where there are some, or in this process."""
-        if self.tasks is not None:
-            with closing(self.tasks.each(self, work, given)) as results:
-                yield from zip(self.members, results, strict=True)
-            return
+        """Do some work with every member in this process."""
 
         def done(place: tuple[int, Member]) -> R | ShardError:
             self._check_open()
@@ -394,8 +402,7 @@ class DataSet(Shard):
                     raise placed_error(error, place[1].name) from None
                 return error
 
-        with closing(in_order(lambda place: (place[1], done(place)), enumerate(self.arriving()), self.jobs)) as found:
-            yield from found
+        return in_order(lambda place: (place[1], done(place)), enumerate(self.arriving()), self.jobs)
 
     @property
     def lists_unasked(self) -> bool:
