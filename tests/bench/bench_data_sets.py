@@ -24,6 +24,8 @@ BYTES_PER_SECOND = 20_000_000
 SHARDS = 512
 OVER_TENSORSTORE = 1.2
 PACKED = 300
+JOBS = "32"
+"""Requests under way, of both: tensorstore's own number."""
 SPEC = {
     "@type": "neuroglancer_uint64_sharded_v1",
     "preshift_bits": 0,
@@ -107,6 +109,6 @@ def write_documents(folder: Path) -> None:
 def measured(server: NarrowStore, reader: str, command: str, name: str) -> tuple[float, int]:
     """Seconds of a command in a process of its own without its start, and the requests that the server saw."""
     server.log.clear()
-    code = [sys.executable, "-m", "tests.bench.data_set_reader", reader, command, server.url, f"shards/{name}/"]
+    code = [sys.executable, "-m", "tests.bench.data_set_reader", reader, command, server.url, f"shards/{name}/", JOBS]
     done = subprocess.run(code, capture_output=True, text=True, check=True)
     return float(done.stdout.split()[-1]), len(server.log)
