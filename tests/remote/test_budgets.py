@@ -15,7 +15,7 @@ import shardcore
 from shardcore import DataSet, ShardError, UsageError
 from shardcore.cli.program import run
 from shardcore.operations.cold_cost import cold_trace
-from shardcore.shards.member_work import RowsAsked, rows_of
+from shardcore.shards.member_work import RowsAsked, member_rows
 from shardcore.shards.shard import Shard
 from shardcore.sources.remote.options import RemoteOptions
 from shardcore.testing import FULL, sampled
@@ -149,7 +149,7 @@ def cache() -> Mapping[str, bytes]:
 
 def list_members(shard: DataSet, folder: Path) -> None:
     """What `ls` does."""
-    with closing(shard.each_member(lambda _, member: rows_of(member, RowsAsked()))) as found:
+    with closing(shard.each_member(member_rows, RowsAsked())) as found:
         assert all(not isinstance(rows, ShardError) and len(rows.columns) for _, rows in found)
 
 
