@@ -92,7 +92,8 @@ def _whole_ticket(shard: Shard, *, same: bool) -> ShardTicket:
     """Return a ticket of a whole data set; where the scale is the `same`, its info travels with it."""
     options = {name: value for name, value in shard.chosen.items() if name != "format"} | {"remote": shard.opened_with}
     if same and isinstance(shard, DataSet):
-        return ShardTicket(folder_address(shard.folder.uri, shard.opened_at), shard.format, options | shard.ticket_options)
+        where = folder_address(shard.folder.uri, shard.opened_at)
+        return ShardTicket(where, shard.format, options | shard.ticket_options)
     if not shard.opened_at:
         raise UsageError("this shard was not opened by a path or an address: there is nothing to open it by elsewhere")
     return ShardTicket(absolute(shard.opened_at), shard.format, options)

@@ -157,7 +157,7 @@ class _Elsewhere:
     """An executor that states neither its workers nor its address."""
 
 
-@pytest.mark.parametrize("form", ["http://me:{0}@{1}/set/", "http://{1}/set/?sv=1&sr=c&sig={0}"], ids=["login", "signature"])
+@pytest.mark.parametrize("form", ["http://me:{0}@{1}/set/", "http://{1}/set/?sv=1&sr=c&sig={0}"])
 def test_a_login_in_the_address_is_for_all_shards(form: str) -> None:
     """Tickets of a data set behind a login have it, where it may be sent, and show it in no text."""
     word = "hunter2-topsecret"

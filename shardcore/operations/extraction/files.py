@@ -8,7 +8,7 @@ import json
 import os
 import re
 import stat
-from collections.abc import Callable, Container, Generator, Iterable, Iterator
+from collections.abc import Callable, Container, Generator, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -24,7 +24,8 @@ from shardcore.operations.extraction.names import Names
 from shardcore.operations.extraction.options import ALL_PARTS, AS_USUAL, NO_PARTS, Conflict, ExtractOptions
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.prefetch import fetched_ahead
-from shardcore.shards.shard import PIECE, Shard, bounded
+from shardcore.shards.shard import Shard, bounded
+from shardcore.sources.base import PIECE
 from shardcore.writing.partial_file import write_kept
 from shardcore.writing.temporary import taken, write_as
 
@@ -283,6 +284,7 @@ def take_planned(
     options: ExtractOptions,
     names: Iterable[str],
     delivery: BucketFolder | None,
+    there: Mapping[str, int],
 ) -> list[Extracted]:
     """Write objects under names that were decided before, one for each file, in the order in which files are written.
 
@@ -293,8 +295,9 @@ def take_planned(
         options: See `extract_objects`.
         names: The names, with `/` between folders.
         delivery: See `extract_objects`.
+        there: Which of the names exist at the target of the delivery, and their sizes.
     """
-    taking = _Taking(shard, folder, options, None, delivery, _GivenNames(names))
+    taking = _Taking(shard, folder, options, None, delivery, _GivenNames(names), there)
     try:
         with closing(taking.results(refs)) as each:
             return [result for results in each for result in results]
@@ -420,6 +423,7 @@ class _Taking:
         each_piece: See `extract_objects`.
         delivery: See `extract_objects`.
         names: Gives the names; None: made from the keys.
+        there: See below; None: listed.
 
     Attributes:
         there: Names that exist at the target of the delivery, and their sizes.
@@ -433,6 +437,7 @@ class _Taking:
         each_piece: EachPiece | None,
         delivery: BucketFolder | None,
         names: Names | None = None,
+        there: Mapping[str, int] | None = None,
     ) -> None:
         self._shard = shard
         self._where = where
@@ -443,9 +448,9 @@ class _Taking:
         self._known: set[Path] = {where}
         self._made: list[Path] = []
         conflict = options.conflict
-        self.there: dict[str, int] = {}
+        self.there = there or {}
         self._renamed: dict[str, str] = {}
-        if delivery is not None and conflict is not Conflict.REPLACE:
+        if there is None and delivery is not None and conflict is not Conflict.REPLACE:
             self.there = delivery.sizes(required=conflict is not Conflict.ERROR)
         self.root = delivery.shown if delivery is not None else str(where)
 

@@ -9,7 +9,6 @@ from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from shardcore.errors import FormatError, LimitExceeded, ShardError, SourceError, UsageError, reason_of, source_lost
@@ -111,7 +110,7 @@ def member_files(
     Raises:
         ShardError: The member cannot be opened, or the target cannot be written to.
     """
-    with _delivery(out, options, remote, plan.there) as (folder, delivery):
+    with _delivery(out, options, remote) as (folder, delivery):
         member = shard.member(name)
         member.load_index()
 
@@ -120,22 +119,13 @@ def member_files(
                 raise FormatError(one.error)
             return located(member.objects.ref(one.row), name, None)
 
-        return take_planned(shard, map(ref, plan.objects), folder, options, plan.names, delivery)
-
-
-class _ListedBucket(BucketFolder):
-    """A folder of a bucket whose listing is given, as far as it matters."""
-
-    there: Mapping[str, int] = MappingProxyType({})
-
-    def sizes(self, *, required: bool) -> dict[str, int]:
-        return dict(self.there)
+        return take_planned(shard, map(ref, plan.objects), folder, options, plan.names, delivery, plan.there)
 
 
 @contextmanager
 def _delivery(
-    out: str, options: ExtractOptions, remote: RemoteOptions | None, there: Mapping[str, int]
-) -> Iterator[tuple[Path, _ListedBucket | None]]:
+    out: str, options: ExtractOptions, remote: RemoteOptions | None
+) -> Iterator[tuple[Path, BucketFolder | None]]:
     """Return the folder to write to, and what sends its files on, if the target is in a store."""
     if not is_address(out):
         yield Path(out), None
@@ -147,9 +137,7 @@ def _delivery(
         session = RemoteSession(remote or RemoteOptions())
         with closing(session):
             upload = Upload(session, force=options.conflict is Conflict.REPLACE)
-            delivery = _ListedBucket(upload, parse_address(out))
-            delivery.there = there
-            yield Path(folder), delivery
+            yield Path(folder), BucketFolder(upload, parse_address(out))
 
 
 def extract_on(
@@ -284,10 +272,10 @@ class _Target:
         self.there: dict[str, int] = {}
         self.delivery: BucketFolder | None = None
         try:
-            self.folder, self.delivery = self._ends.enter_context(_delivery(self.out, options, remote, {}))
+            self.folder, self.delivery = self._ends.enter_context(_delivery(self.out, options, remote))
             self.folder.mkdir(parents=True, exist_ok=True)
             if self.delivery is not None and options.conflict is not Conflict.REPLACE:
-                self.there = BucketFolder.sizes(self.delivery, required=options.conflict is not Conflict.ERROR)
+                self.there = self.delivery.sizes(required=options.conflict is not Conflict.ERROR)
         except OSError as error:
             raise SourceError(f"cannot create the folder {out}: {reason_of(error)}") from error
         self.root = self.delivery.shown if self.delivery is not None else str(self.folder)

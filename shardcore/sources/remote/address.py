@@ -169,7 +169,7 @@ class Address:
         return f"{self.scheme}://{login}{self.url.partition('://')[2]}"
 
     def with_login_of(self, other: Address) -> Address:
-        """Return the address with the login of another one on the same server; with its signature if that is for all."""
+        """Return the address with the login of another one on the same server, and a signature that is for all."""
         if (self.scheme, self.place) != (other.scheme, other.place):
             return self
         return replace(self, login=other.login, query=other.query if other._signs_all else self.query)
