@@ -14,7 +14,7 @@ from shardcore.errors import UsageError
 from shardcore.model.chunk_grid import ChunkGrid
 from shardcore.shards.dataset import DataSet
 from shardcore.shards.shard import Shard
-from shardcore.shards.ticket import ShardTicket, absolute, check_keys
+from shardcore.shards.ticket import ShardTicket, absolute, check_keys, folder_address
 from shardcore.shards.ticket_opening import open_ticket
 
 CHUNK_BYTES = 64 << 20
@@ -92,7 +92,8 @@ def _whole_ticket(shard: Shard, *, same: bool) -> ShardTicket:
     """Return a ticket of a whole data set; where the scale is the `same`, its info travels with it."""
     options = {name: value for name, value in shard.chosen.items() if name != "format"} | {"remote": shard.opened_with}
     if same and isinstance(shard, DataSet):
-        return ShardTicket(absolute(shard.folder.uri), shard.format, options | shard.ticket_options)
+        where = folder_address(shard.folder.uri, shard.opened_at)
+        return ShardTicket(where, shard.format, options | shard.ticket_options)
     if not shard.opened_at:
         raise UsageError("this shard was not opened by a path or an address: there is nothing to open it by elsewhere")
     return ShardTicket(absolute(shard.opened_at), shard.format, options)

@@ -76,7 +76,6 @@ _S3_NAMES = {
 
 _MAGIC = {"*": "%2A", "?": "%3F", "[": "%5B", "::": "%3A%3A"}
 
-
 _PART = r"[\w+=~(-][\w .,;+=()~$&'!-]*"
 _PLAIN = re.compile(rf"{_PART}(?:/{_PART}){{0,{MAX_DEPTH - 1}}}", re.ASCII)
 """Keys that are paths as they are: most, of shards with many."""
@@ -248,7 +247,7 @@ class FsspecSource(Source):
     def _ask(self, work: Callable[[], T]) -> T:
         try:
             return work()
-        except OSError as error:
+        except Exception as error:  # each file system has errors of its own
             raise SourceError(f"{short(self._path)}: {reason_of(error)}") from error
 
     def _read(self, start: int, stop: int) -> bytes:

@@ -34,6 +34,7 @@ from shardcore.operations.extraction.names import Names
 from shardcore.shards.opening import MOST_JOBS
 from shardcore.shards.opening import open as open_shard
 from shardcore.shards.shard import Shard
+from shardcore.sources.remote.address import shown_address
 
 if TYPE_CHECKING:
     from zarr.abc.store import ByteRequest
@@ -233,7 +234,8 @@ class _ReadOnlyStore(Store):
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._where!r})"
+        where = shown_address(self._where) if isinstance(self._where, str) else self._where
+        return f"{type(self).__name__}({where!r})"
 
     __str__ = __repr__
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -36,10 +37,8 @@ from shardcore.sources.remote.address import is_address
 
 if TYPE_CHECKING:
     from shardcore.model.objects import ObjectRef
-    from shardcore.operations.extraction import Conflict, Extracted, ExtractOptions
-    from shardcore.shards.dataset import DataSet
+    from shardcore.operations.extraction import Conflict, Extracted
     from shardcore.shards.shard import Shard
-    from shardcore.shards.task_pool import TaskPool
 
 FEW_ROWS = 10_000
 """Up to this many rows are listed without loading the index first."""
@@ -179,7 +178,7 @@ def extract(
 
     Without keys all of them; of a Bloscpack file or a xorb the whole content as one file, unless --kind is given.
     """
-    from shardcore.operations.extraction import ExtractOptions
+    from shardcore.operations.extraction import Conflict, ExtractOptions, extract_each
     from shardcore.shards.dataset import DataSet
 
     wanted = all_keys(keys, key_file)
@@ -197,99 +196,40 @@ def extract(
     out = folder if not is_address(folder) or folder.endswith("/") else f"{folder}/"
     workers = WorkerOptions(cluster, state, send_keys)
     workers.check_target(folder, shared=shared)
+    chosen: dict[str, Any] = {"match": pattern, "kind": kind, "options": options}
     with workers.pool() as tasks:
         if tasks is not None and not wanted:
+            from shardcore.operations.extraction.worker_files import extract_on
+
             with how.open_rest(uri) as shard:
                 if isinstance(shard, DataSet) and shard.joins:
-                    return _extract_on(tasks, shard, out, how, pattern, kind, options, as_json=json)
-    return _extract_here(uri, out, how, wanted, pattern, kind, options, as_json=json)
-
-
-def _extract_here(
-    uri: str,
-    out: str,
-    how: Opening,
-    keys: list[str],
-    pattern: str | None,
-    kind: str | None,
-    options: ExtractOptions,
-    *,
-    as_json: bool,
-) -> int:
-    """Extract objects in this process; the exit code."""
-    from shardcore.operations.extraction import Conflict, extract_each
-
-    unreadable: list[str] = []
-
-    def warned(name: str, error: ShardError) -> None:
-        unreadable.append(name)
-        warn(f"{name}: {error_line(error)}")
-
+                    each = partial(extract_on, tasks, shard, out, remote=how.remote, **chosen)
+                    return _extracted(each, pattern, None, as_json=json)
     with target_of(out, how, force=options.conflict is Conflict.REPLACE) as target, how.open_rest(uri) as shard:
-        with progress_bar("extracting") as progress:
-            results = extract_each(
-                shard,
-                target.path,
-                keys or None,
-                match=pattern,
-                kind=kind,
-                options=options,
-                progress=progress,
-                unreadable=warned,
-                delivery=target.delivery,
-            )
-            with closing(results):
-                count, failed, lost = _tell_all(results, as_json=as_json)
-        if lost:
-            return 4
-        if not count and pattern is not None:
-            warn(f"no key matches {short(pattern)}; nothing was written")
-            return 1
-        if shard.damage is not None:
-            warn(f"damaged: {error_line(shard.damage)}")
-            return 3
-    return 1 if failed or unreadable else 0
+        each = partial(extract_each, shard, target.path, wanted or None, delivery=target.delivery, **chosen)
+        return _extracted(each, pattern, shard.damage, as_json=json)
 
 
-def _extract_on(
-    tasks: TaskPool,
-    shard: DataSet,
-    out: str,
-    how: Opening,
-    pattern: str | None,
-    kind: str | None,
-    options: ExtractOptions,
-    *,
-    as_json: bool,
+def _extracted(
+    extract: Callable[..., Generator[Extracted]], pattern: str | None, damage: ShardError | None, *, as_json: bool
 ) -> int:
-    """Extract objects on workers; the exit code."""
-    from shardcore.operations.extraction.worker_files import extract_on
-
+    """Run an extraction, and print a line about each file; the exit code."""
     unreadable: list[str] = []
 
     def warned(name: str, error: ShardError) -> None:
         unreadable.append(name)
         warn(f"{name}: {error_line(error)}")
 
-    with progress_bar("extracting") as progress:
-        results = extract_on(
-            tasks,
-            shard,
-            out,
-            match=pattern,
-            kind=kind,
-            options=options,
-            remote=how.remote,
-            progress=progress,
-            unreadable=warned,
-        )
-        with closing(results):
-            count, failed, lost = _tell_all(results, as_json=as_json)
+    with progress_bar("extracting") as progress, closing(extract(progress=progress, unreadable=warned)) as results:
+        count, failed, lost = _tell_all(results, as_json=as_json)
     if lost:
         return 4
     if not count and pattern is not None:
         warn(f"no key matches {short(pattern)}; nothing was written")
         return 1
+    if damage is not None:
+        warn(f"damaged: {error_line(damage)}")
+        return 3
     return 1 if failed or unreadable else 0
 
 

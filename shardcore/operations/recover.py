@@ -21,6 +21,7 @@ from shardcore.shards.opening import open as open_shard
 from shardcore.shards.registry import all_formats, format_of
 from shardcore.shards.salvage import EACH_FOUND, Condition, Damaged, Effort, SalvagedObject, indexed
 from shardcore.shards.shard import Shard
+from shardcore.shards.whole_file import WholeFiles
 from shardcore.sources.base import Folder, Source
 from shardcore.sources.remote.options import RemoteOptions
 from shardcore.sources.where import source_of
@@ -179,10 +180,9 @@ def salvage(
         raise UsageError(f"{source.uri} is a folder: give one of its files")
     try:
         target = _made(folder)
-        if source.size <= READ_WHOLE:
-            # All of it is searched, some parts several times: a remote file comes in large pieces, in parallel.
-            source.prefetch(0, source.size)
-        with budgeted(taking=target is not None, allowed=limit if limit != DEFAULT_LIMIT else 0) as budget:
+        allowed = limit if limit != DEFAULT_LIMIT else 0
+        # All of it is searched, some parts several times: a remote file comes in large pieces, in parallel.
+        with WholeFiles(source, READ_WHOLE), budgeted(taking=target is not None, allowed=allowed) as budget:
             done = _saved(_Search(_Lent(source), limit, raw, progress, options, budget), format, target)
         if target is not None:
             _write_report(target, source, done)

@@ -240,6 +240,7 @@ class DataSet(Shard):
             self._arrived[member.name] = member
             yield member
         self._listing.put(Listing.of(sorted(self._arrived.values(), key=attrgetter("name"))))
+        self._arrived = {}
 
     def _arrived_member(self, name: str) -> Member | None:
         """Return the shard of that name where it was listed, and others were not yet."""

@@ -52,9 +52,6 @@ if TYPE_CHECKING:
     from shardcore.sources.remote.options import RemoteOptions
     from shardcore.sources.remote.request_log import RequestLog
 
-PIECE = 1 << 20
-"""Streams come in pieces of at most about this many bytes."""
-
 MOST_FIELDS = 4096
 """Fields that are named at once; nodes are made for each of them."""
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
-from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
@@ -234,7 +233,7 @@ class _Asked(Generic[R]):
             if not self._tickets:
                 yield run_here, (self._work, self._shard, [self._names[number] for number in batch], given)
                 continue
-            tickets = self._limits.shared([self._tickets[number] for number in batch], left)
+            tickets = self._limits.shared(batch[0], [self._tickets[number] for number in batch], left)
             left -= len(batch)
             yield run_tickets, (self._work, tickets, given)
 
@@ -246,7 +245,7 @@ class _Asked(Generic[R]):
         if isinstance(outcome, ShardError):
             return [outcome] * len(batch)
         if outcome.log is not None:
-            self._limits.spend(outcome.log.counts[0], outcome.log.counts[1], len(batch))
+            self._limits.spend(batch[0], outcome.log.counts[:2], len(batch))
             if self._shard.tape is not None:
                 self._shard.tape.merge(outcome.log)
         return outcome.results
@@ -267,10 +266,10 @@ class _Limits:
             spent = (log.requests, log.bytes) if log is not None else (0, 0)
             limits = (remote.limit_requests, remote.limit_fetch)
             self._left = [None if most is None else most - used for most, used in zip(limits, spent, strict=True)]
-        self._shares: deque[tuple[int, int]] = deque()
+        self._shares: dict[int, list[int | None]] = {}
 
-    def shared(self, tickets: list[ShardTicket], left: int) -> list[ShardTicket]:
-        """Return some tickets with their share; `left` tickets are to be sent with them.
+    def shared(self, first: int, tickets: list[ShardTicket], left: int) -> list[ShardTicket]:
+        """Return the tickets of the task that begins with shard `first`, with their share; `left` are to be sent yet.
 
         Raises:
             BudgetSpent: Nothing is left.
@@ -284,18 +283,15 @@ class _Limits:
             None if some is None or part is None else some - part * len(tickets)
             for some, part in zip(self._left, each, strict=True)
         ]
-        self._shares.append((each[0] or 0, each[1] or 0))
+        self._shares[first] = each
         mine = replace(self._remote, limit_requests=each[0], limit_fetch=each[1])
         return [replace(ticket, options={**ticket.options, "remote": mine}) for ticket in tickets]
 
-    def spend(self, requests: int, size: int, count: int) -> None:
-        """Take back what the oldest task left of its share."""
-        if not self._shares:
-            return
-        shares = self._shares.popleft()
-        for at, (share, used) in enumerate(zip(shares, (requests, size), strict=True)):
-            if (left := self._left[at]) is not None:
-                self._left[at] = left + max(share * count - used, 0)
+    def spend(self, first: int, used: tuple[int, ...], count: int) -> None:
+        """Take back what a task left of its share; of one that was lost, nothing."""
+        for at, share in enumerate(self._shares.pop(first, ())):
+            if (left := self._left[at]) is not None and share is not None:
+                self._left[at] = left + max(share * count - used[at], 0)
 
 
 def _outcome(future: Future[TaskResult[R]]) -> TaskResult[R] | ShardError:
@@ -427,11 +423,11 @@ def map_shards(
     keys: bool = False,
 ) -> Generator[R | ShardError]:
     """See `Shard.map_shards`."""
-    own = None if executor is not None else JobThreads(max(shard.jobs, 1))
+    threads = executor or JobThreads(max(shard.jobs, 1))
     try:
-        pool = TaskPool(executor or own or JobThreads(1), batch=batch, in_flight=in_flight, keys=keys)
+        pool = TaskPool(threads, batch=batch, in_flight=in_flight, keys=keys)
         with closing(pool.each(shard, on_shard, (function,))) as results:
             yield from results
     finally:
-        if own is not None:
-            own.stop()
+        if isinstance(threads, JobThreads):
+            threads.stop()

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from shardcore.errors import UsageError
 from shardcore.model.text import without_secrets
-from shardcore.sources.remote.address import is_address
+from shardcore.sources.remote.address import is_address, parse_address, shown_address
 from shardcore.sources.where import local_path
 
 if TYPE_CHECKING:
     from shardcore.sources.remote.options import RemoteOptions
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ShardTicket:
     """All that opening one shard needs; it can be pickled, and holds nothing open.
 
@@ -33,6 +33,11 @@ class ShardTicket:
     options: Mapping[str, Any] = field(default_factory=dict)
     name: str = ""
     size: int = -1
+
+    def __repr__(self) -> str:
+        options = {name: shown_address(one) if isinstance(one, str) else one for name, one in self.options.items()}
+        shown = f"uri={shown_address(self.uri)!r}, format={self.format!r}, options={options!r}"
+        return f"ShardTicket({shown}, name={self.name!r}, size={self.size})"
 
     @property
     def remote(self) -> RemoteOptions | None:
@@ -57,6 +62,18 @@ def check_keys(ticket: ShardTicket) -> None:
     """
     if ticket.has_keys:
         raise UsageError("credentials are not sent to workers: name a profile that they have, or use their own")
+
+
+def folder_address(folder: str, opened_at: str) -> str:
+    """Return the address or path of a folder as other processes open it.
+
+    Args:
+        folder: The folder, as it is shown.
+        opened_at: By what its data set was opened: a login or signature there is for the folder, too.
+    """
+    if not (is_address(folder) and is_address(opened_at)):
+        return absolute(folder)
+    return parse_address(folder).with_login_of(parse_address(opened_at)).text
 
 
 def absolute(where: str) -> str:

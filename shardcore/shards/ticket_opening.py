@@ -14,7 +14,7 @@ from shardcore.progress import Progress, no_progress
 from shardcore.shards.dataset import DataSet
 from shardcore.shards.opening import open as open_shard
 from shardcore.shards.shard import Shard, Work
-from shardcore.shards.ticket import ShardTicket, absolute, check_keys
+from shardcore.shards.ticket import ShardTicket, absolute, check_keys, folder_address
 from shardcore.sources.base import Entry, Folder, Source
 from shardcore.sources.remote.address import is_address, parse_address
 from shardcore.sources.where import folder_of
@@ -42,8 +42,8 @@ def tickets_of(shard: Shard, *, keys: bool = False) -> list[ShardTicket]:
     if shard.opened_with is not None:
         options["remote"] = shard.opened_with
     found = list(_member_tickets(shard, options) if isinstance(shard, DataSet) else [_file_ticket(shard, options)])
-    if not keys and found:
-        check_keys(found[0])
+    for one in {one.uri: one for one in found}.values() if not keys else ():
+        check_keys(one)
     return found
 
 
@@ -56,7 +56,7 @@ def _member_tickets(shard: DataSet, options: dict[str, Any]) -> Iterator[ShardTi
     options = options | shard.ticket_options
     for member in shard.members:
         folder, name = shard.folder_of_member(member.name)
-        yield ShardTicket(absolute(folder.uri), shard.format, options, name, member.size)
+        yield ShardTicket(folder_address(folder.uri, shard.opened_at), shard.format, options, name, member.size)
 
 
 def _plain(value: Any) -> Any:
@@ -167,7 +167,7 @@ def opened_set(ticket: ShardTicket, tape: RequestLog | None = None) -> Shard:
 
 
 def _as_folder(uri: str) -> str:
-    return f"{uri.rstrip('/')}/" if is_address(uri) else uri
+    return parse_address(uri).as_folder.text if is_address(uri) else uri
 
 
 @dataclass(frozen=True, slots=True)

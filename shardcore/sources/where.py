@@ -117,7 +117,7 @@ def text_at(where: str, mark: str, remote: RemoteOptions | None = None, tape: Re
     if mark or not places:
         places.append((address.as_folder, mark))
     for number, (folder, name) in enumerate(places, 1):
-        with closing(folder_of(folder.url, remote, tape)) as opened:
+        with closing(folder_of(folder.text, remote, tape)) as opened:
             try:
                 return opened.read(unquote(name) if not address.in_store else name, MOST_TEXT)
             except SourceError as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 import threading
+from base64 import b64encode
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import closing
 from functools import partial
@@ -25,6 +26,7 @@ from shardcore.sources.remote.options import RemoteOptions
 from tests.remote.cluster import dask_processes, killed_once, not_the_second, object_count
 from tests.remote.s3 import Place
 from tests.remote.servers import RangeServer
+from tests.remote.serving import Answer, Request
 from tests.shardcore.formats.des.made import Stored, write
 
 SAMPLES = Path(__file__).parents[2] / "resources" / "samples"
@@ -155,6 +157,33 @@ class _Elsewhere:
     """An executor that states neither its workers nor its address."""
 
 
+@pytest.mark.parametrize("form", ["http://me:{0}@{1}/set/", "http://{1}/set/?sv=1&sr=c&sig={0}"])
+def test_a_login_in_the_address_is_for_all_shards(form: str) -> None:
+    """Tickets of a data set behind a login have it, where it may be sent, and show it in no text."""
+    word = "hunter2-topsecret"
+    sent = ("Basic " + b64encode(f"me:{word}".encode()).decode(), f"sig={word}")
+    server = RangeServer()
+    files = server.give
+
+    def guarded(request: Request) -> Answer:
+        right = request.headers.get("authorization") == sent[0] or sent[1] in request.target
+        return files(request) if right else Answer(403)
+
+    server.answer = guarded
+    with server:
+        server.put_folder("/set", HASHED)
+        with shardcore.open(form.format(word, server.url.partition("://")[2])) as shards:
+            with pytest.raises(UsageError, match="credentials are not sent"):
+                shards.tickets()
+            tickets = shards.tickets(keys=True)
+            assert word not in repr(tickets)
+            assert list(shards.map_shards(object_count, executor=ThreadPoolExecutor(1))) == [
+                object_count(shards.member(ticket.name)) for ticket in tickets
+            ]
+        with shardcore.open_ticket(tickets[0]) as shard:
+            assert shard.verify().ok
+
+
 def test_limits_are_shared_among_tasks(folder: Path) -> None:
     """All tasks together stay within the limits; shards to which nothing is left report that."""
     with local_processes(2) as pool:
@@ -214,6 +243,21 @@ def test_an_interrupted_run_goes_on(folder: Path, tmp_path: Path, capsys: pytest
     state.write_text(json.dumps({"done": "x", "result": {"": "os:system", "of": {}}}) + "\n")
     with closing(TaskState(state)) as found, pytest.raises(UsageError, match="not of this version"):
         found.found(["x"])
+
+
+def test_an_interrupted_extraction_into_a_bucket_goes_on(
+    tmp_path: Path, s3: Place, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Shards that are in the state are not extracted again, although their files exist in the bucket by now."""
+    folder = _shards(tmp_path / "few", 2)
+    for name, value in s3.environment().items():
+        monkeypatch.setenv(name, value)
+    command = ["extract", str(folder), s3.uri("state/"), "--endpoint-url", s3.endpoint, "--cluster", "local:1"]
+    command += ["--state", str(tmp_path / "state")]
+    assert run(command) == 0
+    whole = capsys.readouterr().out
+    assert run(command) == 0
+    assert capsys.readouterr().out == whole
 
 
 def test_targets_that_workers_do_not_see_are_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

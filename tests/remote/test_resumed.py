@@ -135,6 +135,8 @@ def test_skip_opens_no_content_of_a_data_set(s3: Place, tmp_path: Path) -> None:
             proxy.log.seen.clear()
             with shardcore.open("s3://shards/far-set/", remote=options, jobs=4) as opened:
                 done = shardcore.extract(opened, tmp_path / "out", options=ExtractOptions(conflict=conflict))
+                assert isinstance(opened, shardcore.DataSet)
+                assert opened.whole_member, "what is done next with the data set is as quick as before"
             assert done.ok
             assert len(done.files) == 80
             sent.append(proxy.log.sent)

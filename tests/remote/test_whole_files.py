@@ -140,7 +140,7 @@ def room(monkeypatch: pytest.MonkeyPatch) -> Callable[[int, int], None]:
 
     def limited(most: int, together: int) -> None:
         monkeypatch.setattr(whole_file, "MOST_WHOLE", most)
-        monkeypatch.setattr(whole_file, "_room", whole_file._Room(together))
+        monkeypatch.setattr(whole_file.WholeFiles, "room", together)
 
     return limited
 
@@ -188,8 +188,7 @@ def test_room_is_given_back(server: RangeServer, room: Callable[[int, int], None
             raise KeyError
         with shardcore.open(address) as shard:
             assert shard.verify().ok
-        assert whole_file._room.take(len(files("swh")["a.shard"]))
-        whole_file._room.give_back(len(files("swh")["a.shard"]))
+        assert whole_file.WholeFiles.room == len(files("swh")["a.shard"])
 
 
 def test_who_wants_to_be_asked_first_is_asked(server: RangeServer) -> None:

@@ -145,6 +145,21 @@ def test_a_shard_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
         fsspec.filesystem("shard").ls("")
 
 
+def test_errors_of_other_file_systems_are_source_errors() -> None:
+    """File systems raise what their libraries raise; a shard behind one raises errors of shardcore only."""
+    from shardcore.fsspec import FsspecSource
+
+    class Broken:
+        def unstrip_protocol(self, path: str) -> str:
+            return f"broken://{path}"
+
+        def info(self, path: str) -> dict[str, Any]:
+            raise RuntimeError("the session is gone")
+
+    with pytest.raises(shardcore.SourceError, match="the session is gone"):
+        FsspecSource(Broken(), "x.shard")
+
+
 @pytest.mark.parametrize(("start", "end"), [(None, None), (3, 9), (-6, None), (None, -4), (-6, -2), (8, 3), (0, 999)])
 def test_ranges(files: Any, start: int | None, end: int | None) -> None:
     """`cat_file` and `cat_ranges` cut as slices do."""

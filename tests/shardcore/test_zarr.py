@@ -184,6 +184,15 @@ def test_stores_travel(volume: Any, array: NDArray[Any]) -> None:
     there.store.close()
 
 
+def test_a_login_is_not_shown() -> None:
+    """The text of a store has its address without login and signature: zarr prints it with each array."""
+    from shardcore.zarr import ArrayStore
+
+    store = ArrayStore("https://me:topsecret@example.org/volume/?sig=topsecret")
+    assert "example.org/volume" in repr(store)
+    assert "topsecret" not in repr(store) + str(store)
+
+
 def test_a_store_is_read_only(volume: Any) -> None:
     """Writing fails in one sentence."""
     import zarr

@@ -39,7 +39,8 @@ from shardcore.progress import Progress, no_progress
 from shardcore.shards.file_shard import FileShard
 from shardcore.shards.format import Certainty, Verdict
 from shardcore.shards.open_context import OpenContext
-from shardcore.shards.shard import DEFAULT_LIMIT, PIECE
+from shardcore.shards.shard import DEFAULT_LIMIT
+from shardcore.sources.base import PIECE
 
 if TYPE_CHECKING:
     from shardcore.codecs.isolated import IsolatedDecoder

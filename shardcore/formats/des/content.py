@@ -100,5 +100,3 @@ def cut(source: Source, first: int, last: int, start: int, stop: int, limit: int
     if last - first > limit:
         raise LimitExceeded(f"the range has {plural(last - first, 'byte')}; the limit is {limit:,}")
     return source.read(first, last) if last > first else b""
-
-

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-
-from shardcore.errors import ShardError
+from shardcore.errors import ShardError, source_lost
 from shardcore.formats.des import folder as shards
 from shardcore.formats.des import shard
 from shardcore.formats.des.layout import MAGIC, SUFFIX
@@ -62,9 +60,12 @@ def _zones_in(folder: Folder) -> str | None:
     there = {entry.name for entry in folder.list() if not entry.is_folder}
     for name in shards.ZONES_NAMES:
         if name in there:
-            with suppress(ShardError):
+            try:
                 if looks_like_zones(folder.read(name, MAX_TEXT)):
                     return name
+            except ShardError as error:
+                if source_lost(error):
+                    raise
     return None
 
 

@@ -472,5 +472,3 @@ def _copy_ref(copy: Copy) -> ObjectRef:
         kind="copy",
         extras={"created_at": copy.created_at},
     )
-
-

@@ -23,6 +23,7 @@ from shardcore.errors import (
     Unsupported,
     UsageError,
     says_absent,
+    source_lost,
 )
 from shardcore.formats.neuroglancer.chunk_codecs import chunk_parts, decode_chunk
 from shardcore.formats.neuroglancer.encoded_files import ENDINGS, plain_name
@@ -576,6 +577,8 @@ class FilesGrid(VolumeGrid):
         try:
             name = self._files.file_of(cell.key)
         except ShardError as error:
+            if source_lost(error):
+                raise
             return error
         if name is None:
             return None

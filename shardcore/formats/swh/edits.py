@@ -12,6 +12,7 @@ from shardcore.formats.swh.shard import SwhShard
 from shardcore.model.number_words import plural
 from shardcore.model.objects import ObjectRef
 from shardcore.model.span import Span
+from shardcore.sources.base import read_pieces
 from shardcore.writing.in_place import Edit, FileChange, Zeros, edit_of
 
 MANY = 100
@@ -68,13 +69,8 @@ def _extent(shard: SwhShard, ref: ObjectRef) -> Span:
     after = order.offsets[order.offsets >= content.start] if order is not None else ()
     stop = int(min(after)) if len(after) else geometry.index_start
     source = shard.file.source
-    for at in range(content.start, stop, _PIECE):
-        if any(source.read(at, min(at + _PIECE, stop))):
-            return Span("", content.start, stop)
-    return content
-
-
-_PIECE = 1 << 20
+    has_content = any(map(any, read_pieces(source, content.start, stop)))
+    return Span("", content.start, stop) if has_content else content
 
 
 def truncate(shard: SwhShard) -> Edit:

@@ -8,7 +8,7 @@ import json
 import os
 import re
 import stat
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Container, Generator, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -24,7 +24,8 @@ from shardcore.operations.extraction.names import Names
 from shardcore.operations.extraction.options import ALL_PARTS, AS_USUAL, NO_PARTS, Conflict, ExtractOptions
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.prefetch import fetched_ahead
-from shardcore.shards.shard import PIECE, Shard, bounded
+from shardcore.shards.shard import Shard, bounded
+from shardcore.sources.base import PIECE
 from shardcore.writing.partial_file import write_kept
 from shardcore.writing.temporary import taken, write_as
 
@@ -267,7 +268,7 @@ def extract_objects(
         if manifest is not None:
             path = manifest.appear()
             if delivery is not None:
-                taking.deliver_manifest(path)
+                send_manifest(delivery, path, taking.there)
             if manifest_written is not None:
                 manifest_written(path)
     finally:
@@ -283,6 +284,7 @@ def take_planned(
     options: ExtractOptions,
     names: Iterable[str],
     delivery: BucketFolder | None,
+    there: Mapping[str, int],
 ) -> list[Extracted]:
     """Write objects under names that were decided before, one for each file, in the order in which files are written.
 
@@ -293,13 +295,30 @@ def take_planned(
         options: See `extract_objects`.
         names: The names, with `/` between folders.
         delivery: See `extract_objects`.
+        there: Which of the names exist at the target of the delivery, and their sizes.
     """
-    taking = _Taking(shard, folder, options, None, delivery, _GivenNames(names))
+    taking = _Taking(shard, folder, options, None, delivery, _GivenNames(names), there)
     try:
         with closing(taking.results(refs)) as each:
             return [result for results in each for result in results]
     finally:
         taking.tidy()
+
+
+def send_manifest(delivery: BucketFolder, path: Path, there: Container[str]) -> None:
+    """Send a manifest on, under the next free number; `there` are names that are known to be taken.
+
+    Raises:
+        SourceError: It cannot be sent.
+    """
+    for name in filter(lambda name: name not in there, map(numbered, count(1))):
+        try:
+            delivery.send(path, name)
+        except UsageError as error:
+            if error.remedy is not Remedy.REPLACE:
+                raise
+        else:
+            return
 
 
 class _GivenNames(Names):
@@ -404,6 +423,10 @@ class _Taking:
         each_piece: See `extract_objects`.
         delivery: See `extract_objects`.
         names: Gives the names; None: made from the keys.
+        there: See below; None: listed.
+
+    Attributes:
+        there: Names that exist at the target of the delivery, and their sizes.
     """
 
     def __init__(
@@ -414,6 +437,7 @@ class _Taking:
         each_piece: EachPiece | None,
         delivery: BucketFolder | None,
         names: Names | None = None,
+        there: Mapping[str, int] | None = None,
     ) -> None:
         self._shard = shard
         self._where = where
@@ -424,10 +448,10 @@ class _Taking:
         self._known: set[Path] = {where}
         self._made: list[Path] = []
         conflict = options.conflict
-        self._there: dict[str, int] = {}
+        self.there = there or {}
         self._renamed: dict[str, str] = {}
-        if delivery is not None and conflict is not Conflict.REPLACE:
-            self._there = delivery.sizes(required=conflict is not Conflict.ERROR)
+        if there is None and delivery is not None and conflict is not Conflict.REPLACE:
+            self.there = delivery.sizes(required=conflict is not Conflict.ERROR)
         self.root = delivery.shown if delivery is not None else str(where)
 
     def results(self, refs: Iterable[ObjectRef]) -> Generator[list[Extracted]]:
@@ -472,7 +496,7 @@ class _Taking:
     def _size_there(self, name: str) -> int | None:
         """Return the size of what has a name already; `_NO_SIZE` for what is no file, None where nothing is there."""
         if self._delivery is not None:
-            return self._there.get(name)
+            return self.there.get(name)
         try:
             found = (self._where / name).lstat()
         except (OSError, ValueError):
@@ -569,7 +593,7 @@ class _Taking:
         raise AssertionError("the second attempt returns or raises")
 
     def _exists(self, name: str) -> bool:
-        return name in self._there if self._delivery is not None else os.path.lexists(self._where / name)
+        return name in self.there if self._delivery is not None else os.path.lexists(self._where / name)
 
     def _shown(self, name: str) -> str:
         return self.root + name if self._delivery is not None else str(self._where / name)
@@ -597,24 +621,6 @@ class _Taking:
                 if error.remedy is not Remedy.REPLACE or conflict is not Conflict.RENAME:
                     return Extracted.failed(done.key, error, done.part, done.row)
                 name = self._free_path(original).relative_to(self._where).as_posix()
-
-    def deliver_manifest(self, path: Path) -> None:
-        """Send the manifest on, under the next free number.
-
-        Raises:
-            SourceError: It cannot be sent.
-        """
-        assert self._delivery is not None
-        for number in count(1):
-            if numbered(number) in self._there:
-                continue
-            try:
-                self._delivery.send(path, numbered(number))
-            except UsageError as error:
-                if error.remedy is not Remedy.REPLACE:
-                    raise
-            else:
-                return
 
     def _free_path(self, name: str) -> Path:
         """Return another name, that no file has."""

@@ -145,6 +145,9 @@ def extract_each(
             wanted = [shard.find(key) for key in several(keys, "keys")]
             refs, total = wanted, len(wanted)
         elif isinstance(shard, DataSet) and shard.joins:
+            if options.conflict is Conflict.SKIP:
+                ends.callback(setattr, shard, "whole_member", shard.whole_member)
+                shard.whole_member = 0  # of files that exist already, the index is enough
             members = _MemberRefs(shard, match, kind, options, progress, unreadable)
             ends.callback(members.close)
             each, refs, total = no_progress, members, int(not members.none)
@@ -206,8 +209,6 @@ class _MemberRefs:
         hidden = tuple(state for state in State if state not in options.states)
         fresh = options.conflict is not Conflict.SKIP
         self._asked = RowsAsked(hidden, kind, outer=True, refs=True, jobs=shard.jobs, contents=fresh)
-        if not fresh:
-            shard.whole_member = 0  # of files that exist already, the index is enough
         self._shard, self._match, self._progress = shard, match, progress
         self._unreadable = unreadable
         self._rows = self._found()

@@ -9,14 +9,13 @@ from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from shardcore.errors import FormatError, LimitExceeded, ShardError, SourceError, UsageError, reason_of, source_lost
 from shardcore.model.member_nodes import placed_error
 from shardcore.model.objects import ObjectRef, State, located
 from shardcore.operations.extraction.default_objects import no_kind
-from shardcore.operations.extraction.files import Extracted, files_of, take_planned
+from shardcore.operations.extraction.files import Extracted, files_of, send_manifest, take_planned
 from shardcore.operations.extraction.manifest import MANIFEST, ManifestWriter
 from shardcore.operations.extraction.names import Names
 from shardcore.operations.extraction.options import Conflict, ExtractOptions
@@ -65,7 +64,7 @@ class MemberPlan:
     objects: tuple[PlannedObject, ...]
     kinds: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
-    there: Mapping[str, int] = field(default_factory=dict)
+    there: Mapping[str, int] = field(default_factory=dict, compare=False)
 
 
 def member_plan(
@@ -89,7 +88,9 @@ def member_plan(
                 continue
             try:
                 files = tuple(files_of(member, row.ref, options).values())
-            except ShardError:
+            except ShardError as error:
+                if source_lost(error):
+                    raise
                 files = ()
             planned.append(PlannedObject(row.ref.row, files))
     return MemberPlan(tuple(planned), found.kinds)
@@ -109,7 +110,7 @@ def member_files(
     Raises:
         ShardError: The member cannot be opened, or the target cannot be written to.
     """
-    with _delivery(out, options, remote, plan.there) as (folder, delivery):
+    with _delivery(out, options, remote) as (folder, delivery):
         member = shard.member(name)
         member.load_index()
 
@@ -118,22 +119,13 @@ def member_files(
                 raise FormatError(one.error)
             return located(member.objects.ref(one.row), name, None)
 
-        return take_planned(shard, map(ref, plan.objects), folder, options, plan.names, delivery)
-
-
-class _ListedBucket(BucketFolder):
-    """A folder of a bucket whose listing is given, as far as it matters."""
-
-    there: Mapping[str, int] = MappingProxyType({})
-
-    def sizes(self, *, required: bool) -> dict[str, int]:
-        return dict(self.there)
+        return take_planned(shard, map(ref, plan.objects), folder, options, plan.names, delivery, plan.there)
 
 
 @contextmanager
 def _delivery(
-    out: str, options: ExtractOptions, remote: RemoteOptions | None, there: Mapping[str, int]
-) -> Iterator[tuple[Path, _ListedBucket | None]]:
+    out: str, options: ExtractOptions, remote: RemoteOptions | None
+) -> Iterator[tuple[Path, BucketFolder | None]]:
     """Return the folder to write to, and what sends its files on, if the target is in a store."""
     if not is_address(out):
         yield Path(out), None
@@ -145,9 +137,7 @@ def _delivery(
         session = RemoteSession(remote or RemoteOptions())
         with closing(session):
             upload = Upload(session, force=options.conflict is Conflict.REPLACE)
-            delivery = _ListedBucket(upload, parse_address(out))
-            delivery.there = there
-            yield Path(folder), delivery
+            yield Path(folder), BucketFolder(upload, parse_address(out))
 
 
 def extract_on(
@@ -240,7 +230,9 @@ def _written(
                     if done.last:
                         return
         if manifest is not None:
-            where.send(manifest.appear())
+            path = manifest.appear()
+            if where.delivery is not None:
+                send_manifest(where.delivery, path, where.there)
     finally:
         if manifest is not None:
             manifest.discard()
@@ -265,6 +257,8 @@ class _Target:
         options: See above.
         remote: See above.
         folder: The folder of the manifest: the target, or a temporary one.
+        delivery: Sends the manifest on; None where the target is a folder.
+        there: Names that exist in the store, and their sizes.
 
     Raises:
         SourceError: It cannot be created or listed.
@@ -275,21 +269,21 @@ class _Target:
         self.options, self.remote = options, remote
         self._names = Names([MANIFEST], folders=options.folders)
         self._ends = ExitStack()
-        self._there: dict[str, int] = {}
-        self._delivery: BucketFolder | None = None
+        self.there: dict[str, int] = {}
+        self.delivery: BucketFolder | None = None
         try:
-            self.folder, self._delivery = self._ends.enter_context(_delivery(self.out, options, remote, {}))
+            self.folder, self.delivery = self._ends.enter_context(_delivery(self.out, options, remote))
             self.folder.mkdir(parents=True, exist_ok=True)
-            if self._delivery is not None and options.conflict is not Conflict.REPLACE:
-                self._there = BucketFolder.sizes(self._delivery, required=options.conflict is not Conflict.ERROR)
+            if self.delivery is not None and options.conflict is not Conflict.REPLACE:
+                self.there = self.delivery.sizes(required=options.conflict is not Conflict.ERROR)
         except OSError as error:
             raise SourceError(f"cannot create the folder {out}: {reason_of(error)}") from error
-        self.root = self._delivery.shown if self._delivery is not None else str(self.folder)
+        self.root = self.delivery.shown if self.delivery is not None else str(self.folder)
 
     def decided(self, plan: MemberPlan) -> MemberPlan:
         """Return a plan with the names of its files."""
         names = [self._given(raw) for one in plan.objects for raw in one.files]
-        there = {name: self._there[name] for name in names if name in self._there}
+        there = {name: self.there[name] for name in names if name in self.there}
         return replace(plan, names=tuple(names), there=there)
 
     def _given(self, raw: str) -> str:
@@ -300,30 +294,16 @@ class _Target:
         return free
 
     def _exists(self, name: str) -> bool:
-        return name in self._there if self._delivery is not None else os.path.lexists(self.folder / name)
+        return name in self.there if self.delivery is not None else os.path.lexists(self.folder / name)
 
     def named(self, done: Extracted) -> Extracted:
         """Return what became of an object, with the paths and errors as the caller names the target."""
-        if self._delivery is not None:
+        if self.delivery is not None:
             return done
         path, skipped, error = (
             text.replace(f"{self.root}/", f"{Path(self._shown)}/") for text in (done.path, done.skipped, done.error)
         )
         return replace(done, path=path, skipped=skipped, error=error)
-
-    def send(self, manifest: Path) -> None:
-        """Send the manifest, if it has to be sent; where there is one already, under the next free number.
-
-        Raises:
-            ShardError: The store does not take it.
-        """
-        if self._delivery is None:
-            return
-        name, number = MANIFEST, 1
-        while name in self._there:
-            number += 1
-            name = f"manifest-{number}.json"
-        self._delivery.send(manifest, name)
 
     def close(self) -> None:
         """Remove the temporary folder."""

@@ -161,6 +161,20 @@ class Address:
         return f"{self.scheme}://{self.place}/{self.path}" + (f"?{query}" if query else "")
 
     @property
+    def text(self) -> str:
+        """Return the address as `parse_address` takes it: with login and query, so it is never shown."""
+        if self.is_public:
+            return self.shown
+        login = f"{quote(self.login, safe=':')}@" if self.login else ""
+        return f"{self.scheme}://{login}{self.url.partition('://')[2]}"
+
+    def with_login_of(self, other: Address) -> Address:
+        """Return the address with the login of another one on the same server, and a signature that is for all."""
+        if (self.scheme, self.place) != (other.scheme, other.place):
+            return self
+        return replace(self, login=other.login, query=other.query if other._signs_all else self.query)
+
+    @property
     def server(self) -> tuple[str, str]:
         """The scheme and the server, with its port, that requests over HTTP go to."""
         parts = urlsplit(self.url)

@@ -198,9 +198,10 @@ class RemoteFile:
                 pieces += here
                 for first, last in missing(here, start, stop):
                     holes += [(first, last)] if fresh else self._not_coming(first, last, flights)
-            for first, last, _ in merged([*holes, *self._ahead(holes)], FAR_GAP):
+            for first, last, inside in merged([*holes, *self._ahead(holes)], FAR_GAP):
+                mine = [holes[number] for number in inside if number < len(holes)]
                 for start, stop in range_cuts(first, last):
-                    needed = any(low < stop and start < high for low, high in holes)
+                    needed = any(low < stop and start < high for low, high in mine)
                     urgency = priority() if needed else ReadPriority.PREFETCH
                     flight = RangeRequest(start, stop, urgency, self._purpose(start), kept=True)
                     self._start(flight)

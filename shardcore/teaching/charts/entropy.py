@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.progress import Progress, no_progress
+from shardcore.shards.whole_file import WholeFiles
 from shardcore.sources.base import Source, read_pieces
 
 PAGE = 4096
@@ -113,12 +114,11 @@ def sampled_entropy(source: Source, progress: Progress = no_progress, *, loaded_
         (_loaded_page(here, start, stop) if loaded_only else _middle(start, stop)) or (start, start)
         for start, stop in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)
     ]
-    if not loaded_only and source.size <= READ_WHOLE:
-        source.prefetch(0, source.size)
-    for first in range(0, len(pages), _BATCH):
-        progress(first, len(counts))
-        for number, data in enumerate(source.read_many(pages[first : first + _BATCH]), first):
-            counts[number] = np.bincount(np.frombuffer(data, np.uint8), minlength=_VALUES)
+    with WholeFiles(source, 0 if loaded_only else READ_WHOLE):
+        for first in range(0, len(pages), _BATCH):
+            progress(first, len(counts))
+            for number, data in enumerate(source.read_many(pages[first : first + _BATCH]), first):
+                counts[number] = np.bincount(np.frombuffer(data, np.uint8), minlength=_VALUES)
     progress(len(counts), len(counts))
     return Entropy(edges, bits_of(counts), counts.sum(axis=1), source.size)
 

@@ -17,7 +17,7 @@ import numpy as np
 from shardcore import Node, Remedy, Shard, SourceError, Span, State
 from shardcore.operations.extraction import ExtractOptions, Names, extract_objects
 from shardcore.progress import Progress
-from shardcore.shards.shard import PIECE
+from shardcore.sources.base import PIECE
 from shardcore.writing.temporary import write_whole
 
 SMALL = 64_000_000
