@@ -517,7 +517,7 @@ class ObjectPanel(QWidget):
                 lambda shard, job: rows_of(shard, view, job.progress, whole=whole),
                 take,
                 failed=failed,
-                stopped=lambda: self._say(self.tr("the filter was stopped"), view),
+                stopped=lambda: None if self._looking else self._say(self.tr("the filter was stopped"), view),
                 key=("rows", self),
                 pool=Pool.CPU,
                 title="Filter objects" if heavy else "",
