@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from bisect import bisect_left
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
@@ -24,7 +25,7 @@ from shardcore.errors import (
     source_lost,
 )
 from shardcore.model.byte_shares import Share, Use
-from shardcore.model.children import Deferred
+from shardcore.model.children import GROUP_SIZE, Deferred
 from shardcore.model.content_part import ContentParts
 from shardcore.model.finding import Depth, Report
 from shardcore.model.member_nodes import placed, placed_error, placed_span, relocating
@@ -38,7 +39,7 @@ from shardcore.model.span import Span
 from shardcore.model.text import short
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.cache import Once, OnceEach
-from shardcore.shards.member_objects import JoinedObjects, Listing, Member
+from shardcore.shards.member_objects import JoinedObjects, Listing, Member, MemberNodes
 from shardcore.shards.member_work import joined_report, member_count, member_report, member_shares
 from shardcore.shards.shard import DEFAULT_LIMIT, Shard, ShardTasks, SourcePart, Work, tell_purposes
 from shardcore.shards.trace import Look, Trace
@@ -166,9 +167,6 @@ def _pages_of_members(folder: Folder, suffix: str, place: str) -> Iterator[list[
         yield [Member(one.name, one.size) for one in page if one.name.endswith(suffix) and not one.is_folder]
 
 
-MEMBER_COST = 1 << 14
-"""Least cost of opening a member, as bytes that could be read in the same time."""
-
 
 class DataSet(Shard):
     """A shard over a folder: its members' objects, looked up from the routing step on.
@@ -225,7 +223,7 @@ class DataSet(Shard):
         Raises:
             SourceError: They cannot be listed.
         """
-        return self._listing.get(lambda: Listing.of(self._list())).members
+        return self._full_listing.members
 
     def arriving(self) -> Iterator[Member]:
         """Yield the shards, sorted by name; those of a large folder of a store while it is still being listed.
@@ -263,8 +261,12 @@ class DataSet(Shard):
         return self.listed
 
     @property
+    def _full_listing(self) -> Listing:
+        return self._listing.get(lambda: Listing.of(self._list()))
+
+    @property
     def _by_name(self) -> dict[str, Member]:
-        return self._listing.get(lambda: Listing.of(self._list())).by_name
+        return self._full_listing.by_name
 
     @abstractmethod
     def open_member(self, name: str, source: Source) -> Shard:
@@ -462,8 +464,23 @@ class DataSet(Shard):
 
     @property
     def tree(self) -> Node:
-        """One node per member, and below it the tree of the member."""
-        return Node(self.uri, Span("", 0, 0), children=tuple(self.member_node(member) for member in self.members))
+        """One node per member, and below it the tree of the member; of many members, one per thousand of them."""
+        members = self.members
+        if len(members) <= GROUP_SIZE:
+            kids = tuple(map(self.member_node, members))
+        else:
+            kids = tuple(map(self._group_node, range(0, len(members), GROUP_SIZE)))
+        return Node(self.uri, Span("", 0, 0), children=kids)
+
+    def _group_node(self, first: int) -> Node:
+        some = self.members[first : first + GROUP_SIZE]
+        return Node(
+            f"[{first}..{first + len(some) - 1}]",
+            Span("", 0, 0),
+            text=f"{plural(len(some), 'file')} from {some[0].name}",
+            doc=f"Files from {some[0].name} to {some[-1].name}.",
+            children=MemberNodes(some, self.member_node),
+        )
 
     @property
     def fields(self) -> dict[str, Value]:
@@ -488,7 +505,7 @@ class DataSet(Shard):
     @property
     def index_bytes(self) -> int:
         """The size of all members, a page each at least: an upper bound."""
-        return sum(max(member.size, MEMBER_COST) for member in self.members)
+        return self._full_listing.index_bytes
 
     def load_index(self, progress: Progress = no_progress) -> None:
         """Open all members and join their objects; what cannot be opened is left out, and is stored in `unreadable`.
@@ -738,9 +755,17 @@ class DataSet(Shard):
     def whole_path(self, offset: int, source: str = "") -> tuple[Node, ...]:
         """Return the path to a byte from the root of the data set's tree, through the member."""
         path = super().whole_path(offset, source)
-        root = self.tree
-        place = next((node for node in root.children if node.span == path[0].span), None)
-        return path if place is None else (root, place, *path[1:])
+        root, outer = self.tree, path[0].span
+        place = next((node for node in root.children if node.span == outer), None)
+        if place is not None:
+            return root, place, *path[1:]
+        name = SourceName.parse(outer.source).path
+        number = bisect_left(self.members, name, key=attrgetter("name"))
+        if str(SourceName(name)) != outer.source or number == len(self.members) or self.members[number].name != name:
+            return path
+        start = number - number % GROUP_SIZE
+        group = next((node for node in root.children if node.name == self._group_node(start).name), None)
+        return path if group is None else (root, group, group.children[number - start], *path[1:])
 
     def member_node(self, member: Member) -> Node:
         """Return the node of a member in the tree of the data set; reads when its children are requested."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 
@@ -11,7 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.model.byte_strings import ByteStrings
+from shardcore.model.node import Children, Node
 from shardcore.model.objects import ObjectColumns, ObjectRef, Objects, located
+
+MEMBER_COST = 1 << 14
+"""Least cost of opening a member, as bytes that could be read in the same time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,16 +33,47 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """The members of a data set, in their order and by name."""
+    """The members of a data set, in their order and by name.
+
+    Attributes:
+        members: The members.
+        by_name: The same, by name.
+        index_bytes: Bytes that reading the index of all of them fetches at most.
+    """
 
     members: tuple[Member, ...]
     by_name: dict[str, Member]
+    index_bytes: int
 
     @classmethod
     def of(cls, members: Iterable[Member]) -> Listing:
         """Return the listing of some members."""
         found = tuple(members)
-        return cls(found, {member.name: member for member in found})
+        index_bytes = sum(max(member.size, MEMBER_COST) for member in found)
+        return cls(found, {member.name: member for member in found}, index_bytes)
+
+
+class MemberNodes(Children):
+    """The nodes of some members, one after the other; each is another source.
+
+    Args:
+        members: The members.
+        node: Returns the node of a member.
+    """
+
+    def __init__(self, members: Sequence[Member], node: Callable[[Member], Node]) -> None:
+        self._members, self._node = members, node
+
+    def __len__(self) -> int:
+        return len(self._members)
+
+    def make(self, start: int, stop: int) -> list[Node]:
+        """See `Children.make`."""
+        return [self._node(member) for member in self._members[start:stop]]
+
+    def overlap(self, start: int, stop: int) -> range:
+        """Return all of them: offsets do not tell sources apart."""
+        return range(len(self._members))
 
 
 class JoinedObjects(Objects):

@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import partial
+from http import HTTPStatus
 from typing import TypeVar
 
 from PySide6.QtCore import QFileSystemWatcher, QObject, Qt, QTimer, Signal, Slot
@@ -251,6 +252,7 @@ class OpenedShard(QObject):
                 self._arrived_late(shard, job, partial(done, result, error))
                 return
             if error is None:
+                self._end_trouble()
                 take(result)
             elif isinstance(error, Cancelled):
                 if stopped is not None:
@@ -567,6 +569,15 @@ class OpenedShard(QObject):
                 self._set_trouble(error)
             else:
                 self.check_source()
+
+    def _end_trouble(self) -> None:
+        """The server of a data set that was lost has answered again; of a single file, `check_source` sees to that."""
+        shard, error = self.shard, self.trouble
+        if shard is None or shard.source is not None or not isinstance(error, ShardError) or not source_lost(error):
+            return
+        records = self.tape.records if self.tape is not None else ()
+        if records and HTTPStatus.OK <= records[-1].status < HTTPStatus.MULTIPLE_CHOICES:
+            self._set_trouble(None)
 
     def _set_tape(self, tape: RequestLog | None) -> None:
         if tape is not self.tape:

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, QPersistentModelIndex, Qt, Signal
 
 from shardcore import Node, SectionRole, Shard, ShardError
+from shardcore.model.children import GROUP_SIZE
 from shardcore.model.details import grouped_value, sum_text
 from shardcore.model.differences import differing
 from shardcore.model.node import Children
@@ -365,8 +366,8 @@ class NodeModel(QAbstractItemModel):
         value = shown(grouped_value(node))
         if node.bits is not None:
             return name, value, f"bit {node.bits[0]:,}", plural(node.bits[1] - node.bits[0], "bit")
-        if not index.internalId() and not node.span.size:
-            # A data set has no bytes of its own.
+        if not node.span.size and not node.span.source and self._shard is not None and self._shard.source is None:
+            # A data set has no bytes of its own, and neither has a group of its files.
             return name, value, "", ""
         return name, value, f"{node.span.start:,}", short_size(node.span.size)
 
@@ -418,8 +419,8 @@ def _row_of(kids: Sequence[Node], wanted: Node) -> int | None:
     candidates = range(len(kids))
     if isinstance(kids, Children):
         # One byte more at either end, for nodes without a byte of their own.
-        candidates = kids.overlap(max(wanted.span.start - 1, 0), wanted.span.stop + 1)
-    for row in candidates[: 4 * PAGE]:
+        candidates = kids.overlap(max(wanted.span.start - 1, 0), wanted.span.stop + 1)[:GROUP_SIZE]
+    for row in candidates:
         kid = kids[row]
         if kid.name == wanted.name and kid.span == wanted.span:
             return row

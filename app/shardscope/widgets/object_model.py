@@ -173,6 +173,11 @@ class ObjectModel(QAbstractTableModel):
         self.blocks_changed.emit()
 
     @property
+    def listed(self) -> bool:
+        """Return whether the objects are known."""
+        return self._objects is not None
+
+    @property
     def total(self) -> int:
         """Return how many rows there are to show, on all blocks together."""
         return self._count

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from operator import attrgetter
+from typing import Any, overload
 
 from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, QPersistentModelIndex, Qt
 
+from shardcore import Member
 from shardcore.model.number_words import plural
 from shardscope.widgets.plain_text import shown, tip
 
@@ -38,6 +41,35 @@ class PlaceEntry:
     detail: str = ""
     size: int = -1
     level: int = 0
+
+
+class MemberPlaces(Sequence[PlaceEntry]):
+    """The members of a data set as places, each created when it is looked at.
+
+    Args:
+        members: The members, sorted by name.
+    """
+
+    def __init__(self, members: Sequence[Member]) -> None:
+        self._members = members
+
+    def __len__(self) -> int:
+        return len(self._members)
+
+    @overload
+    def __getitem__(self, number: int) -> PlaceEntry: ...
+    @overload
+    def __getitem__(self, number: slice) -> Sequence[PlaceEntry]: ...
+    def __getitem__(self, number: int | slice) -> PlaceEntry | Sequence[PlaceEntry]:
+        if isinstance(number, slice):
+            return MemberPlaces(self._members[number])
+        member = self._members[number]
+        return PlaceEntry(member.name, member.name, size=member.size)
+
+    def number_of(self, where: str) -> int | None:
+        """Return the number of a member."""
+        number = bisect_left(self._members, where, key=attrgetter("name"))
+        return number if number < len(self) and self._members[number].name == where else None
 
 
 class PlaceModel(QAbstractListModel):
@@ -103,6 +135,10 @@ class PlaceModel(QAbstractListModel):
 
     def row_of(self, where: str) -> int | None:
         """Return the row of a place, or None when it is not shown."""
+        if isinstance(self.places, MemberPlaces):
+            number = self.places.number_of(where)
+            row = bisect_left(self._shown, number) if number is not None else len(self._shown)
+            return row if row < len(self._shown) and self._shown[row] == number else None
         return next((row for row, n in enumerate(self._shown) if self.places[n].where == where), None)
 
     def rowCount(self, parent: Index = _ROOT) -> int:

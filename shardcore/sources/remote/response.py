@@ -245,6 +245,7 @@ def failure(error: Exception, where: Address, *, writing: bool = False) -> Conne
         # garbage collector comes by.
         traceback.clear_frames(one.__traceback__)
     place = f"the store of {where.shown}" if where.in_store else where.host
+    server = "the store" if where.in_store else where.host
     if "ProxyError" in names or "ProxyConnectionError" in names:
         return ProxyFailed(f"the proxy for {place} cannot be reached", remedy=Remedy.PROXY)
     if "SSL" in names or "Certificate" in names:
@@ -252,8 +253,8 @@ def failure(error: Exception, where: Address, *, writing: bool = False) -> Conne
     if "NameResolution" in names or "gaierror" in names:
         return HostUnknown(f"cannot resolve the host name of {place}", remedy=Remedy.HOST)
     if "Timeout" in names or "timeout" in names:
-        return TimedOut(f"{place} timed out for {where.shown}", remedy=Remedy.AGAIN)
+        return TimedOut(f"{server} timed out for {where.shown}", remedy=Remedy.AGAIN)
     if "ConnectionRefused" in names or "NewConnectionError" in names or "EndpointConnectionError" in names:
         return ConnectionFailed(f"connection refused by {place}", remedy=Remedy.HOST)
     done = "written" if writing else "read"
-    return ConnectionFailed(f"the connection to {place} broke while {where.shown} was {done}", remedy=Remedy.AGAIN)
+    return ConnectionFailed(f"the connection to {server} broke while {where.shown} was {done}", remedy=Remedy.AGAIN)

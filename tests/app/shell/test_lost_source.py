@@ -20,7 +20,7 @@ from shardscope.session.session import IndexState, Session
 from shardscope.tasks.recover.dialog import RecoverTask
 from shardscope.views.findings.findings import FindingsTable
 from tests.remote.faults import Drop, FaultProxy, after
-from tests.remote.servers import RangeServer
+from tests.remote.servers import RangeServer, StoreServer
 
 
 @pytest.fixture(autouse=True)
@@ -68,6 +68,31 @@ def test_findings_of_a_lost_source(session: Session, proxy: FaultProxy, qtbot: Q
     table.again.click()
     qtbot.waitUntil(lambda: session.report is not None and session.report.ok, timeout=10_000)
     assert not table.again.isVisible()
+
+
+def test_a_data_set_forgets_that_its_server_was_lost(session: Session, qtbot: QtBot, tmp_path: Path) -> None:
+    """The warning about a lost server ends with the first job that reaches it again."""
+    for number in range(4):
+        with shardcore.create(tmp_path / f"{number}.des", format="des") as writer:
+            writer.add(f"key {number}", random.Random(number).randbytes(600_000))
+    told: list[BaseException | None] = []
+    session.source_trouble.connect(told.append)
+    session.costly.connect(lambda costly: costly.go())
+    with StoreServer() as server, FaultProxy(server.host) as proxy:
+        server.put_folder("/b/many", tmp_path)
+        way = RemoteOptions(endpoint_url=proxy.url, anonymous=True, addressing="path")
+        with qtbot.waitSignal(session.opened, timeout=10_000):
+            session.open(OpenRequest("s3://b/many/", remote=way))
+        qtbot.waitUntil(lambda: session.index_state is IndexState.LOADED and not session.jobs.open_jobs)
+        lose(proxy, 0)
+        session.verify(Depth.CONTENT)
+        qtbot.waitUntil(lambda: session.report is not None and session.trouble is not None, timeout=10_000)
+        assert "the connection to the store broke while s3://b/many/" in str(session.trouble)
+        proxy.faults = []
+        session.verify(Depth.CONTENT)
+        qtbot.waitUntil(lambda: session.report is not None and session.report.ok, timeout=10_000)
+        assert (session.trouble, told[-1]) == (None, None)
+        session.close_all()
 
 
 def test_recovering_from_a_lost_source(session: Session, proxy: FaultProxy, qtbot: QtBot) -> None:

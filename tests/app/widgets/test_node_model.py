@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from PySide6.QtTest import QAbstractItemModelTester
 from pytestqt.qtbot import QtBot
 
 from shardcore import Node, Span
+from shardcore.shards import dataset
 from shardscope.session.session import Session
 from shardscope.widgets.node_model import NODE_ROLE, PAGE, NodeModel
 from tests.app.conftest import open_in
@@ -108,3 +110,24 @@ def test_texts(qtbot: QtBot, model: NodeModel) -> None:
     row = [model.index(2, column, header).data() for column in range(4)]
     assert row == ["objects_count", "2,000", "40", "8"]
     assert "Number of objects written" in str(model.index(2, 0, header).data(3))
+
+
+def test_files_of_a_large_data_set_are_revealed(
+    qtbot: QtBot, session: Session, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file is shown inside its group, which has no offset and no size."""
+    monkeypatch.setattr(dataset, "GROUP_SIZE", 10)
+    for number in range(25):
+        shutil.copy(data / "des" / "tiny.des", tmp_path / f"{number:02}.des")
+    open_in(session, qtbot, tmp_path)
+    made = NodeModel(session)
+    made.load()
+    qtbot.waitUntil(lambda: made.rowCount() == 1)
+    root = made.index(0, 0)
+    assert names(made, root) == ["[0..9]", "[10..19]", "[20..24]"]
+    assert [made.index(1, column, root).data() for column in (1, 2, 3)] == ["10 files from 10.des", "", ""]
+    assert session.shard is not None
+    path = session.shard.whole_path(0, "17.des")
+    with qtbot.waitSignal(made.revealed) as revealed:
+        made.reveal(path[:3])
+    assert [node.name for node in made.path(revealed.args[0])[1:]] == ["[10..19]", "17.des"]

@@ -325,3 +325,31 @@ def test_members_make_no_nodes_when_listed(folder: str, monkeypatch: pytest.Monk
     monkeypatch.setattr(Draft, "add", lambda self, *_: kept.append(self.kept))
     assert run(["ls", str(ROOT / folder)]) == 0
     assert False not in kept
+
+
+def test_many_members_are_nodes_by_the_thousand() -> None:
+    """The tree of 2,500 members has three groups of files; the path to a byte leads through the right one."""
+    opened: list[str] = []
+
+    def line(name: str) -> LineShard:
+        opened.append(name)
+        return LineShard(A, name)
+
+    names = [f"m{number:04}" for number in range(2500)]
+    shards = LineSet({name: partial(line, name) for name in names})
+    tree = shards.tree
+    assert [node.name for node in tree.children] == ["[0..999]", "[1000..1999]", "[2000..2499]"]
+    assert tree.children[2].text == "500 files from m2000"
+    assert [node.name for group in tree.children for node in group.children] == names
+    assert opened == []
+    path = shards.whole_path(0, "m1234")
+    assert [node.name for node in path[:3]] == [tree.name, "[1000..1999]", "m1234"]
+    assert opened == ["m1234"]
+
+
+def test_a_thousand_members_are_in_no_group() -> None:
+    """Up to a thousand members are listed one by one, below the root."""
+    names = [f"m{number:03}" for number in range(1000)]
+    shards = LineSet({name: lambda: LineShard(A, "m") for name in names}, dict.fromkeys(names, len(A)))
+    assert [node.name for node in shards.tree.children] == names
+    assert [node.name for node in shards.whole_path(0, "m999")[:2]] == [shards.tree.name, "m999"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
@@ -350,9 +351,7 @@ class ObjectPanel(QWidget):
 
     def _reload(self) -> None:
         self._view, self._note, self._refused, self._top = View(), "", False, None
-        self.filter.blockSignals(True)
         self.filter.clear()
-        self.filter.blockSignals(False)
         self._show_filter()
         self._typing.stop()
         if self._looking is not None:
@@ -376,8 +375,9 @@ class ObjectPanel(QWidget):
 
     def _rows_known(self) -> None:
         """Rows, or more about them, are known now; order and filter stay."""
-        if self._view.plain:
+        if self._view.plain or not self.model.listed:
             self.model.load()
+        if self._view.plain:
             self._follow(self._session.selection)
         else:
             self._show(self._view)
@@ -415,9 +415,8 @@ class ObjectPanel(QWidget):
         """Show the same rows again."""
         if not isinstance(state, ListPlace):
             return
-        self.filter.blockSignals(True)
         self.filter.setText(state.text)
-        self.filter.blockSignals(False)
+        self._typing.stop()
         self._show_filter()
         self._top = state.top
         wanted = View(state.text.strip(), state.view.order, state.view.descending)
@@ -503,21 +502,19 @@ class ObjectPanel(QWidget):
             self._say(plain_words(error), view)
             if isinstance(error, LooksAtAll) and self._view is view:
                 # Until the user agrees, the rows stay as they are.
-                self._session.with_index(self.tr("Filtering and sorting"), look_at_all)
-
-        def look_at_all() -> None:
-            self._session.load_index()
-            find(whole=True)
+                self._session.with_index(self.tr("Filtering and sorting"), partial(find, whole=True))
 
         def find(*, whole: bool) -> None:
             if self._view is not view:
                 return
+            if whole and self._session.listing is None:
+                self._session.load_index()
             heavy = bool(view.text) and self._total > MANY_ROWS
             self._session.ask(
                 lambda shard, job: rows_of(shard, view, job.progress, whole=whole),
                 take,
                 failed=failed,
-                stopped=lambda: self._say(self.tr("the filter was stopped"), view),
+                stopped=lambda: None if self._looking else self._say(self.tr("the filter was stopped"), view),
                 key=("rows", self),
                 pool=Pool.CPU,
                 title="Filter objects" if heavy else "",

@@ -37,7 +37,7 @@ from shardscope.views.places.browse import UP, FolderBrowser
 from shardscope.views.places.place_list import PlaceList
 from shardscope.widgets import theme
 from shardscope.widgets.clipboard import copy_text
-from shardscope.widgets.place_model import PlaceEntry, PlaceModel
+from shardscope.widgets.place_model import MemberPlaces, PlaceEntry, PlaceModel
 from shardscope.widgets.plain_text import shown as shown_text
 from shardscope.widgets.sample_words import sample_title
 from shardscope.widgets.while_visible import WhileVisible
@@ -135,9 +135,10 @@ class PlacesPanel(QWidget):
         spaces = shard.key_spaces if isinstance(shard, DataSet) else {}
         kind = "Key spaces" if spaces else "Members" if isinstance(shard, DataSet) else Group.NEAR.value
         self.groups.setItemText(0, kind)
-        if isinstance(shard, DataSet):
+        if spaces and isinstance(shard, DataSet):
             self._near = [PlaceEntry(_inside(shard.folder, folder), folder, what) for folder, what in spaces.items()]
-            self._near += [PlaceEntry(member.name, member.name, size=member.size) for member in members_at_hand(shard)]
+        elif isinstance(shard, DataSet):
+            self._near = MemberPlaces(members_at_hand(shard))
         elif shard.source is not None and isinstance(shard.source.folder, RemoteFolder):
             if shard.source.folder.listable:
                 self.browsing.go(shard.source.folder.uri, self._session.request.remote)

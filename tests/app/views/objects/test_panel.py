@@ -13,10 +13,11 @@ import pytest
 from PySide6.QtCore import QEvent, QItemSelectionModel, QMimeData, QPointF, Qt, QUrl
 from PySide6.QtGui import QDropEvent, QKeyEvent
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QToolButton
 from pytestqt.qtbot import QtBot
 
 from shardcore import State
+from shardscope.session import opened
 from shardscope.session.jobs import Jobs, JobState
 from shardscope.session.session import IndexState, Session
 from shardscope.startup.settings import Settings
@@ -354,3 +355,37 @@ def test_a_filter_that_hides_the_selected_row_ends_what_can_be_done_with_it(qtbo
     qtbot.waitUntil(lambda: panel.model.total == 1)
     assert not panel.actions_.extract.isEnabled()
     assert not panel.look_up_button.isEnabled()
+
+
+@pytest.mark.parametrize("first", ["filter", "index"])
+def test_a_filter_before_the_index_is_read(
+    qtbot: QtBot, session: Session, tmp_path: Path, data: Path, monkeypatch: pytest.MonkeyPatch, first: str
+) -> None:
+    """Rows of a filter that was typed before the objects were known are shown with their keys, and no note stays."""
+    monkeypatch.setattr(opened, "AUTO_INDEX_BYTES", 0)
+    panel = ObjectPanel(session, Settings(tmp_path / "settings.ini"))
+    qtbot.addWidget(panel)
+    panel.resize(900, 400)
+    panel.show()
+    with qtbot.waitSignal(session.opened):
+        session.open(str(data / "neuroglancer" / "skeletons_murmur_gzip"))
+    assert panel.model.rowCount() == 0
+    panel.filter.setText("15*")
+    if first == "index":
+        session.load_index()
+    panel._apply_now()
+    qtbot.waitUntil(lambda: panel.model.rowCount() > 0 and not session.jobs.open_jobs)
+    qtbot.waitUntil(lambda: str(panel.model.index(0, 1).data()).startswith("15"))
+    assert 0 < panel.model.rowCount() < 100
+    assert "stopped" not in panel.status.text()
+
+
+def test_the_cross_goes_with_the_filter(qtbot: QtBot, panel: ObjectPanel, data: Path) -> None:
+    """The button that clears the filter is not there for another file, whose filter is empty."""
+    panel.filter.setText("a*")
+    cross = panel.filter.findChild(QToolButton)
+    assert cross is not None
+    qtbot.waitUntil(cross.isVisible)
+    open_in(panel._session, qtbot, data / "swh" / "medium.shard")
+    assert panel.filter.text() == ""
+    qtbot.waitUntil(lambda: not cross.isVisible())

@@ -11,12 +11,20 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
-from shardcore import DataSet, Node, Span
+from shardcore import DataSet, Member, Node, Span
 from shardscope.session.session import Session
 from shardscope.startup import assets
 from shardscope.startup.settings import Settings
 from shardscope.views.places.places import Group, PlacesPanel
-from shardscope.widgets.place_model import DETAIL_ROLE, HERE_ROLE, LEVEL_ROLE, PROBLEM_ROLE, PlaceEntry, PlaceModel
+from shardscope.widgets.place_model import (
+    DETAIL_ROLE,
+    HERE_ROLE,
+    LEVEL_ROLE,
+    PROBLEM_ROLE,
+    MemberPlaces,
+    PlaceEntry,
+    PlaceModel,
+)
 from shardscope.widgets.sample_words import sample_title
 from tests.app.conftest import open_in
 
@@ -190,6 +198,16 @@ def test_the_model_knows_rows(qtbot: QtBot) -> None:
     assert model.row_of("b") == 0
     assert model.row_of("a") is None
     assert model.data(model.index(5)) is None
+
+
+def test_members_become_places_when_they_are_looked_at(qtbot: QtBot) -> None:
+    """Members are found by name without creating the others, and not where the filter hides them."""
+    model = PlaceModel()
+    model.fill(MemberPlaces([Member(f"{number:05}.des", number) for number in range(50_000)]))
+    assert model.place(model.index(49_999)) == PlaceEntry("49999.des", "49999.des", size=49_999)
+    assert (model.row_of("01234.des"), model.row_of("other.des"), model.row_of("zz.des")) == (1234, None, None)
+    model.set_filter("999.des")
+    assert (model.row_of("01999.des"), model.row_of("01234.des"), model.row_of("49999.des")) == (1, None, 49)
 
 
 def test_the_menu_of_a_place(qtbot: QtBot, session: Session, places: PlacesPanel, data: Path) -> None:
