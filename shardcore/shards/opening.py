@@ -36,9 +36,11 @@ if TYPE_CHECKING:
     from shardcore.writing.output import Output
     from shardcore.writing.writer import Writer
 
-REMOTE_JOBS = 8
-MOST_JOBS = 8
+REMOTE_JOBS = 16
 """Members or objects of a remote thing that are worked on at the same time, unless the user says otherwise."""
+
+MOST_JOBS = 8
+"""Threads of work on local files, unless the user says otherwise."""
 
 P = ParamSpec("P")
 R = TypeVar("R")

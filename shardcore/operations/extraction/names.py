@@ -117,7 +117,9 @@ def has_ending(name: str) -> bool:
 
 
 def _cleaned(key: str) -> str:
-    kept = "".join("_" if c in _FORBIDDEN or not c.isprintable() else c for c in key)
+    kept = key
+    if not key.isprintable() or not _FORBIDDEN.isdisjoint(key):
+        kept = "".join("_" if c in _FORBIDDEN or not c.isprintable() else c for c in key)
     stem, ending = _parted(kept)
     kept = f"{_cut(stem, MAX_NAME_BYTES - len(ending.encode()))}{ending}".rstrip(" .").lstrip(" ")
     if kept.startswith((".", "-", "~")):

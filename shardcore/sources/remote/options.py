@@ -64,7 +64,7 @@ class RemoteOptions:
     limit_requests: int | None = None
     limit_fetch: int | None = None
     cache_bytes: int = CACHE_BYTES
-    threads: int = 8
+    threads: int = 16
     connect_timeout: float = 5.0
     stall_timeout: float = 10.0
     retries: int = 5

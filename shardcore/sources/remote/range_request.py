@@ -14,7 +14,7 @@ from shardcore.sources.remote.cancel import Connection, hang_up
 if TYPE_CHECKING:
     from shardcore.sources.remote.response import Reply
 
-_ASK = 0.02
+_ASK = 0.05
 """Seconds after which those who wait ask whether they still want it."""
 
 

@@ -1,18 +1,20 @@
-"""Ranges and listings of S3 and of stores that speak it, with boto3."""
+"""Ranges and listings of S3 and of stores that speak it, with botocore."""
 
 from __future__ import annotations
 
 import threading
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-import boto3
 import botocore.exceptions as refused
 import botocore.loaders
 import botocore.session
 from botocore import UNSIGNED
+from botocore.awsrequest import AWSRequest
 from botocore.config import Config
 from botocore.parsers import ResponseParserError
+from botocore.utils import percent_encode
 
 from shardcore.errors import CredentialsRefused, Remedy, RemoteError, UsageError
 from shardcore.model.text import short
@@ -38,6 +40,45 @@ USUAL_REGION = "us-east-1"
 
 NO_ANSWERS = (refused.BotoCoreError, ResponseParserError, ValueError, LookupError, TypeError, AttributeError)
 """Exceptions of botocore where there is no answer, or one that it cannot parse."""
+
+
+ELSEWHERE = ("AuthorizationHeaderMalformed", "PermanentRedirect", "TemporaryRedirect")
+"""Codes of a store where a bucket is reached in another way."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """The way in which botocore reached a bucket. Working it out again takes longer than the rest of a request.
+
+    Attributes:
+        url: Address of the bucket, to which the path of a key is added.
+        agent: Name of the program, as it is sent.
+        context: Region, signature and credentials with which requests are signed.
+    """
+
+    url: str
+    agent: str
+    context: dict[str, Any]
+
+    @classmethod
+    def of(cls, request: Any, address: Address) -> _Way | None:
+        """Return the way of a request for an address; None where it cannot be used for other keys."""
+        url, path = request.url.partition("?")[0], _path(address)
+        if not url.endswith(path):
+            return None
+        return cls(url.removesuffix(path), request.headers["User-Agent"], request.context)
+
+    def request(self, address: Address, headers: dict[str, str]) -> Any:
+        """Return a request for another address of the bucket, to be signed."""
+        version = f"?versionId={percent_encode(address.version)}" if address.version else ""
+        request = AWSRequest("GET", self.url + _path(address) + version, {"User-Agent": self.agent, **headers})
+        request.context = dict(self.context)
+        request.stream_output = True
+        return request
+
+
+def _path(address: Address) -> str:
+    return str(percent_encode(address.path, safe="/~"))
 
 
 @cache
@@ -68,6 +109,7 @@ class S3Transport:
     def __init__(self, options: RemoteOptions, scheme: str = "s3", region: str = "") -> None:
         self._payer = {"RequestPayer": "requester"} if options.requester_pays else {}
         self._sent = threading.local()
+        self._ways: dict[str, _Way | None] = {}
         session = botocore.session.Session(profile=options.profile)
         session.register_component("data_loader", _descriptions())
         # Parsing the dates of a thousand names takes three times as long as everything else of a listing.
@@ -90,6 +132,7 @@ class S3Transport:
             http._get_ssl_context = lambda: context
         http._pool_classes_by_scheme = http._manager.pool_classes_by_scheme
         self._client.meta.events.register("before-send.s3", self._count)
+        self._client.meta.events.register("before-sign.s3.GetObject", self._keep)
         self._client.meta.events.register("before-parse.s3.ListObjectsV2", self._weigh)
 
     @staticmethod
@@ -120,7 +163,8 @@ class S3Transport:
         }
         endpoint = options.endpoint_url or (GOOGLE_ENDPOINT if scheme == "gs" else None)
         where = options.region or region or session.get_config_variable("region") or USUAL_REGION
-        return boto3.Session(botocore_session=session).client(
+        # Not with boto3: importing it takes longer than everything else about a client.
+        return session.create_client(
             "s3",
             endpoint_url=endpoint,
             region_name="auto" if scheme == "gs" and not options.region else where,
@@ -135,26 +179,58 @@ class S3Transport:
             Broken: There was no answer.
             RemoteError: There can be none.
         """
+        self._sent.count = 0
+        way = self._ways.get(asked.address.place)
+        reply = self._get_again(asked, way) if way is not None else None
+        return reply or self._get_first(asked)
+
+    def _get_first(self, asked: RangeQuery) -> Reply:
+        """Request a range as botocore does, which finds out how the bucket is reached."""
         address = asked.address
         wanted = {"Bucket": address.place, "Key": address.path, "Range": asked.range, **self._payer}
         if asked.match:
             wanted["IfMatch"] = asked.match
         if address.version:
             wanted["VersionId"] = address.version
-        self._sent.count = 0
         try:
             answer = self._client.get_object(**wanted)
         except refused.ClientError as error:
             return error_reply(error, self.login)
         except NO_ANSWERS as error:
             raise broken_error(error, address) from error
+        self._ways[address.place] = _Way.of(self._sent.signed, address)
         facts = answer["ResponseMetadata"]
         # Of the body, the answer below it: it can be read as it comes, and cancelled.
         return Reply(facts["HTTPStatusCode"], facts["HTTPHeaders"], answer["Body"]._raw_stream, login=self.login)
 
+    def _get_again(self, asked: RangeQuery, way: _Way) -> Reply | None:
+        """Request a range in a known way; None where the bucket is reached in another way by now."""
+        headers = {"Range": asked.range}
+        if asked.match:
+            headers["If-Match"] = asked.match
+        if self._payer:
+            headers["x-amz-request-payer"] = self._payer["RequestPayer"]
+        request = way.request(asked.address, headers)
+        try:
+            self._client._request_signer.sign("GetObject", request)
+            self._count()
+            answer = self._client._endpoint.http_session.send(request.prepare())
+        except NO_ANSWERS as error:
+            raise broken_error(error, asked.address) from error
+        found = {name.lower(): value for name, value in answer.headers.items()}
+        reply = Reply(answer.status_code, found, answer.raw, login=self.login)
+        if reply.status < 300:
+            return reply
+        reply.read_error()
+        reply.close(whole=answer.raw.length_remaining == 0)
+        if reply.status < 400 or reply.code in ELSEWHERE:
+            self._ways.pop(asked.address.place, None)
+            return None
+        return Reply(reply.status, found, None, code=reply.code, login=self.login)
+
     @property
     def client(self) -> Any:
-        """The client of boto3, for what is written."""
+        """The client of botocore, for what is written."""
         return self._client
 
     @property
@@ -208,6 +284,9 @@ class S3Transport:
 
     def _count(self, **_: Any) -> None:
         self._sent.count = getattr(self._sent, "count", 0) + 1
+
+    def _keep(self, request: Any, **_: Any) -> None:
+        self._sent.signed = request
 
     def _weigh(self, response_dict: dict[str, Any], **_: Any) -> None:
         self._sent.listed = len(response_dict.get("body") or b"")
