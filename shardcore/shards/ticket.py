@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from shardcore.errors import UsageError
+from shardcore.errors import ShardError, UsageError
 from shardcore.model.text import without_secrets
 from shardcore.sources.remote.address import is_address
 from shardcore.sources.where import local_path
@@ -57,6 +57,13 @@ def check_keys(ticket: ShardTicket) -> None:
     """
     if ticket.has_keys:
         raise UsageError("credentials are not sent to workers: name a profile that they have, or use their own")
+
+
+def as_named(error: ShardError, where: str) -> ShardError:
+    """Return an error of what was opened by its absolute path, with the path as the caller named it."""
+    error.message = error.message.replace(absolute(where), where)
+    error.args = (error.message, *error.args[1:])
+    return error
 
 
 def absolute(where: str) -> str:
