@@ -10,6 +10,7 @@ from contextlib import closing
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -20,7 +21,7 @@ from shardcore.model.finding import Depth
 from shardcore.operations.find_key import find_in
 from shardcore.operations.member_contents import member_taken
 from shardcore.progress import stopped_by
-from shardcore.shards.task_pool import TaskPool, local_processes
+from shardcore.shards.task_pool import TaskPool, check_encrypted, local_processes
 from shardcore.shards.task_state import TaskState
 from shardcore.shards.ticket_opening import on_shard
 from shardcore.sources.remote.options import RemoteOptions
@@ -161,8 +162,20 @@ def test_keys_stay_here(folder: Path) -> None:
     assert not shardcore.ShardTicket("https://a.example/x.des", "des", {"remote": RemoteOptions(profile="p")}).has_keys
 
 
+def test_keys_are_sent_where_the_line_is_encrypted() -> None:
+    """The address that the scheduler is reached by decides, and nothing else."""
+    executor = _Elsewhere()
+    executor._client = SimpleNamespace(scheduler=SimpleNamespace(address="tls://10.0.0.5:8786"))
+    check_encrypted(executor)  # type: ignore[arg-type]
+    executor._client.scheduler.address = "tcp://10.0.0.5:8786"
+    with pytest.raises(UsageError, match="over TLS only"):
+        check_encrypted(executor)  # type: ignore[arg-type]
+
+
 class _Elsewhere:
     """An executor that states neither its workers nor its address."""
+
+    _client: SimpleNamespace | None = None
 
 
 def test_limits_are_shared_among_tasks(folder: Path) -> None:
