@@ -39,6 +39,7 @@ from shardcore.shards.object_source import InnerSource, source_inside
 from shardcore.shards.opening import open as open_shard
 from shardcore.shards.prefetch import fetched_ahead
 from shardcore.shards.shard import Shard
+from shardcore.shards.ticket import absolute
 from shardcore.sources.base import FAR_GAP, Source
 from shardcore.sources.local import FileSource
 from shardcore.sources.remote.address import is_address, parse_address
@@ -318,7 +319,7 @@ class ShardFileSystem(AbstractFileSystem):
         **options: Any,
     ) -> None:
         super().__init__(**options)
-        self._fo, self._target_protocol = os.fspath(fo), target_protocol
+        self._fo, self._target_protocol = _absolute(os.fspath(fo), target_protocol), target_protocol
         self._target_options = dict(target_options or {})
         self._remote_options = dict(remote_options or {})
         self._options = {name: value for name, value in options.items() if name not in _OWN_OPTIONS}
@@ -605,6 +606,11 @@ class ShardFileSystem(AbstractFileSystem):
             self._refuse()
         return self._reading(lambda opened: ShardFile(self, path, opened, block_size=block_size, **more))
 
+    def __reduce__(self) -> Any:
+        make, (kind, given, named) = super().__reduce__()
+        # As it was given, so that it is found in the cache of the other process.
+        return make, ((kind, (self._fo, *given[1:]), named) if given else (kind, (), {**named, "fo": self._fo}))
+
     def _refuse(self, *arguments: Any, **named: Any) -> NoReturn:
         """Raise: the file system is read only."""
         text = "shards are read only through fsspec; write them with shardcore.create"
@@ -626,6 +632,12 @@ def _range(start: int | None, end: int | None, size: Callable[[], int]) -> tuple
     first = max(size() + first, 0) if first < 0 else first
     last = size() if end is None else size() + end if end < 0 else end
     return first, max(first, last)
+
+
+def _absolute(where: str, protocol: str | None) -> str:
+    """Return a local path as other processes find it, which have folders of their own; all else as it is."""
+    local = where and (protocol in _LOCAL or (protocol is None and "://" not in where and not is_address(where)))
+    return absolute(where) if local else where
 
 
 def _absent(path: str) -> FileNotFoundError:

@@ -34,6 +34,7 @@ from shardcore.operations.extraction.names import Names
 from shardcore.shards.opening import MOST_JOBS
 from shardcore.shards.opening import open as open_shard
 from shardcore.shards.shard import Shard
+from shardcore.shards.ticket import absolute
 from shardcore.sources.remote.address import shown_address
 
 if TYPE_CHECKING:
@@ -206,7 +207,8 @@ class _ReadOnlyStore(Store):
 
     def __init__(self, where: str | Path | Shard, **options: Any) -> None:
         super().__init__(read_only=True)
-        self._where, self._options = where, options
+        # Absolute: another process opens it again, in a folder of its own.
+        self._where, self._options = where if isinstance(where, Shard) else absolute(str(where)), options
         self._lock = threading.Lock()
         # Its own: the event loop of zarr takes the other one, and must not wait until a shard is opened.
         self._opening = threading.Lock()

@@ -12,7 +12,7 @@ import typer
 from shardcore.cli.options import USUAL, Json, Limit, Opening, Uri, opens, progress_bar
 from shardcore.cli.output import stopped, tell_json, tell_line, warn
 from shardcore.cli.workers import Cluster, SendKeys, SharedFolder, WorkerOptions
-from shardcore.errors import DEFAULT_LIMIT, SourceError, UsageError
+from shardcore.errors import DEFAULT_LIMIT, ShardError, SourceError, UsageError
 from shardcore.model.number_words import plural
 from shardcore.model.text import visible
 
@@ -42,7 +42,7 @@ def salvage(
         raise UsageError("give the folder to write to, or --plan to only report")
     from shardcore.operations.extraction import ANY_SIZE
     from shardcore.operations.recover import salvage as save
-    from shardcore.shards.ticket import ShardTicket, absolute
+    from shardcore.shards.ticket import ShardTicket, absolute, as_named
 
     workers = WorkerOptions(cluster, None, send_keys)
     target = None if plan or folder is None else folder
@@ -56,7 +56,10 @@ def salvage(
             else:
                 tasks.check_keys(ShardTicket(uri, "", given))
                 place = None if target is None else target.absolute()
-                done = tasks.run(partial(save, **given), absolute(uri), place)
+                try:
+                    done = tasks.run(partial(save, **given), absolute(uri), place)
+                except ShardError as error:
+                    raise as_named(error, uri) from error.__cause__
     except SourceError as error:
         if error.partial is None:
             raise

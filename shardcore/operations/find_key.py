@@ -22,7 +22,7 @@ from shardcore.shards.format import Certainty
 from shardcore.shards.opening import MOST_JOBS, REMOTE_JOBS
 from shardcore.shards.opening import open as open_shard
 from shardcore.shards.registry import each_format, format_of
-from shardcore.shards.ticket import ShardTicket, absolute
+from shardcore.shards.ticket import ShardTicket, absolute, as_named
 from shardcore.sources.base import Entry
 from shardcore.sources.local import LocalFolder, listed_once
 from shardcore.sources.remote.address import is_address, shown_address
@@ -115,8 +115,10 @@ def _searched_elsewhere(
 
     tape = RequestLog()
     outcome = _searched(place, key, {**options, "tape": tape})
-    hit = outcome.hit
-    return (outcome if hit is None else replace(outcome, hit=replace(hit, path=shown_address(named)))), tape.share()
+    if (hit := outcome.hit) is not None:
+        error = hit.error and as_named(hit.error, named)
+        outcome = replace(outcome, hit=replace(hit, path=shown_address(named), error=error))
+    return outcome, tape.share()
 
 
 class KeySearch(Iterator[KeyHit]):
@@ -159,13 +161,22 @@ class KeySearch(Iterator[KeyHit]):
         tape: RequestLog | None = self._options.get("tape")
         plain = {name: value for name, value in self._options.items() if name != "tape"}
 
+        limits = tasks.limits(plain.get("remote"), tape)
+        # Shares of a limit are of a number of places.
+        found = list(places) if limits.limited else places
+
         def calls() -> Iterator[Call[tuple[_Outcome, LogShare]]]:
-            for place in places:
-                tasks.check_keys(ShardTicket(place.path, "", plain))
-                yield _searched_elsewhere, (replace(place, path=absolute(place.path)), place.path, self._key, plain)
+            for number, place in enumerate(found):
+                ticket = ShardTicket(place.path, "", plain)
+                tasks.check_keys(ticket)
+                if isinstance(found, list):
+                    (ticket,) = limits.shared(number, [ticket], len(found) - number)
+                named = replace(place, path=absolute(place.path))
+                yield _searched_elsewhere, (named, place.path, self._key, ticket.options)
 
         with closing(tasks.calls(calls())) as results:
-            for outcome, share in results:
+            for number, (outcome, share) in enumerate(results):
+                limits.spend(number, share.counts[:2], 1)
                 if tape is not None:
                     tape.merge(share)
                 yield outcome

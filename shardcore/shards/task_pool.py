@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import pickle
 import signal
+from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from functools import cached_property
 from importlib import import_module
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from shardcore.errors import BudgetSpent, Cancelled, Remedy, RemoteError, ShardError, SourceError, UsageError
@@ -24,7 +27,7 @@ from shardcore.shards.ticket import ShardTicket, check_keys
 from shardcore.shards.ticket_opening import TaskResult, on_shard, run_here, run_tickets, tickets_of
 
 if TYPE_CHECKING:
-    from multiprocessing.synchronize import Event
+    from ctypes import c_byte
 
     from shardcore.sources.remote.options import RemoteOptions
     from shardcore.sources.remote.request_log import RequestLog
@@ -111,19 +114,54 @@ class TaskPool:
         if not self._keys:
             check_keys(ticket)
 
+    def limits(self, remote: RemoteOptions | None, log: RequestLog | None) -> TaskLimits:
+        """Return what tasks may request together; see `TaskLimits`."""
+        return TaskLimits(remote, log)
+
     def calls(self, calls: Iterable[Call[R]]) -> Generator[R]:
         """Give the results of calls in order; of functions and arguments that can be pickled.
 
         Raises:
-            SourceError: A worker was lost.
+            ShardError: One failed, or workers were lost.
             Cancelled: The caller does not want the results any more.
         """
-        with closing(completed(self._executor, calls, self._in_flight, AHEAD * self._in_flight)) as done:
-            for future in done:
-                try:
-                    yield future.result()
-                except (BrokenExecutor, CancelledError) as error:
+        rest, sent, lost = iter(calls), deque[Call[R]](), 0
+
+        def more() -> Iterator[Call[R]]:
+            for call in rest:
+                sent.append(call)
+                yield call
+
+        while True:
+            again = chain(tuple(sent), more())
+            try:
+                with closing(completed(self._executor, again, self._in_flight, AHEAD * self._in_flight)) as done:
+                    for future in done:
+                        result = _outcome(future)
+                        sent.popleft()
+                        lost = 0
+                        if isinstance(result, ShardError):
+                            raise result
+                        yield result
+                return
+            except BrokenExecutor as error:
+                lost += 1
+                if self._renewed is None or lost >= MOST_LOST:
                     raise _worker_lost(error) from error
+                self._executor = self._renewed()
+
+    def _check_sendable(self, *parts: Any) -> None:
+        """Refuse what processes of a pool cannot be given; Dask sends functions of a notebook, too.
+
+        Raises:
+            UsageError: It cannot be pickled.
+        """
+        if isinstance(self._executor, ProcessPoolExecutor):
+            try:
+                pickle.dumps(parts)
+            except Exception as error:
+                text = f"this cannot be sent to another process ({short(str(error))}): a function belongs to a module"
+                raise UsageError(text) from error
 
     def each(
         self,
@@ -148,6 +186,7 @@ class TaskPool:
             SourceError: The members cannot be listed.
             Cancelled: The caller does not want the results any more.
         """
+        self._check_sendable(work, given)
         asked = _Asked(shard, work, given, own, [] if self.here else tickets_of(shard, keys=self._keys))
         known = self.state.found(asked.marks) if self.state is not None else {}
         known |= {number: found for number, one in enumerate(own) if (found := only(one)) is not None}
@@ -159,7 +198,8 @@ class TaskPool:
                 calls = asked.calls(batches)
                 with closing(completed(self._executor, calls, self._in_flight, AHEAD * self._in_flight)) as done:
                     for batch, future in zip(batches, done, strict=True):
-                        results = asked.results(batch, _outcome(future))
+                        outcome = _outcome(future)
+                        results = asked.results(batch, outcome)
                         for number, result in zip(batch, results, strict=True):
                             while place < number:
                                 yield known[place]
@@ -217,7 +257,7 @@ class _Asked(Generic[R]):
         self._names = [member.name for member in shard.members] if isinstance(shard, DataSet) else [""]
         self._own = own or [()] * len(self._names)
         self.sizes = [member.size for member in shard.members] if isinstance(shard, DataSet) else [0]
-        self._limits = _Limits(shard.opened_with, shard.tape)
+        self._limits = TaskLimits(shard.opened_with, shard.tape)
         self.count = len(self._names)
 
     @cached_property
@@ -251,7 +291,7 @@ class _Asked(Generic[R]):
         return outcome.results
 
 
-class _Limits:
+class TaskLimits:
     """What may still be requested for an opened thing, shared among tasks; what one leaves is for those after it.
 
     Args:
@@ -268,13 +308,18 @@ class _Limits:
             self._left = [None if most is None else most - used for most, used in zip(limits, spent, strict=True)]
         self._shares: dict[int, list[int | None]] = {}
 
+    @property
+    def limited(self) -> bool:
+        """Return whether there is a limit."""
+        return self._left != [None, None]
+
     def shared(self, first: int, tickets: list[ShardTicket], left: int) -> list[ShardTicket]:
         """Return the tickets of the task that begins with shard `first`, with their share; `left` are to be sent yet.
 
         Raises:
             BudgetSpent: Nothing is left.
         """
-        if self._remote is None or self._left == [None, None]:
+        if self._remote is None or not self.limited:
             return tickets
         if any(some is not None and some < len(tickets) for some in self._left):
             raise BudgetSpent("the limits leave nothing for the shards to come", remedy=Remedy.LIMIT_REQUESTS)
@@ -294,8 +339,8 @@ class _Limits:
                 self._left[at] = left + max(share * count - used[at], 0)
 
 
-def _outcome(future: Future[TaskResult[R]]) -> TaskResult[R] | ShardError:
-    """Return what came out of a task.
+def _outcome(future: Future[R]) -> R | ShardError:
+    """Return what came out of a task, or why nothing did.
 
     Raises:
         BrokenExecutor: The processes of the executor ended.
@@ -347,7 +392,8 @@ def local_processes(count: int, *, state: TaskState | None = None) -> Iterator[T
         state: See `TaskPool`.
     """
     context = multiprocessing.get_context("spawn")
-    over = context.Event()
+    # Plain memory: an event has a lock, and a process that is killed while it holds it would hold up all others.
+    over = context.RawValue("b", 0)
     pools: list[ProcessPoolExecutor] = []
 
     def renewed() -> ProcessPoolExecutor:
@@ -357,17 +403,17 @@ def local_processes(count: int, *, state: TaskState | None = None) -> Iterator[T
     try:
         yield TaskPool(renewed(), state=state, renewed=renewed)
     finally:
-        over.set()
+        over.value = 1
         for pool in pools:
             pool.shutdown(wait=True, cancel_futures=True)
 
 
-def begin_worker(over: Event) -> None:
+def begin_worker(over: c_byte) -> None:
     """Let a process end at its next read when the one that started it does not need it any more."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     def check() -> None:
-        if over.is_set():
+        if over.value:
             raise Cancelled
 
     _stops.enter_context(stopped_by(check))

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from shardcore.errors import UsageError
+from shardcore.errors import ShardError, UsageError
 from shardcore.model.text import without_secrets
 from shardcore.sources.remote.address import is_address, parse_address, shown_address
 from shardcore.sources.where import local_path
@@ -74,6 +74,13 @@ def folder_address(folder: str, opened_at: str) -> str:
     if not (is_address(folder) and is_address(opened_at)):
         return absolute(folder)
     return parse_address(folder).with_login_of(parse_address(opened_at)).text
+
+
+def as_named(error: ShardError, where: str) -> ShardError:
+    """Return an error of what was opened by its absolute path, with the path as the caller named it."""
+    error.message = error.message.replace(absolute(where), where)
+    error.args = (error.message, *error.args[1:])
+    return error
 
 
 def absolute(where: str) -> str:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import builtins
+import pickle
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from shardcore.errors import ShardError, UsageError
 from shardcore.model.budget import budgeted
+from shardcore.model.text import short
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.dataset import DataSet
 from shardcore.shards.opening import open as open_shard
@@ -199,7 +202,26 @@ def run_tickets(
     with _connected(tickets[0]):
         for ticket, arguments in zip(tickets, given, strict=True):
             results.append(_worked(work, ticket, arguments, tape))
-    return TaskResult(results, tape.share())
+    done = TaskResult(results, tape.share())
+    _check_plain(done)
+    return done
+
+
+def _check_plain(done: TaskResult[Any]) -> None:
+    """Refuse results that cannot be sent back: Dask would never return them, and the caller would wait for ever.
+
+    Raises:
+        UsageError: They cannot be pickled.
+    """
+    try:
+        pickle.dumps(done)
+    except Exception as error:  # noqa: BLE001 - whatever a class raises when it is pickled
+        try:
+            # What Dask falls back on: classes of a notebook.
+            import_module("cloudpickle").dumps(done)
+        except Exception:  # noqa: BLE001 - not installed, or no better
+            text = f"the results of this function cannot be sent back ({short(str(error))}): return plain values"
+            raise UsageError(text) from None
 
 
 @contextmanager
@@ -244,4 +266,10 @@ def run_here(
 def on_shard(shard: Shard, name: str, progress: Progress, function: Callable[[Shard], R]) -> R:
     """Call a function of one shard: the work of `Shard.map_shards`."""
     with shard.borrowed(name) as member:
-        return function(member)
+        try:
+            return function(member)
+        except ShardError:
+            raise
+        except Exception as error:
+            # Otherwise readers would take it for damage that they did not foresee.
+            raise ShardError(f"the function failed: {type(error).__name__}: {error}") from error

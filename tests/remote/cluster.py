@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from shardcore.errors import BadChecksum
 from shardcore.shards.shard import Shard
@@ -36,10 +37,28 @@ class DaskProcesses:
     workers: list[subprocess.Popen[bytes]]
     logs: Path
 
-    def kill_worker(self) -> None:
-        """Kill the first worker."""
+    def stop_worker(self) -> None:
+        """Let the first worker stand still: what it is given stays under way."""
+        self.workers[0].send_signal(signal.SIGSTOP)
+
+    def kill_busy_worker(self) -> bytes:
+        """Kill the first worker once tasks of it are under way; return all tasks that the scheduler holds then.
+
+        Raises:
+            TimeoutError: It is given none.
+        """
+        from distributed import Client
+
+        until = time.monotonic() + PATIENCE
+        with Client(self.address, set_as_default=False) as client:
+            names = {address: one["name"] for address, one in client.scheduler_info()["workers"].items()}
+            while not any(tasks for address, tasks in client.processing().items() if names[address] == "worker-0"):
+                if time.monotonic() > until:
+                    raise TimeoutError("no task is given to the worker")
+            held: bytes = client.run_on_scheduler(held_tasks)
         self.workers[0].send_signal(signal.SIGKILL)
         self.workers[0].wait()
+        return held
 
     def log(self) -> str:
         """Return what was printed so far."""
@@ -72,8 +91,9 @@ def dask_processes(folder: Path, workers: int, environment: Mapping[str, str]) -
         start("scheduler", "scheduler", {}, "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--no-show")
         address = _address(stated)
         for number in range(workers):
-            options = ("--no-nanny", "--nthreads", "1", "--host", "127.0.0.1", "--no-dashboard", "--local-directory")
-            start("worker", f"worker-{number}", environment, *options, str(folder))
+            named = ("--name", f"worker-{number}", "--no-nanny")
+            options = ("--nthreads", "1", "--host", "127.0.0.1", "--no-dashboard", "--local-directory")
+            start("worker", f"worker-{number}", environment, *named, *options, str(folder))
         yield DaskProcesses(address, begun[1:], folder)
     finally:
         for process in reversed(begun):
@@ -91,9 +111,26 @@ def _address(stated: Path) -> str:
     raise TimeoutError(f"no scheduler within {PATIENCE:.0f} s")
 
 
+def held_tasks(dask_scheduler: Any) -> bytes:
+    """Return the tasks of a scheduler as it holds them, with functions and arguments."""
+    import cloudpickle
+
+    return b"".join(cloudpickle.dumps(task.run_spec) for task in dask_scheduler.tasks.values())
+
+
 def object_count(shard: Shard) -> int:
     """Count the objects of a shard."""
     return len(shard.objects)
+
+
+def failing(shard: Shard) -> int:
+    """Raise what is no error of a shard."""
+    raise ValueError("no such column")
+
+
+def not_plain(shard: Shard) -> Shard:
+    """Return what cannot be sent to another process."""
+    return shard
 
 
 def not_the_second(shard: Shard) -> str:
@@ -111,3 +148,12 @@ def killed_once(shard: Shard, mark: str) -> int:
         path.touch()
         os.kill(os.getpid(), signal.SIGKILL)
     return len(shard.objects)
+
+
+def doubled_once_killed(number: int, mark: str) -> int:
+    """End the process at the first call; return the double of a number afterwards."""
+    path = Path(mark)
+    if not path.exists():
+        path.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return 2 * number

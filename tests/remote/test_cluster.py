@@ -11,19 +11,30 @@ from contextlib import closing
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 import shardcore
 from shardcore.cli.program import run
-from shardcore.errors import BadChecksum, BudgetSpent, Cancelled, UsageError
+from shardcore.errors import BadChecksum, BudgetSpent, Cancelled, ShardError, UsageError
 from shardcore.model.finding import Depth
+from shardcore.operations.find_key import find_in
+from shardcore.operations.member_contents import member_taken
 from shardcore.progress import stopped_by
-from shardcore.shards.task_pool import local_processes
+from shardcore.shards.task_pool import TaskPool, check_encrypted, local_processes
 from shardcore.shards.task_state import TaskState
 from shardcore.shards.ticket_opening import on_shard
 from shardcore.sources.remote.options import RemoteOptions
-from tests.remote.cluster import dask_processes, killed_once, not_the_second, object_count
+from tests.remote.cluster import (
+    dask_processes,
+    doubled_once_killed,
+    failing,
+    killed_once,
+    not_plain,
+    not_the_second,
+    object_count,
+)
 from tests.remote.s3 import Place
 from tests.remote.servers import RangeServer
 from tests.remote.serving import Answer, Request
@@ -153,8 +164,20 @@ def test_keys_stay_here(folder: Path) -> None:
     assert not shardcore.ShardTicket("https://a.example/x.des", "des", {"remote": RemoteOptions(profile="p")}).has_keys
 
 
+def test_keys_are_sent_where_the_line_is_encrypted() -> None:
+    """The address that the scheduler is reached by decides, and nothing else."""
+    executor = _Elsewhere()
+    executor._client = SimpleNamespace(scheduler=SimpleNamespace(address="tls://10.0.0.5:8786"))
+    check_encrypted(executor)  # type: ignore[arg-type]
+    executor._client.scheduler.address = "tcp://10.0.0.5:8786"
+    with pytest.raises(UsageError, match="over TLS only"):
+        check_encrypted(executor)  # type: ignore[arg-type]
+
+
 class _Elsewhere:
     """An executor that states neither its workers nor its address."""
+
+    _client: SimpleNamespace | None = None
 
 
 @pytest.mark.parametrize("form", ["http://me:{0}@{1}/set/", "http://{1}/set/?sv=1&sr=c&sig={0}"])
@@ -201,6 +224,80 @@ def test_shards_of_a_lost_process_are_done_again(folder: Path, tmp_path: Path) -
         results = list(pool.each(shards, on_shard, (work,)))
     assert [result for result in results if isinstance(result, int)] == [2] * 19
     assert len(results) == 20
+
+
+def test_a_search_survives_a_lost_process(tmp_path: Path) -> None:
+    """Calls that were under way when a process ended are made again, once each and in order."""
+    work = partial(doubled_once_killed, mark=str(tmp_path / "mark"))
+    with local_processes(2) as pool:
+        assert list(pool.calls((work, (number,)) for number in range(20))) == list(range(0, 40, 2))
+
+
+def test_what_cannot_be_sent_is_refused(folder: Path) -> None:
+    """Functions without a module and results that cannot be pickled are misuse; nothing waits for them for ever."""
+    with shardcore.open(folder) as shards, ProcessPoolExecutor(1, get_context("spawn")) as processes:
+        with pytest.raises(UsageError, match="a function belongs to a module"):
+            list(shards.map_shards(lambda shard: 1, executor=processes))
+        assert {type(one) for one in shards.map_shards(not_plain, executor=processes)} == {UsageError}
+
+
+def test_an_error_of_the_function_is_not_called_damage(folder: Path) -> None:
+    """The error of a function is the result of its shard, and is named as such."""
+    with shardcore.open(folder, jobs=2) as shards:
+        results = list(shards.map_shards(failing))
+    assert str(results[0]) == "the function failed: ValueError: no such column"
+    assert [type(one) for one in results[:10]] == [ShardError] * 10
+    assert isinstance(results[10], shardcore.FormatError)
+
+
+def test_searches_stay_within_the_limits(folder: Path) -> None:
+    """Each worker has a share of a limit; where nothing is left for the places, the search reports that."""
+    few, files = RemoteOptions(limit_requests=1), sorted(folder.iterdir())
+    with local_processes(1) as pool:
+        with closing(find_in("7", files, tasks=pool, remote=few)) as search, pytest.raises(BudgetSpent):
+            list(search)
+        with closing(find_in("7", files, tasks=pool, remote=RemoteOptions(limit_requests=90))) as search:
+            assert [Path(hit.path).name for hit in search if hit.error is None] == ["20261103_07_0000.des"]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["find", "42", "set", "set/20261103_0A_0000.des", "nothing"],
+        ["salvage", "set/20261103_0A_0000.des", "out"],
+        ["salvage", "set", "--plan"],
+        ["convert", "whole", "des", "out/x.des"],
+    ],
+    ids=lambda words: " ".join(words[:2]),
+)
+def test_other_commands_print_the_same(
+    folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    command: list[str],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Searching, salvaging and converting print and write byte for byte what they do here, paths as they were given."""
+    (tmp_path / "whole").mkdir()
+    for path in folder.glob("*_0?_*"):
+        if "_0A_" not in path.name:
+            (tmp_path / "whole" / path.name).write_bytes(path.read_bytes())
+    monkeypatch.chdir(tmp_path)
+    given, each, calls = list[object](), TaskPool.each, TaskPool.calls
+    monkeypatch.setattr(TaskPool, "each", lambda *all, **more: given.append(all[2]) or each(*all, **more))
+    monkeypatch.setattr(TaskPool, "calls", lambda *all: given.append(all[1]) or calls(*all))
+    told = []
+    for more in ([], ["--cluster", "local:2"]):
+        Path("out").mkdir()
+        code = run([*command, *more])
+        files = {path: path.read_bytes() for path in Path("out").rglob("*") if path.is_file()}
+        told.append((code, *capsys.readouterr(), files))
+        Path("out").rename(f"out-{len(told)}")
+        assert bool(given) == bool(more)
+    assert told[0] == told[1]
+    if command[0] == "convert":
+        assert told[0][0] == 0
+        assert member_taken in given
 
 
 @pytest.mark.parametrize(
@@ -280,6 +377,8 @@ def test_a_cluster_that_loses_a_worker(
     s3.put(files)
     for name, value in s3.environment().items():
         monkeypatch.setenv(name, value)
+    from distributed import Client
+
     address, base = s3.uri("many/"), ["--endpoint-url", s3.endpoint]
     with shardcore.open(address, remote=RemoteOptions(endpoint_url=s3.endpoint)) as shards:
         sent = pickle.dumps(shards.tickets())
@@ -293,10 +392,19 @@ def test_a_cluster_that_loses_a_worker(
     with dask_processes(tmp_path / "dask", 2, s3.environment()) as cluster:
         more = [*base, "--cluster", cluster.address]
         assert (run(["verify", address, "--json", *more]), *capsys.readouterr()) == local["verify"]
-        killer = threading.Timer(1.0, cluster.kill_worker)
-        killer.start()
-        assert (run(["ls", address, "--digest", "sha256", *more]), *capsys.readouterr()) == local["ls"]
-        killer.join()
+        cluster.stop_worker()
+        with ThreadPoolExecutor(1) as threads:
+            held = threads.submit(cluster.kill_busy_worker)
+            assert (run(["ls", address, "--digest", "sha256", *more]), *capsys.readouterr()) == local["ls"]
+            tasks = held.result()
+        assert b"many/" in tasks
+        assert s3.key.encode() not in tasks
+        assert s3.secret.encode() not in tasks
+        remote = RemoteOptions(endpoint_url=s3.endpoint)
+        with Client(cluster.address, set_as_default=False) as client, shardcore.open(address, remote=remote) as shards:
+            # Dask alone would wait for these results for ever.
+            far = shards.map_shards(not_plain, executor=client.get_executor())
+            assert {type(one) for one in far} == {UsageError}
         code = run(["extract", address, s3.uri("out/"), *more])
         told = capsys.readouterr()
         assert code == 1

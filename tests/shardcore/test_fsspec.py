@@ -292,6 +292,20 @@ def test_instances(files: Any, archive: Path) -> None:
     assert files.ls("", detail=False) == ["tides.csv"]
 
 
+def test_relative_paths_travel(archive: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A path is that of the process which names it: one in another folder reads the same shard."""
+    import fsspec
+
+    monkeypatch.chdir(archive.parent)
+    named = fsspec.filesystem("shard", fo="x.des")
+    positional = type(named)("x.des", target_protocol="file")
+    packed = pickle.dumps((named, positional))
+    type(named).clear_instance_cache()
+    monkeypatch.chdir(SAMPLES)
+    for again in pickle.loads(packed):
+        assert again.cat_file("tides.csv") == TABLE
+
+
 def test_few_shards_stay_open(archive: Path) -> None:
     """Of many file systems the shards that were used last stay open; an opened file keeps its own."""
     import fsspec

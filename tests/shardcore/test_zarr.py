@@ -193,6 +193,21 @@ def test_a_login_is_not_shown() -> None:
     assert "topsecret" not in repr(store) + str(store)
 
 
+def test_relative_paths_travel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A path is that of the process which names it: one in another folder reads the same array."""
+    import zarr
+
+    from shardcore.zarr import ArrayStore
+
+    array = sample_array()
+    write_volume(tmp_path / "v", "raw", array)
+    monkeypatch.chdir(tmp_path)
+    packed = pickle.dumps(ArrayStore("v"))
+    monkeypatch.chdir(tmp_path.parent)
+    with pickle.loads(packed) as store:
+        assert zarr.open_array(store, mode="r")[7, 7, 7, 0] == array[7, 7, 7]
+
+
 def test_a_store_is_read_only(volume: Any) -> None:
     """Writing fails in one sentence."""
     import zarr
