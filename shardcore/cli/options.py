@@ -20,7 +20,6 @@ from shardcore.model.options import Option, OptionPurpose, OptionType
 from shardcore.model.text import short
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.registry import FORMATS, all_formats
-from shardcore.shards.viewer_link import chosen_address
 from shardcore.sources.remote.address import is_address, shown_address
 from shardcore.sources.where import local_path
 
@@ -147,6 +146,8 @@ class Opening:
 
 def shown_uri(uri: str) -> str:
     """Return what a command names, as it may be shown: of an address without its query and login."""
+    from shardcore.shards.viewer_link import chosen_address  # numpy is loaded with it
+
     file, path, _ = split_inside(chosen_address(uri))
     return inside_link(shown_address(file), path)
 
