@@ -109,12 +109,13 @@ def test_a_format_shows_its_own_options(qtbot: QtBot) -> None:
     dialog = OpenWith(OpenRequest("a.shard"), FORMATS)
     qtbot.addWidget(dialog)
     dialog.show()
-    assert {name for name, field in dialog.fields.items() if field.isVisible()} == {"spec", "xorbs", "deleted", "date"}
+    visible = {name for name, field in dialog.fields.items() if field.isVisible()}
+    assert visible == {"spec", "xorbs", "deleted", "date", "n_bits"}
     assert all(field.toolTip() == field.option.help for field in dialog.fields.values())
     spec_of(dialog).editor.setPlainText("{")
     assert not dialog.apply.isEnabled()
     dialog.format.setCurrentIndex(dialog.format.findData("des"))
-    assert {name for name, field in dialog.fields.items() if field.isVisible()} == {"deleted", "date"}
+    assert {name for name, field in dialog.fields.items() if field.isVisible()} == {"deleted", "date", "n_bits"}
     assert dialog.apply.isEnabled()
 
 
