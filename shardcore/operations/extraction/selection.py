@@ -139,7 +139,8 @@ def extract_each(
     if keys is not None and (match is not None or kind is not None):
         raise UsageError("give keys, or choose by match and kind; not both")
     with ExitStack() as ends:
-        each, total, adapted = progress, 0, _kept
+        each, total = progress, 0
+        adapted: Callable[[Extracted], None] = _kept
         refs: Iterable[ObjectRef]
         if keys is not None:
             wanted = [shard.find(key) for key in several(keys, "keys")]
