@@ -224,6 +224,15 @@ def test_without_the_right_to_list(capsys: Capture) -> None:
     assert without == whole
 
 
+def test_a_folder_that_may_not_be_listed_is_named_as_such(many: dict[str, bytes], capsys: Capture) -> None:
+    """Where the names cannot be computed, the missing right is named: a bucket is no web server."""
+    with losing(many, NoListing()) as (_, more):
+        code, lines, (line,) = outcome(["ls", "s3://b/", *more], capsys)
+    assert (code, lines) == (4, [])
+    assert "may not be listed" in line
+    assert "web server" not in line
+
+
 def test_zones_without_the_right_to_list(tmp_path: Path, capsys: Capture) -> None:
     """A uid with its date is found in the zone that owns it, by the names that its shards can have."""
     zone = {"name": "a", "range": {"start": 0, "end": 255}, "s3": {"bucket": "b", "prefix": "z"}}

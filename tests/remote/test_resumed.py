@@ -17,7 +17,7 @@ from shardcore.operations.extraction import Conflict, Extracted, ExtractOptions,
 from shardcore.sources.remote.options import RemoteOptions
 from tests.remote.faults import Cut, Drop, FaultProxy, after
 from tests.remote.s3 import Place
-from tests.remote.servers import RangeServer
+from tests.remote.servers import RangeServer, StoreServer
 from tests.remote.serving import Request
 
 MIB = 1 << 20
@@ -119,7 +119,7 @@ def test_skip_fetches_the_index_alone(tmp_path: Path) -> None:
 
 
 def test_skip_opens_no_content_of_a_data_set(s3: Place, tmp_path: Path) -> None:
-    """Of the members of a data set their indices are read, and what is there is not."""
+    """Of the members of a data set their indices are read, and what is there is not; what is opened stays as it was."""
     folder = tmp_path / "set"
     folder.mkdir()
     for day in range(1, 5):
@@ -134,15 +134,39 @@ def test_skip_opens_no_content_of_a_data_set(s3: Place, tmp_path: Path) -> None:
         for conflict in (Conflict.ERROR, Conflict.SKIP):
             proxy.log.seen.clear()
             with shardcore.open("s3://shards/far-set/", remote=options, jobs=4) as opened:
+                whole = opened.whole_member  # type: ignore[attr-defined]
                 done = shardcore.extract(opened, tmp_path / "out", options=ExtractOptions(conflict=conflict))
-                assert isinstance(opened, shardcore.DataSet)
-                assert opened.whole_member, "what is done next with the data set is as quick as before"
+                assert opened.whole_member == whole  # type: ignore[attr-defined]
             assert done.ok
             assert len(done.files) == 80
             sent.append(proxy.log.sent)
         assert all(one.skipped for one in done.files)
         assert sent[0] > 1_600_000
         assert sent[1] < sent[0] - 1_000_000
+
+
+def test_skip_where_files_are_missing_fetches_members_whole(tmp_path: Path) -> None:
+    """Into an empty folder it costs what it costs without; after an interruption, missing members come whole."""
+    shards, out = 30, tmp_path / "out"
+    reach = ["--no-sign-request", "--addressing", "path", "--no-manifest", "--jobs", "2", "--conflict"]
+    with StoreServer() as server:
+        for number in range(shards):
+            path = tmp_path / "a.des"
+            with shardcore.create(path, format="des", force=True) as writer:
+                for key in range(2):
+                    writer.add(f"{number:02}-{key}", random.Random(key).randbytes(20_000))
+            server.put(f"/b/2026{number:04}_00_0000.des", path.read_bytes())
+        command = ["extract", "s3://b/", str(out), "--endpoint-url", server.url, *reach]
+        requests = []
+        for conflict, kept in (("error", 0), ("skip", 0), ("skip", 10)):
+            for one in sorted(out.iterdir())[kept:] if out.exists() else ():
+                one.unlink()
+            server.log.clear()
+            assert run([*command, conflict]) == 0
+            requests.append(len(server.log))
+            assert len(list(out.iterdir())) == shards * 2
+    assert requests[0] == requests[1] <= shards + 3
+    assert requests[2] <= requests[0] + 20
 
 
 def test_progress_resets_the_count_of_attempts(shard: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

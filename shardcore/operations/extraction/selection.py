@@ -5,7 +5,7 @@ from __future__ import annotations
 import fnmatch
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
@@ -140,15 +140,15 @@ def extract_each(
         raise UsageError("give keys, or choose by match and kind; not both")
     with ExitStack() as ends:
         each, total = progress, 0
+        adapted: Callable[[Extracted], None] = _kept
         refs: Iterable[ObjectRef]
         if keys is not None:
             wanted = [shard.find(key) for key in several(keys, "keys")]
             refs, total = wanted, len(wanted)
         elif isinstance(shard, DataSet) and shard.joins:
-            if options.conflict is Conflict.SKIP:
-                ends.callback(setattr, shard, "whole_member", shard.whole_member)
-                shard.whole_member = 0  # of files that exist already, the index is enough
-            members = _MemberRefs(shard, match, kind, options, progress, unreadable)
+            fresh = options.conflict is not Conflict.SKIP or (delivery is None and _is_empty(Path(folder)))
+            adapted = ends.enter_context(_adapting(shard, fresh))
+            members = _MemberRefs(shard, match, kind, options, progress, unreadable, fresh)
             ends.callback(members.close)
             each, refs, total = no_progress, members, int(not members.none)
         else:
@@ -158,7 +158,41 @@ def extract_each(
             for name, error in shard.unreadable.items() if isinstance(shard, DataSet) else ():
                 unreadable(name, error)
         if total or match is None:
-            yield from extract_objects(shard, refs, folder, options, total=total, progress=each, delivery=delivery)
+            found = extract_objects(shard, refs, folder, options, total=total, progress=each, delivery=delivery)
+            with closing(found):
+                for one in found:
+                    adapted(one)
+                    yield one
+
+
+def _is_empty(folder: Path) -> bool:
+    """Return whether no file of a folder can be skipped."""
+    try:
+        return next(folder.iterdir(), None) is None
+    except OSError:
+        return True
+
+
+@contextmanager
+def _adapting(shard: DataSet, fresh: bool) -> Iterator[Callable[[Extracted], None]]:
+    """Give what is called with each result: the next members come whole where files are missing, else as indexes.
+
+    After an interruption the files of the first members exist, and those of the others do not.
+    """
+    whole = shard.whole_member
+
+    def adapted(done: Extracted) -> None:
+        shard.whole_member = 0 if done.skipped else whole
+
+    shard.whole_member = whole if fresh else 0
+    try:
+        yield _kept if fresh else adapted
+    finally:
+        shard.whole_member = whole
+
+
+def _kept(done: Extracted) -> None:
+    """Change nothing after a result."""
 
 
 def _all_refs(
@@ -195,6 +229,7 @@ class _MemberRefs:
         options: Report which states are taken.
         progress: Called after every member.
         unreadable: Called with each member that is left out, and why.
+        fresh: Whether all contents are read, as none of the files exists.
     """
 
     def __init__(
@@ -205,9 +240,9 @@ class _MemberRefs:
         options: ExtractOptions,
         progress: Progress,
         unreadable: Unreadable,
+        fresh: bool,
     ) -> None:
         hidden = tuple(state for state in State if state not in options.states)
-        fresh = options.conflict is not Conflict.SKIP
         self._asked = RowsAsked(hidden, kind, outer=True, refs=True, jobs=shard.jobs, contents=fresh)
         self._shard, self._match, self._progress = shard, match, progress
         self._unreadable = unreadable

@@ -360,7 +360,8 @@ class RemoteFolder(Folder):
             try:
                 self._opened.check_absent(self._address.inside(mark))
             except NoSuchObject as error:
-                text = f"{self.uri} has no {mark}, and a web server lists nothing: give the address of a file in it"
+                lists = "this bucket may not be listed" if self._address.in_store else "a web server lists nothing"
+                text = f"{self.uri} has no {mark}, and {lists}: give the address of a file in it"
                 raise NoSuchObject(text, status=error.status) from error
 
     def _page(self, where: Address, token: str, most: int) -> ListingPage:
