@@ -233,6 +233,21 @@ def test_a_folder_that_may_not_be_listed_is_named_as_such(many: dict[str, bytes]
     assert "web server" not in line
 
 
+def test_a_des_folder_without_the_right_to_list(capsys: Capture) -> None:
+    """With date and bits of the shard number the names of the shards of a uid are computed; all parts are searched."""
+    files = {
+        "20261103_2A_0000.des": shard([Stored(b"170", b"first")]),
+        "20261103_2A_0001.des": shard([Stored(b"42", b"second")]),
+    }
+    given = ["--date", "2026-11-03", "-O", "n_bits=7"]
+    with losing({f"d/{name}": data for name, data in files.items()}, NoListing()) as (_, more):
+        found = [outcome(["get", "s3://b/d/", uid, *given, *more], capsys) for uid in ("170", "42", "298")]
+        code, _, (line,) = outcome(["ls", "s3://b/d/", *given, *more], capsys)
+    assert [one[:2] for one in found] == [(0, ["first"]), (0, ["second"]), (1, [])], found
+    assert code == 4
+    assert "status 403" in line
+
+
 def test_zones_without_the_right_to_list(tmp_path: Path, capsys: Capture) -> None:
     """A uid with its date is found in the zone that owns it, by the names that its shards can have."""
     zone = {"name": "a", "range": {"start": 0, "end": 255}, "s3": {"bucket": "b", "prefix": "z"}}

@@ -40,7 +40,12 @@ FORMAT = Format(
             "Look only in shards of this created_at, in ISO 8601; its date counts.",
             flag="DATE",
         ),
-        Option("n_bits", OptionType.INTEGER, "Bits of the shard number, 4 to 16; default: those of the file names."),
+        Option(
+            "n_bits",
+            OptionType.INTEGER,
+            "Bits of the shard number, 4 to 16; default: those of the file names.",
+            names_format=True,
+        ),
         # Not offered in the window, which asks by name of the store.
         Option(
             "zones",

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from shardcore.errors import ShardError, source_lost
+from shardcore.errors import NotAShard, ShardError, source_lost
 from shardcore.formats.des import folder as shards
 from shardcore.formats.des import shard
-from shardcore.formats.des.layout import MAGIC, SUFFIX
+from shardcore.formats.des.layout import MAGIC
 from shardcore.formats.des.zones import MAX_TEXT, looks_like_zones
 from shardcore.formats.des.zones_dataset import DesZones, open_zones
-from shardcore.shards.dataset import some_members
 from shardcore.shards.format import Certainty, Verdict
 from shardcore.shards.open_context import OpenContext
 from shardcore.sources.base import Folder
@@ -51,8 +50,12 @@ def open_folder(folder: Folder, context: OpenContext) -> shards.DesDataSet:
         FormatError: The zones file is damaged.
         SourceError: The folder cannot be listed, or the file not be read.
     """
-    name = None if some_members(folder, SUFFIX)[0] else _zones_in(folder)
-    return shards.open_folder(folder, context) if name is None else open_zones(folder.open(name), context, folder)
+    try:
+        return shards.open_folder(folder, context)
+    except NotAShard:
+        if (name := _zones_in(folder)) is None:
+            raise
+    return open_zones(folder.open(name), context, folder)
 
 
 def _zones_in(folder: Folder) -> str | None:

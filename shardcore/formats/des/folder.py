@@ -41,7 +41,7 @@ from shardcore.model.source_name import SourceName
 from shardcore.model.span import Span
 from shardcore.progress import Progress
 from shardcore.shards.cache import Once
-from shardcore.shards.dataset import DataSet, Members, members_in, some_members
+from shardcore.shards.dataset import DataSet, Member, Members, members_in, some_members
 from shardcore.shards.format import Certainty, Verdict
 from shardcore.shards.open_context import OpenContext
 from shardcore.shards.shard import DEFAULT_LIMIT, SourcePart
@@ -58,6 +58,9 @@ MOST_ASKED = 64
 MOST_PROBED = 3
 """So many members are opened to see whether their uids agree with the names; fewer where each costs requests."""
 
+MOST_PARTS = 10_000
+"""Parts of one date and shard number that are tried by their names."""
+
 
 def detect_folder(folder: Folder) -> Verdict | None:
     """Return a folder with files that are named as packers name shards, or at least end with `.des`."""
@@ -71,16 +74,35 @@ def detect_folder(folder: Folder) -> Verdict | None:
 def open_folder(folder: Folder, context: OpenContext) -> DesDataSet:
     """Open a folder of shards; the shards are opened when they are needed.
 
+    One that cannot be listed is opened all the same where date and bits of the shard number are given: the names of
+    the shards of a uid follow from them.
+
     Raises:
         NotAShard: There is no shard in it.
         SourceError: The folder cannot be listed.
     """
-    members = members_in(folder, SUFFIX)
+    members, computed = _members(folder, context)
     if not members:
         raise NotAShard(f"{folder.uri}: no file is named *{SUFFIX}")
     found = DesDataSet(folder, members, context)
+    found.computed = computed
     found.retention = Retention(folder)
     return found
+
+
+def _members(folder: Folder, context: OpenContext) -> tuple[Members, bool]:
+    """Return the shards of a folder, and whether they are called by their names instead."""
+    try:
+        return members_in(folder, SUFFIX), False
+    except SourceError as error:
+        if source_lost(error) or not all(context.values.get(name) for name in ("date", "n_bits")):
+            raise
+        refused = error
+
+    def listed() -> Iterator[Member]:
+        raise refused
+
+    return listed, True
 
 
 class DesDataSet(DataSet):
@@ -94,6 +116,7 @@ class DesDataSet(DataSet):
     Attributes:
         date: The date of the shards in which uids are looked for, YYYYMMDD; empty for all.
         retention: The copies that are kept longer.
+        computed: Whether shards are called by their names, as the folder cannot be listed.
     """
 
     meanings = MEANINGS
@@ -112,6 +135,7 @@ class DesDataSet(DataSet):
         self._given_bits = None if bits is None else check_bits(bits)
         given = str(context.values.get("date") or "")
         self.date = shard_date(given) if given else ""
+        self.computed = False
 
     def open_member(self, name: str, source: Source) -> DesShard:
         """Open a member."""
@@ -245,7 +269,28 @@ class DesDataSet(DataSet):
             names = [(ShardName.parse(member.name), member.name) for member in self.members]
             return None, [name for parsed, name in names if parsed is None or self.on_date(parsed)]
         route = key.route(n_bits)
+        if self.computed:
+            return route, self._tried(route)
         return route, [*self._by_hex.get(route.hex, []), *self._by_hex.get("", [])]
+
+    def may_hold(self, name: str) -> bool:
+        """Return whether a file of that name is a shard of a folder that cannot be listed."""
+        return self.computed and name.endswith(SUFFIX)
+
+    def _tried(self, route: Route, place: str = "") -> list[str]:
+        """Return the parts of a date and number, called by their names from the first to the one that is not there."""
+        found: list[str] = []
+        for part in range(MOST_PARTS):
+            name = f"{place}{ShardName(self.date, route.hex, part)}"
+            if not self.is_open(name):
+                try:
+                    self.folder.open(name).close()
+                except SourceError as error:
+                    if not says_absent(error):
+                        raise
+                    break
+            found.append(name)
+        return found
 
     def route(self, key: Uid, look: Look) -> Sequence[str]:
         """The parts in which a uid may lie: those of its shard number, of all dates; then files with other names."""

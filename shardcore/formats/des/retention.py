@@ -91,12 +91,18 @@ class Retention:
         self._folder, self._at_root = folder, at_root
         self._copies: Once[Copies] = Once()
 
+    @property
+    def _lists_none(self) -> bool:
+        """Return whether a listing that is there for other reasons has no copies; asking for them costs a request."""
+        listed = self._folder.listable and not self._folder.lists_cheaply
+        return listed and all(entry.name != RETENTION for entry in self._folder.list())
+
     @cached_property
     def _roots(self) -> list[tuple[Folder, list[str]]]:
         around = _around(self._folder)
         if self._at_root:
             around = around[-1:]
-        elif self._folder.listable and all(entry.name != RETENTION for entry in self._folder.list()):
+        elif self._lists_none:
             around = around[1:]
         return [(root, days) for root in around if (days := _days(root))]
 

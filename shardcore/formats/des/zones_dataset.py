@@ -29,9 +29,6 @@ from shardcore.shards.shard import SourcePart
 from shardcore.sources.base import Entry, Folder, Source
 from shardcore.sources.local import FileSource, LocalFolder
 
-MOST_PARTS = 10_000
-"""Parts of one date and shard number that are tried by their names."""
-
 
 class ZonesFolder(Folder):
     """The folders of all zones as one: what lies in a zone has the zone's name before its own.
@@ -252,26 +249,11 @@ class DesZones(DesDataSet):
         if zone is None:
             return route, []
         if self.date and not self.listed and not self._where.of_zone(label).lists_cheaply:
-            return route, self._tried(label, route)
+            return route, self._tried(route, f"{label}/")
         members = self._members_in(label)
         named = [(ShardName.parse(member.name.partition("/")[2]), member.name) for member in members]
         found = [name for parsed, name in named if parsed and parsed.hex == route.hex and self.on_date(parsed)]
         return route, [*found, *(name for parsed, name in named if parsed is None)]
-
-    def _tried(self, label: str, route: Route) -> list[str]:
-        """Return the parts of a date and number, called by their names from the first to the one that is not there."""
-        found: list[str] = []
-        for part in range(MOST_PARTS):
-            name = f"{label}/{ShardName(self.date, route.hex, part)}"
-            if not self.is_open(name):
-                try:
-                    self.folder.open(name).close()
-                except SourceError as error:
-                    if not says_absent(error):
-                        raise
-                    break
-            found.append(name)
-        return found
 
     def _members_in(self, label: str) -> tuple[Member, ...]:
         folder = self._where.of_zone(label)
