@@ -110,7 +110,9 @@ def judge_folder(folder: Folder, formats: Formats) -> tuple[Format, Verdict]:
         return one.detect_folder(folder) if one.detect_folder and (one.name in likely) is first else None
 
     verdicts = _ask(formats, lambda one: asked(one, True))
-    if all(verdict.certainty < Certainty.BESIDE for _, verdict in verdicts):
+    # Where a listing costs requests, formats that no name speaks for list no further to see.
+    enough = Certainty.BESIDE if folder.lists_cheaply else Certainty.INFERRED
+    if all(verdict.certainty < enough for _, verdict in verdicts):
         verdicts += _ask(formats, lambda one: asked(one, False))
     if not verdicts:
         raise NotAShard(f"{folder.uri}: no format recognises the folder; give one of its files")
