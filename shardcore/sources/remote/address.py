@@ -27,6 +27,7 @@ _SCHEME = re.compile(r"\s*(?:([a-z][a-z0-9+.-]*)://|(arn):aws[a-z-]*:)", re.IGNO
 _OTHER_NAMES = {"s3a": "s3", "s3n": "s3"}
 """Schemes that Hadoop and Spark use."""
 
+_AZURE = ".blob.core.windows.net"
 _VERSION = re.compile(r"(?:^|\?)versionId=([A-Za-z0-9._~+-]{1,1024})$")
 _REGION = re.compile(r"[a-z]{2}-[a-z0-9-]{1,30}")
 _LINK = "#!"
@@ -323,6 +324,8 @@ def _web_address(body: str) -> Address:
     login = unquote(parts.netloc.rpartition("@")[0])
     path = quote(parts.path.removeprefix("/"), safe=_KEPT)
     scheme = parts.scheme.lower()
+    if scheme == "http" and host.endswith(_AZURE) and parts.query:
+        raise UsageError(f"a signature is not sent without encryption: the address begins with https://{host}")
     if version := _VERSION.match(parts.query):
         return Address(scheme, place, path, login=login, version=version[1])
     return Address(scheme, place, path, parts.query, login)

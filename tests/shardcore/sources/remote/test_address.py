@@ -109,6 +109,8 @@ def test_versions_are_no_secret_and_signatures_are() -> None:
     assert "?" not in blob.folder.inside("b").url
     assert "hidden" not in f"{container!r}{blob.shown}"
     assert plain_address(signed) == signed
+    with pytest.raises(UsageError, match="without encryption"):
+        parse_address(signed.format("b").replace("https:", "http:"))
 
 
 @pytest.mark.parametrize("text", ["ftp://host/a", "s3://", "s3://key:secret@bucket/a", "https://", "http://host:x/"])
