@@ -105,10 +105,12 @@ def test_every_format_stops_with_one_line(command: str, sample: str, tmp_path: P
         requests = len(proxy.log.seen)
     whole = {line.replace(str(tmp_path / "whole"), "") for line in right}
     for left in sampled(range(requests), rounds(20, 1), full=False):
-        with losing(one.files, dropped(left)) as (_, more):
+        with losing(one.files, dropped(left)) as (proxy, more):
             out = tmp_path / f"cut{left}"
             code, lines, errors = outcome(filled(words, uri, out, [*beside, *more]), capsys)
-        assert (code, len(errors)) == (4, 1), (left, requests, errors)
+        # Ranges that are under way together are now and then one less.
+        lost = (4, 1) if proxy.struck else (0, 0)
+        assert (code, len(errors)) == lost, (left, requests, errors)
         assert {line.replace(str(out), "") for line in lines} <= whole, left
 
 

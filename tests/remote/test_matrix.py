@@ -16,6 +16,7 @@ import pytest
 
 from shardcore import errors
 from shardcore.sources.remote import session as remote
+from shardcore.sources.remote.fetch import ENOUGH, ENOUGH_SHARE
 from shardcore.sources.remote.options import RemoteOptions
 from shardcore.sources.remote.request_log import RequestLog
 from shardcore.testing import FULL, sampled
@@ -250,9 +251,14 @@ def check(trouble: Trouble, transport: str, sample: Sample, name: str, right: An
 
 
 def check_attempts(tape: RequestLog, told: str) -> None:
-    """No range is asked for more often than it may be; a thing that is lost is given up by all of its ranges."""
+    """No range is asked for too often in vain; a thing that is lost is given up by all of its ranges."""
     asked = [one for one in tape.records if not one.cached]
-    assert max((one.retry for one in asked), default=0) <= RETRIES, told
+    counts: dict[tuple[str, int | None], int] = {}
+    for one in asked:
+        missing = (one.stop or 0) - (one.start or 0)
+        progress = one.bytes >= max(min(ENOUGH, missing // ENOUGH_SHARE), 1)
+        counts[one.address, one.stop] = 0 if progress else counts.get((one.address, one.stop), 0) + 1
+        assert counts[one.address, one.stop] <= RETRIES + 1, told
     in_vain = [one for one in asked if one.error and one.retry == RETRIES]
     assert len(in_vain) <= RemoteOptions().threads, told
 

@@ -264,7 +264,7 @@ def extract_objects(
                 progress(number + 1, max(total, number + 1))
                 yield from results
                 if any(result.last for result in results):
-                    return
+                    break
         if manifest is not None:
             path = manifest.appear()
             if delivery is not None:

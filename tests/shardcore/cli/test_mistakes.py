@@ -49,7 +49,7 @@ MISTAKES: list[tuple[int, str, list[str]]] = [
     (2, "no path is given", ["info", ""]),
     (
         2,
-        "ftp:// addresses cannot be opened; there is s3://, gs://, http://, https:// and precomputed://",
+        "ftp:// addresses cannot be opened; there is s3://, gs://, http://, https://, hf:// and precomputed://",
         ["info", "ftp://a/b"],
     ),
     (4, "not a regular file", ["info", "/dev/null"]),
