@@ -90,6 +90,8 @@ class Retention:
     def __init__(self, folder: Folder, *, at_root: bool = False) -> None:
         self._folder, self._at_root = folder, at_root
         self._copies: Once[Copies] = Once()
+        if folder.lists_cheaply:
+            _ = self._roots
 
     @property
     def _lists_none(self) -> bool:
