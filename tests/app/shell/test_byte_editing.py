@@ -263,6 +263,16 @@ def test_typed_bytes_are_not_lost_unasked(window: MainWindow, file: Path) -> Non
     assert len(window.session.documents) == 1
 
 
+def test_a_selected_object_stays_selected_when_the_index_arrives(window: MainWindow) -> None:
+    """The rows are replaced then."""
+    table = window.objects.table
+    table.selectRow(2)
+    settle(window)
+    window.session.index_loaded.emit()
+    assert table.selected_count() == 1
+    assert table.currentIndex().row() == 2
+
+
 def test_del_on_an_object_asks_to_delete_it(window: MainWindow, file: Path) -> None:
     """Where changes are allowed; else it is said how."""
     table = window.objects.table

@@ -377,10 +377,14 @@ class ObjectPanel(QWidget):
         """Rows, or more about them, are known now; order and filter stay."""
         if self._view.plain or not self.model.listed:
             self.model.load()
-        if self._view.plain:
-            self._follow(self._session.selection)
-        else:
+        selection = self._session.selection
+        if not self._view.plain:
             self._show(self._view)
+        elif selection.origin is self:
+            # The rows were replaced: the one that was selected here is selected again.
+            self.table.follow(selection.row)
+        else:
+            self._follow(selection)
         self._count()
         self._update()
 
