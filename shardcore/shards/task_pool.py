@@ -292,7 +292,7 @@ class _Asked(Generic[R]):
 
 
 class TaskLimits:
-    """What may still be requested for an opened thing, shared among tasks; what one leaves is for those after it.
+    """Limits of requests and bytes of an opened thing, shared among tasks; a task gives back what it leaves.
 
     Args:
         remote: The limits.

@@ -14,7 +14,7 @@ from shardcore.model.text import visible
 from shardcore.sources.remote.address import is_viewer_link, parse_address
 
 LIMITS = JsonLimits(size=4 << 20, digits=FREE.digits)
-"""What is parsed of a state at most; browsers take links of 2 MB."""
+"""Characters of a state that are parsed at most; browsers take links of 2 MB."""
 
 T = TypeVar("T")
 

@@ -23,7 +23,7 @@ SMALL_MOST = 1.5
 
 
 def run() -> Iterator[Figure]:
-    """What `make bench cluster` prints."""
+    """Prints the figures of `make bench cluster`."""
     with tempfile.TemporaryDirectory() as folder:
         for name, (count, size), most in (("large", LARGE, 1 / WORTH), ("small", SMALL, SMALL_MOST)):
             path = _shards(Path(folder) / name, count, size)

@@ -61,7 +61,7 @@ class NarrowStore(StoreServer):
 
 
 def run() -> Iterator[Figure]:
-    """What `make bench` prints."""
+    """Prints the figures of `make bench`."""
     with tempfile.TemporaryDirectory() as name, NarrowStore() as server:
         root = Path(name)
         write_skeletons(root / "skeletons")

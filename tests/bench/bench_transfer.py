@@ -26,7 +26,7 @@ OVER_BOTO3 = 1.1
 
 
 def run() -> Iterator[Figure]:
-    """What `make bench` prints."""
+    """Prints the figures of `make bench`."""
     with tempfile.TemporaryDirectory() as name, StoreServer(latency=LATENCY, rate=RATE) as server:
         yield from large_object(server, Path(name))
         yield from middle_file(server, Path(name))
@@ -34,7 +34,7 @@ def run() -> Iterator[Figure]:
 
 
 def options(server: StoreServer) -> RemoteOptions:
-    """How the store is reached."""
+    """Options that reach the store."""
     return RemoteOptions(endpoint_url=server.url, addressing="path", anonymous=True)
 
 

@@ -220,7 +220,7 @@ class ManyKeysServer(StoreServer):
 
     @property
     def listings(self) -> int:
-        """How many pages of listings were asked for."""
+        """Number of pages of listings that were requested."""
         return sum("list-type" in one.request.target for one in self.log)
 
     def give(self, request: Request) -> Answer:

@@ -148,13 +148,13 @@ def cache() -> Mapping[str, bytes]:
 
 
 def list_members(shard: DataSet, folder: Path) -> None:
-    """What `ls` does."""
+    """Lists all objects, like `ls`."""
     with closing(shard.each_member(member_rows, RowsAsked())) as found:
         assert all(not isinstance(rows, ShardError) and len(rows.columns) for _, rows in found)
 
 
 def verify(shard: DataSet, folder: Path) -> None:
-    """Whether all contents are intact."""
+    """Verifies all contents."""
     assert shard.verify().ok
 
 

@@ -24,7 +24,7 @@ def store() -> Iterator[StoreServer]:
 
 
 def options(server: RangeServer) -> dict[str, Any]:
-    """How it is reached."""
+    """Options that reach the server."""
     return {"endpoint_url": server.url, "addressing": "path", "anonymous": True}
 
 

@@ -29,7 +29,7 @@ Capture = pytest.CaptureFixture[str]
 
 @pytest.fixture(autouse=True)
 def _short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is requested again is requested soon."""
+    """Makes the pauses between attempts short."""
     monkeypatch.setattr(remote, "FIRST_PAUSE", 0.01)
 
 

@@ -39,7 +39,7 @@ def store(des: bytes) -> Iterator[ManyKeysServer]:
 
 
 def options(server: ManyKeysServer) -> RemoteOptions:
-    """How it is reached."""
+    """Options that reach the server."""
     return RemoteOptions(endpoint_url=server.url, addressing="path", anonymous=True)
 
 

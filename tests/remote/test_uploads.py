@@ -66,7 +66,7 @@ def shard(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def flags(proxy: FaultProxy) -> list[str]:
-    """What reaches the store through the proxy."""
+    """Options that reach the store through the proxy."""
     return ["--endpoint-url", f"http://{proxy.host}", "--addressing", "path"]
 
 
@@ -77,7 +77,7 @@ def keys(client: Any, prefix: str) -> set[str]:
 
 
 def methods(proxy: FaultProxy) -> Counter[str]:
-    """How many requests of each kind there were since the last call."""
+    """Number of requests of each kind since the last call."""
     found = Counter(one.request.method for one in proxy.log)
     proxy.log.seen.clear()
     return found
@@ -311,7 +311,7 @@ def test_what_killed_programs_left_is_told_and_cleared(
 
 
 def parts_sent(proxy: FaultProxy) -> int:
-    """How many parts of uploads the store has taken."""
+    """Number of parts of uploads that the store has taken."""
     return sum(one.ended > 0 and one.status == 200 for one in proxy.log if "partNumber" in one.request.target)
 
 

@@ -25,7 +25,7 @@ from tests.remote.servers import RangeServer, StoreServer
 
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is requested again is requested soon, of a lost source, too."""
+    """Makes the pauses between attempts short, of a lost source, too."""
     monkeypatch.setattr(remote, "FIRST_PAUSE", 0.01)
     monkeypatch.setattr(remote, "LOST_FOR", 0.0)
 

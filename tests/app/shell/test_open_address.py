@@ -169,7 +169,7 @@ def test_a_failed_link_leads_to_its_layers(qtbot: QtBot, window: MainWindow) -> 
 
 
 def test_addresses_are_kept_as_the_program_writes_them() -> None:
-    """What people paste becomes one form, so that recent files and tabs have no doubles; secrets stay as they are."""
+    """Pasted addresses become one form, so that recent files and tabs have no doubles; secrets stay as they are."""
     for pasted, kept in (
         ("s3a://b/k", "s3://b/k"),
         ("arn:aws:s3:::b/k", "s3://b/k"),
