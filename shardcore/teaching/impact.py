@@ -134,7 +134,7 @@ class Served:
     Attributes:
         digest: Of what was served; empty where reading failed.
         size: Its uncompressed bytes; -1 where reading failed.
-        error: Why it failed.
+        error: Reason why it failed.
         absent: Whether it failed because the key is not there.
         recipe: Whether the content lies elsewhere and is not at hand, so that what the shard states about it counts.
     """
@@ -151,10 +151,10 @@ class Before:
     """A shard as it was: what its checks state, and what it returns.
 
     Attributes:
-        faults: Why it does not open, or cannot be verified, as kinds of faults; empty where it can.
+        faults: Reason why it does not open, or cannot be verified, as kinds of faults; empty where it can.
         findings: What verification states, content and all.
         served: What a reader gets for each key.
-        left_out: How many objects are not compared.
+        left_out: Number of objects not compared.
     """
 
     faults: frozenset[str]
@@ -211,11 +211,11 @@ class Impact:
     Attributes:
         checks: What each way to look at it states, the cheapest first.
         gone: Findings that are not there any more.
-        counts: How many objects have each fate.
+        counts: Number of objects by outcome.
         objects: Those that are not as before, in the order of their rows.
         appeared: Keys that were not there before; the first of them.
         more_appeared: How many more there are.
-        left_out: How many objects were not compared.
+        left_out: Number of objects not compared.
         findings: All that verification states now.
         unreadable: How many objects could not be read before, and cannot be read now; `counts` has them as the same.
     """

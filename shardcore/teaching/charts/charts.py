@@ -46,7 +46,7 @@ class Chart:
         note: What the reader sees, and what it rests on.
         x: What is along, with its unit.
         y: The content in each bin, with its unit.
-        edges: Where the bins begin and end, shape `(n + 1,)`.
+        edges: Edges of the bins, shape `(n + 1,)`.
         values: The content in each, shape `(n,)`; NaN where nothing is known.
         scale: How the axis is divided.
         ideal: What would stand there at best, shape `(n,)`, or None.

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.whole_file import WholeFiles
-from shardcore.sources.base import Source, read_pieces
+from shardcore.sources.base import RANGE, Source, read_pieces
 
 PAGE = 4096
 """Bytes of a sample."""
@@ -39,7 +39,7 @@ class Entropy:
     """The entropy of places along a file.
 
     Attributes:
-        edges: Where the places begin and end, int64, shape `(n + 1,)`.
+        edges: Edges of the places, int64, shape `(n + 1,)`.
         bits: Bits for each byte, shape `(n,)`; NaN where nothing was looked at.
         seen: Bytes that were looked at in each place, int64.
         size: Bytes of the file.
@@ -114,7 +114,7 @@ def sampled_entropy(source: Source, progress: Progress = no_progress, *, loaded_
         (_loaded_page(here, start, stop) if loaded_only else _middle(start, stop)) or (start, start)
         for start, stop in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)
     ]
-    with WholeFiles(source, 0 if loaded_only else READ_WHOLE):
+    with WholeFiles(source, 0 if loaded_only else READ_WHOLE, longest=RANGE):
         for first in range(0, len(pages), _BATCH):
             progress(first, len(counts))
             for number, data in enumerate(source.read_many(pages[first : first + _BATCH]), first):

@@ -41,7 +41,7 @@ def shares_csv(shares: Sequence[Share]) -> str:
         )
         for share in shares
     ]
-    return _csv(("use", "name", "bytes", "share", "stretches", "first_start", "first_stop"), rows)
+    return csv_text(("use", "name", "bytes", "share", "stretches", "first_start", "first_stop"), rows)
 
 
 def chart_json(chart: Chart) -> dict[str, Any]:
@@ -68,7 +68,7 @@ def chart_csv(chart: Chart) -> str:
         names.append(chart.ideal_name)
         columns.append(chart.ideal.tolist())
     rows = [["" if (value := _number(cell)) is None else value for cell in row] for row in zip(*columns, strict=True)]
-    return _csv(names, rows)
+    return csv_text(names, rows)
 
 
 def _number(value: float) -> float | int | None:
@@ -77,7 +77,8 @@ def _number(value: float) -> float | int | None:
     return int(value) if value == int(value) else round(value, 6)
 
 
-def _csv(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+def csv_text(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    """Return a table as comma-separated values; texts that a spreadsheet would take for formulas are quoted."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(head)
@@ -87,4 +88,4 @@ def _csv(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
 
 def _quiet(cell: Any) -> Any:
     """Return a name out of a file that a spreadsheet would take for a formula gets a sign before it."""
-    return f"'{cell}" if isinstance(cell, str) and cell[:1] in ("=", "+", "-", "@") else cell
+    return f"'{cell}" if isinstance(cell, str) and cell[:1] in ("=", "+", "-", "@", "\t", "\r") else cell

@@ -4,21 +4,28 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from io import StringIO
 from typing import Any
 
 from shardcore.errors import UsageError
+from shardcore.model.displayed import Displayed
 from shardcore.model.number_words import plural, size_text
 from shardcore.model.options import OptionPurpose, read_options
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.registry import all_formats, format_of, writes_of
 from shardcore.teaching.comparison.contents import ComparedContents
-from shardcore.teaching.comparison.measure import ACTIONS, ActionCost, FormatRow, How, measured, uncompressed
+from shardcore.teaching.comparison.measure import ACTIONS, CODECS, ActionCost, FormatRow, How, Lookup, measured
+
+CODEC_TEXTS = {
+    "none": "uncompressed in all formats",
+    "zstd": "zstd where the format has it",
+    "usual": "default codec of each format",
+}
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(Displayed):
     """Rows, and what they are about.
 
     Attributes:
@@ -27,7 +34,7 @@ class Comparison:
         count: Number of objects.
         content: Bytes of the objects.
         notes: One sentence per thing that was left out.
-        own_codecs: Whether each format compresses by its default codec; otherwise contents are stored uncompressed.
+        codec: The codec by which all formats store contents, one of `CODECS`.
     """
 
     title: str
@@ -35,13 +42,13 @@ class Comparison:
     count: int
     content: int
     notes: tuple[str, ...] = ()
-    own_codecs: bool = False
+    codec: str = "none"
 
     @property
     def about(self) -> str:
         """The packed objects and their layout, in one line."""
-        codec = "default codec of each format" if self.own_codecs else "uncompressed in all formats"
-        return f"{self.title} · {plural(self.count, 'object')}, {plural(self.content, 'byte')} · {codec}"
+        objects = f"{plural(self.count, 'object')}, {plural(self.content, 'byte')}"
+        return f"{self.title} · {objects} · {CODEC_TEXTS[self.codec]}"
 
 
 def compared_formats() -> tuple[str, ...]:
@@ -55,7 +62,7 @@ def compare(
     count: int | None = None,
     size: int | None = None,
     options: Mapping[str, Mapping[str, Any]] | None = None,
-    own_codecs: bool = False,
+    codec: str = "none",
     progress: Progress = no_progress,
 ) -> Comparison:
     """Pack the same objects into every format, and measure.
@@ -65,12 +72,15 @@ def compare(
         count: Number of objects; None for those that are there.
         size: Bytes of each; None for as many as each has.
         options: By the name of a format: a value of its main parameter, by that name, and options for writing.
-        own_codecs: Whether each format compresses by its default codec. Otherwise contents are stored uncompressed.
+        codec: The codec by which all formats store contents, as far as they have it: `none`, `zstd`, or `usual`, the
+            default codec of each.
         progress: Called after every format.
 
     Raises:
-        UsageError: A format or an option does not exist.
+        UsageError: A format, an option or the codec does not exist.
     """
+    if codec not in CODECS:
+        raise UsageError(f"codec must be one of {', '.join(CODECS)}, not {codec}")
     names, given = compared_formats(), dict(options or {})
     for name, values in given.items():
         check_options(name, values)
@@ -78,11 +88,10 @@ def compare(
     rows = []
     for number, name in enumerate(names):
         progress(number, len(names))
-        chosen = given.get(name, {})
-        rows.append(measured(name, objects, chosen if own_codecs else uncompressed(name, chosen)))
+        rows.append(measured(name, objects, given.get(name, {}), codec))
     content = sum(len(one.data) for one in objects)
     notes = left_out(contents, count, size)
-    return Comparison(contents.title, tuple(rows), len(objects), content, notes, own_codecs)
+    return Comparison(contents.title, tuple(rows), len(objects), content, notes, codec)
 
 
 def left_out(contents: ComparedContents, count: int | None, size: int | None) -> tuple[str, ...]:
@@ -116,7 +125,7 @@ COLUMNS = (
     *("structure", "exact", "lookup_requests", "lookup_opening", "lookup_bytes", "lookup_rounds", "lookup_kind"),
     *("append_how", "append_written", "append_read", "append_exact"),
     *("delete_how", "delete_written", "delete_read", "delete_exact"),
-    *("verify_read", "verify_exact", "cannot", "error"),
+    *("verify_read", "verify_exact", "cannot", "error", "codec", "stored", "padding", "lookup_milliseconds"),
 )
 """The columns of the CSV; they stay, and new ones come last."""
 
@@ -128,7 +137,7 @@ def to_csv(comparison: Comparison) -> str:
     writer.writeheader()
     for row in comparison.rows:
         told = row_json(row)
-        cells = {name: told[name] for name in ("format", "parameter", "value", "cannot", "error")}
+        cells = {name: told[name] for name in ("format", "parameter", "value", "cannot", "error", "codec")}
         if not row.error:
             parts = {"lookup": told["lookup"] or {}, **told["costs"]}
             cells = told | {f"{part}_{name}": value for part, found in parts.items() for name, value in found.items()}
@@ -142,6 +151,7 @@ def to_json(comparison: Comparison) -> dict[str, Any]:
     """Return all of it as JSON."""
     return {
         "title": comparison.title,
+        "codec": comparison.codec,
         "objects": comparison.count,
         "content": comparison.content,
         "notes": list(comparison.notes),
@@ -159,12 +169,13 @@ def row_json(row: FormatRow) -> dict[str, Any]:
         "format": row.format,
         "parameter": row.dial or None,
         "value": row.value or None,
-        **{name: getattr(row, name) for name in ("objects", "content", "files", "size", "overhead", "structure")},
+        "codec": row.codec,
+        **{name: getattr(row, name) for name in _SIZES},
         "exact": True,
         "sections": [
             {"name": one.name, "role": one.role.value, "size": one.size, "count": one.count} for one in row.pieces
         ],
-        "lookup": asdict(row.lookup) if row.lookup is not None else None,
+        "lookup": lookup_json(row.lookup) if row.lookup is not None else None,
         "costs": {
             name: {key: cost[key] for key in ("how", "written", "read", "exact", "what")}
             for name, cost in costs.items()
@@ -175,10 +186,27 @@ def row_json(row: FormatRow) -> dict[str, Any]:
     }
 
 
+_SIZES = ("objects", "content", "files", "size", "overhead", "structure", "stored", "padding")
+
+
+def lookup_json(lookup: Lookup) -> dict[str, Any]:
+    """Return a lookup as JSON, with its round trips in order."""
+    trips = [
+        {
+            "opening": trip.opening,
+            "bytes": trip.bytes,
+            "milliseconds": round(trip.milliseconds, 1),
+            "ranges": [span.to_json() for span in trip.ranges],
+        }
+        for trip in lookup.trips
+    ]
+    return asdict(replace(lookup, trips=())) | {"milliseconds": round(lookup.milliseconds, 1), "trips": trips}
+
+
 # --- for people ---
 
 HEADINGS = (
-    *("format", "size", "overhead", "structure", "one cold lookup"),
+    *("format", "codec", "size", "overhead", "structure", "one cold lookup"),
     *("add one", "delete one", "verify all"),
     "what it cannot",
 )
@@ -189,8 +217,9 @@ def cells(row: FormatRow) -> tuple[str, ...]:
     """Return the texts of the columns, after the name of the format."""
     lookup = row.lookup
     if row.error or lookup is None:
-        return (*("—" if row.error else "…" for _ in HEADINGS[1:-1]), row.error or row.cannot)
+        return (row.codec, *("—" if row.error else "…" for _ in HEADINGS[2:-1]), row.error or row.cannot)
     return (
+        row.codec,
         size_text(row.size) + (f" in {plural(row.files, 'file')}" if row.files > 1 else ""),
         overhead_text(row),
         size_text(row.structure),

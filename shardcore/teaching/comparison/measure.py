@@ -11,25 +11,24 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from shardcore.errors import ShardError, UsageError
+from shardcore.model.byte_shares import Use
 from shardcore.model.finding import Depth
 from shardcore.model.number_words import plural
-from shardcore.model.section import SectionRole
+from shardcore.model.section import Section, SectionRole
+from shardcore.model.span import Span
+from shardcore.operations.cold_cost import cold_trace
 from shardcore.operations.extraction.default_objects import all_rows, outer_kinds, taken_rows
 from shardcore.operations.extraction.options import ExtractOptions
 from shardcore.progress import check_stopped
 from shardcore.shards.format import Format
-from shardcore.shards.opening import create_in, head_bytes
+from shardcore.shards.opening import create_in
 from shardcore.shards.opening import open as open_shard
 from shardcore.shards.registry import format_of, writes_of
 from shardcore.shards.shard import Shard
 from shardcore.sources.base import Source
-from shardcore.sources.cold import Bill, ColdFolder, ColdSource
 from shardcore.sources.local import FileSource
 from shardcore.sources.memory import BytesFolder
-from shardcore.sources.read_purpose import ReadPurpose, reading_for
 from shardcore.teaching.comparison.contents import ComparedObject
 from shardcore.writing.declaration import Instead, KeyRule, Writes
 from shardcore.writing.edit_options import APPEND, VERBS, EditSubject, Verb, made
@@ -40,6 +39,13 @@ from shardcore.writing.plan import Plan, PlannedFile
 Options = Mapping[str, Any]
 
 ACTIONS = ("append", "delete", "verify")
+
+USUAL = "usual"
+CODECS = ("none", "zstd", USUAL)
+"""Codecs by which all formats store contents, as far as they have them; `usual` is the default codec of each."""
+
+ROUND_TRIP_MS, BYTES_PER_MS = 50.0, 12_500
+"""Time of a round trip in the timeline: milliseconds of waiting, then so many bytes a millisecond (100 Mbit/s)."""
 
 MOST_PIECES = 14
 """Sections that are reported apart; where there are more, those of one name are one."""
@@ -77,6 +83,29 @@ class SectionShare:
 
 
 @dataclass(frozen=True, slots=True)
+class LookupTrip:
+    """One round trip of a lookup.
+
+    Attributes:
+        opening: Whether it belongs to opening the file.
+        ranges: Ranges that are requested at once; one without bytes is a question for a file or a listing.
+    """
+
+    opening: bool
+    ranges: tuple[Span, ...]
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of all ranges."""
+        return sum(span.size for span in self.ranges)
+
+    @property
+    def milliseconds(self) -> float:
+        """Time of the round trip: waiting, then the bytes."""
+        return ROUND_TRIP_MS + self.bytes / BYTES_PER_MS
+
+
+@dataclass(frozen=True, slots=True)
 class Lookup:
     """Cold cost of one lookup.
 
@@ -87,6 +116,7 @@ class Lookup:
         rounds: Round trips: ranges that are fetched at once are one.
         size: Bytes of the object.
         kind: Kind of the object, such as `chunk`.
+        trips: The round trips in order.
     """
 
     requests: int
@@ -95,6 +125,12 @@ class Lookup:
     rounds: int
     size: int
     kind: str
+    trips: tuple[LookupTrip, ...] = ()
+
+    @property
+    def milliseconds(self) -> float:
+        """Time of all round trips, by `ROUND_TRIP_MS` and `BYTES_PER_MS`."""
+        return sum(trip.milliseconds for trip in self.trips)
 
 
 class How(Enum):
@@ -151,7 +187,8 @@ class FormatRow:
         lookup: One cold lookup; None where nothing was packed.
         costs: Costs of append, delete and verify, by these names.
         notes: Notes of the writer, a sentence each.
-        error: Why there is nothing; empty where there is.
+        error: Reason why there is nothing; empty where there is.
+        codec: The codec by which contents are stored, in a few words.
     """
 
     format: str
@@ -168,6 +205,7 @@ class FormatRow:
     costs: Mapping[str, ActionCost] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     error: str = ""
+    codec: str = ""
 
     @property
     def size(self) -> int:
@@ -185,9 +223,22 @@ class FormatRow:
         return self.overhead / self.content if self.content else 0.0
 
     @property
+    def stored(self) -> int:
+        """Bytes of the contents, as they are stored."""
+        return self._bytes_of(SectionRole.DATA)
+
+    @property
+    def padding(self) -> int:
+        """Bytes that only fill."""
+        return self._bytes_of(SectionRole.PADDING)
+
+    @property
     def structure(self) -> int:
-        """Bytes of all sections but those of data."""
-        return sum(piece.size for piece in self.pieces if piece.role is not SectionRole.DATA)
+        """All other bytes: with those of stored contents and padding they are the size."""
+        return self.size - self.stored - self.padding
+
+    def _bytes_of(self, role: SectionRole) -> int:
+        return sum(piece.size for piece in self.pieces if piece.role is role)
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,17 +269,6 @@ class PackedFormat:
         """Return the file in which an object is looked up."""
         return self.name or list(self.files)[number]
 
-    def open_cold(self, bill: Bill, name: str) -> Shard:
-        """Open one of the files as from a cold start; `bill` counts what is fetched.
-
-        Raises:
-            ShardError: It cannot be opened.
-        """
-        files = BytesFolder(self.files)
-        base = files.open(name)
-        first = head_bytes(base.name, self.format.name)
-        return self.open(ColdSource(base, bill, ColdFolder(files, bill), first=first, owned=False))
-
     def open(self, source: Source) -> Shard:
         """Open a source as one of the files.
 
@@ -238,34 +278,60 @@ class PackedFormat:
         return open_shard(source, format=self.format.name, jobs=1, **self.opening)
 
 
-def blank(format: str, options: Options) -> FormatRow:
+def blank(format: str, options: Options, codec: str = USUAL) -> FormatRow:
     """Return what a format declares, before anything is packed.
 
     Args:
         format: Its name.
         options: A value of its main parameter by that name, and options for writing.
+        codec: One of `CODECS`; an option that chooses another one goes before it.
     """
     found = format_of(format)
     writes = writes_of(found)
-    row = FormatRow(format, found.title, cannot=writes.cannot, purpose=writes.purpose)
+    row = FormatRow(format, found.title, writes.cannot, writes.purpose, codec=codec_text(format, codec, options))
     if (dial := writes.dial) is None:
         return row
-    return replace(row, dial=dial.name, value=str(options.get(dial.name, dial.usual)))
+    value = with_codec(format, codec, options).get(dial.name, dial.usual)
+    return replace(row, dial=dial.name, value=str(value))
 
 
-def uncompressed(format: str, options: Options) -> dict[str, Any]:
-    """Return options with which a format stores contents uncompressed, as far as the given ones do not choose a codec.
+def with_codec(format: str, codec: str, options: Options) -> dict[str, Any]:
+    """Return options with which a format stores contents by a codec, as far as the given ones do not choose another.
 
     Args:
         format: Its name.
+        codec: One of `CODECS`. Where the format does not have it, contents are stored uncompressed.
         options: As in `blank`.
     """
     writes = writes_of(format_of(format))
-    dial, added = writes.dial, dict(writes.uncompressed)
+    dial, added = writes.dial, dict(_codec_options(writes, codec))
     for name, value in added.items():
         if isinstance(value, Mapping) and dial is not None:
             added[name] = {**dial.options_for(str(options.get(dial.name, dial.usual)))[name], **value}
     return {**added, **options}
+
+
+def _codec_options(writes: Writes, codec: str) -> Options:
+    return {} if codec == USUAL else writes.codecs.get(codec, writes.codecs.get("none", {}))
+
+
+def codec_text(format: str, codec: str, options: Options) -> str:
+    """Return the codec by which a format stores contents, in a few words.
+
+    Args:
+        format: Its name.
+        codec: One of `CODECS`.
+        options: As in `blank`.
+    """
+    writes = writes_of(format_of(format))
+    if not writes.codecs:
+        return "not compressed by the format"
+    chosen = {name for one in writes.codecs.values() for name in one} & options.keys()
+    if chosen:
+        return ", ".join(str(options[name]) if name in ("codec", "compression") else f"{name} given" for name in chosen)
+    if codec == USUAL:
+        return writes.usual_codec
+    return codec if codec in writes.codecs else f"none: the format has no {codec}"
 
 
 def written_with(found: Format, options: Options) -> dict[str, Any]:
@@ -274,13 +340,16 @@ def written_with(found: Format, options: Options) -> dict[str, Any]:
     return given if dial is None else dial.options_for(str(given.pop(dial.name, dial.usual))) | given
 
 
-def measured(format: str, objects: Sequence[ComparedObject], options: Options) -> FormatRow:
+def measured(
+    format: str, objects: Sequence[ComparedObject], options: Options, codec: str = USUAL
+) -> FormatRow:
     """Pack objects into a format; look one up, add, delete and verify, and count.
 
     Args:
         format: Its name.
         objects: The objects, under names that are all different.
         options: As in `blank`.
+        codec: As in `blank`.
 
     Returns:
         The row; where the objects or the options do not fit the format, its `error` says why.
@@ -288,16 +357,16 @@ def measured(format: str, objects: Sequence[ComparedObject], options: Options) -
     Raises:
         Cancelled: The caller stopped it.
     """
-    row, found = blank(format, options), format_of(format)
+    row, found = blank(format, options, codec), format_of(format)
     try:
-        written = written_with(found, options)
+        written = written_with(found, with_codec(format, codec, options))
         packed = pack_in_memory(found, objects, written)
         return replace(
             row,
             content=sum(len(one.data) for one in objects),
             objects=len(objects),
             files=len(packed.files),
-            pieces=pieces_of_plan(packed.plan),
+            pieces=pieces_of(packed),
             notes=packed.notes,
             lookup=cold_lookup(packed),
             costs={
@@ -342,6 +411,8 @@ def pack_in_memory(found: Format, objects: Sequence[ComparedObject], options: Op
             keys.append(writer.add(_key_of(writes, one.name, number), one.data, label=one.name, name=one.name))
         plan = writer.plan()
     notes += writer.notes
+    if writer.opening:
+        notes.append(f"looked up with its {', '.join(writer.opening)} given; to read that first is one request more")
     return PackedFormat(found, name, output.files, plan, tuple(keys), tuple(taken), dict(writer.opening), tuple(notes))
 
 
@@ -355,9 +426,13 @@ def _key_of(writes: Writes, name: str, number: int) -> str | None:
         return str(number)
 
 
-def pieces_of_plan(plan: Plan) -> tuple[SectionShare, ...]:
-    """Return the sections of all files, one after the other; where they are many, those of one name together."""
-    every = [piece for file in plan.files for piece in _pieces_of_file(file)]
+def pieces_of(packed: PackedFormat) -> tuple[SectionShare, ...]:
+    """Return the sections of all files, one after the other; where they are many, those of one name together.
+
+    Raises:
+        ShardError: A file cannot be read.
+    """
+    every = [piece for file in packed.plan.files for piece in _pieces_of_file(packed, file)]
     if len(every) <= MOST_PIECES:
         return tuple(every)
     joined: dict[tuple[str, SectionRole], SectionShare] = {}
@@ -367,18 +442,27 @@ def pieces_of_plan(plan: Plan) -> tuple[SectionShare, ...]:
     return tuple(joined.values())
 
 
-def _pieces_of_file(file: PlannedFile) -> list[SectionShare]:
-    """Return the sections of a file; what lies between stored contents, such as minishard indices, is one more."""
-    pieces = [SectionShare(one.name, one.role, one.size, 1, one.doc) for one in file.sections if one.size]
-    data = [number for number, piece in enumerate(pieces) if piece.role is SectionRole.DATA]
-    columns = file.objects.columns(np.arange(len(file.objects)))
-    stored = int(columns.stored_size[columns.start >= 0].sum())
-    if len(data) == 1 and 0 < stored < pieces[data[0]].size:
-        whole = pieces[data[0]]
-        doc = "Lengths, headers, checksums and indices that are stored between the contents."
-        between = SectionShare("between contents", SectionRole.INDEX, whole.size - stored, 1, doc)
-        pieces[data[0] : data[0] + 1] = [replace(whole, size=stored), between]
-    return pieces
+def _pieces_of_file(packed: PackedFormat, file: PlannedFile) -> list[SectionShare]:
+    """Return the sections of a file; of one with contents, what lies between them is one more."""
+    check_stopped()
+    found: list[SectionShare] = []
+    for one in file.sections:
+        stored = _stored_bytes(packed, file, one) if one.role is SectionRole.DATA else one.size
+        found.append(SectionShare(one.name, one.role, stored, 1, one.doc))
+        doc = "Lengths, headers, offsets, checksums and indices that are stored between the contents."
+        found.append(SectionShare("between contents", SectionRole.INDEX, one.size - stored, 1, doc))
+    return [piece for piece in found if piece.size]
+
+
+def _stored_bytes(packed: PackedFormat, file: PlannedFile, section: Section) -> int:
+    """Return the bytes of contents in a section, by the byte shares of the file."""
+    if len(file.sections) == 1:
+        return section.size  # a content that is a file of its own
+    source = BytesFolder(packed.files).open(file.name or packed.name)
+    with open_shard(source, **packed.opening) as shard:
+        shard.load_index()
+        spans = [(one.span, one.size) for one in shard.byte_shares if one.use is Use.PAYLOAD]
+    return sum(size for span, size in spans if span is not None and section.start <= span.start < section.stop)
 
 
 # --- costs ---
@@ -400,24 +484,23 @@ def spread(count: int) -> list[int]:
 
 
 def one_lookup(packed: PackedFormat, number: int) -> Lookup:
-    """Return the cold cost of looking up and reading one object."""
+    """Return the cold cost of looking up and reading one object: that of `trace --cold`."""
     check_stopped()
-    # The key of a number, where the format gives none, is read through another opening, which is not counted.
-    key = (packed.keys[number] if packed.name else "") or _key_at(packed, number)
-    bill = Bill(fetch=True)
-    with packed.open_cold(bill, packed.file_of(number)) as shard, reading_for(ReadPurpose.LOOKUP):
-        opening = bill.cost.requests
+    with packed.open(BytesFolder(packed.files).open(packed.file_of(number))) as shard:
+        key = (packed.keys[number] if packed.name else "") or _key_at(packed, shard, number)
         ref = shard.find(key)
         size = sum(len(piece) for piece in shard.stream(ref))
-        paid = bill.cost
-        return Lookup(paid.requests, opening, paid.bytes, paid.rounds, size, ref.kind)
+        cold = cold_trace(shard, key, fetch=True)
+    trips = tuple(LookupTrip(at < cold.opening.rounds, ranges) for at, ranges in enumerate(cold.trips))
+    paid = cold.total
+    return Lookup(paid.requests, cold.opening.requests, paid.bytes, paid.rounds, size, ref.kind, trips)
 
 
-def _key_at(packed: PackedFormat, number: int) -> str:
-    with packed.open_cold(Bill(fetch=True), packed.file_of(number)) as shard:
-        rows = next(taken_rows(shard.objects, all_rows(shard.objects), ExtractOptions(), outer_kinds(shard.objects)))
-        at = len(rows) * number // len(packed.objects) if packed.name else 0
-        return str(shard.objects.keys[int(rows[at])])
+def _key_at(packed: PackedFormat, shard: Shard, number: int) -> str:
+    """Return the key of an object to which the writer gave none."""
+    rows = next(taken_rows(shard.objects, all_rows(shard.objects), ExtractOptions(), outer_kinds(shard.objects)))
+    at = len(rows) * number // len(packed.objects) if packed.name else 0
+    return str(shard.objects.keys[int(rows[at])])
 
 
 def _edited(packed: PackedFormat, options: Options, *verbs: Verb) -> ActionCost:

@@ -118,7 +118,7 @@ def _arc(sheet: DrawingPage, start: Rect, stop: Rect, link: Link, height: float)
     lift = (y0 + y1) / 2 - ((y0 + y1) / 2 - top) / 0.75
     lean = (x1 - x0) * 0.12
     move = Move((x1, y1), ((x0 + lean, lift), (x1 - lean, lift)))
-    sheet.lines.append(Path((x0, y0), (move,), ink_of(link), 1.5, _dashed(link), arrow=True))
+    sheet.lines.append(Path((x0, y0), (move,), ink_of(link), 1.5, _dashed(link), arrow=True, link=link))
 
 
 def _arc_around(sheet: DrawingPage, start: Rect, stop: Rect, link: Link, height: float) -> None:
@@ -128,8 +128,8 @@ def _arc_around(sheet: DrawingPage, start: Rect, stop: Rect, link: Link, height:
     out, back = right - x0, x1 - left
     leaves = Move((right, top), ((x0 + out * 0.1, top), (x0 + out * 0.5, top)))
     comes = Move((x1, stop.y - 2), ((x1 - back * 0.5, top), (x1 - back * 0.1, top)))
-    sheet.lines.append(Path((x0, start.y - 1), (leaves,), ink_of(link), 1.5))
-    sheet.lines.append(Path((left, top), (comes,), ink_of(link), 1.5, arrow=True))
+    sheet.lines.append(Path((x0, start.y - 1), (leaves,), ink_of(link), 1.5, link=link))
+    sheet.lines.append(Path((left, top), (comes,), ink_of(link), 1.5, arrow=True, link=link))
 
 
 def _words_around(sheet: DrawingPage, start: Rect, stop: Rect, link: Link, height: float) -> None:
@@ -142,7 +142,7 @@ def _words_around(sheet: DrawingPage, start: Rect, stop: Rect, link: Link, heigh
         room = Rect(x - 1, y - 8, wide + 2, 15)
         if left <= x <= right and not sheet.crossed(room):
             place = (x + wide / 2, y)
-            if sheet.write(place, link.text, size=SMALL, ink=ink_of(link), anchor=Anchor.MIDDLE) is not None:
+            if sheet.write(place, link.text, size=SMALL, ink=ink_of(link), anchor=Anchor.MIDDLE, link=link) is not None:
                 return
 
 
@@ -159,5 +159,5 @@ def _words(sheet: DrawingPage, start: Rect, stop: Rect, link: Link, height: floa
         room = Rect(x - wide / 2 - 1, y - 8, wide + 2, 15)
         if y + 8 > min(start.y, stop.y) or sheet.crossed(room):
             continue
-        if sheet.write((x, y), link.text, size=SMALL, ink=ink_of(link), anchor=Anchor.MIDDLE) is not None:
+        if sheet.write((x, y), link.text, size=SMALL, ink=ink_of(link), anchor=Anchor.MIDDLE, link=link) is not None:
             return

@@ -1,9 +1,10 @@
-"""Layout of a drawing: figures from top to bottom, arrows between them, legend, caption."""
+"""Layout of a drawing: figures from top to bottom, or in two columns; arrows between them, legend, caption."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import TypeAlias
 
 from shardcore.model.drawing import Bits, Cells, Drawing, Figure, Link, Ribbon, Ruler, Table, Tone
 from shardcore.teaching.drawing.figures.bits import place_bits
@@ -36,32 +37,59 @@ _CAPTION_WIDE = 720.0
 _SWATCH = 14.0
 
 
-def placed(drawing: Drawing, width: float = USUAL_WIDTH, measure: Measure = measured) -> Picture:
+def placed(drawing: Drawing, width: float = USUAL_WIDTH, measure: Measure = measured, *, columns: int = 1) -> Picture:
     """Return a drawing on a page of some width.
 
     Args:
         drawing: What is shown.
         width: Pixels that there are; at least `LEAST_WIDTH` are taken.
         measure: How wide texts are in the fonts that it will be drawn with.
+        columns: 2 to place figures beside each other, where no arrow joins them; 1 for all below each other.
     """
     sheet = DrawingPage(max(width, LEAST_WIDTH), measure)
     figure_of = [n for n, figure in enumerate(drawing.figures) for _ in figure.items]
     number_of = {item.name: n for n, item in enumerate(drawing.items) if item.name}
     links = [(number_of[link.start], number_of[link.stop], link) for link in drawing.links]
     gaps = _gaps(links, figure_of)
-    y = _heading(sheet, drawing)
-    parts = []
-    first = 0
-    for n, figure in enumerate(drawing.figures):
-        sheet.links = [ends for ends in links if figure_of[ends[0]] == n == figure_of[ends[1]] and _in_row(figure)]
-        bottom = _place(sheet, figure, first, y)
-        parts.append(FigureExtent(y, bottom))
-        y = bottom + _BETWEEN + (_LINKED + TRACK * gaps[n] if gaps[n] else 0)
-        first += len(figure.items)
-    drawn = {id(line) for line in _arcs_drawn(sheet, links, figure_of, drawing.figures)}
-    draw_routes(sheet, [ends for ends in links if id(ends[2]) not in drawn], figure_of, parts)
-    y = _foot(sheet, drawing, y - _BETWEEN + 14)
+    split = _split(drawing, width, measure, gaps) if columns > 1 else len(drawing.figures)
+    top = bottom = _heading(sheet, drawing)
+    for column, numbers in enumerate((range(split), range(split, len(drawing.figures)))):
+        if numbers:
+            sheet.use_column(column, 1 if split == len(drawing.figures) else 2)
+            bottom = max(bottom, _stack(sheet, drawing.figures, numbers, top, (links, figure_of, gaps)))
+    sheet.use_column(0, 1)
+    y = _foot(sheet, drawing, bottom - _BETWEEN + 14)
     return _picture(sheet, drawing, y)
+
+
+_Links: TypeAlias = "tuple[Sequence[tuple[int, int, Link]], Sequence[int], Counter[int]]"
+"""Arrows by item numbers, the figure of each item, and how many arrows pass under each figure."""
+
+
+def _stack(sheet: DrawingPage, figures: Sequence[Figure], numbers: range, y: float, joined: _Links) -> float:
+    """Place figures below each other, with their arrows; return where the next one would begin."""
+    links, figure_of, gaps = joined
+    parts = [FigureExtent(y, y)] * len(figures)
+    for n in numbers:
+        sheet.links = [ends for ends in links if figure_of[ends[0]] == n == figure_of[ends[1]] and _in_row(figures[n])]
+        bottom = _place(sheet, figures[n], sum(len(figure.items) for figure in figures[:n]), y)
+        parts[n] = FigureExtent(y, bottom)
+        y = bottom + _BETWEEN + (_LINKED + TRACK * gaps[n] if gaps[n] else 0)
+    drawn = {id(line) for line in _arcs_drawn(sheet, links, figure_of, figures)}
+    here = [ends for ends in links if id(ends[2]) not in drawn and figure_of[ends[0]] in numbers]
+    draw_routes(sheet, here, figure_of, parts)
+    return y
+
+
+def _split(drawing: Drawing, width: float, measure: Measure, gaps: Counter[int]) -> int:
+    """Return the number of figures in the first of two columns: as high as the second, and no arrow between them."""
+    half = DrawingPage(max((width - MARGIN) / 2 + MARGIN, LEAST_WIDTH), measure)
+    ends = [0.0]
+    for n, figure in enumerate(drawing.figures):
+        first = sum(len(one.items) for one in drawing.figures[:n])
+        ends.append(_place(half, figure, first, ends[-1]) + _BETWEEN)
+    free = [n for n in range(1, len(drawing.figures)) if not gaps[n - 1]]
+    return min(free, key=lambda n: max(ends[n], ends[-1] - ends[n]), default=len(drawing.figures))
 
 
 def _place(sheet: DrawingPage, figure: Figure, first: int, y: float) -> float:

@@ -51,8 +51,8 @@ class Name:
         wanted: What it names.
         text: The name, cut where it must be.
         lane: 0 is the nearest.
-        x: Where it begins.
-        wide: How wide it is.
+        x: Start.
+        wide: The width.
     """
 
     wanted: NameRequest

@@ -42,6 +42,8 @@ class DrawingPage:
     Attributes:
         width: Of the page.
         measure: How wide texts are.
+        left: Where figures begin.
+        right: Where they end.
         links: The arrows within the figure that is placed, as pairs of item numbers; figures draw those they can.
         bounds: Where each item is, for arrows.
         rows: The rows of tables that items are stored in: arrows come to them from the side, if not from above.
@@ -51,6 +53,8 @@ class DrawingPage:
 
     width: float
     measure: Measure
+    left: float = field(init=False)
+    right: float = field(init=False)
     links: list[tuple[int, int, Link]] = field(default_factory=list)
     bounds: dict[int, Rect] = field(default_factory=dict)
     rows: dict[int, Rect] = field(default_factory=dict)
@@ -64,20 +68,19 @@ class DrawingPage:
     texts: list[Text] = field(default_factory=list)
     _taken: defaultdict[int, list[Rect]] = field(default_factory=lambda: defaultdict(list))
 
-    @property
-    def left(self) -> float:
-        """Return where figures begin."""
-        return MARGIN
+    def __post_init__(self) -> None:
+        self.use_column(0, 1)
 
-    @property
-    def right(self) -> float:
-        """Return where they end."""
-        return self.width - MARGIN
+    def use_column(self, number: int, count: int) -> None:
+        """Place what follows in one of several columns, counted from 0."""
+        wide = (self.width - MARGIN) / count
+        self.left = MARGIN + number * wide
+        self.right = self.left + wide - MARGIN
 
     @property
     def room(self) -> float:
-        """Return how wide they may be."""
-        return self.width - 2 * MARGIN
+        """Return how wide figures may be."""
+        return self.right - self.left
 
     def box(self, rect: Rect, item: Item, number: int, *, area: bool = True, radius: float = 3.0) -> None:
         """A box that stands for an item."""
@@ -129,6 +132,7 @@ class DrawingPage:
         anchor: Anchor = Anchor.START,
         room: float | None = None,
         item: int = NO_ITEM,
+        link: Link | None = None,
     ) -> Rect | None:
         """A text with the middle of its line at `place`; cut to `room`, left out where it would meet another text.
 
@@ -141,6 +145,7 @@ class DrawingPage:
             anchor: The side that it is held at.
             room: Pixels that it may take; without it, those that the page has.
             item: The item that it belongs to.
+            link: The arrow that it stands at.
 
         Returns:
             Where it is; None where it was left out.
@@ -154,7 +159,7 @@ class DrawingPage:
         rect = Rect(x, y - size * LINE / 2, wide, size * LINE)
         if rect.x < 0 or rect.right > self.width or rect.y < 0 or self.taken(rect):
             return None
-        self.texts.append(Text(rect, fitting, size, face, ink, anchor, item))
+        self.texts.append(Text(rect, fitting, size, face, ink, anchor, item, link))
         self._taken[int(rect.middle[1] // _BUCKET)].append(rect)
         return rect
 

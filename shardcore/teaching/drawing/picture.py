@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
-from shardcore.model.drawing import Drawing, Item, Tone
+from shardcore.model.drawing import Drawing, Item, Link, Tone
 
 Point = tuple[float, float]
 
@@ -93,7 +93,7 @@ class Box:
     """A rectangle with a tint; its hatch follows from its tone.
 
     Attributes:
-        rect: Where it is.
+        rect: The rectangle.
         tone: What it is; `EMPTY` and `FAINT` are not filled.
         dashed: Whether it is computed: its outline is dashed.
         here: Whether it has the frame of what the lookup is about.
@@ -121,6 +121,7 @@ class Text:
         ink: Its colour.
         anchor: The side at which it is held, should another font be narrower.
         item: The number of its item, or `NO_ITEM`.
+        link: The arrow that it stands at, or None.
     """
 
     rect: Rect
@@ -130,6 +131,7 @@ class Text:
     ink: Ink = Ink.TEXT
     anchor: Anchor = Anchor.START
     item: int = NO_ITEM
+    link: Link | None = None
 
     @property
     def baseline(self) -> Point:
@@ -150,7 +152,7 @@ class Path:
     """A line or an outline.
 
     Attributes:
-        start: Where it begins.
+        start: Start.
         moves: How it goes on.
         ink: Its colour.
         width: Of the line, in pixels.
@@ -158,6 +160,7 @@ class Path:
         arrow: Whether it ends in a head.
         fill: The tint inside; None for a line.
         item: The number of its item, or `NO_ITEM`.
+        link: The arrow that it is, or a piece of; None for other lines.
     """
 
     start: Point
@@ -168,6 +171,7 @@ class Path:
     arrow: bool = False
     fill: Tone | None = None
     item: int = NO_ITEM
+    link: Link | None = None
 
     def points(self, pieces: int = 12) -> list[Point]:
         """Points along it, near enough for hit tests."""
@@ -250,6 +254,14 @@ class Picture:
     def items(self) -> tuple[Item, ...]:
         """The items, by the numbers that shapes and areas have."""
         return self.drawing.items
+
+    def stage_of(self, shape: Shape) -> int:
+        """Return the stage of the walk at which a shape appears; 0 is there from the start."""
+        if not self.drawing.stages:
+            return 0
+        if not isinstance(shape, Box) and shape.link is not None:
+            return self.drawing.stage_of(shape.link)
+        return self.items[shape.item].stage if shape.item != NO_ITEM else 0
 
     def area_of(self, item: int) -> Rect | None:
         """Return the rectangle around the first place of an item; None where it is not drawn."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 from shardcore.model.drawing import Link, Tone
 from shardcore.teaching.drawing.arcs import ink_of
@@ -268,7 +269,7 @@ def _path(points: Sequence[Point], link: Link, dashed: bool) -> Path:
         moves += [Move(before), Move(beyond, (corner, corner))]
         at = beyond
     moves.append(Move(points[-1]))
-    return Path(points[0], tuple(moves), ink_of(link), 1.5, dashed, arrow=True)
+    return Path(points[0], tuple(moves), ink_of(link), 1.5, dashed, arrow=True, link=link)
 
 
 def _far(a: Point, b: Point) -> float:
@@ -293,7 +294,8 @@ def _words(sheet: DrawingPage, points: Sequence[Point], link: Link) -> None:
             places = [(max(x0, x1) + 5 + wide / 2, (y0 + y1) / 2), (min(x0, x1) - 5 - wide / 2, (y0 + y1) / 2)]
         for place in places:
             rect = Rect(place[0] - wide / 2 - 2, place[1] - 8, wide + 4, 16)
-            if _free(sheet, rect) and sheet.write(place, link.text, size=SMALL, ink=ink_of(link), anchor=Anchor.MIDDLE):
+            style: dict[str, Any] = {"size": SMALL, "ink": ink_of(link), "anchor": Anchor.MIDDLE, "link": link}
+            if _free(sheet, rect) and sheet.write(place, link.text, **style):
                 return
 
 

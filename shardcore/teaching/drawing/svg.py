@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from html import escape
 
 from shardcore.model.drawing import Tone
@@ -42,6 +43,11 @@ def svg(picture: Picture, colours: Colours = LIGHT) -> str:
         lines.append(_shape(picture, shape, colours))
     lines += [_grip(grip.rect.x, grip.rect.y, grip.rect.w, grip.rect.h, colours) for grip in picture.grips]
     return "\n".join([*lines, "</svg>", ""])
+
+
+def with_ids(text: str, prefix: str) -> str:
+    """Return an SVG whose ids begin with a prefix: those of one page are unique."""
+    return re.sub(r'(id="|url\(#)', rf"\g<1>{prefix}", text)
 
 
 def _n(number: float) -> str:

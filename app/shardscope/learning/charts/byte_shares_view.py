@@ -20,10 +20,10 @@ from PySide6.QtWidgets import (
 from shardcore import SectionRole
 from shardcore.model.byte_shares import Share, Use
 from shardcore.model.number_words import plural
+from shardcore.model.text import shown
 from shardscope.session.words import grouped, share_text, short_size
 from shardscope.widgets import theme
 from shardscope.widgets.fonts import SMALL, sized
-from shardscope.widgets.plain_text import shown
 from shardscope.widgets.table_model import THING_ROLE, Index, TableModel
 from shardscope.widgets.theme import Palette
 

@@ -26,6 +26,7 @@ from shardcore import Shard, Span
 from shardcore.errors import source_lost
 from shardcore.model.byte_shares import Share
 from shardcore.model.number_words import plural, size_text
+from shardcore.model.text import shown
 from shardcore.teaching.charts.charts import FEW_PLACES, Chart
 from shardcore.teaching.charts.export import chart_csv, shares_csv
 from shardscope.learning.charts.byte_shares_view import BudgetView
@@ -48,7 +49,6 @@ from shardscope.session.words import grouped
 from shardscope.widgets.elided import Elided
 from shardscope.widgets.file_dialogs import ask_target
 from shardscope.widgets.picture import ask_picture
-from shardscope.widgets.plain_text import shown
 from shardscope.widgets.wrap_text import WrapText
 
 translate = QCoreApplication.translate
@@ -131,6 +131,8 @@ class ChartPages(QWidget):
         session.closed.connect(self._forget)
         session.index_loaded.connect(self._forget_counts)
         session.index_changed.connect(self._index_changed)
+        session.secrets.changed.connect(self._show)
+        self.budget.shares.hide_answers(session.secrets)
         self._show()
 
     # --- making ---
@@ -323,23 +325,23 @@ class ChartPages(QWidget):
     def _show(self) -> None:
         """Everything, by what is known."""
         found, is_open = self.found, self._session.shard is not None
-        chart = self.chart
+        chart, seen = self.chart, self._session.secrets.text
         shares = found.shares if found is not None else ()
         why = self._why(found, is_open=is_open)
         self.why.set_text(grouped(why))
         self._show_choices(found)
         if shares:
             total = sum(share.size for share in shares)
-            self.title.set_text(self.tr("{0}: what they are for").format(plural(total, "byte")))
+            self.title.set_text(seen(self.tr("{0}: what they are for").format(plural(total, "byte"))))
             self.note.set_text(self.tr("Click a row to go to its bytes; of several places, to the first."))
             self.budget.shares.show_things(shares)
             self.budget.fit()
             self.pages.setCurrentWidget(self.budget)
         elif chart is not None:
-            self.title.set_text(grouped(shown(chart.title)))
+            self.title.set_text(seen(grouped(shown(chart.title))))
             dashed = self.tr(" Dashed: {0}.").format(chart.ideal_name) if chart.ideal is not None else ""
             hatched = self.tr(" Hatched: not looked at.") if np.isnan(chart.values).any() else ""
-            self.note.set_text(grouped(chart.note) + dashed + hatched)
+            self.note.set_text(seen(grouped(chart.note) + dashed + hatched))
             self.plot.show_chart(chart, found.sections if found is not None else ())
             self.pages.setCurrentWidget(self.plot)
         else:

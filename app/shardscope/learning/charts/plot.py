@@ -58,7 +58,7 @@ def ticks(scale: AxisScale, low: float, high: float, most: int) -> list[tuple[fl
         scale: How it is divided.
         low: Position of its beginning.
         high: Position of its end.
-        most: How many there is room for.
+        most: Maximum number.
     """
     if high <= low or most < 1:
         return []
@@ -74,7 +74,7 @@ def chart_ticks(chart: Chart, most: int) -> list[tuple[float, str]]:
 
     Args:
         chart: The chart.
-        most: How many there is room for.
+        most: Maximum number.
     """
     if not len(chart):
         return []

@@ -11,7 +11,7 @@ from PySide6.QtCore import QObject, Signal
 from shardcore import Cancelled
 from shardcore.teaching.comparison.comparison import Comparison, compared_formats, left_out
 from shardcore.teaching.comparison.contents import BUILT_IN, ComparedContents, ComparedObject, files_of
-from shardcore.teaching.comparison.measure import FormatRow, blank, measured, uncompressed
+from shardcore.teaching.comparison.measure import FormatRow, blank, measured
 from shardscope.session.error_words import plain_words
 from shardscope.session.jobs import Job, JobPriority, Jobs, Pool, alive
 
@@ -29,7 +29,7 @@ class CompareJobs(QObject):
         count: Number of objects; None for those that are there.
         size: Bytes of each; None for their own.
         dials: Value of the main parameter by format, where it is not the usual one.
-        own_codecs: Whether each format compresses by its default codec; otherwise contents are stored uncompressed.
+        codec: The codec of all formats that have it; see `compare`.
         rows: One for each format, as far as they are known.
         stale: Formats whose rows are being computed.
         objects: The objects, once they are created.
@@ -46,7 +46,7 @@ class CompareJobs(QObject):
         self.count: int | None = None
         self.size: int | None = None
         self.dials: dict[str, str] = {}
-        self.own_codecs = False
+        self.codec = "none"
         self.rows: dict[str, FormatRow] = {}
         self.stale: set[str] = set()
         self.objects: Sequence[ComparedObject] = ()
@@ -57,7 +57,7 @@ class CompareJobs(QObject):
         content = sum(len(one.data) for one in self.objects)
         notes = left_out(self.contents, self.count, self.size)
         rows = tuple(self.rows.values())
-        return Comparison(self.contents.title, rows, len(self.objects), content, notes, self.own_codecs)
+        return Comparison(self.contents.title, rows, len(self.objects), content, notes, self.codec)
 
     def begin(self) -> None:
         """Import all formats, and compare."""
@@ -67,7 +67,7 @@ class CompareJobs(QObject):
             self.begun.emit()
             self.ask()
 
-        self._ask(lambda _: [blank(name, {}) for name in compared_formats()], take, "formats")
+        self._ask(lambda _: [blank(name, {}, self.codec) for name in compared_formats()], take, "formats")
 
     def read(self, paths: Sequence[str | Path]) -> None:
         """Compare the files of folders, as they are."""
@@ -85,7 +85,9 @@ class CompareJobs(QObject):
         self._measure(format)
 
     def ask(self) -> None:
-        """Create the objects, and measure all formats."""
+        """Create the objects, and measure all formats, once these are imported."""
+        if not self.rows:
+            return
         self.stop()
         self.stale |= set(self.rows)
         contents, count, size = self.contents, self.count, self.size
@@ -106,15 +108,14 @@ class CompareJobs(QObject):
 
     def value_of(self, format: str) -> str:
         """Return the value of the main parameter of a format."""
-        return blank(format, self._options(format)).value
+        return blank(format, self._options(format), self.codec).value
 
     def _options(self, format: str) -> dict[str, object]:
         dial = self.rows[format].dial
-        chosen: dict[str, object] = {dial: self.dials[format]} if format in self.dials else {}
-        return chosen if self.own_codecs else uncompressed(format, chosen)
+        return {dial: self.dials[format]} if format in self.dials else {}
 
     def _measure(self, name: str) -> None:
-        objects, options = self.objects, self._options(name)
+        objects, options, codec = self.objects, self._options(name), self.codec
 
         def take(row: FormatRow) -> None:
             self.rows[name] = row
@@ -123,7 +124,7 @@ class CompareJobs(QObject):
 
         self.stale.add(name)
         self.changed.emit()
-        self._ask(lambda _: measured(name, objects, options), take, name)
+        self._ask(lambda _: measured(name, objects, options, codec), take, name)
 
     def _ask(self, work: Callable[[Job], T], take: Callable[[T], None], key: str) -> None:
         def done(result: T | None, error: BaseException | None) -> None:

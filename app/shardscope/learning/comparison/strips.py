@@ -26,7 +26,21 @@ _STALE = 0.6
 """Opacity of a strip whose row is being computed again."""
 
 
-class Strips(QWidget):
+class WithTips(QWidget):
+    """A painted widget with a tool tip at each place."""
+
+    def event(self, event: QEvent) -> bool:
+        if isinstance(event, QHelpEvent):
+            QToolTip.showText(event.globalPos(), self.tip_at(event.pos()), self)
+            return True
+        return super().event(event)
+
+    def tip_at(self, place: QPoint) -> str:
+        """Return the tool tip at a place; empty for none."""
+        raise NotImplementedError
+
+
+class Strips(WithTips):
     """Shows rows; `chosen` carries the name of a format, by the mouse or the arrow keys.
 
     Attributes:
@@ -157,13 +171,6 @@ class Strips(QWidget):
             self.chosen.emit(names[min(max(steps[key], 0), last)])
         else:
             super().keyPressEvent(event)
-
-    def event(self, event: QEvent) -> bool:
-        """Tool tips."""
-        if isinstance(event, QHelpEvent):
-            QToolTip.showText(event.globalPos(), self.tip_at(event.pos()), self)
-            return True
-        return super().event(event)
 
     def tip_at(self, place: QPoint) -> str:
         """Return the tool tip at a place: of a section, else of the format; empty below the rows."""

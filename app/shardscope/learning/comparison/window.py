@@ -11,10 +11,11 @@ from PySide6.QtCore import QEvent, QModelIndex, QSize, Qt, Signal
 from PySide6.QtGui import QAction, QDragEnterEvent, QDropEvent, QFont, QKeySequence, QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
-    QCheckBox,
+    QComboBox,
     QDialog,
     QHBoxLayout,
     QHeaderView,
+    QLabel,
     QPushButton,
     QSizePolicy,
     QSlider,
@@ -26,12 +27,13 @@ from PySide6.QtWidgets import (
 from shardcore import Cancelled
 from shardcore.model.number_words import plural, size_text
 from shardcore.shards.registry import format_of, writes_of
-from shardcore.teaching.comparison.comparison import HEADINGS, cells, to_csv
+from shardcore.teaching.comparison.comparison import CODEC_TEXTS, HEADINGS, cells, to_csv
 from shardcore.teaching.comparison.contents import BUILT_IN, MOST_OBJECTS
 from shardcore.teaching.comparison.measure import ACTIONS, FormatRow
 from shardcore.writing.temporary import write_whole
 from shardscope.learning.comparison.jobs import CompareJobs
 from shardscope.learning.comparison.strips import Strips
+from shardscope.learning.comparison.timeline import LookupTimeline
 from shardscope.session.error_words import plain_words
 from shardscope.session.jobs import JobPriority, Jobs, alive
 from shardscope.session.words import grouped
@@ -45,17 +47,19 @@ from shardscope.widgets.scrolled import scrolled
 from shardscope.widgets.table_model import Index, TableModel
 
 _LAST = len(HEADINGS) - 1
-_WIDTHS = (16, 14, 13, 12, 17, 14, 14, 16)
+_WIDTHS = (14, 15, 12, 11, 11, 17, 13, 13, 13)
 """Digits of the columns; the last one takes what is left, at least `_LEAST_LAST` pixels."""
 _LEAST_LAST = 240
+_BREAKS = (("rewrites ", "rewrites\n"), ("reads ", "reads\n"))
 _LINES, _PADDING = 3, 4
 """Lines of a cell, and pixels above and below them."""
 
 _MEANINGS = (
     "The format and its main parameter, which the slider above sets.",
+    "Codec by which the contents are stored.",
     "Bytes of all files that the objects became.",
     "Bytes over those of the contents, and as a share of these; negative where they are compressed.",
-    "Bytes of sections that hold no contents: headers, indices, tables, padding.",
+    "Bytes that are neither stored contents nor padding: headers, indices, offsets, lengths, checksums, footers.",
     "Cold cost to open it, find one key and read its object; a round trip is one wait for an answer.",
     "Cost of adding one more object.",
     "Cost of deleting an object.",
@@ -149,7 +153,7 @@ class CompareModel(TableModel):
         if column == 0:
             return f"{found.format}\n{found.dial}\n{found.value}" if found.dial else found.format
         text = grouped(cells(found)[column - 1])
-        for before, after in ((", ", "\n"), (" in ", "\nin "), (" beside", "\nbeside"), ("rewrites ", "rewrites\n")):
+        for before, after in ((", ", "\n"), (" in ", "\nin "), (" beside", "\nbeside"), *_BREAKS):
             text = text if column == _LAST else text.replace(before, after)
         return text
 
@@ -160,8 +164,8 @@ class CompareModel(TableModel):
             return f"{found.title}: {found.purpose}"
         if found.error or found.lookup is None:
             return grouped(found.error) or found.cannot
-        if heading in HEADINGS[5:_LAST]:
-            cost = found.costs[ACTIONS[column - 5]]
+        if heading in HEADINGS[6:_LAST]:
+            cost = found.costs[ACTIONS[column - 6]]
             about = "" if cost.exact else "about "
             sizes = (("Writes", cost.written or None), ("Reads", cost.read))
             return "\n".join(
@@ -171,7 +175,11 @@ class CompareModel(TableModel):
         return {
             "size": "\n".join([plural(found.size, "byte"), *found.notes]),
             "overhead": plural(found.overhead, "byte"),
-            "structure": plural(found.structure, "byte"),
+            "codec": f"{found.codec}: {plural(found.stored, 'byte')} of contents stored",
+            "structure": (
+                f"{plural(found.structure, 'byte')}; with {plural(found.stored, 'byte')} of contents and "
+                f"{plural(found.padding, 'byte')} of padding: {plural(found.size, 'byte')}"
+            ),
             "one cold lookup": (
                 f"{plural(one.opening, 'request')} to open it, {one.requests - one.opening:,} more to find and read "
                 f"one {one.kind} of {plural(one.size, 'byte')}: {plural(one.bytes, 'byte')} in "
@@ -258,17 +266,20 @@ class CompareWindow(QDialog):
         self.counts, self.sizes, self.dial = (
             StepSlider(name, self) for name in ("compareCount", "compareSize", "compareDial")
         )
-        self.strips, self.table = Strips(self), CompareTable(self)
-        self.own_codecs = QCheckBox(self.tr("Default &codecs"), self)
-        self.own_codecs.setObjectName("compareOwnCodecs")
-        hint = self.tr("Compresses by the default codec of each format; off: contents are stored uncompressed in all")
-        self.own_codecs.setToolTip(hint)
+        self.strips, self.timeline, self.table = Strips(self), LookupTimeline(self), CompareTable(self)
+        self.codecs = QComboBox(self)
+        self.codecs.setObjectName("compareCodec")
+        self.codecs.setAccessibleName(self.tr("Codec of all formats"))
+        self.codecs.setToolTip(self.tr("Contents are stored by this codec in every format that has it"))
+        for name, text in CODEC_TEXTS.items():
+            self.codecs.addItem(name, name)
+            self.codecs.setItemData(self.codecs.count() - 1, text, Qt.ItemDataRole.ToolTipRole)
         self._lay_out()
         self._offer()
         self.counts.chosen.connect(self._choose_objects)
         self.sizes.chosen.connect(self._choose_objects)
         self.dial.chosen.connect(self._turn)
-        self.own_codecs.toggled.connect(self._choose_codecs)
+        self.codecs.currentIndexChanged.connect(lambda _: self._choose_codec())
         self.strips.chosen.connect(self.choose)
         self.table.chosen.connect(self.choose)
         self.desk.begun.connect(self._begun)
@@ -298,6 +309,7 @@ class CompareWindow(QDialog):
         below.setContentsMargins(0, 0, 0, 0)
         below.setSpacing(6)
         below.addWidget(self.strips)
+        below.addWidget(self.timeline)
         below.addWidget(self.table, 1)
         self.area = scrolled(inner, "compareArea", self.tr("Strips and costs"), self)
         # Its parts take the keyboard.
@@ -323,7 +335,9 @@ class CompareWindow(QDialog):
             sliders.addWidget(slider, 1)
         below_sliders.setSpacing(8)
         below_sliders.addWidget(self.line, 1)
-        for widget in (self.own_codecs, *self.buttons):
+        label = QLabel(self.tr("&Codec:"), self)
+        label.setBuddy(self.codecs)
+        for widget in (label, self.codecs, *self.buttons):
             below_sliders.addWidget(widget)
         column = QVBoxLayout(self)
         column.setContentsMargins(14, 12, 14, 12)
@@ -365,6 +379,7 @@ class CompareWindow(QDialog):
         """Show what is known by now."""
         found = self.desk.comparison
         self.strips.show_rows(found.rows, self.desk.stale)
+        self.timeline.show_rows(found.rows)
         self.table.show_rows(found.rows)
         self.headline.tell(found.about)
         self.built_in.setEnabled(self.desk.contents is not BUILT_IN)
@@ -411,8 +426,8 @@ class CompareWindow(QDialog):
         self.desk.size = size if isinstance(size, int) else None
         self.desk.ask()
 
-    def _choose_codecs(self, own: bool) -> None:
-        self.desk.own_codecs = own
+    def _choose_codec(self) -> None:
+        self.desk.codec = str(self.codecs.currentData())
         self._offer_dial()
         self.desk.ask()
 

@@ -80,7 +80,9 @@ class Fonts:
 
     def _made(self, size: int, face: Face) -> tuple[QFont, QFontMetricsF]:
         if (size, face) not in self._fonts:
-            font = type_.mono(size) if face is Face.MONO else type_.sized(QApplication.font(), size)
+            # The whole drawing is scaled by the zoom.
+            plain = type_.sized(QApplication.font(), size, zoomed=False)
+            font = type_.mono(size, zoomed=False) if face is Face.MONO else plain
             if face is Face.BOLD:
                 font.setWeight(QFont.Weight.DemiBold)
             self._fonts[size, face] = font, QFontMetricsF(font)

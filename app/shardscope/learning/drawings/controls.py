@@ -20,8 +20,9 @@ from PySide6.QtWidgets import (
 )
 
 from shardcore.model.drawing import Control, ControlKind
+from shardcore.model.text import shown
 from shardscope.widgets import theme
-from shardscope.widgets.plain_text import shown, tip
+from shardscope.widgets.plain_text import tip
 from shardscope.widgets.tick_box import TickBox
 
 _BETWEEN = 4

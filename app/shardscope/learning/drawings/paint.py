@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import replace
+from itertools import pairwise
+from math import dist
+
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QBrush, QColor, QPainter, QPainterPath, QPen, QPolygonF
 
 from shardcore.model.drawing import Tone
 from shardcore.teaching.drawing.colours import Colours
-from shardcore.teaching.drawing.picture import Box, Grip, Ink, Path, Picture, Point, Rect, Text
+from shardcore.teaching.drawing.picture import Box, Grip, Ink, Move, Path, Picture, Point, Rect, Shape, Text
 from shardcore.teaching.drawing.svg import head_of, outline_of
 from shardscope.learning.drawings.colours import Fonts
 
@@ -18,18 +23,70 @@ _HATCH_INKS = {Tone.MISS: Ink.ERROR, Tone.DEAD: Ink.MUTED}
 _HATCH_STRENGTH = 0.45
 
 
-def paint_picture(painter: QPainter, picture: Picture, colours: Colours, fonts: Fonts) -> None:
-    """Paint all of a picture."""
+def paint_picture(
+    painter: QPainter, picture: Picture, colours: Colours, fonts: Fonts, stage: int | None = None
+) -> None:
+    """Paint a picture.
+
+    Args:
+        painter: Paints.
+        picture: What is shown.
+        colours: What it is drawn with.
+        fonts: What it is written with.
+        stage: The stage of the walk that was reached: boxes of later ones are blank. None paints all.
+    """
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
     for shape in picture.shapes:
-        if isinstance(shape, Text):
-            _text(painter, shape, colours, fonts)
+        if stage is None or picture.stage_of(shape) <= stage:
+            _shape(painter, shape, colours, fonts)
         elif isinstance(shape, Box):
-            _box(painter, shape, colours)
-        else:
-            _path(painter, shape, colours)
+            _box(painter, replace(shape, tone=Tone.EMPTY, here=False), colours)
     for grip in picture.grips:
         paint_grip(painter, grip, QColor(colours.inks[Ink.ACCENT]))
+
+
+def paint_arriving(
+    painter: QPainter, picture: Picture, colours: Colours, fonts: Fonts, stage: int, share: float
+) -> None:
+    """Paint what appears at a stage, a share of it: arrows grow, everything else fades in."""
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    coming = [shape for shape in picture.shapes if picture.stage_of(shape) == stage]
+    pieces = Counter(id(shape.link) for shape in coming if isinstance(shape, Path) and shape.link is not None)
+    for shape in coming:
+        if isinstance(shape, Path) and shape.link is not None:
+            count = pieces[id(shape.link)]
+            # An arrow around a ring leaves at one side first, and comes back at the other.
+            part = min(max(share * count - (count - 1) * shape.arrow, 0.0), 1.0)
+            if part > 0:
+                _path(painter, _grown(shape, part), colours)
+        else:
+            painter.setOpacity(share)
+            _shape(painter, shape, colours, fonts)
+            painter.setOpacity(1.0)
+
+
+def _grown(path: Path, share: float) -> Path:
+    """Return the beginning of an arrow."""
+    points = path.points()
+    left = share * sum(map(dist, points, points[1:]))
+    moves: list[Move] = []
+    for start, stop in pairwise(points):
+        length = dist(start, stop)
+        part = min(left / length, 1.0) if length else 1.0
+        moves.append(Move((start[0] + (stop[0] - start[0]) * part, start[1] + (stop[1] - start[1]) * part)))
+        left -= length
+        if left <= 0:
+            break
+    return replace(path, moves=tuple(moves))
+
+
+def _shape(painter: QPainter, shape: Shape, colours: Colours, fonts: Fonts) -> None:
+    if isinstance(shape, Text):
+        _text(painter, shape, colours, fonts)
+    elif isinstance(shape, Box):
+        _box(painter, shape, colours)
+    else:
+        _path(painter, shape, colours)
 
 
 def paint_grip(painter: QPainter, grip: Grip, colour: QColor, *, wide: float = 2.0) -> None:

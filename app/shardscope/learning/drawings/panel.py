@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QFileDialog, QMenu, QTabBar, QVBoxLayout, QWidget
 
 from shardcore import Shard, Span
 from shardcore.model.drawing import Control, ControlKind, Drawing, Item, Sketch, StaticSketch, value_from
+from shardcore.model.text import shown
 from shardcore.teaching.drawing.colours import LIGHT
 from shardcore.teaching.drawing.layout import placed
 from shardcore.teaching.drawing.picture import Picture
@@ -22,13 +23,13 @@ from shardscope.learning.drawings.controls import Controls
 from shardscope.learning.drawings.paint import paint_picture
 from shardscope.learning.drawings.space import LEAST_HEIGHT, LEAST_WIDTH, DrawingRequest
 from shardscope.learning.drawings.view import DrawingView
+from shardscope.learning.drawings.walk import WalkBar
 from shardscope.session.error_words import plain_words
 from shardscope.session.jobs import Job, JobPriority
 from shardscope.session.selection import Selection
 from shardscope.session.session import Session
 from shardscope.widgets import theme
 from shardscope.widgets.file_dialogs import ask_target
-from shardscope.widgets.plain_text import shown
 from shardscope.widgets.while_visible import WhileVisible
 from shardscope.widgets.wrap_text import WrapText
 
@@ -65,7 +66,7 @@ def copy_drawing(drawing: Drawing, width: float, palette: str) -> None:
 def ask_save(
     parent: QWidget, drawing: Drawing, width: float, name: str, told: Callable[[str, bool], object]
 ) -> QFileDialog:
-    """Ask where a drawing goes, and write it as SVG.
+    """Ask where a drawing goes, and write it, dark on light: as points where the name ends in `.png`, else as SVG.
 
     Args:
         parent: What asks.
@@ -78,15 +79,20 @@ def ask_save(
 
     def save(path: str) -> None:
         try:
-            Path(path).write_text(text, encoding="utf-8")
+            if path.lower().endswith(".png"):
+                fonts = Fonts()
+                if not image_of(placed(drawing, width, fonts.measure), "light", fonts).save(path):
+                    raise OSError(path)
+            else:
+                Path(path).write_text(text, encoding="utf-8")
         except OSError:
             refused = QCoreApplication.translate("Drawings", "{0} cannot be written. Choose another folder.")
             told(refused.format(path), True)
         else:
             told(QCoreApplication.translate("Drawings", "Drawing saved: {0}").format(path), False)
 
-    title = QCoreApplication.translate("Drawings", "Save drawing as SVG")
-    return ask_target(parent, title, save, name=name, kinds={"SVG (*.svg)": "svg"})
+    title = QCoreApplication.translate("Drawings", "Save drawing")
+    return ask_target(parent, title, save, name=name, kinds={"SVG (*.svg)": "svg", "PNG (*.png)": "png"})
 
 
 def items_with(drawing: Drawing | None, spans: Sequence[Span]) -> frozenset[int]:
@@ -139,6 +145,7 @@ class DrawingPanel(QWidget):
         self._drawn: Sketch | None = None
         self.name = ""
         self.drawing: Drawing | None = None
+        self._whole: Drawing | None = None
         self.tabs = QTabBar()
         self.tabs.setObjectName("drawingTabs")
         self.tabs.setAccessibleName(self.tr("Drawings"))
@@ -151,8 +158,9 @@ class DrawingPanel(QWidget):
         self.notice.setContentsMargins(12, 4, 12, 4)
         self.notice.hide()
         self.view = DrawingView()
+        self.view.seen = session.secrets.text
         self.copy = self._action(self.tr("&Copy drawing"), self._copy)
-        self.save = self._action(self.tr("&Save drawing as SVG…"), self._save)
+        self.save = self._action(self.tr("&Save drawing…"), self._save)
         self.setFocusProxy(self.view)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
@@ -160,6 +168,7 @@ class DrawingPanel(QWidget):
         column.addWidget(self.tabs)
         column.addWidget(self.controls)
         column.addWidget(self.notice)
+        column.addWidget(WalkBar(self.view.walk))
         column.addWidget(self.view, 1)
         self._connect()
 
@@ -174,6 +183,7 @@ class DrawingPanel(QWidget):
         self.view.dragged.connect(self._dragged)
         self.view.menu_wanted.connect(self._open_menu)
         WhileVisible(self._session.selection_changed, self, self._selected)
+        self._session.secrets.changed.connect(self._show_whole)
 
     def sizeHint(self) -> QSize:
         return QSize(LEAST_WIDTH, LEAST_HEIGHT)
@@ -213,11 +223,7 @@ class DrawingPanel(QWidget):
             self._draw()
 
     def fulfil(self, wish: DrawingRequest) -> None:
-        """Show a sketch with some values of its controls, and points out one of its items.
-
-        Raises:
-            UsageError: A value is none of its control.
-        """
+        """Show a sketch with some values of its controls, and points out one of its items."""
         self.choose(wish.name)
         sketch = self._sketch
         controls = {control.name: control for control in sketch.controls} if sketch is not None else {}
@@ -301,7 +307,11 @@ class DrawingPanel(QWidget):
             job.check()
             return sketch.draw(values)
 
-        self._session.ask(work, self._take, failed=self._failed, key=("draw", self), priority=JobPriority.SCREEN)
+        def take(drawing: Drawing) -> None:
+            if self.name == sketch.name:  # a drawing that was at hand may have come to the front meanwhile
+                self._take(drawing)
+
+        self._session.ask(work, take, failed=self._failed, key=("draw", self), priority=JobPriority.SCREEN)
 
     def _forget_changed(self, sketch: Sketch) -> None:
         """Forget what was set of a control for which the file states something else now: of another lookup."""
@@ -318,11 +328,17 @@ class DrawingPanel(QWidget):
             # Where a value has to be read, a control is there from the first drawing on.
             self._forget_changed(self._sketch)
             self.controls.show_controls(self._sketch.controls, self.values)
-        self.drawing = drawing
-        self.view.show_drawing(drawing)
-        self.light_spans(())
+        self._whole = drawing
+        self._show_whole()
         self._point_out()
         self.drawn.emit()
+
+    def _show_whole(self) -> None:
+        """Show the drawing, without what an open question asks."""
+        whole, name = self._whole, self._drawn.name if self._drawn is not None else ""
+        self.drawing = self._session.secrets.now.drawing(whole, name) if whole is not None else None
+        self.view.show_drawing(self.drawing)
+        self.light_spans(())
 
     def _failed(self, error: BaseException) -> None:
         if self._drawn is not self._sketch:

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-STEP = "step"
-"""The name of the sketch that is the drawing of the current step."""
-
 LEAST_WIDTH, LEAST_HEIGHT = 560, 260
 """The room that a drawing has where the window gives it, in pixels."""
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from math import ceil
 
 from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, QSize, Qt, Signal
@@ -34,17 +34,20 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from shardcore.model.drawing import Drawing
+from shardcore.model.drawing import Drawing, Table
 from shardcore.model.number_words import plural
 from shardcore.teaching.drawing.colours import Colours
 from shardcore.teaching.drawing.layout import LEAST_WIDTH, placed
-from shardcore.teaching.drawing.picture import NO_ITEM, Grip, Ink, Picture, Rect
+from shardcore.teaching.drawing.picture import NO_ITEM, Grip, Ink, Picture, Rect, Text
 from shardcore.teaching.drawing.svg import tip_of
 from shardscope.learning.drawings.colours import Fonts, colours_of
-from shardscope.learning.drawings.paint import paint_grip, paint_picture, polygon_of, rect_of
+from shardscope.learning.drawings.paint import paint_arriving, paint_grip, paint_picture, polygon_of, rect_of
+from shardscope.learning.drawings.walk import Walk
 from shardscope.session.debounce import Debounce
 from shardscope.session.words import grouped
+from shardscope.widgets import fonts as type_
 from shardscope.widgets import theme
+from shardscope.widgets.fonts import ZOOMS
 from shardscope.widgets.plain_text import tip
 
 _ASIDE = 3.0
@@ -57,7 +60,7 @@ class Stop:
 
     Attributes:
         item: The number of the item.
-        rect: Where it is.
+        rect: The rectangle.
         grip: The handle, where it is one.
     """
 
@@ -91,6 +94,15 @@ def towards(stops: Sequence[Stop], current: int, across: int, down: int) -> int:
             other_row = bool(across) and not (stop.rect.y < here.bottom and here.y < stop.rect.bottom)
             found.append((other_row, aside > along, along + _ASIDE * aside, number))
     return min(found)[3] if found else current
+
+
+def _seen(picture: Picture, seen: Callable[[str], str]) -> Picture:
+    """Return a picture whose numbers, those at the ends of rulers too, are written as they may be seen."""
+    written = {one.text: seen(one.text) for one in picture.shapes if isinstance(one, Text)}
+    if all(text == told for text, told in written.items()):
+        return picture
+    shapes = [replace(one, text=written[one.text]) if isinstance(one, Text) else one for one in picture.shapes]
+    return replace(picture, shapes=tuple(shapes))
 
 
 def spoken(picture: Picture, stop: Stop) -> str:
@@ -128,6 +140,8 @@ class Paper(_Page):
         super().__init__()
         self._fonts = Fonts()
         self._kept: QPixmap | None = None
+        self._stage: int | None = None
+        self._share = 1.0
 
     def show_picture(self, picture: Picture | None, colours: Colours, fonts: Fonts) -> None:
         """Show another picture."""
@@ -136,25 +150,37 @@ class Paper(_Page):
         self._kept = None
         self.update()
 
+    def reach(self, stage: int | None, share: float) -> None:
+        """Show the walk as far as a stage, of which a share has arrived; None shows all of it."""
+        there = stage if stage is None or share >= 1.0 else stage - 1
+        before = self._stage if self._stage is None or self._share >= 1.0 else self._stage - 1
+        if there != before:
+            self._kept = None
+        self._stage, self._share = stage, share
+        self.update()
+
     def paint(self, painter: QPainter, option: QStyleOptionGraphicsItem, widget: QWidget | None = None) -> None:
         """Paint the picture; the pointer, which has its frame painted over it, does not have it made again."""
         if self._picture is None or self._colours is None:
             return
         scale = painter.device().devicePixelRatioF() * painter.worldTransform().m11()
         size = QSize(ceil(self._picture.width * scale), ceil(self._picture.height * scale))
+        stage = self._stage if self._stage is None or self._share >= 1.0 else self._stage - 1
         if size.width() * size.height() > _MOST_PIXELS:
-            paint_picture(painter, self._picture, self._colours, self._fonts)
+            paint_picture(painter, self._picture, self._colours, self._fonts, stage)
             return
         if self._kept is None or self._kept.size() != size:
             self._kept = QPixmap(size)
             self._kept.fill(QColor(self._colours.base))
             kept = QPainter(self._kept)
             kept.scale(scale, scale)
-            paint_picture(kept, self._picture, self._colours, self._fonts)
+            paint_picture(kept, self._picture, self._colours, self._fonts, stage)
             kept.end()
         painter.drawPixmap(
             QRectF(0, 0, size.width() / scale, size.height() / scale), self._kept, QRectF(self._kept.rect())
         )
+        if self._stage is not None and self._share < 1.0:
+            paint_arriving(painter, self._picture, self._colours, self._fonts, self._stage, self._share)
 
 
 class HighlightLayer(_Page):
@@ -167,6 +193,13 @@ class HighlightLayer(_Page):
         self._lit: frozenset[int] = frozenset()
         self._hover = NO_ITEM
         self._stop: Stop | None = None
+        self._stage: int | None = None
+
+    def reach(self, stage: int | None, share: float) -> None:
+        """Show the walk as far as a stage, of which a share has arrived; None shows all of it."""
+        self._stage = stage
+        self.paper.reach(stage, share)
+        self.update()
 
     def show_picture(self, picture: Picture | None, colours: Colours, fonts: Fonts) -> None:
         """Show another picture."""
@@ -201,6 +234,8 @@ class HighlightLayer(_Page):
         for area in picture.areas:
             if area.item not in self._lit and area.item != self._hover:
                 continue
+            if self._stage is not None and picture.items[area.item].stage > self._stage:
+                continue
             inside = QColor(accent)
             inside.setAlphaF(_LIT if area.item in self._lit else _HOVER)
             painter.setBrush(inside)
@@ -222,9 +257,23 @@ class HighlightLayer(_Page):
             painter.drawRoundedRect(rect_of(stop.rect.grown(grown)), 4, 4)
 
 
-_ZOOM = 1.2
-_LEAST_ZOOM, _MOST_ZOOM = 0.5, 4.0
+_PAGES = (
+    *((width, 1) for width in (360, 440, 520, 620, 760, 900, 1080, 1300)),
+    *((width, 2) for width in (760, 900, 1080, 1300, 1600)),
+)
+"""Widths and columns of pages that are tried for a drawing that fits its view."""
 _REACH = 4.0
+
+
+def _lost(picture: Picture) -> int:
+    """Return how many texts of a picture are cut, and how many cells of tables have no room for theirs."""
+    texts = [shape for shape in picture.shapes if isinstance(shape, Text)]
+    written = {shape.item for shape in texts}
+    items = [(isinstance(figure, Table), item) for figure in picture.drawing.figures for item in figure.items]
+    empty = sum(cell and bool(item.text) and n not in written for n, (cell, item) in enumerate(items))
+    return empty + sum(shape.text.endswith("…") for shape in texts)
+
+
 _ARROWS = {
     Qt.Key.Key_Left: (-1, 0),
     Qt.Key.Key_Right: (1, 0),
@@ -239,8 +288,13 @@ class DrawingView(QGraphicsView):
 
     Attributes:
         picture: What is shown, or None.
-        zoom: How much larger than 100 % it is shown.
+        zoom: Its zoom, relative to that of the window.
+        fits: Whether it is as large as the view has room for.
+        least: The least scale of a drawing that fits.
+        scrolled: The scale of one that would be smaller, and is scrolled.
+        most: Its greatest scale.
         lit: The numbers of the items that are framed.
+        walk: Progress of its walk: later items can neither be seen nor pointed at.
     """
 
     pointed = Signal(int)
@@ -266,7 +320,10 @@ class DrawingView(QGraphicsView):
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.viewport().setMouseTracking(True)
         self.picture: Picture | None = None
+        self.seen: Callable[[str], str] = str
         self.zoom = 1.0
+        self.fits = False
+        self.least, self.scrolled, self.most = ZOOMS[0], 1.0, ZOOMS[-1]
         self.lit: frozenset[int] = frozenset()
         self._drawing: Drawing | None = None
         self._fonts = Fonts()
@@ -283,6 +340,8 @@ class DrawingView(QGraphicsView):
         scene.addItem(self._sheet)
         self.setScene(scene)
         self._again = Debounce(self, self._place)
+        self.walk = Walk(self)
+        self.walk.changed.connect(self._reach)
 
     @property
     def pointed_at(self) -> int:
@@ -300,6 +359,7 @@ class DrawingView(QGraphicsView):
     def show_drawing(self, drawing: Drawing | None) -> None:
         """Show another drawing; the keyboard stays where it was, as far as that is there."""
         self._drawing = drawing
+        self.walk.begin(drawing.stages if drawing is not None else ())
         self._place()
         self.setAccessibleName(self.tr("Drawing: {0}").format(drawing.title) if drawing is not None else "")
 
@@ -308,20 +368,23 @@ class DrawingView(QGraphicsView):
         self.lit = items
         self._sheet.light(items)
 
+    def show_items(self, items: frozenset[int]) -> None:
+        """Scroll to items, as far as they have a place."""
+        areas = [area for area in self.picture.areas if area.item in items] if self.picture is not None else []
+        for area in areas[::-1]:
+            self.ensureVisible(QPolygonF([QPointF(*point) for point in area.points]).boundingRect(), 0, 20)
+
     def _place(self) -> None:
         drawing = self._drawing
         if drawing is None:
             self.picture, self._areas, self._stops, self._stop = None, [], (), -1
             self._sheet.show_picture(None, colours_of("light"), self._fonts)
             return
-        width = max(self.viewport().width() / min(self.zoom, 1.0), LEAST_WIDTH)
-        self.picture = placed(drawing, int(width), self._fonts.measure)
-        self._areas = sorted(
-            ((QPolygonF([QPointF(*point) for point in area.points]), area.item) for area in self.picture.areas),
-            key=lambda pair: pair[0].boundingRect().width() * pair[0].boundingRect().height(),
-        )
-        self._stops = stops_of(self.picture)
-        self._stop = min(self._stop, len(self._stops) - 1)
+        picture, scale = self._fitting(drawing) if self.fits else self._as_wide(drawing)
+        self.picture = _seen(picture, self.seen)
+        self.resetTransform()
+        self.scale(scale, scale)
+        self._find_areas()
         colours = colours_of(theme.of(self).name)
         self.setBackgroundBrush(QColor(colours.base))
         self._sheet.show_picture(self.picture, colours, self._fonts)
@@ -332,9 +395,48 @@ class DrawingView(QGraphicsView):
         if self._stop >= 0:
             self._say(self._stops[self._stop])
 
+    def _as_wide(self, drawing: Drawing) -> tuple[Picture, float]:
+        """Return the picture on a page as wide as the view, and its scale."""
+        scale = self.zoom * type_.zoom()
+        width = max(self.viewport().width() / (min(self.zoom, 1.0) * type_.zoom()), LEAST_WIDTH)
+        return placed(drawing, int(width), self._fonts.measure), scale
+
+    def _fitting(self, drawing: Drawing) -> tuple[Picture, float]:
+        """Return the picture on the page that can be seen whole, cuts least and is largest, and its scale."""
+        room, found = self.viewport().size(), list[tuple[tuple[bool, int, float], Picture]]()
+        for width, columns in _PAGES:
+            picture = placed(drawing, width, self._fonts.measure, columns=columns)
+            wide, whole = room.width() / width, room.height() / picture.height
+            fits = min(wide, whole) >= self.least
+            scale = min(wide, whole if fits else self.scrolled, self.most)
+            found.append(((fits, -_lost(picture), scale), picture))
+        (_, _, scale), picture = max(found, key=lambda one: one[0])
+        return picture, scale
+
+    def _find_areas(self) -> None:
+        """Find what can be pointed at: all that the walk has come to."""
+        picture, stage = self.picture, self.walk.stage
+        if picture is None:
+            return
+        seen = [area for area in picture.areas if picture.items[area.item].stage <= stage]
+        self._areas = sorted(
+            ((QPolygonF([QPointF(*point) for point in area.points]), area.item) for area in seen),
+            key=lambda pair: pair[0].boundingRect().width() * pair[0].boundingRect().height(),
+        )
+        self._stops = tuple(stop for stop in stops_of(picture) if picture.items[stop.item].stage <= stage)
+        self._stop = min(self._stop, len(self._stops) - 1)
+
+    def _reach(self) -> None:
+        """The walk has come further."""
+        walk = self.walk
+        self._sheet.reach(walk.stage if walk.stages else None, walk.share)
+        if walk.share in (0.0, 1.0):
+            self._find_areas()
+            self._mark_stop()
+
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        if event.size().width() != event.oldSize().width():
+        if self.fits or event.size().width() != event.oldSize().width():
             self._again.start()
 
     def changeEvent(self, event: QEvent) -> None:
@@ -345,11 +447,9 @@ class DrawingView(QGraphicsView):
 
     def set_zoom(self, zoom: float) -> None:
         """Show it larger or smaller; at 100 % and below it fits the width."""
-        self.zoom = min(max(zoom, _LEAST_ZOOM), _MOST_ZOOM)
+        self.zoom = min(max(zoom, ZOOMS[0]), ZOOMS[-1])
         off, needed = Qt.ScrollBarPolicy.ScrollBarAlwaysOff, Qt.ScrollBarPolicy.ScrollBarAsNeeded
         self.setHorizontalScrollBarPolicy(needed if self.zoom > 1 else off)
-        self.resetTransform()
-        self.scale(self.zoom, self.zoom)
         self._again.start()
 
     # --- where things are ---
@@ -414,7 +514,7 @@ class DrawingView(QGraphicsView):
 
     def wheelEvent(self, event: QWheelEvent) -> None:
         if event.modifiers() & Qt.KeyboardModifier.ControlModifier:
-            self.set_zoom(self.zoom * _ZOOM ** (event.angleDelta().y() / 120))
+            self.set_zoom(type_.zoomed(self.zoom, larger=event.angleDelta().y() > 0))
             event.accept()
         else:
             super().wheelEvent(event)
@@ -425,7 +525,7 @@ class DrawingView(QGraphicsView):
     def viewportEvent(self, event: QEvent) -> bool:
         if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent) and self.picture is not None:
             told = tip_of(self.picture, self.item_at(event.pos()))
-            QToolTip.showText(event.globalPos(), tip(grouped(told)), self.viewport())
+            QToolTip.showText(event.globalPos(), tip(self.seen(grouped(told))), self.viewport())
             return True
         if event.type() == QEvent.Type.Leave:
             self._point(NO_ITEM)
@@ -477,7 +577,7 @@ class DrawingView(QGraphicsView):
     def keyPressEvent(self, event: QKeyEvent) -> None:
         key, stop = Qt.Key(event.key()), self._stops[self._stop] if self._stop >= 0 else None
         if zoom := _zoom_of(event):
-            self.set_zoom(1.0 if zoom == 1.0 else self.zoom * zoom)
+            self.set_zoom(type_.zoomed(self.zoom, larger=zoom == "larger") if zoom != "reset" else 1.0)
         elif stop is not None and stop.grip is not None and key in _ARROWS:
             across, down = _ARROWS[key]
             towards_more = (across if stop.grip.step > 0 else -across) - down
@@ -507,7 +607,7 @@ class DrawingView(QGraphicsView):
 
     def _say(self, stop: Stop) -> None:
         """Report where the keyboard is, to screen readers too; what was reported already is not told again."""
-        said = spoken(self.picture, stop) if self.picture is not None else ""
+        said = self.seen(spoken(self.picture, stop)) if self.picture is not None else ""
         if said == self.accessibleDescription():
             return
         self.setAccessibleDescription(said)
@@ -522,13 +622,10 @@ def _holds(area: QPolygonF, point: QPointF) -> bool:
     return area.containsPoint(point, Qt.FillRule.OddEvenFill)
 
 
-def _zoom_of(event: QKeyEvent) -> float:
-    """Return the factor that a key stands for: 1.0 for 100 %, 0.0 for keys that do not zoom."""
-    if event.modifiers() & (Qt.KeyboardModifier.AltModifier | Qt.KeyboardModifier.MetaModifier):
-        return 0.0
-    key = Qt.Key(event.key())
-    if key in (Qt.Key.Key_Plus, Qt.Key.Key_Equal):
-        return _ZOOM
-    if key == Qt.Key.Key_Minus:
-        return 1 / _ZOOM
-    return 1.0 if key == Qt.Key.Key_0 else 0.0
+def _zoom_of(event: QKeyEvent) -> str:
+    """Return how a key zooms the drawing alone: `larger`, `smaller`, `reset`; empty where it does not."""
+    if event.modifiers() & ~(Qt.KeyboardModifier.ShiftModifier | Qt.KeyboardModifier.KeypadModifier):
+        return ""
+    key = Qt.Key
+    ways = {key.Key_Plus: "larger", key.Key_Equal: "larger", key.Key_Minus: "smaller", key.Key_0: "reset"}
+    return ways.get(key(event.key()), "")

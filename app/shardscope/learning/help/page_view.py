@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, Qt, QUrl, Signal
+from PySide6.QtCore import QEvent, Qt, Signal
 from PySide6.QtGui import (
     QBrush,
     QColor,
@@ -17,14 +17,15 @@ from PySide6.QtGui import (
     QTextTable,
     QTextTableFormat,
 )
-from PySide6.QtWidgets import QFrame, QTextBrowser, QWidget
+from PySide6.QtWidgets import QFrame, QWidget
 
 from shardscope.learning.help.pages import HelpPage
 from shardscope.widgets import theme
 from shardscope.widgets.fonts import LARGE, NORMAL, TITLE, mono, points
+from shardscope.widgets.plain_text import ResourceFreeText
 
 
-class PageView(QTextBrowser):
+class PageView(ResourceFreeText):
     """`chosen` carries the address of a link that was followed; nothing is opened by the view itself."""
 
     chosen = Signal(object)
@@ -104,9 +105,6 @@ class PageView(QTextBrowser):
                 self._lit = (_tables(self.document())[number[0]], number[1])
                 self._tint(theme.of(self).selection)
             self.verticalScrollBar().setValue(place)
-
-    def loadResource(self, kind: int, name: QUrl | str) -> object:
-        return None
 
     # --- making ---
 

@@ -13,7 +13,7 @@ from functools import cache
 
 from shardcore import Node, ShardError
 from shardcore.model.node import Children
-from shardscope.startup import assets
+from shardcore.teaching import assets
 
 GLOSSARY = "glossary"
 """The name of the page of words."""
@@ -55,7 +55,7 @@ class HelpPage:
 
     Attributes:
         name: The name of the format, or `GLOSSARY`.
-        title: What it is called.
+        title: Name.
         markdown: The text; links to fields are `field:<number of the row>`, to words `word:<word>`.
         rows: The fields, in the order of the page.
     """

@@ -32,7 +32,7 @@ class Shortcut:
 
     Attributes:
         group: The menu it is in, or the panel it belongs to.
-        text: What it is called.
+        text: Name.
         keys: What to press, as this desktop writes it.
         action: The action.
     """
@@ -73,7 +73,9 @@ def _actions(menu: QMenu) -> Iterator[QAction]:
 
 
 def _home(action: QAction) -> str:
-    """Return the title of the panel that an action belongs to; empty for those of no dock."""
+    """Return the title of the panel that an action belongs to, or of its group; empty for those of neither."""
+    if group := action.property("group"):
+        return str(group)
     owner = action.parent()
     while owner is not None:
         if isinstance(owner, QDockWidget):

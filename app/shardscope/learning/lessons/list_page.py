@@ -9,18 +9,26 @@ from PySide6.QtGui import QAccessible, QEnterEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QScrollArea, QToolButton, QVBoxLayout, QWidget
 
 from shardcore.model.number_words import plural
+from shardcore.model.text import shown
 from shardcore.shards.registry import format_of
-from shardscope.learning.lessons.lesson import Lesson
+from shardcore.teaching.lessons.lesson import Lesson
+from shardcore.teaching.lessons.packs import LessonPack
+from shardcore.teaching.lessons.values import escaped
 from shardscope.learning.lessons.prose import Prose
+from shardscope.session.words import cut_middle
 from shardscope.startup.settings import Settings
 from shardscope.widgets import theme
-from shardscope.widgets.plain_text import shown
+from shardscope.widgets.plain_text import tip
 
 
 class LessonList(QScrollArea):
-    """`chosen` carries a `Lesson`, and whether it is to be walked through on the file that is open."""
+    """`chosen` carries a `Lesson`, and whether it is to be walked through on the file that is open.
+
+    `removed` carries the name of a pack that is to go.
+    """
 
     chosen = Signal(object, bool)
+    removed = Signal(str)
 
     def __init__(self, settings: Settings, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -33,7 +41,7 @@ class LessonList(QScrollArea):
         self._settings = settings
         self.cards: list[LessonCard] = []
         self._made: dict[str, LessonCard] = {}
-        self._headings: list[Prose] = []
+        self._headings: list[QWidget] = []
         inside = QWidget()
         self._column = QVBoxLayout(inside)
         self._column.setContentsMargins(12, 12, 12, 12)
@@ -41,7 +49,14 @@ class LessonList(QScrollArea):
         self._column.addStretch(1)
         self.setWidget(inside)
 
-    def fill(self, lessons: Sequence[Lesson], format: str, missions: Sequence[Lesson] = (), uri: str = "") -> None:
+    def fill(
+        self,
+        lessons: Sequence[Lesson],
+        format: str,
+        missions: Sequence[Lesson] = (),
+        uri: str = "",
+        packs: Sequence[LessonPack] = (),
+    ) -> None:
         """List lessons, and below them the missions.
 
         Args:
@@ -49,30 +64,59 @@ class LessonList(QScrollArea):
             format: The format of what is open; empty when nothing is.
             missions: What is walked through like a lesson, on a damaged sample.
             uri: What is open, for which steps are remembered, too; empty when nothing is.
+            packs: Installed packs, each a section of its own.
         """
         self._clear()
+        titles = {one.name: one.title for group in (lessons, *(pack.lessons for pack in packs)) for one in group}
         first = [lesson for lesson in lessons if lesson.format == format and format]
         others = [lesson for lesson in lessons if lesson not in first]
         broken = self.tr("Missions: a damaged file. Find the damage, and repair it in the sandbox")
         about = self.tr("About this file's format")
         if first:
             about = f"{about}: {format_of(format).title}"
-        groups = ((about, first), (self.tr("All lessons"), others), (broken, missions))
+        groups: list[tuple[str | LessonPack, Sequence[Lesson]]] = [(about, first), (self.tr("All lessons"), others)]
+        groups += [*((pack, pack.lessons) for pack in packs), (broken, missions)]
         for title, group in groups:
-            if not group:
+            if not group and isinstance(title, str):
                 continue
-            heading = Prose(tone="muted")
-            heading.tell(title)
+            heading = self._heading(title)
             self._column.addWidget(heading)
             self._headings.append(heading)
             for lesson in group:
                 card = self._card(lesson)
-                card.restate(uri if lesson in first else "")
+                card.after = tuple(titles.get(need, need) for need in lesson.needs)
+                here = lesson in first or (not isinstance(title, str) and lesson.format == format)
+                card.restate(uri if here and format else "")
                 self._column.addWidget(card)
                 self.cards.append(card)
         self._column.addStretch(1)
         for name in self._made.keys() - {card.lesson.name for card in self.cards}:
             self._made.pop(name).deleteLater()
+
+    def _heading(self, title: str | LessonPack) -> QWidget:
+        """Return the heading of a section; of a pack with its origin, and a button that removes it."""
+        words = Prose(tone="muted")
+        if isinstance(title, str):
+            words.tell(title)
+            return words
+        widget = QWidget()
+        widget.setObjectName(f"pack-{title.name}")
+        widget.setAccessibleName(shown(title.title))
+        words.setToolTip(tip(title.origin))
+        row = QHBoxLayout(widget)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.addWidget(words, 1)
+        why = f" · {title.problem}" if title.problem else ""
+        words.tell(escaped(self.tr("{0}, from {1}").format(title.title, cut_middle(title.origin, 48)) + why))
+        gone = QToolButton()
+        gone.setObjectName(f"remove-{title.name}")
+        gone.setText(self.tr("Remove"))
+        gone.setAutoRaise(True)
+        gone.setAccessibleName(self.tr("Remove the lessons: {0}").format(title.title))
+        gone.setToolTip(self.tr("Remove these lessons; the file they came from stays"))
+        gone.clicked.connect(lambda _=False: self.removed.emit(title.name))
+        row.addWidget(gone)
+        return widget
 
     def _clear(self) -> None:
         while self._column.takeAt(0) is not None:
@@ -112,6 +156,7 @@ class LessonCard(QWidget):
         self.setAccessibleName(shown(lesson.title))
         self.setAccessibleDescription(shown(lesson.about))
         self.lesson = lesson
+        self.after: tuple[str, ...] = ()
         self._settings, self._uri = settings, ""
         self._hover = False
         self.title = Prose(bold=True)
@@ -159,7 +204,7 @@ class LessonCard(QWidget):
         # Over its own group stands which format it is about.
         about = f"{format_of(self.lesson.format).title}: " if self.lesson.format and not uri else ""
         self.title.tell(f"{about}{self.lesson.title}")
-        self.own.setVisible(bool(uri))
+        self.own.setVisible(bool(uri) and self.lesson.steps[0].fresh is None)
         self.tell()
 
     def tell(self) -> None:
@@ -170,7 +215,9 @@ class LessonCard(QWidget):
         self.start.setAccessibleName(f"{self.start.text()}: {self.lesson.title}")
         self.own.setText(self.tr("Go on with this file") if here > 0 else self.tr("On this file"))
         self.own.setAccessibleName(f"{self.own.text()}: {self.lesson.title}")
-        self.again.setVisible(max(step, here) > 0 or self._settings.is_lesson_done(self.lesson.name))
+        name = self.lesson.name
+        begun = max(step, here) > 0 or self._settings.is_lesson_done(name) or bool(self._settings.lesson_shown(name))
+        self.again.setVisible(begun)
 
     def _steps(self) -> tuple[int, int]:
         """Return the step on the sample and that on the file that is open, from 0; -1 where none was begun."""
@@ -182,12 +229,15 @@ class LessonCard(QWidget):
         said = []
         if self._settings.is_lesson_done(self.lesson.name):
             said.append(self.tr("✓ done"))
+        if given := self._settings.lesson_shown(self.lesson.name):
+            said.append(self.tr("{0} shown").format(len(given)))
         if step > 0:
             said.append(self.tr("at step {0} of {1}").format(step + 1, len(self.lesson.steps)))
         if here > 0:
             said.append(self.tr("on this file at step {0}").format(here + 1))
         if not said:
-            return self.tr("{0} · {1} min").format(steps, self.lesson.minutes)
+            after = self.tr(" · after: {0}").format(", ".join(map(escaped, self.after))) if self.after else ""
+            return self.tr("{0} · {1} min").format(steps, self.lesson.minutes) + after
         return " · ".join(said if step > 0 else [*said, steps])
 
     def _forget(self) -> None:

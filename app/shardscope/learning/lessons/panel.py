@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from PySide6.QtCore import QSize, Qt, QTimer, Signal
-from PySide6.QtGui import QAction, QKeySequence, QResizeEvent, QShowEvent
+from PySide6.QtGui import QAction, QKeyEvent, QKeySequence, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import (
     QApplication,
     QFrame,
     QHBoxLayout,
+    QMenu,
     QProgressBar,
     QPushButton,
     QScrollArea,
@@ -18,16 +21,18 @@ from PySide6.QtWidgets import (
 )
 
 from shardcore.model.number_words import plural
-from shardscope.learning.lessons.lesson import Answer, Lesson
-from shardscope.learning.lessons.library import lessons, missions
+from shardcore.teaching.lessons.lesson import Answer, Lesson
+from shardcore.teaching.lessons.library import lessons, missions
+from shardcore.teaching.lessons.values import escaped
 from shardscope.learning.lessons.list_page import LessonList
+from shardscope.learning.lessons.packs import LessonShelf
 from shardscope.learning.lessons.player import LessonPlayer
 from shardscope.learning.lessons.prose import Prose
 from shardscope.learning.lessons.question_box import QuestionBox
-from shardscope.learning.lessons.values import escaped
 from shardscope.session.session import Session
 from shardscope.startup.settings import Settings
 from shardscope.widgets.elided import Elided
+from shardscope.widgets.file_dialogs import ask_target
 
 LOW = 260
 """Below this height margins are narrow."""
@@ -40,12 +45,12 @@ class LessonPanel(QWidget):
         player: Plays the lesson.
     """
 
-    answering = Signal()
-    """A question was answered by a click elsewhere: the keyboard may stay there."""
     begun = Signal()
-    """A lesson of the list begins, or goes on: not the text that somebody tries."""
+    """A lesson of the list begins, or goes on: not a text that is tried."""
     reload_wanted = Signal()
     """The text that is tried is to be read again."""
+    told = Signal(str, bool)
+    """A sentence about lessons that were installed or exported, and whether it failed."""
 
     def __init__(self, session: Session, settings: Settings, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -59,6 +64,11 @@ class LessonPanel(QWidget):
         self.player = LessonPlayer(session, settings)
         self.list = LessonList(settings)
         self.list.chosen.connect(self._chosen)
+        self.shelf = LessonShelf(session.jobs, self)
+        self.shelf.changed.connect(self._list_again)
+        self.shelf.told.connect(self.told)
+        self.shelf.follow.connect(self.begin)
+        self.list.removed.connect(self.shelf.remove)
         self.pages = QStackedWidget()
         self.pages.addWidget(self.list)
         self.pages.addWidget(self._built_lesson())
@@ -66,6 +76,7 @@ class LessonPanel(QWidget):
         column.setContentsMargins(0, 0, 0, 0)
         column.addWidget(self.pages)
         self.player.changed.connect(self._tell)
+        self.player.ticked.connect(self._tell_counter)
         self.player.shown_answer.connect(self.question.show_given)
         session.opened.connect(lambda *_: self._list_again())
         session.closed.connect(self._list_again)
@@ -92,6 +103,7 @@ class LessonPanel(QWidget):
         super().showEvent(event)
         if not self._listed:
             self._fill_list()
+        self.shelf.load()
         for card in self.list.cards:
             card.tell()  # another window may have gone on with a lesson
 
@@ -105,7 +117,7 @@ class LessonPanel(QWidget):
             self._listed = True
             shard = self._session.shard
             open_now = self._session.request.uri if shard is not None else ""
-            self.list.fill(lessons(), shard.format if shard is not None else "", missions(), open_now)
+            self.list.fill(lessons(), shard.format if shard is not None else "", missions(), open_now, self.shelf.packs)
 
     def begin(self, lesson: Lesson, *, own: bool = False) -> None:
         """Begin a lesson, or go on where it was left.
@@ -138,6 +150,7 @@ class LessonPanel(QWidget):
         self.heading = Prose(bold=True, large=True)
         self.text = Prose()
         self.text.setObjectName("lessonText")
+        self.text.linkActivated.connect(self._follow)
         self.trouble = Prose(tone="warning")
         self.trouble.setObjectName("lessonTrouble")
         self.on = QPushButton(self.tr("Back to the lesson's file"))
@@ -174,6 +187,17 @@ class LessonPanel(QWidget):
     def _built_top(self) -> QHBoxLayout:
         self.title = Elided(greedy=True)
         self.counter = Elided()
+        self.more = QToolButton()
+        self.more.setObjectName("lessonMore")
+        self.more.setText(self.tr("⋯"))
+        self.more.setAutoRaise(True)
+        self.more.setToolTip(self.tr("Notes for instructors, and the lesson as a page"))
+        self.more.setAccessibleName(self.tr("More about the lesson"))
+        self.more.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        menu = QMenu(self.more)
+        menu.addAction(self.tr("&Instructor notes"), self._show_notes).setObjectName("lessonNotesAction")
+        menu.addAction(self.tr("&Export page…"), self._export).setObjectName("lessonExportAction")
+        self.more.setMenu(menu)
         self.leave = QToolButton()
         self.leave.setObjectName("lessonLeave")
         self.leave.setText(self.tr("✕"))
@@ -191,6 +215,7 @@ class LessonPanel(QWidget):
         top.addWidget(self.title, 1)
         top.addWidget(self.counter)
         top.addWidget(self.reload)
+        top.addWidget(self.more)
         top.addWidget(self.leave)
         return top
 
@@ -226,6 +251,19 @@ class LessonPanel(QWidget):
         button.clicked.connect(act)
         return button
 
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Return presses the button with the keyboard, or goes to the next step where nothing is asked any more."""
+        if event.key() not in (Qt.Key.Key_Return, Qt.Key.Key_Enter) or self.player.lesson is None:
+            super().keyPressEvent(event)
+            return
+        here = QApplication.focusWidget()
+        if event.isAutoRepeat():
+            return
+        if isinstance(here, QPushButton | QToolButton) and here is not self.next:
+            here.click()
+        elif self.player.solved:
+            self._on()
+
     def _key(self, keys: str, button: QPushButton) -> None:
         action = QAction(button.text(), self)
         action.setShortcut(QKeySequence(keys))
@@ -244,6 +282,20 @@ class LessonPanel(QWidget):
                 self.area.setFocus()
             self.player.go(self.player.number + 1)
 
+    def _show_notes(self) -> None:
+        if self.player.lesson is not None:
+            self.shelf.show_notes(self.player.lesson)
+
+    def _export(self) -> None:
+        lesson = self.player.lesson
+        if lesson is not None:
+            name, kinds = f"{lesson.name}.html", {"HTML (*.html)": "html"}
+            ask_target(self, self.tr("Export page"), partial(self.shelf.export, lesson), name=name, kinds=kinds)
+
+    def _follow(self, link: str) -> None:
+        if self.player.lesson is not None:
+            self.shelf.follow_link(self.player.lesson, link)
+
     # --- telling ---
 
     def _tell(self) -> None:
@@ -256,14 +308,16 @@ class LessonPanel(QWidget):
         self.setFocusProxy(self.list if lesson is None else self.area)
         if lesson is None:
             self._asked = None
+            self.question.calculator.offer(None)
             self._list_again()
             if held and left:
                 self.setFocus()
             return
         count = len(lesson.steps)
         self._tell_titles()
-        self.counter.tell(self.tr("{0} of {1}").format(player.number + 1, count))
+        self._tell_counter()
         self.reload.setVisible(player.trying)
+        self.more.setVisible(lesson.seed is None)  # the notes state the solutions
         self.bar.setRange(0, count)
         self.bar.setValue(player.number + 1)
         stage = player.stage
@@ -272,12 +326,23 @@ class LessonPanel(QWidget):
         self.trouble.tell(self._trouble(lesson))
         self.skipped.tell(self._skipped())
         self.on.setVisible(bool(player.astray))
-        self.next.setEnabled(player.solved)
+        self.next.setEnabled(player.solved or player.exam)
         self._tell_question()
         if held and player.solved and player.verdict is not None:
             self.next.setFocus()
         self.back.setEnabled(player.number > 0)
         self.next.setText(self.tr("Finish") if player.last else self.tr("Next"))
+
+    def _tell_counter(self) -> None:
+        """Tell which step it is; in an exam with a clock, the minutes that are left."""
+        player = self.player
+        if player.lesson is None:
+            return
+        told = self.tr("{0} of {1}").format(player.number + 1, len(player.lesson.steps))
+        if player.shown_count:
+            told += self.tr(" · {0} shown").format(player.shown_count)
+        left = player.minutes_left
+        self.counter.tell(told if left is None else self.tr("{0} · {1} min left").format(told, left))
 
     def _tell_titles(self) -> None:
         """In a low panel the title of the step replaces that of the lesson: the room goes to the text."""
@@ -321,13 +386,14 @@ class LessonPanel(QWidget):
         question = player.stage.question if player.stage is not None else None
         self.question.setVisible(question is not None)
         self.hint.setVisible(question is not None and bool(question.hints))
-        self.show_me.setVisible(question is not None)
+        self.show_me.setVisible(question is not None and question.kind is not Answer.MENDED and not player.exam)
         if question is None:
             self._asked = None
             return
         if self._asked is not player.stage:
             self._asked = player.stage
             self.question.ask(question)
+            self.question.calculator.offer(player.stage.scene.calculator if player.stage is not None else None)
             self.area.verticalScrollBar().setValue(0)
             if self._keyboard:
                 self.setFocus()

@@ -2,29 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from random import Random, SystemRandom
 from tempfile import TemporaryDirectory, mkdtemp
 
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QObject, QTimer, Signal
 
 from shardcore import Shard, ShardError, Span
 from shardcore.model.number_words import plural
+from shardcore.sources.patched import Change
 from shardcore.sources.read_purpose import at_most
-from shardscope.learning.lessons.answers import AnswerVerdict, Given, NotHereError, judged, solution
-from shardscope.learning.lessons.fresh import FRESH, make_fresh
-from shardscope.learning.lessons.lesson import Answer, Lesson, Show
-from shardscope.learning.lessons.library import sample_key
-from shardscope.learning.lessons.stage import MOST_INDEX, LessonStage, StepTarget, past_sample, pick_key, staged
+from shardcore.teaching import assets
+from shardcore.teaching.build import building_options
+from shardcore.teaching.exercises.sheet import typed
+from shardcore.teaching.hand_in import Work
+from shardcore.teaching.lessons.answers import AnswerVerdict, Given, NotHereError, judged, solution
+from shardcore.teaching.lessons.fresh import FRESH, is_fresh, make_fresh
+from shardcore.teaching.lessons.lesson import Answer, Lesson, Show, built_before, bytes_at
+from shardcore.teaching.lessons.library import sample_key
+from shardcore.teaching.lessons.secrets import NOTHING, Secrets, secrets_of
+from shardcore.teaching.lessons.stage import MOST_INDEX, LessonStage, StepTarget, fresh_key, past_sample, staged
+from shardscope.learning.sandbox.new_bytes import new_bytes
 from shardscope.session.error_words import plain_words
 from shardscope.session.jobs import Job, JobPriority, Pool
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.selection import Selection
 from shardscope.session.session import OpenFailure, Session
 from shardscope.session.trace_walk import TraceWalk
-from shardscope.startup import assets
 from shardscope.startup.settings import Settings
+
+CLOCK_MILLISECONDS = 5_000
 
 
 class LessonPlayer(QObject):
@@ -35,12 +44,13 @@ class LessonPlayer(QObject):
         number: The number of the current step, from 0.
         stage: The current step, found in the file; None while it is looked for.
         verdict: What was stated to the last answer; None before there is one.
-        hints: How many hints were given.
-        trouble: Why the step cannot be shown, or empty.
+        hints: Number of hints given.
+        trouble: Reason why the step cannot be shown, or empty.
         astray: What was opened in the middle of the lesson that is not its file; empty while its file is open.
         trying: Whether somebody tries a text of their own: troubles tell its lines.
         chosen: The selected bytes, choice or item that *Check* will judge; None before.
         skipped: The titles of the steps just passed over, as they are about the sample alone.
+        done: What was done in this lesson, or in the last one, to be handed in; None before there is one.
     """
 
     changed = Signal()
@@ -51,6 +61,12 @@ class LessonPlayer(QObject):
     """A lesson begins, after none."""
     left = Signal()
     """A lesson ended."""
+    finished = Signal()
+    """The last step was done, or the time of an exam is over."""
+    ticked = Signal()
+    """Time of an exam went by."""
+    built = Signal(object, bytes)
+    """Bytes that are to be written into the sandbox, and at which offset; None for after the last one."""
 
     def __init__(self, session: Session, settings: Settings, random: Random | None = None) -> None:
         super().__init__(session)
@@ -67,8 +83,13 @@ class LessonPlayer(QObject):
         self.trying = False
         self.chosen: Selection | Given | None = None
         self.skipped: tuple[str, ...] = ()
+        self.done: Work | None = None
+        self._clock = QTimer(self)
+        self._clock.setInterval(CLOCK_MILLISECONDS)
+        self._clock.timeout.connect(self._tick)
         self._given: set[int] = set()
         self._own = ""
+        self._appended = False
         self._document = session.document
         self._before: OpenRequest | None = None
         self._selected_before: Span | None = None
@@ -80,6 +101,8 @@ class LessonPlayer(QObject):
         session.closed.connect(self._closed)
         session.failed.connect(self._not_opened)
         session.selection_changed.connect(self._selected)
+        self._asked: Secrets = NOTHING
+        self.changed.connect(self._hide)
 
     # --- going ---
 
@@ -103,7 +126,11 @@ class LessonPlayer(QObject):
         if first:
             self.began.emit()
         self._own = self._session.request.uri if own else ""
-        self._given = set()
+        before_now = self._settings.lesson_shown(lesson.name) if self._is_kept else ()
+        self._given = {number for number in before_now if number < len(lesson.steps)}
+        self.done = None if trying else Work(lesson)
+        if self.minutes_left is not None:
+            self._clock.start()
         self.number = 0  # that of another lesson says nothing about the way that is gone here
         self.go(min(max(step, 0), len(lesson.steps) - 1))
 
@@ -139,13 +166,15 @@ class LessonPlayer(QObject):
         if back is not None:
             self._session.open(back, select=selected)
             return
-        self._clean()
+        if not is_fresh(self._session.request.uri):
+            self._clean()  # else it goes when something else is opened
         if stays and selected is not None:
             self._session.select_span(selected, self)
         elif stays:
             self._session.select_nothing(self)
 
     def _end(self) -> None:
+        self._clock.stop()
         self.lesson, self.stage, self.verdict, self.astray = None, None, None, ""
         self._made, self._keys, self._before, self._selected_before = {}, {}, None, None
         if self._folder is not None:
@@ -155,9 +184,11 @@ class LessonPlayer(QObject):
 
     def _clean(self) -> None:
         """Remove fresh files that is not needed any more."""
-        old, self._old = self._old, []
+        uri = self._session.request.uri if self._session.shard is not None else ""
+        self._old, old = [one for one in self._old if uri.startswith(one.name)], self._old
         for folder in old:
-            folder.cleanup()
+            if folder not in self._old:
+                folder.cleanup()
 
     def _open_now(self) -> OpenRequest | None:
         return self._session.request if self._session.shard is not None else None
@@ -165,7 +196,7 @@ class LessonPlayer(QObject):
     def _way_back(self) -> OpenRequest | None:
         """Return what is opened after the lesson; None to stay with what is open, which the user chose or broke."""
         lesson, now = self.lesson, self._open_now()
-        if lesson is None or now is None or self.astray or now.sandbox:
+        if lesson is None or now is None or self.astray or (now.sandbox and not is_fresh(now.uri)):
             return None
         back = self._before
         if back is None and self._fresh_at(lesson, self.number) is not None and lesson.sample:
@@ -184,7 +215,7 @@ class LessonPlayer(QObject):
             number, self.skipped = past_sample(lesson, number, forward=number >= self.number)
         self.number = number
         self.stage, self.verdict, self.chosen, self.hints, self.trouble, self.astray = None, None, None, 0, "", ""
-        if not self.trying:
+        if self._is_kept:
             self._settings.set_lesson_step(lesson.name, number, self._own)
         self.changed.emit()
         place = self._place(lesson, number)
@@ -211,7 +242,8 @@ class LessonPlayer(QObject):
 
     def finish(self) -> None:
         """The last step was done."""
-        if self.lesson is not None and not self.trying:
+        self.finished.emit()
+        if self.lesson is not None and self._is_kept:
             if not self._given:
                 self._settings.set_lesson_done(self.lesson.name)
             else:
@@ -221,6 +253,39 @@ class LessonPlayer(QObject):
             self._settings.set_lesson_step(self.lesson.name, min(self._given, default=0), self._own)
         self.leave()
 
+    @property
+    def exam(self) -> bool:
+        """Return whether nothing is told of answers: they are handed in together."""
+        return self.lesson is not None and self.lesson.exam
+
+    @property
+    def minutes_left(self) -> int | None:
+        """Return the minutes of an exam that are left, the current one among them; None without a clock."""
+        if self.lesson is None or self.done is None or not (self.lesson.exam and self.lesson.minutes):
+            return None
+        return max(-int(-(60 * self.lesson.minutes - self.done.seconds) // 60), 0)
+
+    def _tick(self) -> None:
+        if self.minutes_left == 0:
+            self._session.message.emit(self.tr("The time is over: what was answered so far can be handed in"))
+            self.finish()
+        else:
+            self.ticked.emit()
+
+    @property
+    def _is_kept(self) -> bool:
+        """Return whether it is remembered how far one came: not in a text that is tried, nor in an exercise."""
+        return not self.trying and self.lesson is not None and self.lesson.seed is None
+
+    def _hide(self) -> None:
+        """Views do not show what is asked, until it is answered; in an exam not at all, and no lookup either."""
+        if self.lesson is not None and self.stage is None and not (self.trouble or self.astray):
+            return  # what the next step asks is hidden as soon as it is known
+        told = self.solved and not self.exam
+        open_now = self.lesson is not None and self.stage is not None and not self.astray and not told
+        self._session.secrets.closed = self.exam
+        self._session.secrets.hide(self._asked if open_now else NOTHING)
+
     # --- answering ---
 
     def answer(self, given: Given) -> None:
@@ -228,18 +293,42 @@ class LessonPlayer(QObject):
         stage = self.stage
         if stage is None or stage.question is None:
             return
+        if stage.question.kind is Answer.BYTES:
+            self._append(given.text)
+            return
         question, scene, own = stage.question, stage.scene, not self.solved
         self._session.ask(
             lambda shard, _: judged(question, given, scene),
-            lambda verdict: self._judge(stage, verdict, own=own),
+            lambda verdict: self._answered(stage, given, verdict, own=own),
             failed=self._failed,
-            key=("lesson", self),
+            # In an exam one may go on at once, and the answer still counts.
+            key=("exam", self, stage.number) if self.exam else ("lesson", self),
             priority=JobPriority.SCREEN,
         )
+
+    def _answered(self, stage: LessonStage, given: Given, verdict: AnswerVerdict, *, own: bool) -> None:
+        if self.done is not None and stage.question is not None:
+            text = typed(stage.question, given)
+            self.done.tried(self.done.lesson.question_number(stage.number), text, right=verdict.right)
+        if self.exam:
+            verdict = AnswerVerdict(True, self.tr("Noted."), shown=True)
+        self._judge(stage, verdict, own=own)
+
+    def _append(self, text: str) -> None:
+        """Write typed bytes after the last one of the file that is built; they are judged once it is open with them."""
+        try:
+            data = new_bytes(text, text=False)
+        except ShardError as error:
+            self._session.say(plain_words(error), failed=True)
+            return
+        self._appended = True
+        self.built.emit(None, data)
 
     def hint(self) -> None:
         """Give one more hint, if there is one."""
         if self.stage is not None and self.stage.question is not None:
+            if self.done is not None and self.hints < len(self.stage.question.hints):
+                self.done.hinted(self.done.lesson.question_number(self.stage.number))
             self.hints = min(self.hints + 1, len(self.stage.question.hints))
             self.changed.emit()
 
@@ -258,14 +347,28 @@ class LessonPlayer(QObject):
             given, verdict = found
             if given.span is not None:
                 self._session.select_span(given.span, self)
+            elif question.kind is Answer.BYTES and (built := bytes_at(given.text)) is not None:
+                self.built.emit(*built)
             elif question.kind is Answer.ITEM:
                 self.wanted.emit(StepTarget(Show.DRAWING, given.sketch, values=(("item", given.text),)))
             self.shown_answer.emit(given)
             self._given.add(stage.number)
+            self._remember_shown()
+            if self.done is not None:
+                self.done.showed(self.done.lesson.question_number(stage.number))
             self.chosen = given
             self._judge(stage, replace(verdict, shown=True))
 
         self._session.ask(work, take, failed=self._failed, key=("lesson", self), priority=JobPriority.SCREEN)
+
+    def _remember_shown(self) -> None:
+        if self.lesson is not None and self._is_kept:
+            self._settings.set_lesson_shown(self.lesson.name, self._given)
+
+    @property
+    def shown_count(self) -> int:
+        """Return how many answers were shown, and not given since."""
+        return len(self._given)
 
     shown_answer = Signal(object)
     """The `Given` that is the answer, when it is requested to be shown it."""
@@ -295,10 +398,12 @@ class LessonPlayer(QObject):
     def _judge(self, stage: LessonStage, verdict: AnswerVerdict, *, own: bool = False) -> None:
         if self.stage is stage:
             self.verdict = verdict
-            if own and verdict.right:
+            if own and verdict.right and stage.number in self._given:
                 self._given.discard(stage.number)
+                self._remember_shown()
             self.changed.emit()
             if verdict.right:
+                self._walk_for(stage.revealed, stage)
                 for shown in stage.revealed:
                     self._show(shown, stage)
 
@@ -352,11 +457,22 @@ class LessonPlayer(QObject):
             if self._session.request.uri == place:
                 return
         elif self._session.shard is not None:
-            self._session.open_tab(OpenRequest(place))
+            self._session.open_tab(self._request(place))
             return
-        if self._session.open(place) is None:
+        if self._session.open(self._request(place)) is None:
             self.astray = self._session.request.name
             self.changed.emit()
+
+    def _request(self, place: str) -> OpenRequest:
+        """Return how the file of a step is opened: one that is built, in the sandbox, with what earlier steps built."""
+        lesson = self.lesson
+        at = self._fresh_at(lesson, self.number) if lesson is not None else None
+        fresh = lesson.steps[at].fresh if lesson is not None and at is not None else None
+        if lesson is None or fresh is None or fresh.objects:
+            return OpenRequest(place)
+        built = tuple(Change.overwrite(offset, data) for offset, data in built_before(lesson, self.number))
+        options = building_options(fresh.format)
+        return OpenRequest(place, format=fresh.format, options=options, sandbox=True, changes=built)
 
     def _opened(self, *_: object) -> None:
         self._clean()
@@ -389,22 +505,25 @@ class LessonPlayer(QObject):
             self.changed.emit()
 
     def _stage(self, lesson: Lesson, number: int, *, again: bool = False) -> None:
-        uri, random = self._session.request.uri, self._random if self._fresh_at(lesson, number) is not None else None
+        uri, fresh = self._session.request.uri, self._fresh_at(lesson, number)
         known = self._keys.get(uri, "")
-        own = bool(self._own) and random is None
-        if not known and not self._own and random is None:
+        own = bool(self._own) and fresh is None
+        if not known and not self._own and fresh is None:
             known = sample_key(lesson)
 
-        def work(shard: Shard, _: Job) -> LessonStage:
+        def work(shard: Shard, _: Job) -> tuple[LessonStage, Secrets]:
             with at_most(MOST_INDEX):
-                key = known or (pick_key(shard, random) if random is not None else "")
-            return staged(lesson, number, shard, key, own=own)
+                key = known or (fresh_key(lesson, fresh, shard, self._random) if fresh is not None else "")
+                stage = staged(lesson, number, shard, key, own=own)
+                return stage, secrets_of(stage)
 
-        def take(stage: LessonStage) -> None:
+        def take(found: tuple[LessonStage, Secrets]) -> None:
             if self.lesson is not lesson or self.number != number:
                 return
+            stage, self._asked = found
             self._keys[uri] = stage.scene.key
             self.stage, self.trouble = stage, stage.missing
+            self._hide()
             trace = stage.scene.trace
             if stage.before >= 0 and trace is not None and self._session.walk.key != trace.key:
                 self._session.walk_along(TraceWalk(trace.key, trace, step=stage.before))
@@ -412,6 +531,8 @@ class LessonPlayer(QObject):
             for shown in () if again else stage.shown:
                 self._show(shown, stage)
             self.changed.emit()
+            if again and stage.question is not None and stage.question.kind is Answer.BYTES:
+                self._judge_built(stage)
 
         def failed(error: BaseException) -> None:
             if self.lesson is lesson and self.number == number:
@@ -419,13 +540,34 @@ class LessonPlayer(QObject):
 
         self._session.ask(work, take, failed=failed, key=("lesson", self), priority=JobPriority.SCREEN, pool=Pool.CPU)
 
+    def _judge_built(self, stage: LessonStage) -> None:
+        """Judge what the sandbox has now; what is not right yet is no answer."""
+        question, own, answered = stage.question, stage.number not in self._given, self._appended
+        self._appended = False
+        assert question is not None
+
+        def take(verdict: AnswerVerdict) -> None:
+            if verdict.right or answered:
+                self._judge(stage, replace(verdict, shown=verdict.right and not own), own=own)
+
+        self._session.ask(
+            lambda shard, _: judged(question, Given(), stage.scene),
+            take,
+            failed=self._failed,
+            key=("lesson", self),
+            priority=JobPriority.SCREEN,
+        )
+
     def _prepare(self, stage: LessonStage) -> None:
-        """A drawing is there as long as steps show it; what it draws is the lookup of the lesson."""
-        drawings = [shown for shown in stage.shown if shown.kind is Show.DRAWING]
-        if not drawings:
+        """A drawing is there as long as steps show it."""
+        if not any(shown.kind is Show.DRAWING for shown in stage.shown):
             self.wanted.emit(StepTarget(Show.DRAWING))
-        trace = stage.scene.trace
-        walked = self._session.walk.trace
+        self._walk_for(stage.shown, stage)
+
+    def _walk_for(self, targets: Sequence[StepTarget], stage: LessonStage) -> None:
+        """Make the lookup of the lesson the current one, as drawings show that."""
+        trace, walked = stage.scene.trace, self._session.walk.trace
+        drawings = any(shown.kind is Show.DRAWING for shown in targets)
         if drawings and trace is not None and (walked is None or walked.key != trace.key):
             self._session.walk_along(TraceWalk(trace.key, trace))
 

@@ -10,11 +10,15 @@ from PySide6.QtWidgets import QLabel, QSizePolicy
 
 from shardscope.widgets import theme
 from shardscope.widgets.fonts import LARGE
+from shardscope.widgets.plain_text import without_resources
 
 _LEAST = 60
 
 _FORMULA = re.compile(r"(?<=\b\w) (=|·|mod|//) (?=\w{1,2}\b)")
 """A sign between two names of one or two letters: a formula is broken over lines at another place."""
+
+_LINK = re.compile(r"(?<!\\)\]\(")
+_FOLLOWS = Qt.TextInteractionFlag.LinksAccessibleByMouse | Qt.TextInteractionFlag.LinksAccessibleByKeyboard
 
 
 class Prose(QLabel):
@@ -41,6 +45,11 @@ class Prose(QLabel):
 
     def tell(self, text: str) -> None:
         """Show another text."""
+        text = without_resources(text)
+        linked = _LINK.search(text) is not None
+        flags = _FOLLOWS if linked else Qt.TextInteractionFlag.NoTextInteraction
+        if flags != self.textInteractionFlags():
+            self.setTextInteractionFlags(flags)
         self.setText(_FORMULA.sub("\u00a0\\1\u00a0", text))
         if not text:
             self.hide()

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, QRectF, Signal
-from PySide6.QtGui import QAccessible, QPainter, QPaintEvent
+from PySide6.QtCore import QEvent, QRectF, Qt, Signal
+from PySide6.QtGui import QAccessible, QKeyEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import (
+    QApplication,
     QButtonGroup,
     QHBoxLayout,
     QLineEdit,
@@ -16,13 +17,14 @@ from PySide6.QtWidgets import (
 )
 
 from shardcore.model.number_words import plural
-from shardscope.learning.lessons.answers import AnswerVerdict, Given
-from shardscope.learning.lessons.lesson import Answer, Question
+from shardcore.model.text import shown
+from shardcore.teaching.lessons.answers import AnswerVerdict, Given
+from shardcore.teaching.lessons.lesson import Answer, Question
+from shardscope.learning.lessons.calculator_field import CalculatorField
 from shardscope.learning.lessons.prose import Prose
 from shardscope.session.selection import Selection
 from shardscope.widgets import theme
 from shardscope.widgets.elided import Elided
-from shardscope.widgets.plain_text import shown
 
 
 class QuestionBox(QWidget):
@@ -39,6 +41,7 @@ class QuestionBox(QWidget):
         self.setAccessibleName(self.tr("Question"))
         self._kind = Answer.NUMBER
         self._chosen: Given | None = None
+        self._right = False
         self.prompt = Prose(bold=True)
         self.field = QLineEdit()
         self.field.setObjectName("lessonAnswer")
@@ -53,6 +56,7 @@ class QuestionBox(QWidget):
         self.verdict.setObjectName("lessonVerdict")
         self.hints = Prose(tone="muted")
         self.hints.setObjectName("lessonHints")
+        self.calculator = CalculatorField()
         self._typing = QWidget()
         row = QHBoxLayout(self._typing)
         row.setContentsMargins(0, 0, 0, 0)
@@ -70,7 +74,7 @@ class QuestionBox(QWidget):
         column = QVBoxLayout(self)
         column.setContentsMargins(14, 12, 14, 12)
         column.setSpacing(10)
-        for widget in (self.prompt, self.where, self._choices, self._typing, self.hints, self.verdict):
+        for widget in (self.prompt, self.where, self._choices, self._typing, self.calculator, self.hints, self.verdict):
             column.addWidget(widget)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
 
@@ -82,9 +86,14 @@ class QuestionBox(QWidget):
             {
                 Answer.NODE: self.tr("Select in the bytes, in *Structure* or in the overview; then press *Check*."),
                 Answer.ITEM: self.tr("Click in the drawing; then press *Check*."),
+                Answer.MENDED: self.tr("*Check* looks at the open bytes, those of the sandbox above all."),
+                Answer.BYTES: self.tr("In hexadecimal. *Undo* above the bytes takes them back."),
             }.get(question.kind, "")
         )
-        self.field.setVisible(question.kind in (Answer.NUMBER, Answer.TEXT))
+        self.field.setVisible(question.kind in (Answer.NUMBER, Answer.TEXT, Answer.BYTES))
+        builds = question.kind is Answer.BYTES
+        self.check.setText(self.tr("Append") if builds else self.tr("Check"))
+        self.field.setPlaceholderText(self.tr("new bytes: de ad be ef") if builds else "")
         self.selected.setVisible(question.kind in (Answer.NODE, Answer.ITEM))
         self.choose(None)
         self.field.clear()
@@ -99,7 +108,9 @@ class QuestionBox(QWidget):
             name = f"{chosen.path[-1].name}, " if len(chosen.path) > 1 else ""
         else:
             self._chosen, name = chosen, chosen.text if chosen is not None else ""
-        if self._kind is Answer.CHOICE:
+        if self._kind is Answer.MENDED:
+            self._chosen = Given()
+        if self._kind in (Answer.CHOICE, Answer.MENDED):
             self.selected.tell("")
         elif self._chosen is None:
             self.selected.tell(self.tr("No answer selected"))
@@ -117,10 +128,13 @@ class QuestionBox(QWidget):
             tone, mark = ("text", "→") if verdict.shown else ("ok", "✓") if verdict.right else ("warning", "✗")
             self.verdict.set_tone(tone)
             self.verdict.tell(f"{mark} {verdict.text}")
-        right = verdict is not None and verdict.right
+        right = self._right = verdict is not None and verdict.right
+        if verdict is not None and not right and self.field.hasFocus():
+            self.field.selectAll()
         self.field.setReadOnly(right)
         self._choices.setEnabled(not right)
-        self.check.setEnabled(not right and (self._is_typed() or self._chosen is not None))
+        ready = self._is_typed() or self._chosen is not None
+        self.check.setEnabled(not right and ready)
 
     def give_hints(self, hints: tuple[str, ...]) -> None:
         """Tell hints, one below the other."""
@@ -142,9 +156,20 @@ class QuestionBox(QWidget):
             self._group.buttons()[0].setFocus()
 
     def _is_typed(self) -> bool:
-        return self._kind in (Answer.NUMBER, Answer.TEXT)
+        return self._kind in (Answer.NUMBER, Answer.TEXT, Answer.BYTES)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Return judges the answer, typed or selected; of a right one the panel goes on."""
+        typing = isinstance(QApplication.focusWidget(), QLineEdit)  # the field and the calculator take it by themselves
+        calculates = typing and not self.field.hasFocus()
+        if event.key() not in (Qt.Key.Key_Return, Qt.Key.Key_Enter) or (self._right and not calculates):
+            super().keyPressEvent(event)
+        elif not event.isAutoRepeat() and not typing:
+            self._typed()
 
     def _typed(self) -> None:
+        if self._right:
+            return
         if not self._is_typed():
             if self._chosen is not None:
                 self.given.emit(self._chosen)

@@ -8,8 +8,9 @@ from functools import partial
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QAction, QKeySequence
 
+from shardcore.model.text import shown
 from shardscope.learning.sandbox.sandbox import Sandbox
-from shardscope.widgets.plain_text import shown, tip
+from shardscope.widgets.plain_text import tip
 
 
 class SandboxActions(QObject):
@@ -24,6 +25,7 @@ class SandboxActions(QObject):
         overwrite: Goes to the field for new bytes.
         save: Asks for the name of a copy.
         salvage: Asks where what is whole goes.
+        new: Asks for the format of an empty file that is built in the sandbox.
         missions: Lists the missions.
     """
 
@@ -46,6 +48,9 @@ class SandboxActions(QObject):
         self.start_over = self._action(self.tr("&Start over"), "Ctrl+Alt+Z", sandbox.start_over)
         self.save = self._action(self.tr("Save as a &copy…"), "Ctrl+Alt+S", None)
         self.salvage = self._action(self.tr("Recover &objects…"), "Ctrl+Alt+E", None)
+        self.new = self._action(self.tr("New &empty file in the sandbox…"), "", None)
+        self.new.setObjectName("newEmptyFile")
+        self.new.setToolTip(tip(self.tr("Build a file byte by byte; what is missing next is shown")))
         self.missions = self._action(self.tr("&Missions…"), "Ctrl+Alt+M", None)
         sandbox.changed.connect(self.update)
         self.update()

@@ -17,13 +17,7 @@ _FRAME = 5
 
 
 class SandboxBanner(QWidget):
-    """A line over the bytes while there is a sandbox.
-
-    Args:
-        sandbox: What it reports.
-        actions: What its buttons press.
-        parent: Where it stands.
-    """
+    """A line over the bytes while there is a sandbox."""
 
     spoken_role = QAccessible.Role.Grouping
 

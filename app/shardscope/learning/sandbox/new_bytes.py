@@ -15,9 +15,6 @@ def new_bytes(typed: str, *, text: bool) -> bytes:
     Args:
         typed: Hex digits, with blanks or without, and `0x` before; or any text.
         text: Whether it is text; it is written as UTF-8.
-
-    Raises:
-        UsageError: There are none, too many, or no whole bytes.
     """
     if len(typed) > 4 * MOST_TYPED:
         raise UsageError(f"at most {MOST_TYPED:,} bytes can be written at once")

@@ -124,6 +124,7 @@ class SandboxPanel(QWidget):
         column.addWidget(self._pages)
         self.sandbox.changed.connect(self._changed)
         self.sandbox.compared.connect(self._compared)
+        self.sandbox.looked.connect(self._tell_missing)
         session.opened.connect(lambda _: self._opened())
         WhileVisible(session.selection_changed, self, self._selected)
         session.jobs.changed.connect(self._progressed)
@@ -180,10 +181,13 @@ class SandboxPanel(QWidget):
         self.field.setObjectName("overwriteField")
         self.field.setAccessibleName(self.tr("New bytes"))
         self.field.setPlaceholderText(self.tr("new bytes: de ad be ef"))
-        self.field.returnPressed.connect(self._overwrite)
+        self.field.returnPressed.connect(lambda: self._append() if self.sandbox.grows else self._overwrite())
         self.form.currentIndexChanged.connect(self._form_chosen)
         self.overwrite = QPushButton(self.tr("Overwrite"))
         self.overwrite.clicked.connect(lambda _: self._overwrite())
+        self.append = QPushButton(self.tr("Append"))
+        self.append.setObjectName("appendBytes")
+        self.append.clicked.connect(lambda _: self._append())
         line = QHBoxLayout()
         line.setSpacing(6)
         for part, stretch in ((self.form, 0), (self.field, 1), (self.overwrite, 0)):
@@ -192,7 +196,7 @@ class SandboxPanel(QWidget):
         cuts.setSpacing(6)
         self.cut = _pressing(self.actions_.cut, self.tr("Cut the selection"))
         self.cut_rest = _pressing(self.actions_.cut_rest, self.tr("Cut to the end"))
-        for button in (self.cut, self.cut_rest):
+        for button in (self.append, self.cut, self.cut_rest):
             cuts.addWidget(button)
         cuts.addStretch(1)
         self.trouble = Elided(greedy=True)
@@ -244,7 +248,14 @@ class SandboxPanel(QWidget):
         """Report what to do where there is nothing to tell of changes."""
         there = self.report.topLevelItemCount() > 0
         self._results.setCurrentIndex(int(there))
-        if self.sandbox.changes:
+        if self.sandbox.grows:
+            self.guide.set_text(
+                self.tr(
+                    "Type bytes and press Append: they are written after the last one. The line above shows what is "
+                    "missing next. Select a byte to overwrite it. Ctrl+Z undoes a change."
+                )
+            )
+        elif self.sandbox.changes:
             self.guide.set_text(self.tr("The checks that detect the change are listed once the objects are compared."))
         else:
             self.guide.set_text(
@@ -276,7 +287,8 @@ class SandboxPanel(QWidget):
         try:
             data = new_bytes(self.field.text(), text=self.form.currentIndex() == 1)
             source, place = self.sandbox.source, self.sandbox.place
-            if source is not None and place is not None and place.start + len(data) > source.size:
+            past = source is not None and place is not None and place.start + len(data) > source.size
+            if source is not None and place is not None and past and not source.grows:
                 room = source.size - place.start
                 self._tell_trouble(self.tr("{0} do not fit: {1} left").format(plural(len(data), "byte"), f"{room:,}"))
                 return
@@ -286,6 +298,25 @@ class SandboxPanel(QWidget):
         self._tell_trouble("")
         self.sandbox.overwrite(data)
 
+    def _append(self) -> None:
+        try:
+            data = new_bytes(self.field.text(), text=self.form.currentIndex() == 1)
+        except ShardError as error:
+            self._tell_trouble(plain_words(error))
+            return
+        self._tell_trouble("")
+        self.field.clear()
+        self.sandbox.append(data)
+
+    def _tell_missing(self) -> None:
+        """Report what a file that grows needs next."""
+        missing = self.sandbox.missing
+        if missing is None:
+            self.news.set_text(self.tr("✓ The reader accepts it. Save as a copy keeps it."))
+        else:
+            self.news.set_text(missing.text.replace("`", ""))
+        self._guide()
+
     def _tell_trouble(self, text: str) -> None:
         self.trouble.tell(text)
         self.trouble.setStyleSheet(f"color: {theme.of(self).error.name()};")
@@ -294,9 +325,15 @@ class SandboxPanel(QWidget):
     def _selected(self, _: Selection) -> None:
         self._tell_trouble("")
         place = self.sandbox.place
-        there = place is not None
-        for part in (self.field, self.form, self.overwrite):
-            part.setEnabled(there)
+        there, grows = place is not None, self.sandbox.grows
+        self.append.setVisible(grows)
+        self.overwrite.setEnabled(there)
+        for part in (self.field, self.form):
+            part.setEnabled(there or grows)
+        if place is None and grows:
+            self.place.tell(self.tr("Type bytes and press Append"))
+            self.bits.set_byte(None)
+            return
         if place is None:
             self.place.tell(self.tr("Select bytes of the file: these are decoded, or in another file"))
             self.bits.set_byte(None)

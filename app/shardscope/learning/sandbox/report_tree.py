@@ -18,10 +18,10 @@ from PySide6.QtWidgets import (
 from shardcore import Finding, Severity, Span
 from shardcore.model.number_words import plural
 from shardcore.model.other_readers import Peer, ReaderAnswer
-from shardcore.model.text import without_marks
+from shardcore.model.text import shown, without_marks
 from shardcore.teaching.impact import ChangedObject, Fate, Impact, ImpactCheck
 from shardscope.session.words import cut_middle, grouped
-from shardscope.widgets.plain_text import shown, tip
+from shardscope.widgets.plain_text import tip
 
 MOST_LINES = 200
 """Objects, and findings of one check, that are listed; of more, how many there are."""

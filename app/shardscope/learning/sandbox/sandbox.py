@@ -9,6 +9,7 @@ from pathlib import Path
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from shardcore import Cancelled, DataSet, Depth, Report, Shard, ShardError, Span, UsageError
+from shardcore.model.number_words import plural
 from shardcore.model.source_name import SourceName
 from shardcore.sources.base import read_pieces
 from shardcore.sources.patched import (
@@ -20,6 +21,7 @@ from shardcore.sources.patched import (
     steps_of,
     undo_step,
 )
+from shardcore.teaching.build import MissingPart, next_missing
 from shardcore.teaching.impact import MOST_BYTES, Before, Impact, before, compare, noting, touched
 from shardcore.writing.temporary import write_whole
 from shardscope.session.debounce import Debounce
@@ -43,13 +45,16 @@ class Sandbox(QObject):
         on: Whether there is a sandbox.
         changes: What was done, in order; what was typed last is opened soon after.
         undone: What was undone and can be done again, the next one last.
+        missing: What a file that grows needs next; None when the reader accepts it.
         impact: What the changes did; None while that is unknown.
-        error: Why it is unknown; empty while it is being found out.
+        error: Reason why it is unknown; empty while it is being found out.
         leaving: Whether the file is being opened as it is on disk.
     """
 
     changed = Signal()
     """It was switched, or the changes are others; and the bytes are open."""
+    looked = Signal()
+    """`missing` is another."""
     compared = Signal()
     """`impact` or `error` is another."""
     reopening = Signal()
@@ -66,6 +71,7 @@ class Sandbox(QObject):
         self.changes: tuple[Change, ...] = ()
         self.undone: tuple[Change, ...] = ()
         self.impact: Impact | None = None
+        self.missing: MissingPart | None = None
         self.error = ""
         self._expects = ""
         self._saved: tuple[Change, ...] = ()
@@ -200,12 +206,39 @@ class Sandbox(QObject):
         if place is not None and data:
             self._add(Change.overwrite(place.start, data))
 
+    @property
+    def grows(self) -> bool:
+        """Return whether bytes may be written past the end: over an empty file."""
+        source = self.source
+        return source is not None and source.grows
+
+    def append(self, data: bytes) -> None:
+        """Write bytes after the last one, changes that are not opened yet among them."""
+        self.build(None, data)
+
+    def build(self, offset: int | None, data: bytes) -> None:
+        """Write bytes of a file that grows.
+
+        Args:
+            offset: The first of them; None for after the last one.
+            data: The bytes.
+        """
+        source = self.source
+        if source is None or not source.grows or not data:
+            return
+        if offset is not None:
+            self._add(Change.overwrite(offset, data))
+            return
+        size = PatchedSource(source.base, self.changes).size
+        words = self.tr("{0} appended at {1}").format(plural(len(data), "byte"), size)
+        self._add(Change(size, size + len(data), data, words))
+
     def put(self, pieces: Sequence[tuple[int, bytes]], what: str = "", *, second: bool = False) -> None:
         """Overwrite bytes in one step; the file is opened with them soon after, once no more follow.
 
         Args:
             pieces: Offsets and the new bytes there.
-            what: What it is; by default how many bytes are overwritten.
+            what: Description; default: the number of bytes that are overwritten.
             second: Whether it is the second digit of the byte that was typed last.
         """
         if self.on and self._hold(overwriting(self.changes, pieces, what, second=second), ()):
@@ -278,11 +311,7 @@ class Sandbox(QObject):
         self._session.open(self._session.request.broken(self.changes, self._expects), select=select)
 
     def _changed_source(self, shard: Shard) -> PatchedSource:
-        """Return the bytes with all changes, opened or not yet.
-
-        Raises:
-            UsageError: There is no sandbox.
-        """
+        """Return the bytes with all changes, opened or not yet."""
         source = shard.source
         if not isinstance(source, PatchedSource):
             raise UsageError("there are no bytes of a sandbox")
@@ -312,7 +341,10 @@ class Sandbox(QObject):
             self._there = request.changes, self.undone if request.changes == self.changes else ()
             self.changed.emit()
             QTimer.singleShot(0, self, self.reopened.emit)
-            self._compare()
+            if self.grows:
+                self._look_for_missing()
+            else:
+                self._compare()
         elif was:
             self._forget()
             if self.leaving:
@@ -423,6 +455,22 @@ class Sandbox(QObject):
             title=self.tr("Compare with the file as it was"),
         )
         self.compared.emit()
+
+    def _look_for_missing(self) -> None:
+        """Find out what a file that grows needs next; with a file of nothing there is nothing to compare."""
+
+        def take(missing: MissingPart | None) -> None:
+            self.missing = missing
+            self.looked.emit()
+
+        self._session.ask(
+            lambda shard, _: next_missing(shard),
+            take,
+            failed=self.tr("Not checked"),
+            key=("missing", self),
+            priority=JobPriority.SCREEN,
+            pool=Pool.CPU,
+        )
 
     def _note(self) -> None:
         """Note what the file serves as it is on disk: opened again, for what is open has changes."""

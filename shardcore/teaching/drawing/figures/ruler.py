@@ -35,8 +35,8 @@ class RulerScale:
     Attributes:
         start: Its first number.
         stop: One past its last.
-        left: Where it begins.
-        wide: How wide it is.
+        left: Start.
+        wide: The width.
     """
 
     start: float
@@ -108,7 +108,7 @@ def place_stretches(
         scale: Where numbers lie.
         items: What is placed.
         first: The number of the first item.
-        top: Where the lanes begin.
+        top: Top of the lanes.
         lanes: The lane of each item.
         named: Items whose text is beside the ruler.
         down: Whether the first lane is the upper one; otherwise it is the one at the axis below.

@@ -144,6 +144,7 @@ def test_the_budget_of_a_folder_is_that_of_its_files(
     assert {share.use.value for share in pages.found.shares} > {"payload"}
 
 
+@pytest.mark.thorough
 def test_far_files_are_not_fetched_for_charts(
     charts: Charts, session: Session, qtbot: QtBot, server: RangeServer, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

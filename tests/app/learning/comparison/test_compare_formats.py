@@ -71,6 +71,7 @@ def drop(sheet: CompareWindow, *paths: Path) -> None:
     )
 
 
+@pytest.mark.thorough
 def test_by_mouse(qtbot: QtBot, window: MainWindow, tmp_path: Path) -> None:
     """From the welcome page: six strips and a table; a click chooses whose slider it is; a folder is dropped; saved."""
     window.welcome.compare_button.click()
@@ -93,6 +94,7 @@ def test_by_mouse(qtbot: QtBot, window: MainWindow, tmp_path: Path) -> None:
             assert index.data()
             assert index.data(Qt.ItemDataRole.ToolTipRole)
     assert unnamed(sheet) == []
+    check_timeline(sheet)
     # All strips have one scale: the largest ends at the edge.
     widths = {row.format: strips.strip_of(number).width() for number, row in enumerate(strips.rows)}
     assert max(widths.values()) <= strips.width()
@@ -123,6 +125,21 @@ def test_by_mouse(qtbot: QtBot, window: MainWindow, tmp_path: Path) -> None:
     check_saved(qtbot, sheet, tmp_path)
 
 
+def check_timeline(sheet: CompareWindow) -> None:
+    """A lane per format, a bar per round trip, as wide as it takes; the tool tip lists the ranges."""
+    timeline = sheet.timeline
+    for number, row in enumerate(timeline.rows):
+        assert row.lookup is not None
+        bars = timeline.bars_of(number)
+        assert [trip for _, trip in bars] == list(row.lookup.trips)
+        assert sum(bar.width() for bar, _ in bars) == pytest.approx(row.lookup.milliseconds * timeline.scale)
+        assert bars[-1][0].right() < timeline.width()
+        for bar, trip in bars:
+            assert f"{trip.bytes:,} byte" in timeline.tip_at(bar.center().toPoint())
+        assert f"{row.format} {row.lookup.requests} request" in timeline.accessibleDescription()
+    assert timeline.tip_at(QPoint(0, 0)) == ""
+
+
 def check_saved(qtbot: QtBot, sheet: CompareWindow, tmp_path: Path) -> None:
     """The picture and the table hold what is shown; what cannot be written is said."""
     svg, table = tmp_path / "a.svg", tmp_path / "a.csv"
@@ -145,23 +162,31 @@ def check_saved(qtbot: QtBot, sheet: CompareWindow, tmp_path: Path) -> None:
 
 
 @pytest.mark.thorough
-def test_default_codecs_are_a_choice(qtbot: QtBot, window: MainWindow) -> None:
-    """Contents are stored uncompressed; *Default codecs* compresses by that of each format, and the slider shows it."""
+def test_one_codec_for_all_formats(qtbot: QtBot, window: MainWindow) -> None:
+    """Contents are stored uncompressed, by zstd where a format has it, or by the default codec of each."""
     window.welcome.compare_button.click()
     sheet = window.comparing.sheet
     assert sheet is not None
+    # A codec that is chosen before the formats are imported counts, too.
+    sheet.codecs.setCurrentIndex(1)
+    wait_measured(qtbot, sheet)
+    assert cell(sheet, "swh", "codec") == "not compressed by the format"
+    assert cell(sheet, "xorb", "codec") == "none: the format has no zstd"
+    assert cell(sheet, "des", "codec") == sheet.desk.rows["des"].value == "zstd"
+    sheet.codecs.setCurrentIndex(0)
     wait_measured(qtbot, sheet)
     assert all(row.overhead > 0 for row in sheet.desk.rows.values())
     assert sheet.desk.rows["xorb"].value == "none"
     sheet.choose("xorb")
     assert sheet.dial.value == "none"
-    sheet.own_codecs.click()
+    sheet.codecs.setCurrentIndex(2)
     wait_measured(qtbot, sheet)
     assert sheet.desk.rows["xorb"].value == sheet.dial.value == "auto"
     assert sheet.desk.rows["xorb"].overhead < 0
     assert sheet.headline.text().endswith("default codec of each format")
 
 
+@pytest.mark.thorough
 def test_by_keyboard(qtbot: QtBot, window: MainWindow) -> None:
     """A shortcut opens it; arrows choose formats and turn sliders; Escape closes it, and its jobs end."""
     QTest.keyClick(window, Qt.Key.Key_M, Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier)
@@ -203,6 +228,7 @@ def test_by_keyboard(qtbot: QtBot, window: MainWindow) -> None:
     qtbot.waitUntil(lambda: not window.jobs.open_jobs)
 
 
+@pytest.mark.thorough
 def test_the_newest_wins(qtbot: QtBot, window: MainWindow, monkeypatch: pytest.MonkeyPatch) -> None:
     """However a slider is dragged, formats are packed for where it ends, and rows of before are marked as old."""
     sheet = window.comparing.show()
@@ -210,9 +236,9 @@ def test_the_newest_wins(qtbot: QtBot, window: MainWindow, monkeypatch: pytest.M
     packed: Counter[tuple[str, int]] = Counter()
     measured = desk_module.measured
 
-    def counted(name: str, objects: Any, options: Any) -> Any:
+    def counted(name: str, objects: Any, options: Any, codec: str) -> Any:
         packed[name, len(objects)] += 1
-        return measured(name, objects, options)
+        return measured(name, objects, options, codec)
 
     monkeypatch.setattr(desk_module, "measured", counted)
     for _ in range(3):

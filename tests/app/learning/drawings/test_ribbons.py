@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pytestqt.qtbot import QtBot
 
+from shardcore.teaching import assets
 from shardscope.session.session import Session
-from shardscope.startup import assets
 from shardscope.views.hex.panel import HexPanel
 from tests.app.conftest import open_in
 from tests.app.learning.drawings.test_samples import settled

@@ -7,17 +7,18 @@ import pytest
 from pytestqt.qtbot import QtBot
 
 from shardcore.model.drawing import Sketch
+from shardcore.teaching import assets
+from shardcore.teaching.assets import Sample
 from shardcore.testing import sampled
 from shardcore.testing.drawing_checks import check_picture
 from shardscope.session.session import Session
-from shardscope.startup import assets
-from shardscope.startup.assets import Sample
 from shardscope.views.hex.panel import HexPanel
 from tests.app.conftest import open_in
 
 QUICK = 2
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("sample", sampled(assets.samples(), QUICK), ids=lambda sample: sample.path.name)
 def test_drawn(qtbot: QtBot, session: Session, sample: Sample) -> None:
     """Whatever there is to draw is drawn, fits the view, and every item can be pointed at."""

@@ -7,9 +7,9 @@ import pytest
 import shardcore
 from shardcore import Node
 from shardcore.shards.registry import FORMATS
+from shardcore.teaching import assets
 from shardscope.learning.help import pages
 from shardscope.learning.help.pages import GLOSSARY, HelpPage, find_field
-from shardscope.startup import assets
 
 SAMPLES = ("swh", "mdb", "xorb", "bloscpack", "des", "neuroglancer")
 

@@ -47,6 +47,7 @@ def without_words(window: MainWindow) -> list[str]:
     return [part.objectName() for part in parts if part.window() is window and not explained(part)]
 
 
+@pytest.mark.thorough
 def test_every_part_says_what_it_is(window: MainWindow, qtbot: QtBot, data: Path) -> None:
     """On the welcome page, and with a file and each dock in front, everything with a name has words."""
     assert without_words(window) == []

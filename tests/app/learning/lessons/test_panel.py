@@ -10,9 +10,10 @@ from PySide6.QtWidgets import QApplication, QRadioButton
 from pytestqt.qtbot import QtBot
 
 from shardcore import Span
-from shardscope.learning.lessons.answers import number_of
-from shardscope.learning.lessons.lesson import parse
-from shardscope.learning.lessons.library import lessons, missions, sample_key
+from shardcore.teaching.lessons.answers import number_of, solution
+from shardcore.teaching.lessons.lesson import parse
+from shardcore.teaching.lessons.library import lessons, missions, sample_key
+from shardscope.learning.lessons.list_page import LessonCard
 from shardscope.learning.lessons.panel import LessonPanel
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.session import Session
@@ -58,6 +59,7 @@ It has {value of header/objects_count} objects.
 - lookup: {key}
 - ask: Which slot?
 - answer number: {slot in The slot}
+- reveal drawing: parking
 """,
     "small",
 )
@@ -79,6 +81,7 @@ def step(panel: LessonPanel, qtbot: QtBot, number: int) -> None:
     qtbot.waitUntil(lambda: panel.player.number == number and panel.player.stage is not None, timeout=10_000)
 
 
+@pytest.mark.thorough
 def test_a_lesson_is_walked_through(
     panel: LessonPanel, session: Session, settings: Settings, qtbot: QtBot, data: Path
 ) -> None:
@@ -129,6 +132,8 @@ def test_a_lesson_is_walked_through(
     assert made.exists()
     panel.show_me.click()
     qtbot.waitUntil(panel.next.isEnabled)
+    assert player.stage is not None
+    assert session.walk.key == player.stage.scene.key, "what is drawn is the lookup of the lesson"
     assert panel.next.text() == "Finish"
     panel.next.click()
     assert not settings.is_lesson_done("small"), "two answers were shown"
@@ -261,19 +266,100 @@ def test_a_file_without_the_keys_of_the_sample(session: Session, settings: Setti
     [
         ("40e9", 40_000_000_000),
         ("40 GB", 40_000_000_000),
+        ("40 GiB", 40 << 30),
         ("1.5 KiB", 1536),
+        ("10**9", 1_000_000_000),
+        ("2^10", 1024),
+        ("40 * 10**9", 40_000_000_000),
         ("0b110", 6),
+        ("0x6", 6),
         ("0o17", 15),
         ("0x1B", 27),
+        ("1,000", 1000),
+        ("1 000", 1000),
+        ("1_000", 1000),
         ("40,000 bytes", 40_000),
         ("1.5", None),
+        ("1,5", None),
+        ("12 34", None),
+        ("6h", None),
         ("40 miles", None),
         ("0xg", None),
+        ("9**99", None),
+        ("", None),
     ],
 )
 def test_numbers_are_understood_as_they_are_written(text: str, number: int | None) -> None:
-    """With a power of ten, a unit, or another base; what is no whole number is none."""
+    """With powers, thousands apart, a unit, or another base; what is no whole number is none."""
     assert number_of(text) == number
+
+
+def test_a_unit_belongs_to_a_size_and_a_word_to_its_question() -> None:
+    """Bytes where bytes are asked; beside a number, words of the question do no harm, and others do."""
+    assert number_of("40 GB", "How many bytes of index?") == 40_000_000_000
+    assert number_of("40 GB", "In which slot is the key?") is None
+    assert number_of("slot 4", "In which slot is the key?") == 4
+    assert number_of("3 chunks", "Into how many chunks is it cut?") == 3
+    assert number_of("3 keys", "Into how many chunks is it cut?") is None
+
+
+def test_return_checks_and_goes_on(panel: LessonPanel, session: Session, qtbot: QtBot) -> None:
+    """It judges what was typed, chosen or selected, and after the right answer it goes to the next step."""
+    panel.player.start(LESSON, own=True, step=1)
+    step(panel, qtbot, 1)
+    box = panel.question
+    box.field.setFocus()
+    qtbot.keyClick(box.field, Qt.Key.Key_Return)
+    assert not box.verdict.text(), "nothing was answered"
+    qtbot.keyClicks(box.field, "12")
+    qtbot.keyClick(box.field, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: "these are objects" in box.verdict.text())
+    assert box.field.selectedText() == "12", "the next answer takes its place"
+    qtbot.keyClicks(box.field, "13 slots")
+    qtbot.keyClick(box.field, Qt.Key.Key_Return)
+    qtbot.waitUntil(panel.next.hasFocus)
+    qtbot.keyClick(panel.next, Qt.Key.Key_Return)
+    step(panel, qtbot, 2)
+    session.select_span(Span("", 39, 40))
+    qtbot.waitUntil(box.check.isEnabled)
+    qtbot.keyClick(box.check, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: panel.player.solved)
+    panel.player.go(4)
+    step(panel, qtbot, 4)
+    choice = next(one for one in box.findChildren(QRadioButton) if one.accessibleName() == "that")
+    choice.click()
+    qtbot.keyClick(choice, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: panel.player.solved)
+
+
+def test_shown_answers_are_counted_until_they_are_given(
+    panel: LessonPanel, settings: Settings, qtbot: QtBot
+) -> None:
+    """In the lesson, in the settings, and in the list; answering oneself takes them out again."""
+    lesson = lessons()[0]
+    assert settings.lesson_shown(lesson.name) == frozenset()
+    panel.player.start(lesson, step=4)
+    step(panel, qtbot, 4)
+    panel.show_me.click()
+    qtbot.waitUntil(lambda: panel.player.solved)
+    assert settings.lesson_shown(lesson.name) == {4}
+    assert panel.counter.text().endswith("1 shown")
+    card = LessonCard(lesson, settings)
+    qtbot.addWidget(card)
+    card.restate("")
+    assert "1 shown" in card.state.text()
+    for number in (3, 4):
+        panel.player.go(number)
+        step(panel, qtbot, number)
+    stage = panel.player.stage
+    assert stage is not None
+    assert stage.question is not None
+    panel.player.answer(solution(stage.question, stage.scene))
+    qtbot.waitUntil(lambda: panel.player.solved)
+    assert settings.lesson_shown(lesson.name) == frozenset()
+    assert "shown" not in panel.counter.text()
+    card.tell()
+    assert "shown" not in card.state.text()
 
 
 def test_a_lesson_whose_questions_are_answered_is_done(
@@ -365,3 +451,51 @@ def test_leaving_a_lesson_that_began_on_the_welcome_page_selects_nothing(
     session.select_span(Span("", 64, 72))
     panel.leave.click()
     assert session.selection.span is None
+
+
+CALCULATED = parse(
+    """# Calculated
+format: swh
+sample: swh.shard
+
+## Words
+
+- calculator: 32 | a = 7
+- ask: What is a - 8?
+- answer number: 0xffffffff
+
+## Once more
+
+- calculator: 32
+- ask: And that, plus 1?
+- answer number: 0
+
+## Without
+
+- ask: Nothing to compute?
+- answer number: 0
+""",
+    "calculated",
+)
+
+
+def test_a_calculator_keeps_results_from_step_to_step(qtbot: QtBot, panel: LessonPanel) -> None:
+    """Return computes, Up brings the line back, and a step without a calculator ends it."""
+    panel.player.start(CALCULATED, own=True)
+    field = panel.question.calculator
+    qtbot.waitUntil(lambda: field.isVisibleTo(panel) and "0x00000007" in field.results.text())
+    qtbot.keyClicks(field.line, "b = a - 8")
+    qtbot.keyClick(field.line, Qt.Key.Key_Return)
+    assert "b      0xffffffff  4,294,967,295" in field.results.text()
+    assert panel.player.verdict is None, "a calculation is no answer"
+    qtbot.keyClick(field.line, Qt.Key.Key_Up)
+    assert field.line.text() == "b = a - 8"
+    qtbot.keyClicks(field.line, " - d")
+    qtbot.keyClick(field.line, Qt.Key.Key_Return)
+    assert "no value yet" in field.trouble.text()
+    panel.player.go(1)
+    step(panel, qtbot, 1)
+    assert field.calculator.names == {"a": 7, "b": 0xFFFFFFFF}
+    panel.player.go(2)
+    step(panel, qtbot, 2)
+    assert not field.isVisibleTo(panel)

@@ -18,6 +18,7 @@ from pytestqt.qtbot import QtBot
 from shardcore import Span
 from shardcore.operations.recover import REPORT
 from shardcore.shards.trace import DAMAGED
+from shardcore.teaching import assets
 from shardcore.teaching.impact import Fate
 from shardscope.learning.lessons.panel import LessonPanel
 from shardscope.learning.sandbox.new_bytes import new_bytes
@@ -25,7 +26,6 @@ from shardscope.learning.sandbox.panel import BitRow, SandboxPanel
 from shardscope.learning.sandbox.sandbox import Sandbox
 from shardscope.shell.main_window import MainWindow
 from shardscope.shell.screenshot import settle
-from shardscope.startup import assets
 from shardscope.startup.settings import Settings
 from shardscope.tasks.edit.permitted import standing
 
@@ -103,6 +103,7 @@ def fates(sandbox: Sandbox) -> dict[str, int]:
     return {fate.value: count for fate, count in sandbox.impact.counts.items()}
 
 
+@pytest.mark.thorough
 def test_a_sandbox_moves_no_dock_and_says_what_it_is(one: MainWindow, file: Path) -> None:
     """A banner and a frame; docks keep their sizes, edits and extraction are off and say why; it goes again."""
     one.open(str(file))
@@ -139,6 +140,7 @@ def test_a_sandbox_moves_no_dock_and_says_what_it_is(one: MainWindow, file: Path
     settle(one, 20)
 
 
+@pytest.mark.thorough
 def test_a_copy_has_the_changes_and_nothing_is_replaced_unasked(own: MainWindow, file: Path) -> None:
     """The copy appears under its name; not over a file that is there, and never over the file itself."""
     window = own
@@ -161,6 +163,7 @@ def test_a_copy_has_the_changes_and_nothing_is_replaced_unasked(own: MainWindow,
     assert file.read_bytes() == SAMPLE.read_bytes()
 
 
+@pytest.mark.thorough
 def test_changes_are_dropped_only_after_a_question(own: MainWindow, file: Path) -> None:
     """Closing the tab or the window asks once there is something to lose; another file leaves it in its tab."""
     window = own
@@ -206,6 +209,7 @@ def test_a_file_that_changes_on_disk_ends_the_sandbox_in_words(own: MainWindow, 
     assert len(window.breaking.sandbox.changes) == 1
 
 
+@pytest.mark.thorough
 def test_a_file_of_a_folder_is_broken_where_it_is_shown(one: MainWindow) -> None:
     """Of a data set the file whose bytes are selected is opened by itself, at the same byte; the menu has missions."""
     folder = assets.resources() / "samples" / "neuroglancer" / "worked"
@@ -397,6 +401,7 @@ PROMISES = (
 )
 
 
+@pytest.mark.thorough
 def test_what_a_sandbox_promises(own: MainWindow, file: Path) -> None:
     """One after the other in one sandbox, which starts over between them; see each of them."""
     for promise in PROMISES:

@@ -12,12 +12,13 @@ from shardcore.shards.registry import all_formats
 from shardcore.shards.salvage import Condition
 from shardcore.sources.local import FileSource
 from shardcore.sources.patched import Change, PatchedSource
+from shardcore.teaching import assets
 from shardcore.teaching.impact import Fate, before, compare
-from shardscope.learning.lessons.answers import Given, judged, solution
-from shardscope.learning.lessons.lesson import Answer, Lesson
-from shardscope.learning.lessons.library import missions, sample_key
-from shardscope.learning.lessons.stage import staged
-from shardscope.startup import assets
+from shardcore.teaching.lessons.answers import Given, judged, solution
+from shardcore.teaching.lessons.lesson import Answer, Lesson
+from shardcore.teaching.lessons.library import missions, sample_key
+from shardcore.teaching.lessons.stage import staged
+from shardcore.teaching.lessons.values import LessonScene
 
 MISSIONS = missions()
 
@@ -50,6 +51,9 @@ def test_every_step_is_there_and_its_solution_is_right(mission: Lesson) -> None:
             question = stage.question
             assert question is not None
             assert question.hints or question.kind is Answer.CHOICE
+            if question.kind is Answer.MENDED:
+                assert not judged(question, Given(), stage.scene).right, "the damaged file counts as mended"
+                continue
             assert judged(question, solution(question, stage.scene), stage.scene).right
             for choice, sentence in enumerate(question.choices):
                 verdict = judged(question, Given(str(choice)), stage.scene)
@@ -72,7 +76,10 @@ def test_what_a_mission_says_mends_the_file(mission: Lesson) -> None:
     with FileSource(path) as file:
         change = Change.flip(offset, bit, file.read(offset, offset + 1)[0])
         with shardcore.open(PatchedSource(file, [change])) as shard:
-            assert shard.verify("content").ok
+            asked = mission.steps[-1].question
+            assert asked is not None
+            assert asked.kind is Answer.MENDED
+            assert judged(asked, Given(), LessonScene(shard)).right
             impact = compare(was, shard)
     assert impact.gone
     assert bool(impact.counts.get(Fate.MENDED)) == (mission.format in ("swh", "mdb"))

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import shardcore
+from shardcore.cli.program import run
 from shardcore.shards.registry import all_formats, format_of, writes_of
 from shardcore.sources.remote.options import RemoteOptions
 from shardcore.teaching.comparison.comparison import compared_formats
 from shardcore.teaching.comparison.contents import BUILT_IN, ComparedObject
 from shardcore.teaching.comparison.measure import (
     ACTIONS,
+    BYTES_PER_MS,
+    CODECS,
+    ROUND_TRIP_MS,
     FormatRow,
     How,
     Lookup,
@@ -22,11 +28,12 @@ from shardcore.teaching.comparison.measure import (
     measured,
     one_lookup,
     pack_in_memory,
-    pieces_of_plan,
+    pieces_of,
     spread,
-    uncompressed,
+    with_codec,
     written_with,
 )
+from shardcore.testing import FULL
 from shardcore.writing.edit_options import APPEND, VERBS, EditSubject
 from tests.remote.servers import RangeServer
 
@@ -46,6 +53,7 @@ CASES = [
     for name in FORMATS
     for at, options in enumerate(dials(name))
     for sample, (count, size) in enumerate(SAMPLES)
+    if at == 0 or at % 2 == sample
 ]
 
 
@@ -87,72 +95,121 @@ def test_as_written_and_as_read(name: str, options: dict[str, str], count: int, 
     assert any(row.lookup.bytes <= sent <= row.lookup.bytes + 8_000 for sent in near), costs
 
 
-MODES = (False, True)
-"""Uncompressed in all formats; the default codec of each."""
+@dataclass(frozen=True)
+class Cold:
+    """Ten objects in a format: the row, what was packed, and each lookup as compared and as a server counts it."""
+
+    row: FormatRow
+    packed: PackedFormat
+    lookups: list[Lookup]
+    served: list[tuple[int, int, int]]
 
 
 @pytest.fixture(scope="module")
-def small() -> dict[tuple[str, bool], tuple[FormatRow, PackedFormat, list[Lookup], list[tuple[int, int, int]]]]:
-    """Ten objects in each format: the row, what was packed, and each lookup as compared and as a server counts it."""
+def small() -> dict[tuple[str, str], Cold]:
+    """Ten objects in each format, by each codec; looked up in those that are uncompressed, and with FULL in all."""
     found = {}
     for name in FORMATS:
-        for own in MODES:
-            options = {} if own else uncompressed(name, {})
-            row, packed = packed_of(name, BUILT_IN.objects(), options)
-            numbers = spread(len(packed.objects))
-            told = [one_lookup(packed, number) for number in numbers]
-            found[name, own] = row, packed, told, [served(packed, packed.files, number) for number in numbers]
+        for codec in CODECS:
+            objects = BUILT_IN.objects()
+            row = measured(name, objects, {}, codec)
+            assert not row.error
+            one = format_of(name)
+            packed = pack_in_memory(one, objects, written_with(one, with_codec(name, codec, {})))
+            numbers = spread(len(packed.objects)) if codec == "none" or FULL else []
+            lookups = [one_lookup(packed, number) for number in numbers]
+            found[name, codec] = Cold(row, packed, lookups, [served(packed, packed.files, at) for at in numbers])
     return found
 
 
-@pytest.mark.parametrize("cell", ["size", "overhead", "structure", "requests", "opening", "bytes", "codec"])
-@pytest.mark.parametrize("own", MODES, ids=["uncompressed", "own codecs"])
-@pytest.mark.parametrize("name", FORMATS)
-def test_each_cell_is_that_of_the_files_and_of_a_server(
-    name: str,
-    own: bool,
-    cell: str,
-    small: dict[tuple[str, bool], tuple[FormatRow, PackedFormat, list[Lookup], list[Any]]],
+@pytest.mark.thorough
+def test_size_and_overhead_are_those_of_the_files(small: dict[tuple[str, str], Cold]) -> None:
+    """Size is that of all files, overhead what is over the bytes of the objects."""
+    for case, one in small.items():
+        size = sum(map(len, one.packed.files.values()))
+        assert one.row.size == size, case
+        assert one.row.overhead == size - sum(len(thing.data) for thing in one.packed.objects), case
+
+
+@pytest.mark.thorough
+def test_structure_is_all_but_contents_and_padding(small: dict[tuple[str, str], Cold]) -> None:
+    """Uncompressed, the stored contents are the objects to the byte; structure, contents and padding are the size."""
+    for (name, codec), one in small.items():
+        row = one.row
+        assert row.structure + row.stored + row.padding == row.size, (name, codec)
+        assert (row.padding == 424) == (name == "swh"), (name, codec)
+        assert 0 < row.stored <= row.content, (name, codec)
+        if codec == "none":
+            assert row.stored == row.content, name
+
+
+def test_the_codec_is_the_one_in_the_files(small: dict[tuple[str, str], Cold]) -> None:
+    """Contents stand in the files as they are with *none*, and where the format compresses nothing or has no zstd."""
+    for (name, codec), one in small.items():
+        whole = [any(thing.data in data for data in one.packed.files.values()) for thing in one.packed.objects]
+        text = one.row.codec
+        plain = text.startswith(("none", "not compressed"))
+        assert all(whole) == plain, (name, codec, text)
+        assert (text == "not compressed by the format") == (name == "swh")
+        assert (text == "none: the format has no zstd") == (codec == "zstd" and name in ("mdb", "xorb", "neuroglancer"))
+        frames = any(b"\x28\xb5\x2f\xfd" in data for data in one.packed.files.values())
+        assert frames == (text == "zstd"), (name, codec)
+
+
+def test_a_lookup_is_what_a_server_counts(small: dict[tuple[str, str], Cold]) -> None:
+    """Requests, those of opening, bytes, and the round trips of the timeline, of each lookup that is compared."""
+    for case, one in small.items():
+        for lookup, (requests, opening, sent) in zip(one.lookups, one.served, strict=True):
+            assert (lookup.requests, lookup.opening) == (requests, opening), case
+            # The answer 404 has a text, too.
+            assert 0 <= sent - lookup.bytes < 200, case
+            assert len(lookup.trips) == lookup.rounds, case
+            assert sum(len(trip.ranges) for trip in lookup.trips) == lookup.requests, case
+            assert sum(trip.bytes for trip in lookup.trips) == lookup.bytes, case
+            assert sum(len(trip.ranges) for trip in lookup.trips if trip.opening) == lookup.opening, case
+            waiting = lookup.rounds * ROUND_TRIP_MS + lookup.bytes / BYTES_PER_MS
+            assert lookup.milliseconds == pytest.approx(waiting), case
+
+
+def test_a_lookup_is_that_of_trace_cold(
+    small: dict[tuple[str, str], Cold], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Sizes are those of the files, structure is what is no stored content, and each lookup is what a server counts."""
-    row, packed, told, counted = small[name, own]
-    size, content = sum(map(len, packed.files.values())), sum(len(one.data) for one in packed.objects)
-    stored = [one.data for one in packed.objects if any(one.data in data for data in packed.files.values())]
-    if cell == "size":
-        assert row.size == size
-    elif cell == "overhead":
-        assert row.overhead == size - content
-    elif cell == "structure" and not own:
-        # Headers of Blosc chunks, and of the chunks of a xorb beside an MDB shard, count as content.
-        headers = {"bloscpack": 16 * len(packed.files), "mdb": 8 * (size_of_xorb(packed) // 40)}
-        assert size - content - row.structure == headers.get(name, 0)
-    elif cell == "codec" and not own:
-        assert len(stored) == len(packed.objects)
-    elif cell in ("requests", "opening"):
-        at = ("requests", "opening").index(cell)
-        assert [getattr(one, cell) for one in told] == [one[at] for one in counted]
-    elif cell == "bytes":
-        # The answer 404 has a text, too.
-        assert all(0 <= sent - one.bytes < 200 for one, (_, _, sent) in zip(told, counted, strict=True))
+    """`shardcore trace FILE KEY --cold` of the same contents on disk has the same numbers."""
+    for name in FORMATS:
+        one = small[name, "none"]
+        folder = tmp_path / name
+        for path, data in one.packed.files.items():
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (folder / path).write_bytes(data)
+        given = [text for key, value in one.packed.opening.items() for text in (f"--{key}", str(value))]
+        for number, lookup in zip(spread(len(one.packed.objects)), one.lookups, strict=True):
+            path = folder / one.packed.file_of(number)
+            key = (one.packed.keys[number] if one.packed.name else "") or key_on_disk(path, one.packed, number)
+            assert run(["trace", str(path), key, "--cold", "--json", *given]) == 0
+            cold = json.loads(capsys.readouterr().out)["cold"]
+            total = {"requests": lookup.requests, "bytes": lookup.bytes, "rounds": lookup.rounds}
+            assert cold["total"] == total, name
+            assert cold["opening"]["requests"] == lookup.opening, name
 
 
-def size_of_xorb(packed: PackedFormat) -> int:
-    """Bytes of the info block of a xorb, which has 40 per chunk, without its fixed part; 0 where there is none."""
-    xorb = next((data for name, data in packed.files.items() if "xorbs/" in name), b"")
-    return int.from_bytes(xorb[-4:], "little") - 92 if xorb else 0
+def key_on_disk(path: Path, packed: PackedFormat, number: int) -> str:
+    """The key of an object that the writer gave none."""
+    with shardcore.open(path, format=packed.format.name) as shard:
+        at = len(shard.objects) * number // len(packed.objects) if packed.name else 0
+        return str(shard.objects.keys[at])
 
 
 def test_minishard_indices_are_structure() -> None:
     """Of 1,000 small objects: more than the shard index, and all that is no stored value."""
-    row, packed = packed_of("neuroglancer", BUILT_IN.objects(1000, 256), uncompressed("neuroglancer", {}))
+    row, packed = packed_of("neuroglancer", BUILT_IN.objects(1000, 256), with_codec("neuroglancer", "none", {}))
     assert row.structure == packed.plan.size - 256_000
     assert row.structure > 2_000
 
 
 def test_a_codec_that_is_chosen_is_kept() -> None:
     """Only what no option chooses is uncompressed; the main parameter still applies."""
-    assert uncompressed("des", {"codec": "zstd"})["codec"] == "zstd"
-    spec = uncompressed("neuroglancer", {"minishard_bits": "2"})["spec"]
+    assert with_codec("des", "none", {"codec": "zstd"})["codec"] == "zstd"
+    spec = with_codec("neuroglancer", "none", {"minishard_bits": "2"})["spec"]
     assert (spec["minishard_bits"], spec["data_encoding"]) == (2, "raw")
 
 
@@ -238,7 +295,7 @@ def test_what_does_not_fit_says_why() -> None:
 def test_many_sections_are_told_together() -> None:
     """Where files are many, sections of one name are one piece, with their number."""
     _, packed = packed_of("bloscpack", BUILT_IN.objects(30, 100), {})
-    pieces = pieces_of_plan(packed.plan)
+    pieces = pieces_of(packed)
     counted = [(piece.name, piece.count) for piece in pieces]
     assert counted == [("header", 30), ("offsets", 30), ("chunks", 30), ("between contents", 30)]
     assert sum(piece.size for piece in pieces) == packed.plan.size

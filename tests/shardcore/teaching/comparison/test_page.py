@@ -12,7 +12,7 @@ from shardcore.teaching.comparison.comparison import COLUMNS, HEADINGS, compared
 from shardcore.teaching.comparison.contents import MOST_BYTES, MOST_OBJECTS
 from shardcore.teaching.comparison.measure import FILES_VERIFIED, PACKED_AGAIN
 
-PAGE = (Path(__file__).parents[4] / "docs" / "comparing.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[4] / "docs" / "guide" / "compare-formats.md").read_text(encoding="utf-8")
 
 
 def test_every_column_is_explained() -> None:

@@ -49,6 +49,20 @@ def test_arrows_pass_texts(make: Callable[[], Drawing], width: int) -> None:
                 assert not [text.text for text in texts_of(picture) if text.rect.meets(dot)], arrow
 
 
+@drawings
+def test_two_columns(make: Callable[[], Drawing]) -> None:
+    """Beside each other nothing overlaps, no arrow is lost, and the page is not higher than with all in one column."""
+    drawing = make()
+    for width in WIDTHS[2:]:
+        picture = placed(drawing, width, columns=2)
+        check_picture(picture)
+        arrows = [shape for shape in picture.shapes if isinstance(shape, Path) and shape.arrow]
+        rings = sum(getattr(figure, "ring", False) for figure in drawing.figures)
+        assert len(arrows) == len(drawing.links) + rings
+    apart = Drawing("", tuple(Table(f"{n}", ("name",), ((Item("a"),), (Item("b"),))) for n in range(4)))
+    assert placed(apart, 900, columns=2).height < 0.7 * placed(apart, 900).height
+
+
 def test_all_arrows_drawn() -> None:
     """Every link is drawn once, as an arc or from figure to figure, at every width."""
     for make in (parking, bits, tape):

@@ -1,0 +1,159 @@
+"""The walk of a drawing: its stages one after the other, moved along by time or by hand."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QElapsedTimer, QEvent, QObject, QSignalBlocker, Qt, QTimer, Signal
+from PySide6.QtWidgets import QHBoxLayout, QToolButton, QWidget
+
+from shardscope.widgets import motion
+from shardscope.widgets.speed import offer_speeds
+from shardscope.widgets.wrap_text import WrapText
+
+FRAME_MILLISECONDS = 17
+"""Between two pictures: less than 60 a second."""
+
+ARRIVE_MILLISECONDS = 500.0
+"""In which what belongs to a stage appears, at normal speed."""
+
+PAUSE_MILLISECONDS = 900.0
+"""Between two stages that are played, at normal speed."""
+
+
+class Walk(QObject):
+    """Progress of the walk of a drawing.
+
+    Attributes:
+        stages: A sentence for each stage; empty where nothing moves.
+        stage: The stage that was reached, or is arriving; 0 before the first.
+        share: Share of that stage that has arrived, 0 to 1.
+        playing: Whether the stages follow by themselves.
+        timer: Runs while something moves.
+    """
+
+    changed = Signal()
+    """Another stage, another share of it, or played and paused."""
+
+    def __init__(self, seen: QWidget) -> None:
+        super().__init__(seen)
+        self.stages: tuple[str, ...] = ()
+        self.stage = 0
+        self.share = 1.0
+        self.playing = False
+        self._waits = 0.0
+        self._clock = QElapsedTimer()
+        self.timer = QTimer(self)
+        self.timer.setTimerType(Qt.TimerType.PreciseTimer)
+        self.timer.setInterval(FRAME_MILLISECONDS)
+        self.timer.timeout.connect(lambda: self.advance(float(self._clock.restart())))
+        seen.installEventFilter(self)
+
+    @property
+    def ended(self) -> bool:
+        """Return whether all stages were reached."""
+        return self.stage >= len(self.stages)
+
+    @property
+    def sentence(self) -> str:
+        """Return the sentence of the current stage; empty before the first."""
+        return self.stages[self.stage - 1] if 0 < self.stage <= len(self.stages) else ""
+
+    def begin(self, stages: tuple[str, ...]) -> None:
+        """Take the stages of another drawing, all of them reached; those of the same walk stay where they are."""
+        if stages != self.stages:
+            self.stages, self.playing = stages, False
+            self._set(len(stages), 1.0)
+
+    def go(self, stage: int) -> None:
+        """Go to a stage: to the next one in time, to any other at once."""
+        stage = min(max(stage, 0), len(self.stages))
+        moves = stage == self.stage + 1 and not motion.reduced()
+        self._set(stage, 0.0 if moves else 1.0)
+
+    def play(self) -> None:
+        """Let the stages follow each other, from the first one where all were reached; or pause.
+
+        Where nothing shall move by itself, it is one stage on.
+        """
+        if self.playing:
+            self.playing = False
+            self._set(self.stage, self.share)
+            return
+        start = 0 if self.ended else self.stage
+        if motion.reduced():
+            self.go(start + 1)
+            return
+        self.playing = True
+        if start == 0:
+            self._set(0, 1.0)
+        self.go(start + 1)
+
+    def advance(self, milliseconds: float) -> None:
+        """Let time pass."""
+        spent = milliseconds * motion.speed()
+        if self.share < 1.0:
+            self._waits = PAUSE_MILLISECONDS
+            self._set(self.stage, min(self.share + spent / ARRIVE_MILLISECONDS, 1.0))
+        elif self.playing and not self.ended:
+            self._waits -= spent
+            if self._waits <= 0:
+                self.go(self.stage + 1)
+
+    def _set(self, stage: int, share: float) -> None:
+        self.stage, self.share = stage, share
+        self.playing = self.playing and not (self.ended and share >= 1.0)
+        if share < 1.0 or self.playing:
+            if not self.timer.isActive():
+                self._clock.start()
+                self.timer.start()
+        else:
+            self.timer.stop()
+        self.changed.emit()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Stop when the drawing is hidden."""
+        if event.type() == QEvent.Type.Hide and self.timer.isActive():
+            self.playing = False
+            self._set(self.stage, 1.0)
+        return False
+
+
+class WalkBar(QWidget):
+    """Buttons that play a walk, and the sentence of its stage: *Play*, the next stage, the speed.
+
+    Attributes:
+        play: Plays and pauses.
+        following: Goes one stage on.
+        sentence: The sentence of the current stage.
+    """
+
+    def __init__(self, walk: Walk, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("walkBar")
+        self._walk = walk
+        self.play = QToolButton()
+        self.play.setObjectName("walkPlay")
+        self.play.clicked.connect(walk.play)
+        self.speeds = offer_speeds(self.play)
+        self.following = QToolButton()
+        self.following.setObjectName("walkNext")
+        self.following.clicked.connect(lambda: walk.go(0 if walk.ended else walk.stage + 1))
+        self.sentence = WrapText(tone="muted")
+        self.sentence.setObjectName("walkSentence")
+        row = QHBoxLayout(self)
+        row.setContentsMargins(12, 4, 12, 4)
+        row.setSpacing(6)
+        for widget in (self.play, self.following):
+            row.addWidget(widget)
+        row.addWidget(self.sentence, 1, Qt.AlignmentFlag.AlignVCenter)
+        walk.changed.connect(self._tell)
+        self._tell()
+
+    def _tell(self) -> None:
+        walk = self._walk
+        self.setVisible(bool(walk.stages))
+        self.play.setText(self.tr("❚❚ Pause") if walk.playing else self.tr("▶ Play"))
+        self.play.setAccessibleName(self.tr("Pause") if walk.playing else self.tr("Play"))
+        self.following.setText(self.tr("Begin") if walk.ended else self.tr("Next"))
+        with QSignalBlocker(self.sentence):
+            ahead = self.tr("What comes next?")
+            self.sentence.set_text(f"{walk.sentence} {'' if walk.ended or walk.playing else ahead}".strip())

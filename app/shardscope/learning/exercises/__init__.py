@@ -1,0 +1,1 @@
+"""Exercises and exams, and what is handed in."""

@@ -1,0 +1,205 @@
+"""Packs of lessons in the window: listed, installed, removed, and what lies beside a lesson; all in jobs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+from urllib.parse import unquote, urlsplit
+
+from PySide6.QtCore import QByteArray, QCoreApplication, QSize, Qt, Signal
+from PySide6.QtGui import QImage, QPainter, QPixmap
+from PySide6.QtSvg import QSvgRenderer
+from PySide6.QtWidgets import QDialog, QDialogButtonBox, QLabel, QVBoxLayout, QWidget
+
+from shardcore import UsageError
+from shardcore.teaching.lessons.lesson import Lesson
+from shardcore.teaching.lessons.library import lessons, notes_of
+from shardcore.teaching.lessons.packs import LessonPack, beside, install, packs, remove
+from shardcore.teaching.lessons.page import answer_of, lesson_page, lesson_stages
+from shardcore.writing.temporary import write_whole
+from shardscope.session.error_words import plain_words
+from shardscope.session.jobs import JobPriority, Jobs, Pool, alive
+from shardscope.widgets.plain_text import ResourceFreeText
+from shardscope.widgets.scrolled import scrolled
+
+T = TypeVar("T")
+_MOST_PICTURE = 4 << 20
+_PICTURE = QSize(900, 640)
+
+
+_LOADS = re.compile(rb"""<!(?:DOCTYPE|ENTITY)|href\s*=\s*["'](?!\s*#)""", re.IGNORECASE)
+"""Declarations, and references to other files, in the text of an SVG."""
+
+
+class LessonShelf(QWidget):
+    """Installed packs, and work on the files of lessons. Not shown: it owns the jobs and the dialogs.
+
+    `changed` reports that other packs are installed, `installed` carries a new one; `told` carries a sentence, and
+    whether something failed; `follow` carries a `Lesson` that a link leads to.
+
+    Attributes:
+        packs: The packs, as they were read last.
+    """
+
+    changed = Signal()
+    installed = Signal(object)
+    told = Signal(str, bool)
+    follow = Signal(object)
+
+    def __init__(self, jobs: Jobs, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.hide()
+        self._jobs = jobs
+        self.packs: tuple[LessonPack, ...] = ()
+
+    def load(self) -> None:
+        """Read which packs are installed."""
+
+        def take(found: tuple[LessonPack, ...]) -> None:
+            if found != self.packs:
+                self.packs = found
+                self.changed.emit()
+
+        self._ask(packs, take, "packs")
+
+    def install(self, path: str | Path, *, replaced: bool = False) -> None:
+        """Install the lessons of a folder or zip."""
+
+        def take(pack: LessonPack) -> None:
+            self.told.emit(self.tr("Lessons installed: {0}").format(pack.title), False)
+            self.load()
+            self.installed.emit(pack)
+
+        self._ask(partial(install, Path(path), replaced=replaced), take, "install")
+
+    def remove(self, name: str) -> None:
+        """Remove a pack."""
+
+        def take(_: object) -> None:
+            self.told.emit(self.tr("Lessons removed: {0}").format(name), False)
+            self.load()
+
+        self._ask(partial(_removed, name), take, "install")
+
+    def export(self, lesson: Lesson, path: str) -> None:
+        """Write a lesson as an HTML page."""
+
+        def take(_: object) -> None:
+            self.told.emit(self.tr("Saved: {0}").format(path), False)
+
+        self._ask(lambda: write_whole(Path(path), [lesson_page(lesson).encode()], force=True), take, "export")
+
+    def show_notes(self, lesson: Lesson) -> None:
+        """Show the notes for instructors beside a lesson, and the answers of its questions."""
+
+        def text() -> str:
+            answers = [(stage, answer_of(stage)) for stage in lesson_stages(lesson)]
+            lines = [
+                f"{stage.number + 1}. **{stage.step.title}**: {answer.answer}"
+                for stage, answer in answers
+                if answer is not None
+            ]
+            return "\n\n".join((notes_of(lesson), "## Solutions", self.tr("Of fresh files: an example."), *lines))
+
+        def take(words: str) -> None:
+            view = ResourceFreeText()
+            view.setObjectName("lessonNotesText")
+            view.setAccessibleName(self.tr("Instructor notes"))
+            view.setOpenLinks(False)
+            view.setMarkdown(words)
+            self._dialog(view, self.tr("Instructor notes"), "lessonNotes")
+
+        self._ask(text, take, "notes")
+
+    def follow_link(self, lesson: Lesson, link: str) -> None:
+        """Follow a link of a lesson: to a lesson or a picture beside it. Nothing else is opened or loaded."""
+        path = unquote(link.partition("#")[0])
+
+        def find() -> Lesson | QImage:
+            found = None if urlsplit(link).scheme else beside(lesson, path)
+            if found is None:
+                raise UsageError(f"{link} is not opened: it is no file beside this lesson")
+            if found.suffix == ".md":
+                every = (*lessons(), *(one for pack in packs() for one in pack.lessons))
+                other = next((one for one in every if one.path is not None and one.path.samefile(found)), None)
+                if other is None:
+                    raise UsageError(f"{path} is no lesson")
+                return other
+            return _picture(found)
+
+        def take(found: Lesson | QImage) -> None:
+            if isinstance(found, Lesson):
+                self.follow.emit(found)
+                return
+            label = QLabel()
+            label.setPixmap(QPixmap.fromImage(found))
+            label.setAlignment(Qt.AlignmentFlag.AlignCenter)
+            label.setAccessibleName(path)
+            self._dialog(scrolled(label, "lessonPictureArea", path, self), path, "lessonPicture")
+
+        self._ask(find, take, "link")
+
+    def _dialog(self, inside: QWidget, title: str, name: str) -> None:
+        dialog = QDialog(self.window())
+        dialog.setObjectName(name)
+        dialog.setWindowTitle(title)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
+        buttons.rejected.connect(dialog.reject)
+        column = QVBoxLayout(dialog)
+        column.addWidget(inside, 1)
+        column.addWidget(buttons)
+        dialog.resize(680, 560)
+        dialog.open()
+
+    def _ask(self, work: Callable[[], T], take: Callable[[T], object], key: str) -> None:
+        def done(result: T | None, error: BaseException | None) -> None:
+            if not alive(self.load) or job.cancelled:
+                return
+            if result is None:
+                self.told.emit(plain_words(error), True)
+            else:
+                take(result)
+
+        job = self._jobs.submit(
+            lambda _: work(),
+            key=("lessons", key, self),
+            pool=Pool.CPU,
+            priority=JobPriority.SELECTED,
+            lasting=True,
+            done=done,
+        )
+
+
+def _removed(name: str) -> str:
+    remove(name)
+    return name
+
+
+def _picture(path: Path) -> QImage:
+    """Return a picture beside a lesson."""
+    if path.stat().st_size > _MOST_PICTURE:
+        raise UsageError(f"{path.name} is larger than a picture of a lesson: at most {_MOST_PICTURE >> 20} MiB")
+    data = QByteArray(path.read_bytes())
+    image = QImage()
+    if path.suffix.lower() == ".svg":
+        # Qt would open the files that it names; text in other encodings could hide their names.
+        if _LOADS.search(data.data()) or b"\0" in data.data():
+            raise UsageError(f"{path.name} is not shown: it names other files, or declares entities")
+        renderer = QSvgRenderer(data)
+        size = renderer.defaultSize().scaled(_PICTURE, Qt.AspectRatioMode.KeepAspectRatio)
+        if renderer.isValid() and not size.isEmpty():
+            image = QImage(size, QImage.Format.Format_ARGB32_Premultiplied)
+            image.fill(Qt.GlobalColor.white)
+            painter = QPainter(image)
+            renderer.render(painter)
+            painter.end()
+    elif path.suffix.lower() in (".png", ".jpg", ".jpeg", ".gif", ".webp"):
+        image.loadFromData(data)
+    if image.isNull():
+        words = QCoreApplication.translate("LessonShelf", "{0} is not shown: it is no lesson and no picture")
+        raise UsageError(words.format(path.name))
+    return image

@@ -1,0 +1,1 @@
+"""Exercises: a fresh file by seed, keys to place by hand, answers that are judged step by step."""

@@ -1,0 +1,197 @@
+"""Judging answers, and the reply to wrong ones. No Qt here; may read."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from decimal import Decimal
+
+from shardcore.model.span import Span
+from shardcore.teaching.build import next_missing
+from shardcore.teaching.lessons.lesson import Answer, Question, bytes_at
+from shardcore.teaching.lessons.mended import missing_of
+from shardcore.teaching.lessons.values import LessonScene, NotHereError
+
+_BASES = {"0x": 16, "0o": 8, "0b": 2}
+_UNITS = {"": 1, "b": 1, "byte": 1, "bytes": 1} | {
+    f"{letter}{i}b": (1024 if i else 1000) ** power for power, letter in enumerate("kmgtpe", 1) for i in ("", "i")
+}
+_SIZES = re.compile(r"\b(?:bytes?|size|large|long|space)\b", re.IGNORECASE)
+"""Words of a question that asks for a size: its answer may have a unit."""
+_GROUPS = re.compile(r"(?<=\d)[, '\u2019\u00a0\u202f](?=\d{3}(?!\d))")
+"""Separator of thousands."""
+_FACTOR = re.compile(r"(?P<number>\d+(?:\.\d+)?(?:e\+?\d{1,2})?)(?:(?:\*\*|\^)(?P<power>\d{1,2}))?", re.ASCII)
+_OPERATOR = re.compile(r"\s*([*^·×])\s*")
+_MOST_DIGITS = 40
+_NUMBER = re.compile(rf"(?P<number>[^a-z]*?(?:e\+?\d{{1,2}}[^a-z]*)?)\s*(?P<unit>{'|'.join(filter(None, _UNITS))})?")
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """An answer that the user gave.
+
+    Attributes:
+        text: What was typed, the number of the choice, from 0, or the name of the item.
+        span: The bytes that were clicked, or None.
+        sketch: The drawing whose item was clicked, or empty.
+    """
+
+    text: str = ""
+    span: Span | None = None
+    sketch: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerVerdict:
+    """Verdict on an answer.
+
+    Attributes:
+        right: Whether it is right.
+        text: What is reported.
+        shown: Whether *Show me* gave the answer.
+    """
+
+    right: bool
+    text: str
+    shown: bool = False
+
+
+def judged(question: Question, given: Given, scene: LessonScene) -> AnswerVerdict:
+    """Return whether an answer is right, and what is reported.
+
+    Raises:
+        NotHereError: The answer needs what this file has not.
+    """
+    if question.kind is Answer.CHOICE:
+        choice = question.choices[int(given.text)]
+        return _right(question, scene) if choice.right else AnswerVerdict(False, scene.prose(choice.why))
+    if question.kind is Answer.MENDED:
+        missing = missing_of(question.answer, scene.shard)
+        return AnswerVerdict(False, missing) if missing else _right(question, scene)
+    if _fits(question, scene.fill(question.answer), given, scene):
+        return _right(question, scene)
+    others = _not_built(question.answer, scene) if question.kind is Answer.BYTES else ""
+    for answer, sentence in question.wrong:
+        if not answer:
+            others = f"{sentence} {others}".strip()
+        elif _fits(question, scene.fill(answer), given, scene):
+            return AnswerVerdict(False, scene.prose(sentence))
+    return AnswerVerdict(False, scene.prose(others) or _usual(question, given))
+
+
+def solution(question: Question, scene: LessonScene) -> Given:
+    """Return the answer itself: what *Show me* gives.
+
+    Raises:
+        NotHereError: It needs what this file has not.
+    """
+    if question.kind is Answer.CHOICE:
+        return Given(str(next(number for number, choice in enumerate(question.choices) if choice.right)))
+    if question.kind is Answer.MENDED:
+        raise NotHereError("only the sandbox mends the file")
+    answer = scene.fill(question.answer)
+    if question.kind is Answer.NODE:
+        return Given(span=scene.node(answer)[-1].span)
+    if question.kind is Answer.ITEM:
+        name, _, sketch = answer.partition(" of ")
+        return Given(name.strip(), sketch=sketch.strip())
+    return Given(answer)
+
+
+def _right(question: Question, scene: LessonScene) -> AnswerVerdict:
+    return AnswerVerdict(True, scene.prose(question.right) or "Right.")
+
+
+def _not_built(answer: str, scene: LessonScene) -> str:
+    """Return which byte of a file that is built is missing or another one than the answer."""
+    offset, data = bytes_at(answer) or (0, b"")
+    stored = _stored(scene, offset, len(data))
+    if len(stored) < len(data):
+        missing = next_missing(scene.shard)
+        return missing.text if missing is not None else ""
+    at = next((at for at, (one, other) in enumerate(zip(stored, data, strict=True)) if one != other), 0)
+    return f"Byte {offset + at:,} is `{stored[at]:02x}`."
+
+
+def _stored(scene: LessonScene, offset: int, size: int) -> bytes:
+    source = scene.shard.source
+    return source.read(min(offset, source.size), min(offset + size, source.size)) if source is not None else b""
+
+
+def _fits(question: Question, answer: str, given: Given, scene: LessonScene) -> bool:
+    kind = question.kind
+    if kind is Answer.BYTES:
+        offset, data = bytes_at(answer) or (0, b"")
+        return bool(data) and _stored(scene, offset, len(data)) == data
+    if kind is Answer.NODE:
+        place = scene.node(answer)[-1].span
+        span = given.span
+        return (
+            span is not None
+            and span.source == place.source
+            and place.start <= span.start
+            and max(span.stop, span.start + 1) <= place.stop
+        )
+    if kind is Answer.ITEM:
+        name, _, sketch = answer.partition(" of ")
+        return (given.text, given.sketch) == (name.strip(), sketch.strip())
+    if kind is Answer.NUMBER and (right := number_of(answer)) is not None:
+        return number_of(given.text, question.prompt) == right
+    return _letters(given.text) == _letters(answer)
+
+
+def number_of(text: str, prompt: str = "") -> int | None:
+    """Return a whole number as it is typed, or None when it is none.
+
+    `1,000`, `1 000` and `1_000`, `0x1f`, `0b110`, `40e9`, `10**9`, `2^10` and `3 * 2^10` are numbers; `40 GB` is one
+    where a size is asked; a word of the question beside the number does no harm: `3 chunks`, `byte 1,000`.
+
+    Args:
+        text: What is typed.
+        prompt: The question; empty to take any unit.
+    """
+    plain = " ".join(text.lower().split())
+    words = re.findall(r"[a-z]{3,}", prompt.lower())
+    plain = re.sub(rf"^(?:{'|'.join(words)})\s+|(?<=\d)\s*(?:{'|'.join(words)})$", "", plain) if words else plain
+    if plain[:2] in _BASES:
+        try:
+            return int(plain[2:].replace(" ", ""), _BASES[plain[:2]])
+        except ValueError:
+            return None
+    found = _NUMBER.fullmatch(plain)
+    if found is None or (found["unit"] and prompt and _SIZES.search(prompt) is None):
+        return None
+    value = _product(_GROUPS.sub("", _OPERATOR.sub(r"\1", found["number"])).replace("_", ""))
+    if value is None:
+        return None
+    value *= _UNITS[found["unit"] or ""]
+    return int(value) if value == value.to_integral_value() else None
+
+
+def _product(text: str) -> Decimal | None:
+    """Return what factors and powers make; None where it is none, or has too many digits."""
+    sign = text[:1] if text[:1] in ("+", "-") else ""
+    value = Decimal(1)
+    for part in re.split(r"(?<!\*)\*(?!\*)|[·×]", text.removeprefix(sign)):
+        factor = _FACTOR.fullmatch(part)
+        if factor is None or len(part) > _MOST_DIGITS:
+            return None
+        value *= Decimal(factor["number"]) ** int(factor["power"] or 1)
+        if value.adjusted() > _MOST_DIGITS:
+            return None
+    return -value if sign == "-" else value
+
+
+def _letters(text: str) -> str:
+    return " ".join(text.lower().split()).removeprefix("0x")
+
+
+def _usual(question: Question, given: Given) -> str:
+    if question.kind is Answer.NUMBER and number_of(given.text, question.prompt) is None:
+        return "That is no number."
+    if question.kind is Answer.NODE:
+        return "These are other bytes."
+    return "Not yet."
+
+
+__all__ = ["AnswerVerdict", "Given", "NotHereError", "judged", "number_of", "solution"]

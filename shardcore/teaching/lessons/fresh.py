@@ -1,0 +1,84 @@
+"""A fresh file for the last question of a lesson, packed on the spot: nobody has seen its answer. No Qt here."""
+
+from __future__ import annotations
+
+import shutil
+import struct
+from pathlib import Path
+from random import Random
+
+from shardcore.errors import UsageError
+from shardcore.model.options import OptionPurpose
+from shardcore.model.text import short
+from shardcore.operations.pack import pack
+from shardcore.shards.registry import format_of
+from shardcore.teaching.build import new_file
+from shardcore.teaching.lessons.lesson import Fresh
+
+FRESH = "shardscope-lesson-"
+"""The name of the folder of fresh files begins so."""
+
+_WORDS = (
+    "shard",
+    "index",
+    "header",
+    "footer",
+    "offset",
+    "bucket",
+    "chunk",
+    "digest",
+    "slot",
+    "segment",
+    "range",
+    "key",
+)
+_MOST_WORDS = 60
+_NAMES = range(2_000, 60_000)
+"""Names of objects are numbers that somebody can divide on paper; where names are keys, they are looked up."""
+_PIECE = 4096
+
+
+def is_fresh(uri: str) -> bool:
+    """Return whether something is a fresh file of a lesson, which goes when the lesson ends."""
+    return any(part.startswith(FRESH) for part in Path(uri).parts)
+
+
+def make_fresh(fresh: Fresh, format: str, folder: Path, random: Random) -> Path:
+    """Pack objects never seen before into a new shard.
+
+    A lesson may come from a stranger: this reads and writes in the folder alone.
+
+    Args:
+        fresh: How many, and with which options of the writer.
+        format: The name of the format, where the lesson names none for this file.
+        folder: An empty folder. The packed contents do not stay in it.
+        random: Where the contents come from, where the lesson states no seed.
+
+    Returns:
+        The shard: a file, or a folder where the lesson requests one.
+
+    Raises:
+        ShardError: It cannot be written, or an option names a file or folder.
+    """
+    if not fresh.objects:
+        return new_file(fresh.format or format, folder)
+    random = random if fresh.seed is None else Random(fresh.seed)
+    found = format_of(fresh.format or format)
+    declared = {option.name: option for option in found.options_for(OptionPurpose.WRITE)}
+    for name, value in fresh.options:
+        if name in declared and declared[name].opens(value):
+            raise UsageError(f"{name}={short(value)}: a lesson cannot name files or folders")
+    inputs = folder / "objects"
+    inputs.mkdir()
+    if found.writes is not None and found.writes.single:
+        numbers = [random.randrange(1000) for _ in range(fresh.objects * _PIECE // 8)]
+        (inputs / "numbers").write_bytes(struct.pack(f"<{len(numbers)}q", *numbers))
+    else:
+        for number in random.sample(_NAMES, fresh.objects):
+            # Begins with its number: shards whose keys are hashes refuse two objects with one content.
+            words = " ".join(random.choices(_WORDS, k=random.randrange(1, _MOST_WORDS)))
+            (inputs / str(number)).write_text(f"{number} {words}")
+    out = folder / ("fresh" if fresh.folder else f"fresh{next(iter(found.suffixes), '')}")
+    pack(found.name, f"{out}/" if fresh.folder else out, sorted(inputs.iterdir()), options=dict(fresh.options))
+    shutil.rmtree(inputs)
+    return out

@@ -1,0 +1,472 @@
+"""A lesson as it is written: a text in Markdown, read into steps. No Qt here.
+
+`docs/writing-lessons.md` is the description for those who write lessons; what it states is what is read here.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from pathlib import Path
+
+from shardcore.shards.registry import FORMATS
+from shardcore.teaching.lessons.calculator import WIDTHS, CalculatorSetup
+from shardcore.teaching.lessons.mended import is_demand
+
+MOST_STEPS = 40
+MOST_OBJECTS = 1000
+MOST_LETTERS = 100_000
+"""A lesson is read by people: a text that is longer is none."""
+
+_FACT = re.compile(r"^(?P<name>[a-z ]+?):\s*(?P<value>.*)$")
+_LINE = re.compile(r"^- (?P<word>[a-z]+)(?: (?P<which>\{.*?\}|\S+?|(?<=wrong ).+?))?:\s+(?P<rest>.*)$")
+_CONDITION = re.compile(r"^(?P<left>.+?) (?P<sign>[>=]) (?P<right>[^>=]+|\{=.*\})$")
+_KEYS = ("typical", "crowded", "absent")
+_WORDS = "ask|answer|choice|hint|wrong|right|show|reveal|lookup|fresh|build|only|calculator"
+_ALMOST = re.compile(rf"^(?:- (?:{_WORDS.replace('right|', '')})\b|(?:-|[*+] ?)(?:{_WORDS})\b[^:]*:)")
+
+
+class LessonError(Exception):
+    """A text that is no lesson.
+
+    Attributes:
+        message: Description of the error.
+        line: The number of the line, from 1.
+    """
+
+    def __init__(self, message: str, line: int) -> None:
+        super().__init__(f"line {line}: {message}")
+        self.message = message
+        self.line = line
+
+
+class Show(StrEnum):
+    """Content that a step shows."""
+
+    NODE = "node"
+    """A node of the tree, by its path; its bytes are selected."""
+    BYTES = "bytes"
+    """Bytes: `A..B`, or `A..B of SOURCE`."""
+    STEP = "step"
+    """A step of the lookup, by its title."""
+    DRAWING = "drawing"
+    """A drawing, by its name, with values of its controls: `parking displacement=0`."""
+    PANEL = "panel"
+    """A panel of the window, by its name."""
+
+
+class Answer(StrEnum):
+    """Answer of a question."""
+
+    NODE = "node"
+    """Bytes that were clicked: they lie in the node of this path."""
+    NUMBER = "number"
+    """A number, typed; decimal or with `0x`."""
+    TEXT = "text"
+    """A text, typed; capital letters, blanks around it and `0x` before it do not count."""
+    ITEM = "item"
+    """An item of a drawing that was clicked: `NAME of SKETCH`."""
+    BYTES = "bytes"
+    """Bytes of the file that is built in the sandbox: `OFFSET HEX`."""
+    MENDED = "mended"
+    """The open bytes are mended: a depth of verification without an error, or `sha256` and its digits."""
+    CHOICE = "choice"
+    """One of several sentences."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One of the sentences to choose from.
+
+    Attributes:
+        text: The sentence.
+        right: Whether it is the answer.
+        why: What is reported when it is chosen and wrong.
+    """
+
+    text: str
+    right: bool
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Question that a step asks before it goes on.
+
+    Attributes:
+        prompt: What is asked.
+        kind: What the answer is.
+        answer: The answer, with values in braces; empty for a choice.
+        choices: The choices.
+        hints: Told one after the other, when requested.
+        wrong: What is reported when an answer is wrong: the answer, with values in braces, and the sentence. The empty
+            answer stands for all others.
+        right: What is reported when it is right.
+    """
+
+    prompt: str
+    kind: Answer
+    answer: str = ""
+    choices: tuple[Choice, ...] = ()
+    hints: tuple[str, ...] = ()
+    wrong: tuple[tuple[str, str], ...] = ()
+    right: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Fresh:
+    """A fresh file that a step asks about.
+
+    Attributes:
+        objects: Number of objects; of a format that holds one content, how many pieces of 4096 bytes. 0 for an
+            empty file, which is built in the sandbox.
+        folder: Whether it is a folder of shards.
+        options: Options of the writer, by their names.
+        format: Its format; empty for that of the lesson.
+        seed: What the contents are drawn from; None for others each time.
+    """
+
+    objects: int
+    folder: bool = False
+    options: tuple[tuple[str, str], ...] = ()
+    format: str = ""
+    seed: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StepCondition:
+    """Condition that a file must meet for a step of a lesson.
+
+    Attributes:
+        left: A number, with values in braces.
+        sign: `>` or `=`.
+        right: A number, with values in braces.
+        otherwise: What is reported where it does not hold: half a sentence.
+        line: As it is written.
+    """
+
+    left: str
+    sign: str
+    right: str
+    otherwise: str
+    line: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LessonStep:
+    """One step of a lesson.
+
+    Attributes:
+        title: A few words.
+        text: Markdown, with values in braces.
+        lookup: The key that is looked up before, with values in braces; empty to keep the lookup there is.
+        shows: What is shown, in order.
+        reveals: What is shown once the answer is right.
+        question: What is asked, or None.
+        sample_only: Whether it holds for the sample alone, and is left out on other files.
+        conditions: What has to hold in a file, or it is left out.
+        fresh: A fresh file, which is made and opened for this step and those that follow; None for none.
+        calculator: The calculator below the question, its values with braces; None for none.
+        line: Where it begins in the text, from 1.
+        places: The content after the words of its lines, with the lines.
+    """
+
+    title: str
+    text: str
+    lookup: str = ""
+    shows: tuple[tuple[Show, str], ...] = ()
+    reveals: tuple[tuple[Show, str], ...] = ()
+    question: Question | None = None
+    sample_only: bool = False
+    conditions: tuple[StepCondition, ...] = ()
+    fresh: Fresh | None = None
+    calculator: CalculatorSetup | None = None
+    line: int = 0
+    places: tuple[tuple[str, int], ...] = ()
+
+    def line_of(self, text: str) -> int:
+        """Return the line where a part of the step stands, from 1; that of the step where it is unknown."""
+        return dict(self.places).get(text, self.line)
+
+
+@dataclass(frozen=True, slots=True)
+class Lesson:
+    """A lesson.
+
+    Attributes:
+        name: Its name: that of its file, without the ending.
+        title: Name.
+        about: One sentence: what one can do after it.
+        format: The format it teaches; empty when it teaches none.
+        sample: The sample it is made for, below `resources/samples`.
+        key: Which key of the sample `{key}` is: `typical`, `crowded`, `absent`.
+        minutes: Duration.
+        steps: In order.
+        own_keys: What `{key}` is on other files, with values in braces: the first of them that is found there. Empty
+            for a key of any of its objects.
+        needs: Names of the lessons that come before it.
+        path: The text it was read from; None where it was not read from a file.
+        seed: What an exercise was made from; None for what was written by hand.
+        exam: Whether nothing is told of an answer before all of them are handed in.
+    """
+
+    name: str
+    title: str
+    about: str
+    format: str
+    sample: str
+    key: str
+    minutes: int
+    steps: tuple[LessonStep, ...]
+    own_keys: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
+    path: Path | None = None
+    seed: int | None = None
+    exam: bool = False
+
+    def question_number(self, step: int) -> int:
+        """Return the number of the question that a step asks, from 1."""
+        return sum(one.question is not None for one in self.steps[: step + 1])
+
+
+def parse(text: str, name: str) -> Lesson:
+    """Read a lesson.
+
+    Args:
+        text: The text.
+        name: What the lesson is called in lists and in what is remembered.
+
+    Raises:
+        LessonError: It is none; the error says the line.
+    """
+    if len(text) > MOST_LETTERS:
+        raise LessonError(f"the text has over {MOST_LETTERS} letters", 1)
+    lines = text.splitlines()
+    if not lines or not lines[0].startswith("# "):
+        raise LessonError("a lesson begins with `# ` and its title", 1)
+    starts = [number for number, line in enumerate(lines) if line.startswith("## ")]
+    if not starts:
+        raise LessonError("there are no steps: each begins with `## ` and its title", len(lines))
+    if len(starts) > MOST_STEPS:
+        raise LessonError(f"there are over {MOST_STEPS} steps", starts[MOST_STEPS] + 1)
+    facts = _facts(lines[1 : starts[0]])
+    _check_facts(facts, lines)
+    stops = [*starts[1:], len(lines)]
+    steps = tuple(_step(lines[start:stop], start + 1) for start, stop in zip(starts, stops, strict=True))
+    return Lesson(
+        name,
+        lines[0][2:].strip(),
+        facts.get("about", ""),
+        facts.get("format", ""),
+        facts.get("sample", ""),
+        facts.get("key", "typical"),
+        int(facts.get("minutes", "10")),
+        steps,
+        tuple(key.strip() for key in facts.get("own key", "").split(" | ") if key.strip()),
+        needs=tuple(need.strip() for need in facts.get("needs", "").split(",") if need.strip()),
+    )
+
+
+_FACTS = ("about", "format", "sample", "key", "own key", "minutes", "needs")
+
+
+def _facts(lines: list[str]) -> dict[str, str]:
+    """Return the lines `name: value` before the first step."""
+    found: dict[str, str] = {}
+    for number, line in enumerate(lines, 2):
+        if not line.strip():
+            continue
+        fact = _FACT.match(line)
+        if fact is None or fact["name"] not in _FACTS:
+            raise LessonError(f"before the first step stand lines `name: value` with {', '.join(_FACTS)}", number)
+        found[fact["name"]] = fact["value"].strip()
+    return found
+
+
+def _check_facts(facts: dict[str, str], lines: list[str]) -> None:
+    """Check the facts before the first step."""
+    known = {
+        "minutes": ("a number", str.isdecimal),
+        "key": (f"one of {', '.join(_KEYS)}", _KEYS.__contains__),
+        "format": (f"one of {', '.join(FORMATS)}", ("", *FORMATS).__contains__),
+    }
+    for name, (what, fits) in known.items():
+        if name in facts and not fits(facts[name]):
+            raise LessonError(f"{name} is {what}, not {facts[name]}", line_of_fact(lines, name))
+
+
+def line_of_fact(lines: list[str], name: str) -> int:
+    """Return the line of a text where a fact of the lesson stands, from 1."""
+    return next((number for number, line in enumerate(lines, 1) if line.startswith(f"{name}:")), 1)
+
+
+def _step(lines: list[str], number: int) -> LessonStep:
+    """Return a step from its lines, the first of which is its title."""
+    step = LessonStep(lines[0][3:].strip(), "", line=number)
+    text: list[str] = []
+    places: list[tuple[str, int]] = []
+    asked = number
+    question: Question | None = None
+    for place, line in enumerate(lines[1:], number + 1):
+        found = _LINE.match(line)
+        if found is None:
+            if _ALMOST.match(line):
+                raise LessonError("such a line is `- WORD: …`, with a blank after `-` and text after the colon", place)
+            text.append(line)
+            _check_braces(line, place)
+            continue
+        word, which, rest = found["word"], found["which"] or "", found["rest"].strip()
+        _check_braces(line, place)
+        places.append((rest, place))
+        asked = place if word == "ask" else asked
+        if not rest:
+            raise LessonError(f"after `- {word}:` something is missing", place)
+        if word in _QUESTION_WORDS:
+            question = _asked(question, word, which, rest, place)
+        else:
+            step = _done(step, word, which, rest, place)
+    if question is not None:
+        _check(question, asked)
+    elif step.reveals:
+        raise LessonError("`- reveal:` shows something after the right answer, and this step asks nothing", number)
+    elif step.calculator is not None:
+        raise LessonError("`- calculator:` stands below a question, and this step asks nothing", number)
+    return replace(step, text="\n".join(text).strip(), question=question, places=tuple(places))
+
+
+def _check_braces(line: str, place: int) -> None:
+    """Check that every brace that is opened in a line is closed in it."""
+    if line.count("{") != line.count("}"):
+        raise LessonError("a brace is opened and not closed in this line, or the other way round", place)
+
+
+_QUESTION_WORDS = ("ask", "answer", "choice", "hint", "wrong", "right")
+
+
+def _done(step: LessonStep, word: str, which: str, rest: str, place: int) -> LessonStep:
+    """Return a step with what one line more does."""
+    if word in ("show", "reveal"):
+        kind = which or Show.NODE
+        if kind not in tuple(Show):
+            raise LessonError(f"`{word}` is one of {', '.join(Show)}; not {kind}", place)
+        what = (Show(kind), rest)
+        if word == "reveal":
+            return replace(step, reveals=(*step.reveals, what))
+        return replace(step, shows=(*step.shows, what))
+    if word == "lookup":
+        return replace(step, lookup=rest)
+    if word == "only":
+        if rest == "sample":
+            return replace(step, sample_only=True)
+        return replace(step, conditions=(*step.conditions, _condition(rest, place)))
+    if word == "build":
+        if rest not in FORMATS:
+            raise LessonError(f"after `- build:` stands the format of the empty file: {', '.join(FORMATS)}", place)
+        return replace(step, fresh=Fresh(0, format=rest))
+    if word == "fresh":
+        return replace(step, fresh=_fresh(rest, place))
+    if word == "calculator":
+        return replace(step, calculator=_calculator(rest, place))
+    known = ", ".join(("show", "reveal", "lookup", "only", "fresh", "build", "calculator", *_QUESTION_WORDS))
+    raise LessonError(f"`- {word}:` is not known; there are {known}", place)
+
+
+def _condition(text: str, place: int) -> StepCondition:
+    """`{value of header/nchunks} > 1 | the file has one chunk`."""
+    condition, bar, otherwise = text.partition(" | ")
+    found = _CONDITION.match(condition)
+    if found is None or not bar or not otherwise.strip():
+        raise LessonError("`- only: sample`, or `- only: NUMBER > NUMBER | WHY NOT`, with `>` or `=`", place)
+    return StepCondition(found["left"], found["sign"], found["right"], otherwise.strip().rstrip("."), text)
+
+
+def _fresh(text: str, place: int) -> Fresh:
+    """`20`, `20 folder`, `20 date=2026-11-03 n_bits=8`: objects, and options of the writer."""
+    try:
+        count, *rest = shlex.split(text)
+    except ValueError as error:
+        raise LessonError(f"after `- fresh:` {error}", place) from error
+    if not count.isdecimal() or not 0 < int(count) <= MOST_OBJECTS:
+        raise LessonError(f"after `- fresh:` stands a number of objects, 1 to {MOST_OBJECTS}", place)
+    folder = rest[:1] == ["folder"]
+    options = [option.partition("=") for option in rest[folder:]]
+    if any(not equals for _, equals, _ in options):
+        raise LessonError("after the number of objects stand options of the writer, NAME=VALUE", place)
+    values = {name: value for name, _, value in options}
+    format = values.pop("format", "")
+    return Fresh(int(count), folder, tuple(values.items()), format)
+
+
+def _calculator(text: str, place: int) -> CalculatorSetup:
+    """`32`, or `32 | a = 0x9e3779b9 | c = {value of header/seed}`: bits, and numbers it begins with."""
+    width, *values = (part.strip() for part in text.split("|"))
+    named = [value.partition("=") for value in values]
+    if width not in map(str, WIDTHS) or any(not name.strip().isidentifier() or not of for name, _, of in named):
+        widths = " or ".join(map(str, WIDTHS))
+        raise LessonError(f"after `- calculator:` stand {widths}, and values: `32 | a = 5 | b = 0x10`", place)
+    return CalculatorSetup(int(width), tuple((name.strip(), of.strip()) for name, _, of in named))
+
+
+def _asked(question: Question | None, word: str, which: str, rest: str, place: int) -> Question:
+    """Return a question with one line more."""
+    if word == "ask":
+        if question is not None:
+            raise LessonError("a step asks one question; the next step begins with `## ` and its title", place)
+        return Question(rest, Answer.CHOICE)
+    if question is None:
+        raise LessonError(f"`- {word}:` comes after `- ask:`", place)
+    if word == "answer":
+        kinds = [kind for kind in Answer if kind is not Answer.CHOICE]
+        if which not in kinds:
+            raise LessonError(f"`- answer KIND:` with one of {', '.join(kinds)}; not {which or 'none'}", place)
+        return replace(question, kind=Answer(which), answer=rest)
+    if word == "choice":
+        if which not in ("right", "wrong"):
+            raise LessonError("`- choice right: SENTENCE` or `- choice wrong: SENTENCE | WHY`", place)
+        sentence, _, why = rest.partition(" | ")
+        return replace(question, choices=(*question.choices, Choice(sentence.strip(), which == "right", why.strip())))
+    if word == "hint":
+        return replace(question, hints=(*question.hints, rest))
+    if word == "wrong":
+        return replace(question, wrong=(*question.wrong, (which, rest)))
+    return replace(question, right=rest)
+
+
+def bytes_at(answer: str) -> tuple[int, bytes] | None:
+    """Return the offset and the bytes of an answer of the kind `BYTES`; None where it has none."""
+    offset, _, digits = answer.strip().partition(" ")
+    try:
+        data = bytes.fromhex(digits)
+    except ValueError:
+        return None
+    return (int(offset), data) if offset.isdecimal() and data else None
+
+
+def built_before(lesson: Lesson, number: int) -> tuple[tuple[int, bytes], ...]:
+    """Return the bytes that the steps before a step have built in its empty file, with their offsets."""
+    found: list[tuple[int, bytes]] = []
+    for step in reversed(lesson.steps[:number]):
+        question = step.question
+        if question is not None and question.kind is Answer.BYTES and (built := bytes_at(question.answer)) is not None:
+            found.append(built)
+        if step.fresh is not None:
+            break
+    return tuple(reversed(found))
+
+
+def _check(question: Question, place: int) -> None:
+    """Check that a question can be answered."""
+    if question.kind is Answer.MENDED and not is_demand(question.answer):
+        raise LessonError("`- answer mended:` is one of structure, index, content; or sha256 and 64 hex digits", place)
+    if question.kind is not Answer.CHOICE:
+        if question.choices:
+            raise LessonError("a question has either an answer or choices", place)
+        if question.kind is Answer.BYTES and bytes_at(question.answer) is None:
+            raise LessonError("`- answer bytes: OFFSET HEX`, as in `- answer bytes: 4 03 00`", place)
+        return
+    if sum(choice.right for choice in question.choices) != 1 or len(question.choices) < 2:
+        raise LessonError("a question has an answer, or choices of which one is right", place)
+    if any(not choice.right and not choice.why for choice in question.choices):
+        raise LessonError("a wrong choice says why: `- choice wrong: SENTENCE | WHY`", place)

@@ -1,0 +1,57 @@
+"""Missions check the file, not a claim: whether the open bytes, those of a sandbox above all, are mended."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+
+from shardcore.errors import ShardError
+from shardcore.model.finding import Depth, Severity
+from shardcore.model.number_words import plural
+from shardcore.shards.shard import Shard
+
+MOST_BYTES = 256 << 20
+"""Bytes that are compared with a digest."""
+
+_PIECE = 1 << 20
+_DIGEST = re.compile(r"sha256 ([0-9a-f]{64})")
+
+
+def is_demand(answer: str) -> bool:
+    """Return whether a text states what a mended file is: a depth of verification, or `sha256` and its digits."""
+    return answer in {depth.value for depth in Depth} or _DIGEST.fullmatch(answer) is not None
+
+
+def missing_of(answer: str, shard: Shard) -> str:
+    """Return what is still wrong with the open bytes, in a sentence; empty when they are mended.
+
+    Args:
+        answer: What is demanded.
+        shard: The opened shard.
+    """
+    digest = _DIGEST.fullmatch(answer)
+    try:
+        if digest is not None:
+            return "" if _sha256(shard) == digest[1] else "Not yet: the bytes are not those of the intact file."
+        if shard.damage is not None:
+            return f"Not yet: {shard.damage.message}."
+        errors = [one for one in shard.verify(answer).findings if one.severity is Severity.ERROR]
+    except ShardError as error:
+        return f"Not yet: {error.message}."
+    if not errors:
+        return ""
+    return f"Not yet: *verify {answer}* still reports {plural(len(errors), 'error')}."
+
+
+def _sha256(shard: Shard) -> str:
+    """Return the digest of all bytes; empty for a data set, or where there are too many."""
+    source = shard.source
+    if source is None or source.size > MOST_BYTES:
+        return ""
+    found = hashlib.sha256()
+    for start in range(0, source.size, _PIECE):
+        found.update(source.read(start, min(start + _PIECE, source.size)))
+    return found.hexdigest()
+
+
+__all__ = ["is_demand", "missing_of"]

@@ -1,0 +1,345 @@
+"""A lesson as one HTML page: text, drawings, bytes and questions, with nothing that is loaded from elsewhere."""
+
+from __future__ import annotations
+
+import base64
+import mimetypes
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from enum import StrEnum
+from html import escape
+from itertools import count
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+from urllib.parse import unquote, urlsplit
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from shardcore.errors import ShardError
+from shardcore.model.number_words import plural
+from shardcore.model.span import Span
+from shardcore.model.text import shown
+from shardcore.progress import check_stopped
+from shardcore.shards.opening import open as open_shard
+from shardcore.shards.shard import Shard
+from shardcore.teaching import assets
+from shardcore.teaching.build import building_options
+from shardcore.teaching.drawing.notebook import picture_of
+from shardcore.teaching.drawing.svg import with_ids
+from shardcore.teaching.lessons.answers import solution
+from shardcore.teaching.lessons.fresh import make_fresh
+from shardcore.teaching.lessons.lesson import Answer, Lesson, Question, Show, built_before
+from shardcore.teaching.lessons.library import lessons, notes_of, sample_key
+from shardcore.teaching.lessons.packs import beside
+from shardcore.teaching.lessons.secrets import secrets_of
+from shardcore.teaching.lessons.stage import LessonStage, StepTarget, drawn, fresh_key, staged
+from shardcore.teaching.lessons.values import BREAK, escaped
+
+SEED = 1
+"""Seed of the fresh files of a page: the same lesson is the same page."""
+
+_SPANS = 4
+"""Ranges of a step of the lookup that are printed."""
+_MOST_FILE = 1 << 18
+"""Bytes of a file that is part of the page."""
+_ROW, _ROWS = 16, 8
+"""Bytes of a row, and rows, of the bytes that are printed."""
+_MOST_PICTURE = 1 << 20
+_DRAWING = re.compile(r"<svg.*?</svg>", re.DOTALL)
+_WIDTH = 720
+
+_STYLE = """
+:root { color-scheme: light dark; --text: #1b1e24; --muted: #5a616d; --ground: #fff; --raised: #f1f3f7;
+  --border: #c8ced8; --accent: #1f5fbf; }
+body { margin: 0 auto; max-width: 46rem; padding: 1.5rem 1rem 4rem; font: 1.05rem/1.55 system-ui, sans-serif;
+  color: var(--text); background: var(--ground); }
+h1, h2 { line-height: 1.25; } h2 { margin-top: 2.5rem; }
+code, pre { font: 0.92em/1.5 ui-monospace, "DejaVu Sans Mono", monospace; }
+code { overflow-wrap: anywhere; } pre { overflow-x: auto; padding: 0.6rem 0.8rem; background: var(--raised); }
+table { border-collapse: collapse; } th, td { border: 1px solid var(--border); padding: 0.2rem 0.6rem; }
+a { color: var(--accent); } .muted { color: var(--muted); }
+figure { margin: 1rem 0; } figure svg, img { max-width: 100%; height: auto; } figcaption { color: var(--muted); }
+.question { border: 1px solid var(--border); border-left: 4px solid var(--accent); border-radius: 4px;
+  padding: 0.3rem 1rem 0.6rem; background: var(--raised); }
+.question details { margin: 0.4rem 0; } summary { cursor: pointer; color: var(--accent); }
+.notes { border: 1px dashed var(--border); padding: 0 1rem; }
+.dark { display: none; }
+@media (prefers-color-scheme: dark) {
+  :root { --text: #e4e7ec; --muted: #a0a7b4; --ground: #1d1f23; --raised: #272a30; --border: #454b57;
+    --accent: #7fb0ff; }
+  .light { display: none; } .dark { display: block; }
+}
+@media print { .light { display: block; } .dark { display: none; } }
+"""
+
+
+class PageAnswers(StrEnum):
+    """Answers of a page."""
+
+    FOLDED = "folded"
+    OPEN = "open"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class PageAnswer:
+    """Answer of a question, computed from the lesson and its file.
+
+    Attributes:
+        answer: The answer, in few words.
+        why: What is reported when it is given, in Markdown.
+    """
+
+    answer: str
+    why: str
+
+
+def lesson_page(lesson: Lesson, *, answers: PageAnswers = PageAnswers.FOLDED, notes: bool = False) -> str:
+    """Return a lesson as an HTML page that needs no other file and no script.
+
+    Args:
+        lesson: The lesson.
+        answers: How the answers of the questions are shown.
+        notes: Whether the notes for instructors come first.
+
+    Raises:
+        ShardError: The sample cannot be read, or a fresh file cannot be packed.
+    """
+    numbers = count()
+    # Drawings of one page have patterns of the same names, and an id is unique in a page.
+    page = "".join(_page(lesson, answers, notes))
+    return _DRAWING.sub(lambda found: with_ids(found[0], f"drawing{next(numbers)}-"), page)
+
+
+def lesson_stages(lesson: Lesson, seed: int = SEED) -> Iterator[LessonStage]:
+    """Yield the steps of a lesson on its sample and on fresh files. What a stage needs is open until the next.
+
+    Args:
+        lesson: The lesson.
+        seed: Seed of the fresh files.
+
+    Raises:
+        ShardError: The sample cannot be read, or a fresh file cannot be packed.
+    """
+    random = Random(seed)
+    with ExitStack() as files, TemporaryDirectory(prefix="shardcore-") as folder:
+        place: Path | None = assets.resources() / "samples" / lesson.sample if lesson.sample else None
+        shard, key, building = None, sample_key(lesson), ""
+        for number, step in enumerate(lesson.steps):
+            check_stopped()
+            fresh = step.fresh
+            if fresh is not None:
+                building = "" if fresh.objects else fresh.format
+            if building:
+                shard, key = files.enter_context(_open_built(lesson, number, building)), ""
+            elif fresh is not None:
+                inner = Path(folder) / str(number)
+                inner.mkdir()
+                shard = files.enter_context(open_shard(make_fresh(fresh, lesson.format, inner, random)))
+                shard.load_index()
+                key = fresh_key(lesson, number, shard, random)
+            elif shard is None and place is not None:
+                shard = files.enter_context(open_shard(place, partial=True))
+            if shard is not None:
+                yield staged(lesson, number, shard, key)
+
+
+def _open_built(lesson: Lesson, number: int, format: str) -> Shard:
+    """Open the file that the steps before a step have built."""
+    data = bytearray()
+    for offset, part in built_before(lesson, number):
+        data[offset : offset + len(part)] = part
+    return open_shard(bytes(data), format=format, partial=True, **building_options(format))
+
+
+def answer_of(stage: LessonStage) -> PageAnswer | None:
+    """Return the answer of a step; None where it asks nothing."""
+    question, scene = stage.question, stage.scene
+    if question is None:
+        return None
+    why = scene.prose(question.right)
+    if question.kind is Answer.MENDED:
+        return PageAnswer("The file is mended in the sandbox.", why)
+    given = solution(question, scene)
+    if question.kind is Answer.CHOICE:
+        return PageAnswer(question.choices[int(given.text)].text, why)
+    if question.kind is Answer.NODE and given.span is not None:
+        path = scene.node(scene.fill(question.answer))
+        return PageAnswer(f"{escaped(' / '.join(node.name for node in path[1:]))}: {_place(given.span, escaped)}", why)
+    if question.kind is Answer.BYTES:
+        offset, _, digits = given.text.partition(" ")
+        return PageAnswer(f"at byte {offset}: `{digits}`", why)
+    if question.kind is Answer.NUMBER and given.text.isdecimal():
+        return PageAnswer(f"{int(given.text):,}", why)
+    return PageAnswer(escaped(given.text), why)
+
+
+# --- the page ---
+
+
+def _page(lesson: Lesson, answers: PageAnswers, notes: bool) -> Iterator[str]:
+    title = escape(shown(lesson.title))
+    yield '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+    yield '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+    # Whatever a lesson holds, a browser runs and loads nothing for it.
+    policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+    yield f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
+    yield f"<title>{title}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n<h1>{title}</h1>\n"
+    yield f"<p>{escape(shown(lesson.about))}</p>\n" if lesson.about else ""
+    known = {one.name: one.title for one in lessons()}
+    after = "".join(f" · after: {escape(shown(known.get(need, need)))}" for need in lesson.needs)
+    yield f'<p class="muted">{plural(len(lesson.steps), "step")} · {lesson.minutes} min{after}</p>\n'
+    text = notes_of(lesson) if notes else ""
+    if text:
+        yield f'<section class="notes">\n<h2>Instructor notes</h2>\n{_html(_without_title(text), lesson)}</section>\n'
+    shard: Shard | None = None
+    for stage in lesson_stages(lesson):
+        yield f'<section id="step-{stage.number + 1}">\n<h2>{escape(shown(stage.step.title))}</h2>\n'
+        if stage.scene.shard is not shard:
+            shard = stage.scene.shard
+            yield from _file(shard)
+        if stage.missing:
+            yield f'<p class="muted">Left out: {escape(shown(stage.missing))}.</p>\n'
+        else:
+            yield from _stage_parts(stage, lesson, answers)
+        yield "</section>\n"
+    yield "</body>\n</html>\n"
+
+
+def _file(shard: Shard) -> Iterator[str]:
+    """Yield a link that saves the file of the steps, if it is a single small one: the questions need its bytes."""
+    source = shard.source
+    if source is None or not Path(source.uri).is_file() or source.size > _MOST_FILE:
+        return  # a data set, or what the steps build
+    try:
+        data = base64.b64encode(source.read(0, source.size)).decode()
+    except ShardError:
+        return
+    name, size = escape(shown(Path(source.uri).name)), plural(source.size, "byte")
+    address = f"data:application/octet-stream;base64,{data}"
+    yield f'<p class="muted">The file: <a download="{name}" href="{address}">{name}</a>, {size}</p>\n'
+
+
+def _stage_parts(stage: LessonStage, lesson: Lesson, answers: PageAnswers) -> Iterator[str]:
+    yield _html(stage.text, lesson)
+    yield from _shown(stage, stage.shown, hides=stage.question is not None)
+    if stage.question is None:
+        return
+    yield f'<div class="question">\n{_html(stage.question.prompt, lesson)}'
+    yield from _choices(stage.question, lesson)
+    if answers is not PageAnswers.NONE:
+        yield from _answer(stage, lesson, answers)
+    yield "</div>\n"
+
+
+def _choices(question: Question, lesson: Lesson) -> Iterator[str]:
+    if question.choices:
+        yield "<ul>\n"
+        yield from (f"<li>{_html(choice.text, lesson)}</li>\n" for choice in question.choices)
+        yield "</ul>\n"
+
+
+def _answer(stage: LessonStage, lesson: Lesson, answers: PageAnswers) -> Iterator[str]:
+    found = answer_of(stage)
+    if stage.question is None or found is None:
+        return
+    opened = " open" if answers is PageAnswers.OPEN else ""
+    for number, hint in enumerate(stage.question.hints, 1):
+        yield f"<details{opened}><summary>Hint {number}</summary>\n{_html(hint, lesson)}</details>\n"
+    yield f"<details{opened}><summary>Answer</summary>\n{_html(found.answer, lesson)}{_html(found.why, lesson)}"
+    yield from _shown(stage, stage.revealed)
+    yield "</details>\n"
+
+
+def _shown(stage: LessonStage, targets: Sequence[StepTarget], *, hides: bool = False) -> Iterator[str]:
+    """Yield what a step shows: bytes, steps of the lookup and drawings; while its question is open, not the answer."""
+    secrets = secrets_of(stage) if hides else None
+    steps = [target.step for target in (*stage.shown, *targets) if target.kind is Show.STEP]
+    for target in targets:
+        if target.kind is Show.STEP and stage.scene.trace is not None:
+            step = stage.scene.trace.steps[target.step]
+            text = "" if hides else f": {step.text}"
+            words = escape(shown(f"Lookup, step {target.step + 1}, {step.title}{text}"))
+            yield f'<p class="muted">{words}</p>\n'
+            for span in step.spans[:_SPANS]:
+                place = f"bytes {span.start:,}..{span.stop:,}"
+                if secrets is None or (secrets.lights(span) and secrets.text(place) == place):
+                    yield from _bytes(stage, StepTarget(Show.BYTES, span=span))
+        elif target.kind is Show.DRAWING and target.name:
+            drawing = drawn(target, stage.scene, step=steps[-1] if steps else 0)
+            drawing = secrets.drawing(drawing, target.name) if secrets is not None else drawing
+            yield "<figure>\n"
+            for dark in (False, True):
+                svg = str(picture_of(drawing, _WIDTH, dark=dark))
+                yield f'<div class="{"dark" if dark else "light"}">{svg[svg.index("<svg") :]}</div>\n'
+            yield f"<figcaption>{escape(shown(drawing.title))}</figcaption>\n</figure>\n"
+        elif target.span is not None:
+            yield from _bytes(stage, target)
+
+
+def _bytes(stage: LessonStage, target: StepTarget) -> Iterator[str]:
+    """Yield the first bytes of a node, as offsets, hex and text."""
+    span = target.span
+    if span is None or not span.size:
+        return
+    stop = min(span.stop, span.start + _ROW * _ROWS)
+    try:
+        data = stage.scene.shard.bytes_of(span.source).read(span.start, stop)
+    except ShardError:
+        return
+    name = " / ".join(node.name for node in target.path[1:])
+    title = escape(shown(f"{name}: {_place(span)}" if name else _place(span)))
+    yield f'<p class="muted">{title}</p>\n<pre>'
+    for at in range(0, len(data), _ROW):
+        row = data[at : at + _ROW]
+        letters = "".join(chr(byte) if 32 <= byte < 127 else "." for byte in row)
+        yield f"{span.start + at:>10}  {row.hex(' '):<{3 * _ROW}} {escape(letters)}\n"
+    yield "</pre>\n" if stop == span.stop else f"</pre>\n<p class=\"muted\">… of {plural(span.size, 'byte')}</p>\n"
+
+
+def _place(span: Span, said: Callable[[str], str] = str) -> str:
+    source = f" of {said(span.source)}" if span.source else ""
+    return f"bytes {span.start:,}..{span.stop:,}{source}"
+
+
+def _without_title(text: str) -> str:
+    first, _, rest = text.partition("\n")
+    return rest if first.startswith("# ") else text
+
+
+# --- Markdown ---
+
+
+def _html(text: str, lesson: Lesson) -> str:
+    """Return a text in Markdown as HTML; HTML in it is text."""
+    markdown = MarkdownIt("commonmark", {"html": False}).enable("table")
+    # A page wraps long words by itself, and what is copied from it has no marks.
+    tokens = markdown.parse(text.replace(BREAK, ""))
+    for token in tokens:
+        if token.children:
+            token.children = [_local(child, lesson) for child in token.children]
+    return str(markdown.renderer.render(tokens, markdown.options, {}))
+
+
+def _local(token: Token, lesson: Lesson) -> Token:
+    """Return a link to a lesson as one to its page, and a picture as its bytes; no other picture is loaded."""
+    if token.type == "link_open":
+        address = str(token.attrs.get("href", ""))
+        path, _, part = address.partition("#")
+        if not urlsplit(address).scheme and path.endswith(".md") and beside(lesson, unquote(path)) is not None:
+            token.attrs["href"] = path.removesuffix(".md") + ".html" + (f"#{part}" if part else "")
+        token.attrs["rel"] = "noreferrer"
+    elif token.type == "image":
+        found = beside(lesson, unquote(str(token.attrs.get("src", ""))))
+        kind = mimetypes.guess_type(found.name)[0] if found is not None else None
+        if found is None or kind is None or not kind.startswith("image/") or found.stat().st_size > _MOST_PICTURE:
+            return Token("text", "", 0, content=token.content)
+        token.attrs["src"] = f"data:{kind};base64,{base64.b64encode(found.read_bytes()).decode()}"
+    return token
+
+
+

@@ -1,0 +1,379 @@
+"""One step of a lesson on the file that is open: its text with values, what it shows, and its question. No Qt here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from random import Random
+
+from shardcore.errors import LargeRead, ShardError, SourceError, UsageError
+from shardcore.model.drawing import STEP, Drawing, Sketch, StaticSketch, value_from
+from shardcore.model.node import Node
+from shardcore.model.span import Span
+from shardcore.operations.goto import GotoError, calculate
+from shardcore.shards.shard import Shard
+from shardcore.shards.trace import Trace
+from shardcore.sources.read_purpose import at_most
+from shardcore.teaching.lessons.calculator import CalculatorSetup
+from shardcore.teaching.lessons.lesson import Answer, Lesson, LessonStep, Question, Show, StepCondition
+from shardcore.teaching.lessons.values import LessonScene, NotHereError
+
+MOST_INDEX = 4 << 20
+"""An index of up to so many bytes is read for a lesson: the tree names all objects then."""
+
+_FRESH = 1000
+"""Rows of a fresh file that are chosen from."""
+
+_TRIES = 20
+"""Keys of a fresh file that are tried for a step."""
+
+_LOOKED_AT = 20
+"""Rows that are looked at for one with a key."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepTarget:
+    """Content that a step shows, located in the file.
+
+    Attributes:
+        kind: What it is.
+        name: The name of the drawing or of the panel.
+        path: The path to the node.
+        span: The bytes.
+        step: The number of the step of the lookup, from 0.
+        values: Values of the controls of the drawing.
+    """
+
+    kind: Show
+    name: str = ""
+    path: tuple[Node, ...] = ()
+    span: Span | None = None
+    step: int = -1
+    values: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LessonStage:
+    """A step, ready to be shown.
+
+    Attributes:
+        number: Its number, from 0.
+        step: The step as it is written.
+        text: Its text with values, as Markdown.
+        question: Its question with values in prompt, choices and hints; None when it asks nothing.
+        shown: What it shows.
+        revealed: What it shows once the answer is right.
+        scene: What its values are read from.
+        missing: Reason why it cannot be shown on this file, or empty.
+        before: The step of the lookup that an earlier step of the lesson showed last, from 0; -1 where none did.
+        line: The line of the text that does not fit this file, from 1; 0 where all do.
+    """
+
+    number: int
+    step: LessonStep
+    text: str
+    question: Question | None
+    shown: tuple[StepTarget, ...]
+    revealed: tuple[StepTarget, ...]
+    scene: LessonScene
+    missing: str = ""
+    before: int = -1
+    line: int = 0
+
+
+def staged(lesson: Lesson, number: int, shard: Shard, key: str, *, own: bool = False) -> LessonStage:
+    """Find in a file what a step of a lesson is about.
+
+    Args:
+        lesson: The lesson.
+        number: The number of the step, from 0.
+        shard: The file.
+        key: The key of the lesson; empty to take the lesson's own key for other files, or to pick one.
+        own: Whether the file is one of the user's, and not the sample.
+
+    Returns:
+        The stage; where the file has not what the step needs, with the reason.
+
+    Raises:
+        SourceError: The bytes cannot be read.
+    """
+    step = lesson.steps[number]
+    scene = LessonScene(shard, key)
+    if own and step.sample_only:
+        return LessonStage(number, step, "", None, (), (), scene, missing="it is about the sample of the lesson")
+    try:
+        with at_most(MOST_INDEX):
+            if not shard.loaded and shard.index_bytes <= MOST_INDEX:
+                shard.load_index()
+            scene = LessonScene(shard, key or (own and _own_key(lesson, shard)) or pick_key(shard))
+            return _staged(lesson, number, scene)
+    except NotHereError as error:
+        return LessonStage(number, step, "", None, (), (), scene, missing=error.message, line=error.line or step.line)
+    except ShardError as error:
+        if isinstance(error, SourceError) and not isinstance(error, LargeRead):
+            raise
+        # Damage, or more bytes than anybody requested.
+        return LessonStage(number, step, "", None, (), (), scene, missing=error.message, line=step.line)
+
+
+def _staged(lesson: Lesson, number: int, scene: LessonScene) -> LessonStage:
+    step = lesson.steps[number]
+    with _at(step, step.lookup):
+        scene = replace(scene, trace=_lookup(lesson, number, scene))
+    for condition in step.conditions:
+        with _at(step, condition.line):
+            _check_condition(condition, scene)
+    scene = replace(scene, calculator=_calculator(step, scene))
+    shown = tuple(_found(kind, place, scene, step, step.shows) for kind, place in step.shows)
+    revealed = tuple(_found(kind, place, scene, step, step.reveals) for kind, place in step.reveals)
+    question = _filled(step.question, scene, step) if step.question is not None else None
+    if question is not None:
+        with _at(step, question.answer):
+            _check_answer(question, shown, scene, step)
+    try:
+        before = _shown_before(lesson, number, scene)
+    except NotHereError:
+        before = -1  # the lookup of this file took another way
+    return LessonStage(number, step, scene.prose(step.text), question, shown, revealed, scene, before=before)
+
+
+def _calculator(step: LessonStep, scene: LessonScene) -> CalculatorSetup | None:
+    if step.calculator is None:
+        return None
+    return replace(step.calculator, values=tuple((name, scene.fill(of)) for name, of in step.calculator.values))
+
+
+def past_sample(lesson: Lesson, number: int, *, forward: bool) -> tuple[int, tuple[str, ...]]:
+    """Return where to go on a file of the user: past steps that are about the sample alone.
+
+    Args:
+        lesson: The lesson.
+        number: The step the user wants to go to, from 0.
+        forward: Whether they come from a step before it, or begin there.
+
+    Returns:
+        The step, and the titles of those that are passed over on the way forward.
+    """
+    fitting = [at for at, step in enumerate(lesson.steps) if not step.sample_only]
+    ahead, before = [at for at in fitting if at >= number], [at for at in fitting if at <= number]
+    if before and (not forward or not ahead):
+        return before[-1], ()
+    at = ahead[0] if ahead else number
+    return at, tuple(step.title for step in lesson.steps[number:at])
+
+
+def _own_key(lesson: Lesson, shard: Shard) -> str:
+    """Return what the lesson requests in other files than its sample: the first of its keys that is found, or empty."""
+    for text in lesson.own_keys:
+        try:
+            key = LessonScene(shard).fill(text)
+            if shard.trace(key).outcome == "found":
+                return key
+        except (NotHereError, ShardError) as error:
+            if isinstance(error, SourceError) and not isinstance(error, LargeRead):
+                raise
+    return ""
+
+
+def pick_key(shard: Shard, random: Random | None = None) -> str:
+    """Return the key of an object to look up: one in the middle, or any; empty when there is none near it.
+
+    Args:
+        shard: The file.
+        random: Where the choice comes from; without it, always the same one.
+    """
+    objects = shard.objects
+    if random is not None:
+        return random.choice([*_plain_keys(shard, objects.keys[:_FRESH])] or [""])
+    first = len(objects) // 3
+    rows = (*objects.keys[first : first + _LOOKED_AT], *objects.keys[:_LOOKED_AT])
+    return next(_plain_keys(shard, rows), "")
+
+
+def fresh_key(lesson: Lesson, number: int, shard: Shard, random: Random) -> str:
+    """Return a key of a fresh file that a step can be asked about; any, where the step is left out for all of them.
+
+    Args:
+        lesson: The lesson.
+        number: The number of the step, from 0.
+        shard: The fresh file.
+        random: Where the choice comes from.
+    """
+    keys = [pick_key(shard, random) for _ in range(_TRIES)]
+    return next((key for key in dict.fromkeys(keys) if not staged(lesson, number, shard, key).missing), keys[0])
+
+
+def _plain_keys(shard: Shard, keys: Sequence[object]) -> Iterator[str]:
+    """Return those that are keys, and of no other kind than people request: `chunk:…` is part of what others hold."""
+    kinds = shard.objects.kinds
+    return (str(key) for key in keys if key and str(key).partition(":")[0] not in kinds)
+
+
+def _lookup(lesson: Lesson, number: int, scene: LessonScene) -> Trace | None:
+    """The lookup that is under way at a step: that of the last step before it, on the same file, that makes one."""
+    for step in reversed(lesson.steps[: number + 1]):
+        if step.lookup:
+            try:
+                return scene.shard.trace(scene.fill(step.lookup))
+            except ShardError as error:
+                raise NotHereError(error.message) from error
+        if step.fresh is not None:
+            break
+    return None
+
+
+def _shown_before(lesson: Lesson, number: int, scene: LessonScene) -> int:
+    """The step of the lookup that is on show when a step begins, for somebody who goes on with a lesson there."""
+    if lesson.steps[number].lookup or scene.trace is None:
+        return -1
+    for step in reversed(lesson.steps[:number]):
+        for kind, place in step.shows:
+            if kind is Show.STEP:
+                return scene.step(scene.fill(place))
+        if step.lookup or step.fresh is not None:
+            break
+    return -1
+
+
+def _filled(question: Question, scene: LessonScene, step: LessonStep) -> Question:
+    """Return a question with the values that are read before it is answered; the answer stays as it is written.
+
+    Wrong answers that are about something else than this file has are no mistakes here.
+
+    Choices are stored in an order of their own, so that nobody learns where the right one stands.
+    """
+    choices = list(question.choices)
+    Random(question.prompt).shuffle(choices)
+    # What is stated to answers has to be sayable before: nobody is reported after the answer that it was none.
+    for text in (question.prompt, *question.hints, question.right, *(choice.why for choice in question.choices)):
+        with _at(step, text):
+            scene.fill(text)
+    return replace(
+        question,
+        prompt=scene.prose(question.prompt),
+        choices=tuple(replace(choice, text=scene.prose(choice.text)) for choice in choices),
+        hints=tuple(map(scene.prose, question.hints)),
+        wrong=tuple(wrong for wrong in question.wrong if _sayable(wrong, scene)),
+    )
+
+
+def _check_condition(condition: StepCondition, scene: LessonScene) -> None:
+    numbers = [scene.fill(f"{{= {scene.fill(side)}}}") for side in (condition.left, condition.right)]
+    left, right = map(int, numbers)
+    if not (left > right if condition.sign == ">" else left == right):
+        raise NotHereError(scene.fill(condition.otherwise))
+
+
+@contextmanager
+def _at(step: LessonStep, text: str) -> Iterator[None]:
+    """Whatever is not here is missed in the line of the lesson where a part of a step stands."""
+    try:
+        yield
+    except NotHereError as error:
+        error.line = error.line or step.line_of(text)
+        raise
+
+
+def _check_answer(question: Question, shown: Sequence[StepTarget], scene: LessonScene, step: LessonStep) -> None:
+    """Check that the answer can be given in this file."""
+    answer = scene.fill(question.answer)
+    if question.kind is Answer.ITEM:
+        _check_item(answer, shown, scene, step)
+    elif question.kind is Answer.NODE:
+        scene.node(answer)
+
+
+def _sayable(wrong: tuple[str, str], scene: LessonScene) -> bool:
+    """Return whether a wrong answer and its sentence are about something that is in this file."""
+    try:
+        for text in wrong:
+            scene.fill(text)
+    except NotHereError:
+        return False
+    return True
+
+
+def _found(
+    kind: Show, text: str, scene: LessonScene, step: LessonStep, shows: Sequence[tuple[Show, str]]
+) -> StepTarget:
+    with _at(step, text):
+        return _shown_at(kind, scene.fill(text), scene, shows)
+
+
+def _shown_at(kind: Show, place: str, scene: LessonScene, shows: Sequence[tuple[Show, str]]) -> StepTarget:
+    if kind is Show.NODE:
+        path = scene.node(place)
+        return StepTarget(kind, path=path, span=path[-1].span)
+    if kind is Show.STEP:
+        return StepTarget(kind, step=scene.step(place))
+    if kind is Show.BYTES:
+        return StepTarget(kind, span=_span(place))
+    name, *values = place.split()
+    shown = StepTarget(kind, name, values=tuple((one.partition("=")[0], one.partition("=")[2]) for one in values))
+    if kind is Show.DRAWING:
+        titles = [scene.fill(title) for one, title in shows if one is Show.STEP]
+        drawn(shown, scene, step=scene.step(titles[-1]) if titles else 0)
+    return shown
+
+
+def drawn(shown: StepTarget, scene: LessonScene, step: int = 0) -> Drawing:
+    """Return the drawing that a step shows.
+
+    Args:
+        shown: Its name, and values of its controls.
+        scene: What it is drawn of.
+        step: The step of the lookup whose drawing is called `step`, from 0.
+
+    Raises:
+        NotHereError: There is none of that name here, or a value is none of its controls.
+        ShardError: What it needs cannot be read.
+    """
+    sketch = _sketch(shown.name, scene, step)
+    sketch.draw({})  # where a value has to be read, its control is there from the first drawing on
+    controls = {control.name: control for control in sketch.controls}
+    for name, _ in shown.values:
+        if name not in controls:
+            there = ", ".join(controls) or "nothing"
+            raise NotHereError(f"in the drawing “{shown.name}” {name} cannot be set; what can be: {there}")
+    try:
+        return sketch.draw({name: value_from(controls[name], text) for name, text in shown.values})
+    except UsageError as error:
+        raise NotHereError(f"the drawing “{shown.name}” cannot be shown so: {error.message}") from error
+
+
+def _sketch(name: str, scene: LessonScene, step: int) -> Sketch:
+    sketches = scene.shard.sketches(scene.trace)
+    if name == STEP:
+        drawing = scene.trace.steps[step].drawing if scene.trace is not None else None
+        if drawing is not None:
+            return StaticSketch(STEP, STEP, drawing)
+    found = next((one for one in sketches if one.name == name), None)
+    if found is None:
+        there = ", ".join(one.name for one in sketches) or "none"
+        raise NotHereError(f"there is no drawing “{name}” of this file; there is {there}")
+    return found
+
+
+def _check_item(answer: str, shown: Sequence[StepTarget], scene: LessonScene, step: LessonStep) -> None:
+    """Check that the item that is the answer can be clicked in the drawing."""
+    name, _, sketch = (part.strip() for part in answer.partition(" of "))
+    drawing = next((one for one in shown if one.kind is Show.DRAWING and one.name == sketch), None)
+    if drawing is None:
+        raise NotHereError(f"the step asks for a click in the drawing “{sketch}”, and does not show it")
+    titles = [scene.fill(title) for one, title in step.shows if one is Show.STEP]
+    items = drawn(drawing, scene, scene.step(titles[-1]) if titles else 0).items
+    if name not in {item.name for item in items}:
+        raise NotHereError(f"there is no {name} in the drawing “{sketch}”")
+
+
+def _span(text: str) -> Span:
+    """`A..B` or `A..B of SOURCE`."""
+    place, _, source = text.partition(" of ")
+    first, dots, last = place.partition("..")
+    try:
+        if not dots:
+            raise GotoError("two dots are missing")
+        return Span(source.strip(), calculate(first), calculate(last))
+    except (GotoError, ValueError) as error:
+        raise NotHereError(f"{text} names no bytes") from error

@@ -1,0 +1,293 @@
+"""The values that are stored in braces in a lesson, read from the file that is open. No Qt here; may read.
+
+`{key}` is the key of the lesson; `{value of PATH}`, `{start of PATH}`, `{stop of PATH}` and `{size of PATH}` are of a
+node; `{NAME in TITLE}` is a value of a step of the lookup; `{text 0..4 of content}` and `{number 0..8 of content}` are
+of the object that was looked up; `{size of file}` and `{count of objects}` are of the whole; `{= 4465 + 40 * 3}` is
+calculated, and `{calculator a = a - b; a >> 13}` by the calculator of the step. Braces are stored in braces:
+`{start of index/slot {slot in The slot}}`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from itertools import islice
+from pathlib import Path
+
+from shardcore.errors import ShardError
+from shardcore.model.node import Node
+from shardcore.model.text import shown
+from shardcore.operations.goto import GotoError, calculate
+from shardcore.shards.dataset import DataSet
+from shardcore.shards.shard import Shard
+from shardcore.shards.trace import Trace
+from shardcore.teaching.lessons.calculator import CalculatorError, CalculatorSetup
+
+MOST_CHILDREN = 4096
+"""Of a long list, this many nodes are looked at for a name; others are named by their number, `[5]`."""
+MOST_NESTED = 8
+MOST_MEMBERS = 3
+LONG = 24
+"""Values of so many letters without a blank, hashes above all, may be broken over lines."""
+
+_CALCULATOR = "calculator "
+BREAK, _PIECE, _WORD = "\u200b", 8, 8
+
+_SPECIAL = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>~&:])")
+_CONTENT = re.compile(r"(?P<kind>number|text) (?P<start>\d+)\.\.(?P<stop>\d+) of content")
+_NUMBER = re.compile(r"\[(\d+)\]")
+
+
+class NotHereError(Exception):
+    """The file has not what a step is about: a field, a step of the lookup. On another file the step is left out.
+
+    Attributes:
+        message: What is not there, in one sentence.
+        line: The line of the lesson that needs it, from 1; 0 where that is unknown.
+    """
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
+        self.line = 0
+
+
+@dataclass(frozen=True)
+class LessonScene:
+    """Data from which the values of a lesson are read.
+
+    Attributes:
+        shard: The file.
+        key: The key of the lesson, or empty.
+        trace: The lookup, or None.
+        calculator: The calculator of the step, or None.
+    """
+
+    shard: Shard
+    key: str = ""
+    trace: Trace | None = None
+    calculator: CalculatorSetup | None = None
+
+    def fill(self, text: str) -> str:
+        """Return a text with its values: a path, a key, an answer.
+
+        Raises:
+            NotHereError: One of them is not in this file.
+        """
+        return self._filled(text, lambda value, before: _plain(value))
+
+    def prose(self, text: str) -> str:
+        """A text in Markdown with its values, which stay what they are: nothing in a file becomes a link or a picture.
+
+        Numbers have commas, as everywhere in the window; keys and the content in the monospaced face have none.
+
+        Raises:
+            NotHereError: One of them is not in this file.
+        """
+        return self._filled(text, _said)
+
+    def _filled(self, text: str, said: Callable[[object, str], str], depth: int = 0) -> str:
+        if depth > MOST_NESTED:
+            raise NotHereError("braces stand in braces too deeply")
+        whole, at = "", 0
+        for start, stop in outermost(text):
+            whole += text[at:start]
+            inner = self._filled(text[start + 1 : stop], lambda value, before: _plain(value), depth + 1)
+            whole += said(self.value(inner.strip()), whole)
+            at = stop + 1
+        return whole + text[at:]
+
+    def value(self, name: str) -> object:
+        """Return one value, without its braces: an `int` where it is a number, else what its text is made of.
+
+        Raises:
+            NotHereError: It is not in this file.
+        """
+        if name.startswith("="):
+            return self._calculated(name[1:])
+        if name.startswith(_CALCULATOR):
+            return self._computed(name.removeprefix(_CALCULATOR))
+        if (whole := self._whole(name)) is not None:
+            return whole
+        if (slice_of := _CONTENT.fullmatch(name)) is not None:
+            return self._content(slice_of["kind"], int(slice_of["start"]), int(slice_of["stop"]))
+        word, of, path = name.partition(" of ")
+        if of and word in _OF_NODE:
+            return _OF_NODE[word](self.node(path)[-1])
+        named, within, title = name.partition(" in ")
+        if within:
+            return self._told(named.strip(), title.strip())
+        raise NotHereError(f"a lesson has no value called {{{name}}}")
+
+    def _whole(self, name: str) -> str | int | None:
+        """Return a value of the whole file."""
+        if name == "key":
+            if not self.key:
+                raise NotHereError("there is no key to look up in this file")
+            return self.key
+        if name == "size of file":
+            return self.shard.source.size if self.shard.source is not None else ""
+        if name == "count of objects":
+            return len(self.shard.objects)
+        return None
+
+    def _content(self, kind: str, start: int, stop: int) -> str | int:
+        """Return some bytes of the object that the lookup found, as a number with the lowest first, or as text."""
+        if self.trace is None:
+            raise NotHereError("no object is looked up")
+        try:
+            data = self.shard.read(self.shard.find(self.trace.key))[start:stop]
+        except ShardError as error:
+            raise NotHereError(error.message) from error
+        return int.from_bytes(data, "little") if kind == "number" else data.decode("latin-1")
+
+    def _calculated(self, text: str) -> int:
+        try:
+            return calculate(text)
+        except GotoError as error:
+            raise NotHereError(f"{text.strip()} cannot be calculated: {error.message}") from error
+
+    def _computed(self, lines: str) -> int:
+        """Return the last result of lines of the step's calculator, with `;` between them."""
+        if self.calculator is None:
+            raise NotHereError("the step has no calculator")
+        try:
+            calculator = self.calculator.begun()
+            return [calculator.compute(line)[1] for line in lines.split(";")][-1]
+        except CalculatorError as error:
+            raise NotHereError(f"{lines.strip()} cannot be computed: {error.message}") from error
+
+    def _told(self, name: str, title: str) -> object:
+        """Return a value of the lookup."""
+        number = self.step(title)
+        values = self.trace.steps[number].values if self.trace is not None else {}
+        if name not in values:
+            raise NotHereError(f"the step “{title}” has no value called {name}; it has {', '.join(values) or 'none'}")
+        return values[name]
+
+    def step(self, title: str) -> int:
+        """Return the number of a step of the lookup, from 0, by its title; `*` stands for any letters.
+
+        Raises:
+            NotHereError: The lookup has no such step.
+        """
+        steps = self.trace.steps if self.trace is not None else ()
+        for number, step in enumerate(steps):
+            if fnmatchcase(step.title, title):
+                return number
+        raise NotHereError(f"the lookup has no step “{title}”")
+
+    def node(self, path: str) -> tuple[Node, ...]:
+        """Return the path to a node: names with `/` between them, `*` for any letters, `[5]` for the sixth of a list.
+
+        A name in a member of a data set begins with the member; what bytes decode to is below their node.
+
+        Raises:
+            NotHereError: There is no such node.
+        """
+        names = path.strip().split("/")
+        found = self._below((self.shard.tree,), names)
+        if found is None and "." in names[0]:
+            found = self._elsewhere(names[1:])
+        if found is None:
+            raise NotHereError(f"this file has no {path.strip()}")
+        return found
+
+    def _elsewhere(self, names: Sequence[str]) -> tuple[Node, ...] | None:
+        """Return a value of the sample of a lesson; of a data set, of its first shard."""
+        root = self.shard.tree
+        if not isinstance(self.shard, DataSet):
+            return self._below((root,), names)
+        some = islice((node for node in root.children if Path(node.name).suffix), MOST_MEMBERS)
+        return next((found for node in some if (found := self._below((root, node), names)) is not None), None)
+
+    def _below(self, path: tuple[Node, ...], names: Sequence[str]) -> tuple[Node, ...] | None:
+        """Return the first path that goes on by some names; several nodes may fit one of them."""
+        if not names:
+            return path
+        some = _called(self._children(path[-1]), names[0])
+        return next((found for child in some if (found := self._below((*path, child), names[1:])) is not None), None)
+
+    def _children(self, node: Node) -> Sequence[Node]:
+        if node.decoded and not node.expandable:
+            try:
+                return self.shard.tree_of(node.decoded).children
+            except ShardError as error:
+                raise NotHereError(f"{node.name} cannot be decoded: {error.message}") from error
+        return node.children
+
+
+def _called(children: Sequence[Node], name: str) -> Iterator[Node]:
+    """Yield the nodes of that name, or the one of that number."""
+    numbered = _NUMBER.fullmatch(name)
+    if numbered is not None:
+        if int(numbered[1]) < len(children):
+            yield children[int(numbered[1])]
+        return
+    for child in islice(children, MOST_CHILDREN):
+        if child.name == name or fnmatchcase(child.name, name):
+            yield child
+
+
+def outermost(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the places of braces that are stored in no others, `(opening, closing)`."""
+    depth, start = 0, 0
+    for at, letter in enumerate(text):
+        if letter == "{":
+            start = start if depth else at
+            depth += 1
+        elif letter == "}" and depth:
+            depth -= 1
+            if not depth:
+                yield start, at
+
+
+def escaped(text: str) -> str:
+    """Return a text that is read in Markdown as it is."""
+    return _SPECIAL.sub(r"\\\1", shown(text))
+
+
+def literal(text: str) -> str:
+    """Return a text that a lesson shows as it is: no Markdown, and no values in braces."""
+    return escaped(text.replace("{", "(").replace("}", ")"))
+
+
+def code(text: str) -> str:
+    """Return a text in Markdown in the monospaced face; long ones may be broken over lines."""
+    return f"`{_said(text, '`')}`"
+
+
+def _said(told: object, before: str) -> str:
+    """Return a value in Markdown, so that it is read as it is."""
+    in_code = before.count("`") % 2 == 1
+    if isinstance(told, int) and not in_code:
+        return escaped(f"{told:,}")
+    value = _plain(told)
+    breaks = len(value) >= LONG and " " not in value
+    pieces = [value[at : at + _PIECE] for at in range(0, len(value), _PIECE)] if breaks else [value]
+    return BREAK.join(shown(one).replace("`", "'") if in_code else escaped(one) for one in pieces)
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, (list, tuple)):
+        return ", ".join(map(_plain, value))
+    return value.hex() if isinstance(value, bytes) else str(value)
+
+
+def _value_of(node: Node) -> object:
+    """Return what a field holds; numbers of three bytes are kept as bytes, and their text is the number."""
+    if isinstance(node.value, bytes) and len(node.value) <= _WORD and node.text.isdecimal():
+        return int(node.text)
+    return node.text if node.value is None else node.value
+
+
+_OF_NODE: dict[str, Callable[[Node], object]] = {
+    "value": _value_of,
+    "text": lambda node: node.text,
+    "start": lambda node: node.span.start,
+    "stop": lambda node: node.span.stop,
+    "size": lambda node: node.span.size,
+    "source": lambda node: node.span.source,
+}

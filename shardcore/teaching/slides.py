@@ -1,0 +1,272 @@
+"""Slides of a lecture: a drawing, the bytes it is about, and one sentence at a time.
+
+A slide is a step of a lesson, a step of a lookup, or a section of a file. Its beats are its sentences, the stages of
+the walk that its drawing shows, and a question with its answer: the answer is a beat of its own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate
+from pathlib import PurePath
+
+from shardcore.model.drawing import Drawing, Item, Ruler, Table, Tone
+from shardcore.model.node import Node
+from shardcore.model.number_words import plural
+from shardcore.model.section import Section
+from shardcore.model.span import Span
+from shardcore.model.text import shown, visible
+from shardcore.shards.shard import Shard
+from shardcore.shards.step_content import StepContent
+from shardcore.shards.step_drawing import VALUES, step_drawing
+from shardcore.shards.trace import Step, Trace
+from shardcore.teaching.lessons.answers import judged, solution
+from shardcore.teaching.lessons.lesson import Answer, Question, Show
+from shardcore.teaching.lessons.secrets import secrets_of
+from shardcore.teaching.lessons.stage import LessonStage, StepTarget, drawn
+from shardcore.teaching.lessons.values import escaped
+
+MOST_SLIDES = 64
+"""Slides of a structure: as many as a file has sections at most."""
+
+_ROWS = 6
+_WIDE = 130
+"""Letters of fields beside each other: a screen is wider than it is high."""
+_COLUMNS = 16
+
+_ENDS = re.compile(r"(?<=[.!?])\s+(?=[A-Z0-9*`“({])")
+_LETTERS = 48
+_NUMBERED = re.compile(r"^(?:[-*] |\d+\. )")
+
+
+@dataclass(frozen=True, slots=True)
+class Beat:
+    """Content of the screen until the next key.
+
+    Attributes:
+        text: One sentence, as Markdown.
+        stage: How far the walk of the drawing has come; None where it does not change.
+        asks: Whether it is a question: the next beat is the answer.
+        choices: The choices.
+        drawing: Another drawing than that of the slide.
+        spans: Other bytes than those of the slide.
+        item: The name of the item that is the answer; empty where none is.
+    """
+
+    text: str
+    stage: int | None = None
+    asks: bool = False
+    choices: tuple[str, ...] = ()
+    drawing: Drawing | None = None
+    spans: tuple[Span, ...] = ()
+    item: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Slide:
+    """One step of a lecture.
+
+    Attributes:
+        title: A few words.
+        beats: What is told, in order; at least one.
+        drawing: What is drawn, or None.
+        spans: The bytes that it is about.
+    """
+
+    title: str
+    beats: tuple[Beat, ...]
+    drawing: Drawing | None = None
+    spans: tuple[Span, ...] = ()
+
+
+def sentences(text: str) -> tuple[str, ...]:
+    """Return the sentences of a text in Markdown, one after the other; an entry of a list is one of them."""
+    found: list[str] = []
+    for paragraph in re.split(r"\n\s*\n|\n(?=[-*] |\d+\. )", text):
+        line = " ".join(paragraph.split())
+        if line:
+            found += [line] if _NUMBERED.match(line) else _ENDS.split(line)
+    return tuple(found)
+
+
+def trace_slides(trace: Trace) -> tuple[Slide, ...]:
+    """Return a slide for each step of a lookup."""
+    return tuple(_step_slide(step) for step in trace.steps)
+
+
+def section_slides(shard: Shard) -> tuple[Slide, ...]:
+    """Return a slide for each section of a file; of a folder, one for each of its members.
+
+    Raises:
+        SourceError: The bytes cannot be read.
+    """
+    nodes = shard.tree.children[:MOST_SLIDES]
+    if not shard.sections:
+        return tuple(_place_slide(node.name, node.doc, node.span, (), node) for node in nodes) or _empty(shard)
+    found = []
+    for section in shard.sections:
+        if section.size:
+            span = Span("", section.start, section.stop)
+            node = next((one for one in nodes if one.span == span), None)
+            found.append(_place_slide(section.name, section.doc, span, shard.sections, node))
+    return tuple(found[:MOST_SLIDES]) or _empty(shard)
+
+
+def lesson_slide(stage: LessonStage) -> Slide:
+    """Return the slide of a step of a lesson; what its question asks is hidden until the answer.
+
+    Raises:
+        SourceError: The bytes cannot be read.
+    """
+    secrets = secrets_of(stage)
+    whole, spans = _targets(stage, stage.shown, named=secrets.unnamed is None)
+    sketch = next((target.name for target in stage.shown if target.kind is Show.DRAWING), "")
+    drawing = secrets.drawing(whole, sketch) if whole is not None else None
+    stages = _stages(drawing)
+    beats = [Beat(text, stage=0 if stages else None) for text in sentences(stage.text)]
+    asked = _question(stage, stage.question, whole if whole != drawing else None) if stage.question is not None else []
+    # The walk is part of the answer.
+    beats += [*asked[:1], *stages, *asked[1:]]
+    lit = tuple(span for span in spans if secrets.lights(span))
+    return Slide(stage.step.title, tuple(beats) or (Beat(stage.missing or stage.step.title),), drawing, lit)
+
+
+def _empty(shard: Shard) -> tuple[Slide, ...]:
+    return (Slide(shard.format, (Beat(f"This {shard.format} shard has no bytes to show."),)),)
+
+
+def _step_slide(step: Step) -> Slide:
+    drawing = _plain(step.drawing)
+    told, why = ([Beat(_marked(one)) for one in sentences(text)] for text in (step.text, step.why))
+    stages = _stages(drawing)
+    # The text of a walk tells what it arrives at.
+    beats = [*(replace(beat, stage=0) for beat in why), *stages, *told] if stages else told + why
+    return Slide(step.title, tuple(beats) or (Beat(step.title),), drawing, step.inputs if step.computed else step.spans)
+
+
+def _stages(drawing: Drawing | None) -> list[Beat]:
+    """Return a beat for each stage of the walk of a drawing."""
+    return [Beat(_marked(text), stage=at) for at, text in enumerate(drawing.stages, 1)] if drawing is not None else []
+
+
+def _place_slide(name: str, doc: str, span: Span, sections: Sequence[Section], node: Node | None) -> Slide:
+    spans = (span,)
+    tables = [_children_table(node)] if node is not None and len(node.children) else []
+    drawing = _plain(step_drawing(StepContent("", "", spans, (), (), tables), sections))
+    beats = [Beat(_marked(one)) for one in sentences(doc) or (f"{name}: {plural(span.size, 'byte')}.",)]
+    return Slide(name, tuple(beats), drawing, spans)
+
+
+def _children_table(node: Node) -> Table:
+    """Return the fields of a node, or what it is made of: beside each other where several have room there."""
+    fields = [_field(child) for child in node.children[:_COLUMNS]]
+    ends = list(accumulate(max(len(name.text), len(value.text)) + 3 for name, value in fields))
+    count = sum(end <= _WIDE for end in ends)
+    wide = count >= min(_ROWS, len(node.children))
+    count = count if wide else min(_ROWS, len(fields))
+    more = f", the first {count} of {len(node.children):,}" if len(node.children) > count else ""
+    title = f"{visible(PurePath(node.name).name or node.name)}{more}"
+    if not wide:
+        return Table(title, ("name", "value"), tuple(fields[:count]))
+    return Table(title, tuple(name.text for name, _ in fields[:count]), (tuple(value for _, value in fields[:count]),))
+
+
+def _field(node: Node) -> tuple[Item, Item]:
+    """Return the name and the value of a field, or the size of what has no value."""
+    spans = (node.span,) if node.span.size else ()
+    doc = visible(node.doc)
+    text, tone = node.text or plural(node.span.size, "byte"), Tone.LOOKUP if spans else Tone.PLAIN
+    return Item(_cut(node.name), spans, doc=doc), Item(_cut(text), spans, tone=tone, doc=doc)
+
+
+def _cut(text: str) -> str:
+    told = visible(text)
+    return told if len(told) <= _LETTERS else f"{told[:_LETTERS]}…"
+
+
+def _targets(
+    stage: LessonStage, targets: Sequence[StepTarget], *, named: bool = True
+) -> tuple[Drawing | None, tuple[Span, ...]]:
+    """Return the drawing and the bytes that a step of a lesson shows: its own drawing, or where its bytes are.
+
+    Args:
+        stage: The step.
+        targets: What it shows.
+        named: Whether the fields of the bytes may be shown; not where the question is which of them is meant.
+    """
+    steps = [target.step for target in targets if target.kind is Show.STEP]
+    trace = stage.scene.trace
+    step = trace.steps[steps[-1]] if trace is not None and steps else None
+    spans: tuple[Span, ...] = (step.inputs if step.computed else step.spans) if step is not None else ()
+    drawing = step.drawing if step is not None else None
+    for target in targets:
+        if target.kind in (Show.NODE, Show.BYTES) and target.span is not None:
+            node = target.path[-1] if target.path and named else None
+            place = _place_slide("", "", target.span, stage.scene.shard.sections_of(target.span.source), node)
+            drawing, spans = place.drawing, place.spans
+    sketches = [target for target in targets if target.kind is Show.DRAWING]
+    drawing = _plain(drawing)
+    if sketches:
+        drawing = replace(drawn(sketches[-1], stage.scene, steps[-1] if steps else 0), title="", caption="")
+    if drawing is None and targets is stage.shown:
+        drawing = _whole_drawing(stage.scene.shard)
+    return drawing, spans
+
+
+def _whole_drawing(shard: Shard) -> Drawing:
+    """Return a file with its sections, or the members of a folder."""
+    if shard.sections:
+        return step_drawing(StepContent("", "", (Span("", 0, 0),), (), (), ()), shard.sections)
+    return Drawing("", (_children_table(shard.tree),))
+
+
+def _question(stage: LessonStage, question: Question, whole: Drawing | None) -> list[Beat]:
+    """Return a question, and its answer, with the drawing in which nothing is hidden any more."""
+    letters = "abcdefgh"
+    choices = tuple(f"{letter}) {one.text}" for letter, one in zip(letters, question.choices, strict=False))
+    given = solution(question, stage.scene)
+    text = judged(question, given, stage.scene).text
+    if question.kind is Answer.CHOICE:
+        right = next((choice for choice, one in zip(choices, question.choices, strict=False) if one.right), "")
+        text = f"**{right}.** {text}"
+    elif question.kind in (Answer.NUMBER, Answer.TEXT) and not _begins(text, given.text):
+        text = f"**{escaped(given.text)}.** {text}"
+    drawing, spans = _targets(stage, stage.revealed)
+    spans = (given.span,) if given.span is not None else spans
+    item = given.text if question.kind is Answer.ITEM else ""
+    return [
+        Beat(question.prompt, asks=True, choices=choices),
+        Beat(text, choices=choices, drawing=drawing or whole, spans=spans, item=item),
+    ]
+
+
+def _begins(text: str, answer: str) -> bool:
+    """Return whether a sentence begins with an answer, however that is written in it."""
+    return text.replace(",", "").lstrip("*`").startswith(answer)
+
+
+def _marked(text: str) -> str:
+    """Return a plain text as Markdown that is read as it is, but for what stands in backquotes."""
+    return "`".join(escaped(part) if not at % 2 else part for at, part in enumerate(shown(text).split("`")))
+
+
+def _plain(drawing: Drawing | None) -> Drawing | None:
+    """Return the drawing of a step as it is projected: the sentence takes the place of title, caption and values.
+
+    The bytes of the step are below the drawing: they need no legend.
+    """
+    if drawing is None:
+        return None
+    walks = [figure for figure in drawing.figures if any(item.stage == 1 for item in figure.items)]
+    own = [figure for figure in drawing.figures if not (isinstance(figure, Table) and figure.title in VALUES)]
+    linked = {name for link in drawing.links if link.stage for name in (link.start, link.stop)}
+    if walks or linked:
+        own = [figure for figure in own if figure in walks or linked & {item.name for item in figure.items}]
+    elif not any(figure for figure in own if not isinstance(figure, Ruler)):
+        own = list(drawing.figures)
+    names = {item.name for figure in own for item in figure.items}
+    links = tuple(link for link in drawing.links if {link.start, link.stop} <= names)
+    legend: dict[Tone, str] = {tone: meaning for tone, meaning in drawing.legend.items() if tone is not Tone.LOOKUP}
+    return replace(drawing, title="", caption="", figures=tuple(own), links=links, legend=legend)

@@ -1,0 +1,150 @@
+"""Packs of lessons in the window: a section of their own, removable; links, notes and the page of a lesson."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt, QUrl
+from PySide6.QtGui import QImage, QTextDocument
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QDialog, QFileDialog, QTextBrowser, QToolButton
+from pytestqt.qtbot import QtBot
+
+from shardcore import UsageError
+from shardcore.teaching.lessons.packs import packs_folder
+from shardscope.learning.lessons import packs
+from shardscope.learning.lessons.panel import LessonPanel
+from shardscope.session.session import Session
+from shardscope.startup.settings import Settings
+from shardscope.widgets.plain_text import ResourceFreeText
+from tests.app.conftest import open_in
+from tests.app.shell.test_names import unnamed
+
+FIRST = """# First
+sample: swh/small.shard
+
+## Begin
+
+See [next](b.md), ![a picture](it.png), [no](gone.md), [web](https://a/).
+"""
+SECOND = "# Second\nneeds: a\nsample: swh/small.shard\n\n## Go\n\ntext\n"
+
+
+@pytest.fixture
+def panel(session: Session, settings: Settings, qtbot: QtBot, data: Path) -> LessonPanel:
+    """A panel beside a small shard."""
+    made = LessonPanel(session, settings)
+    qtbot.addWidget(made)
+    open_in(session, qtbot, data / "swh" / "small.shard")
+    made.resize(420, 700)
+    made.show()
+    return made
+
+
+@pytest.mark.thorough
+def test_a_pack_from_installing_to_removing(panel: LessonPanel, qtbot: QtBot, tmp_path: Path) -> None:
+    """Installed lessons are listed under title and origin, with what they need; links lead to lessons and pictures."""
+    course = tmp_path / "course"
+    course.mkdir()
+    files = {"README.md": "# My course\n", "a.md": FIRST, "b.md": SECOND, "a.notes.md": "**Ask.** Why?\n"}
+    for name, text in files.items():
+        (course / name).write_text(text)
+    image = QImage(40, 30, QImage.Format.Format_RGB32)
+    image.fill(Qt.GlobalColor.red)
+    assert image.save(str(course / "it.png"))
+    told: list[tuple[str, bool]] = []
+    panel.told.connect(lambda words, failed: told.append((words, failed)))
+    panel.shelf.install(tmp_path / "nothing")
+    qtbot.waitUntil(lambda: bool(told))
+    assert told.pop()[1]
+    panel.shelf.install(course)
+    qtbot.waitUntil(lambda: [pack.name for pack in panel.shelf.packs] == ["course"])
+    assert told == [("Lessons installed: My course", False)]
+    cards = {card.lesson.name: card for card in panel.list.cards}
+    assert "after: First" in cards["course.b"].state.text()
+    assert "after" not in cards["course.a"].state.text()
+    assert unnamed(panel) == []
+    cards["course.a"].start.click()
+    qtbot.waitUntil(lambda: panel.player.stage is not None)
+    check_links(panel, qtbot, told)
+    check_notes_and_page(panel, qtbot, tmp_path)
+    panel.player.leave()
+    gone = panel.list.findChild(QToolButton, "remove-course")
+    assert gone is not None
+    gone.click()
+    qtbot.waitUntil(lambda: panel.shelf.packs == ())
+    assert "course.a" not in {card.lesson.name for card in panel.list.cards}
+    assert list(packs_folder().iterdir()) == []
+    assert (course / "a.md").exists()
+
+
+def check_links(panel: LessonPanel, qtbot: QtBot, told: list[tuple[str, bool]]) -> None:
+    """Files beside the lesson are followed; what is not there, or on the web, is not."""
+    assert panel.text.textInteractionFlags() & Qt.TextInteractionFlag.LinksAccessibleByKeyboard
+    assert "![" not in panel.text.text()
+    for link in ("gone.md", "https://a/", "../course.zip"):
+        told.clear()
+        panel.text.linkActivated.emit(link)
+        qtbot.waitUntil(lambda: bool(told))
+        assert told[0][1]
+        assert "is not opened" in told[0][0]
+    panel.text.linkActivated.emit("it.png")
+    qtbot.waitUntil(lambda: panel.findChild(QDialog, "lessonPicture") is not None)
+    dialog = panel.findChild(QDialog, "lessonPicture")
+    assert dialog is not None
+    QTest.keyClick(dialog, Qt.Key.Key_Escape)
+    panel.text.linkActivated.emit("b.md")
+    qtbot.waitUntil(lambda: panel.player.lesson is not None and panel.player.lesson.name == "course.b")
+    qtbot.waitUntil(lambda: panel.player.stage is not None)
+    assert panel.text.textInteractionFlags() == Qt.TextInteractionFlag.NoTextInteraction
+
+
+def check_notes_and_page(panel: LessonPanel, qtbot: QtBot, tmp_path: Path) -> None:
+    """*Instructor notes* has the notes and the solutions; *Export page…* writes the lesson."""
+    (lesson,) = (one for pack in panel.shelf.packs for one in pack.lessons if one.name == "course.a")
+    panel.shelf.show_notes(lesson)
+    qtbot.waitUntil(lambda: panel.findChild(QTextBrowser, "lessonNotesText") is not None)
+    view = panel.findChild(QTextBrowser, "lessonNotesText")
+    assert view is not None
+    assert "Why?" in view.toPlainText()
+    assert "Solutions" in view.toPlainText()
+    view.window().close()
+    menu = panel.more.menu()
+    next(one for one in menu.actions() if one.objectName() == "lessonExportAction").trigger()
+    dialog = panel.findChild(QFileDialog)
+    assert dialog is not None
+    page = tmp_path / "b.html"
+    dialog.fileSelected.emit(str(page))
+    dialog.reject()
+    qtbot.waitUntil(page.exists)
+    assert "<h1>Second</h1>" in page.read_text()
+
+
+def test_pictures_and_notes_load_nothing(qapp: QApplication, tmp_path: Path) -> None:
+    """An SVG that names another file is refused, in any encoding and through entities; notes show no picture."""
+    image = QImage(8, 8, QImage.Format.Format_RGB32)
+    image.fill(Qt.GlobalColor.red)
+    image.save(str(tmp_path / "other.png"))
+    begin = '<svg xmlns="http://www.w3.org/2000/svg" xmlns:x="http://www.w3.org/1999/xlink" width="8" height="8">'
+    other = f"{tmp_path}/other.png"
+    for number, text in enumerate(
+        (
+            f'{begin}<image width="8" height="8" x:href="{other}"/></svg>'.encode(),
+            f"{begin}<image width='8' height='8' x:href = '{other}'/></svg>".encode(),
+            f'<!DOCTYPE s [<!ENTITY f "{other}">]>{begin}<image x:href="&f;"/></svg>'.encode(),
+            f'{begin}<image width="8" height="8" x:href="{other}"/></svg>'.encode("utf-16"),
+        )
+    ):
+        path = tmp_path / f"{number}.svg"
+        path.write_bytes(text)
+        with pytest.raises(UsageError, match="names other files"):
+            packs._picture(path)
+    begin = begin.replace("xmlns:x=", "xmlns:xlink=")
+    path.write_text(f'{begin}<rect id="a" width="8" height="8"/><use xlink:href="#a"/></svg>')
+    assert not packs._picture(path).isNull()
+    view = ResourceFreeText()
+    view.setMarkdown(f"![x]({other}) <img src='{other}'>")
+    loaded = view.document().resource(QTextDocument.ResourceType.ImageResource, QUrl(other))
+    assert isinstance(loaded, QImage)
+    assert loaded.isNull()
