@@ -1,7 +1,9 @@
 # Every target makes its own environment in .venv: `make run` and `make test` work in a fresh clone.
 PYTHON ?= python3
 VENV := .venv
-BIN := $(VENV)/bin
+# Windows has its programs in another folder, with an ending.
+EXE := $(if $(filter Windows_NT,$(OS)),.exe)
+BIN := $(VENV)/$(if $(EXE),Scripts,bin)
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 PINS := packaging/constraints.txt
 ARGS ?=
@@ -12,29 +14,34 @@ WORKERS := -n logical --maxprocesses 8 --dist loadgroup
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check lint types layers fix bench fuzz screenshots interop venv clean
+.PHONY: help run test check lint types layers fix bench fuzz soak screenshots interop man venv clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
-$(BIN)/python:
+$(BIN)/python$(EXE):
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo "Python 3.11 or newer is needed; name it with PYTHON=..." >&2; exit 1; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null \
 	  || { echo "This Python cannot make environments: install python3-venv (Debian, Ubuntu)" >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 
-# One stamp for what the program needs, one for the tests and checks, one for the reference implementations.
-$(VENV)/run.stamp: pyproject.toml $(PINS) | $(BIN)/python
-	$(PIP) install -q -e . -c $(PINS)
+# One stamp for what the program needs, one for the tests and checks, one for all with the reference implementations:
+# each is one run of pip.
+$(VENV)/run.stamp: pyproject.toml $(PINS) | $(BIN)/python$(EXE)
+	$(PIP) install -q -e '.[gui]' -c $(PINS)
 	@touch $@
 
 $(VENV)/test.stamp: $(VENV)/run.stamp
-	$(PIP) install -q -e '.[test,check]' -c $(PINS)
+	$(PIP) install -q -e '.[gui,test,check]' -c $(PINS)
 	@touch $@
 
-$(VENV)/interop.stamp: $(VENV)/test.stamp
-	$(PIP) install -q -e '.[interop]' -c $(PINS)
+$(VENV)/interop.stamp: pyproject.toml $(PINS) | $(BIN)/python$(EXE)
+	$(PIP) install -q -e '.[gui,test,check,interop]' -c $(PINS)
+	@touch $(VENV)/run.stamp $(VENV)/test.stamp $@
+
+$(VENV)/docs.stamp: pyproject.toml $(PINS) | $(BIN)/python$(EXE)
+	$(PIP) install -q -e '.[docs]' -c $(PINS)
 	@touch $@
 
 venv: $(VENV)/test.stamp ## make .venv with everything but the reference implementations
@@ -64,42 +71,28 @@ fix: $(VENV)/test.stamp ## let ruff mend what it can
 bench: $(VENV)/interop.stamp ## our times beside the reference implementations'
 	$(BIN)/python -m tests.bench $(ARGS)
 
-fuzz: $(VENV)/test.stamp ## throw damaged files at every reader
+fuzz: $(VENV)/test.stamp ## damaged files for readers, writers and the window; ARGS="--minutes 10 --seed 7 --format swh"
 	$(BIN)/python -m tests.fuzz $(ARGS)
 
-# Each picture: its name, then what is shown in it and how. Drawings are SVG, light and dark.
-SHOT = QT_QPA_PLATFORM=offscreen $(BIN)/shardscope --size 1440x$(or $(1),840) --screenshot
-SAMPLES := resources/samples
-SWH_KEY := a1d4f7a74d5e156d6a3be2432c2767fc6cdc91ab95b833e0f015cf38715b7cda
-MDB_SHARD := mdb/cache/b31c58f4afe1d61b870f2aea365c952c79fd311d1fe55c9f3bbebf30df872205.mdb
-MDB_KEY := 5baaad9078484f22d44f82ba555ae5892233d94389ba132c81e6421fcd4e8c68
-ELEMENT := '[24,40]'
-define draw
-	$(BIN)/shardcore draw $(SAMPLES)/$(2) --name $(3) --svg docs/images/$(1).svg
-	$(BIN)/shardcore draw $(SAMPLES)/$(2) --name $(3) --svg docs/images/$(1)-dark.svg --dark
-endef
+soak: $(VENV)/test.stamp ## use window and library for long, and fail on growth; ARGS="--minutes 60"
+	$(BIN)/python -m tests.soak $(ARGS)
 
-screenshots: $(VENV)/run.stamp ## render docs/images/ again, without a display
-	@mkdir -p docs/images
-	$(call draw,parking,swh/small.shard $(SWH_KEY),parking)
-	$(call draw,displacement,swh/small.shard $(SWH_KEY),displacement)
-	$(call draw,bits,neuroglancer/worked 9,bits)
-	$(call draw,address,des/archive 2090,address)
-	$(call draw,rulers,bloscpack/array.blp $(ELEMENT),rulers)
-	$(call draw,block,bloscpack/array.blp $(ELEMENT),block)
-	$(call draw,ribbons,$(MDB_SHARD) $(MDB_KEY),ribbons)
-	$(call draw,cuts,$(MDB_SHARD) $(MDB_KEY),cuts)
-	$(call draw,entrance,$(MDB_SHARD) $(MDB_KEY),entrance)
-	$(call draw,records,xorb/chunks.xorb 1,records)
-	$(call draw,lanes,xorb/chunks.xorb 1,lanes)
-	$(call SHOT,920) docs/images/drawing.png $(SAMPLES)/swh/small.shard --trace $(SWH_KEY) --step 9 --show drawing:parking
-	$(call SHOT,920) docs/images/drawing-dark.png $(SAMPLES)/swh/small.shard --trace $(SWH_KEY) --step 9 --show drawing:parking --theme dark
-	$(call SHOT) docs/images/preview.png $(SAMPLES)/neuroglancer/segmentation/mesh/0.shard --select 7288 --show preview
-	$(call SHOT) docs/images/preview-dark.png $(SAMPLES)/neuroglancer/segmentation/mesh/0.shard --select 7288 --show preview --theme dark
-	$(call SHOT) docs/images/contents.png $(SAMPLES)/des/contents.des --select 0x2000 --show preview
-	$(call SHOT) docs/images/contents-dark.png $(SAMPLES)/des/contents.des --select 0x2000 --show preview --theme dark
-	$(call SHOT) docs/images/charts.png $(SAMPLES)/bloscpack/array.blp --select 0x2f6 --show charts
-	$(BIN)/python -m tests.pictures docs/images
+man: $(VENV)/test.stamp ## write the man pages into build/man; a wheel has them, too
+	$(BIN)/python packaging/man.py build/man
+
+.PHONY: docs
+docs: $(VENV)/docs.stamp ## build the pages as a site in site/; strict, and complete without a network
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build $(ARGS)
+
+.PHONY: bundle wheel
+wheel: $(VENV)/test.stamp ## build the wheel and the source archive in dist
+	$(BIN)/python -m hatchling build
+
+bundle: $(VENV)/test.stamp ## build dist/shardscope, which needs no Python; ARGS=--one-file adds an archive and a single file
+	$(BIN)/python packaging/bundle.py $(ARGS)
+
+screenshots: $(VENV)/test.stamp ## render docs/images/ again, without a display; ARGS="window hex" makes some
+	$(BIN)/python -m tests.pictures docs/images $(ARGS)
 
 clean: ## remove caches and what was built
-	rm -rf build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf build dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,0 +1,439 @@
+"""Differences between operating systems: files, their names, locks and owners; folders of the user; processes.
+
+The rest of the library calls these functions and does not ask which system it runs on. `docs/dev/portability.md` lists
+the differences, and the tests that fake each system.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import ntpath
+import os
+import re
+import signal
+import stat
+import sys
+import threading
+import unicodedata
+from collections.abc import Callable, Iterable
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Literal
+from urllib.parse import unquote, urlsplit
+
+WINDOWS = os.name == "nt"
+MACOS = sys.platform == "darwin"
+LINUX = sys.platform.startswith("linux")
+
+# --- opening and reading ---
+
+
+def open_file(path: str | Path, flags: int, mode: int = 0o666, *, follow_links: bool = False) -> int:
+    """Open a file in binary mode without waiting, and return its descriptor; also an `opener` of `open`.
+
+    Windows: files that are open can be renamed and removed, as elsewhere.
+
+    Args:
+        path: The file.
+        flags: Of `os.open`.
+        mode: Of a new file.
+        follow_links: Whether a symbolic link may be at `path`; if not, opening one fails with `ELOOP`.
+
+    Raises:
+        OSError: It cannot be opened.
+    """
+    if not follow_links:
+        flags |= getattr(os, "O_NOFOLLOW", 0)
+        if not hasattr(os, "O_NOFOLLOW") and is_link(path):
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
+    if WINDOWS:
+        return _open_shared(path, flags)
+    return os.open(path, flags | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0), mode)
+
+
+_READ, _WRITE = 0x80000000, 0x40000000
+_SHARE_ALL = 0x7
+_NORMAL = 0x80
+
+
+def _open_shared(path: str | Path, flags: int) -> int:
+    """Open a file of Windows so that its name can be changed or removed meanwhile; `os.open` forbids both."""
+    winapi, msvcrt = import_module("_winapi"), import_module("msvcrt")
+    access = _READ if not flags & (os.O_WRONLY | os.O_RDWR) else _WRITE if flags & os.O_WRONLY else _READ | _WRITE
+    if flags & os.O_CREAT:
+        disposition = 1 if flags & os.O_EXCL else 2 if flags & os.O_TRUNC else 4
+    else:
+        disposition = 5 if flags & os.O_TRUNC else 3
+    handle = winapi.CreateFile(str(extended(path)), access, _SHARE_ALL, 0, disposition, _NORMAL, 0)
+    try:
+        descriptor: int = msvcrt.open_osfhandle(handle, flags & os.O_APPEND)
+    except BaseException:
+        winapi.CloseHandle(handle)
+        raise
+    return descriptor
+
+
+_TURNS = tuple(threading.Lock() for _ in range(16))
+"""Threads that read one file by its position take turns."""
+
+
+def read_at(descriptor: int, count: int, at: int) -> bytes:
+    """Return up to `count` bytes at an offset; the position of the file stays.
+
+    Raises:
+        OSError: They cannot be read.
+    """
+    if hasattr(os, "pread"):
+        return os.pread(descriptor, count, at)
+    with _TURNS[descriptor % len(_TURNS)]:
+        before = os.lseek(descriptor, 0, os.SEEK_CUR)
+        os.lseek(descriptor, at, os.SEEK_SET)
+        try:
+            return os.read(descriptor, count)
+        finally:
+            os.lseek(descriptor, before, os.SEEK_SET)
+
+
+def is_link(path: str | Path) -> bool:
+    """Return whether a path is a symbolic link, or a junction of Windows."""
+    try:
+        return is_link_status(os.lstat(path))
+    except (OSError, ValueError):
+        return False
+
+
+def is_link_status(status: os.stat_result) -> bool:
+    """Return whether the status of a path, without following it, is that of a link; see `is_link`."""
+    return stat.S_ISLNK(status.st_mode) or getattr(status, "st_reparse_tag", 0) == _JUNCTION
+
+
+def is_link_entry(entry: os.DirEntry[str]) -> bool:
+    """Return whether an entry of a folder is a link; see `is_link`."""
+    return entry.is_symlink() or (WINDOWS and is_link_status(entry.stat(follow_symlinks=False)))
+
+
+_JUNCTION = 0xA0000003
+
+
+# --- names of files ---
+
+
+def name_new(path: str | Path, final: str | Path) -> None:
+    """Give a file its final name, which must be free.
+
+    Raises:
+        FileExistsError: Something has that name.
+        OSError: It cannot be renamed.
+    """
+    if WINDOWS:
+        os.rename(extended(path), extended(final))  # noqa: PTH104 - never replaces a file there
+        return
+    # A hard link fails where another run made the file meanwhile; a rename would replace it.
+    try:
+        os.link(path, final)
+    except FileExistsError:
+        raise
+    except (OSError, AttributeError):
+        # The file system has no hard links. What is left is to look once more, and to rename.
+        if os.path.lexists(final):
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(final)) from None
+        os.rename(path, final)  # noqa: PTH104
+        return
+    with contextlib.suppress(OSError):
+        os.unlink(path)  # noqa: PTH108
+
+
+def replace_file(path: str | Path, final: str | Path) -> None:
+    """Give a file a name that another file may have; readers that have the other one open keep it.
+
+    Windows: an open file cannot be replaced, but it can be renamed and removed.
+
+    Raises:
+        OSError: It cannot be renamed; the other file is there as before.
+    """
+    path, final = extended(path), extended(final)
+    try:
+        os.replace(path, final)  # noqa: PTH105
+    except PermissionError:
+        if not WINDOWS or os.path.isdir(final):  # noqa: PTH112
+            raise
+        aside = f"{path}.old"
+        os.rename(final, aside)  # noqa: PTH104
+        try:
+            os.rename(path, final)  # noqa: PTH104
+        except BaseException:
+            os.rename(aside, final)  # noqa: PTH104
+            raise
+        os.unlink(aside)  # noqa: PTH108
+
+
+_LONGEST = 247
+"""Letters of a path of a folder that Windows takes without a prefix."""
+
+
+def extended(path: str | Path) -> str | Path:
+    r"""Return a path by which a file can be opened whose path is long: Windows needs the prefix `\\?\`."""
+    if not WINDOWS or len(str(path)) <= _LONGEST or str(path).startswith("\\\\?\\"):
+        return path
+    full = ntpath.abspath(path)
+    return f"\\\\?\\UNC{full[1:]}" if full.startswith("\\\\") else f"\\\\?\\{full}"
+
+
+_DEVICES = {"con", "prn", "aux", "nul", "conin$", "conout$", "clock$"}
+DEVICE_NAMES = frozenset(_DEVICES | {f"{port}{n}" for port in ("com", "lpt") for n in range(10)})
+"""Names, without their endings, that are devices in each folder of Windows."""
+
+FORBIDDEN = frozenset('/\\:*?"<>|')
+"""Letters that names of files do not have on Windows."""
+
+
+def leads_elsewhere(part: str) -> bool:
+    """Return whether the system takes a plain name in a folder for another thing than the file of that name.
+
+    Windows: devices, streams of a file (`a:b`), drives, and names that lose dots or spaces at their end.
+    """
+    return WINDOWS and (is_device(part) or not FORBIDDEN.isdisjoint(part) or part != part.rstrip(" ."))
+
+
+def is_device(name: str) -> bool:
+    """Return whether Windows takes a name for a device, whatever its ending."""
+    return unicodedata.normalize("NFKC", name).split(".")[0].rstrip().lower() in DEVICE_NAMES
+
+
+def listed_name(name: str) -> str:
+    """Return the name of a file as it was given when it was made: macOS lists accents apart from their letters."""
+    return unicodedata.normalize("NFC", name) if MACOS and not name.isascii() else name
+
+
+def path_of_url(url: str) -> str:
+    """Return the path of a `file://` URL; Windows: with its drive, or with its server as `//server/share`."""
+    parts = urlsplit(url)
+    path = unquote(parts.path)
+    if not WINDOWS:
+        return path
+    if parts.netloc not in ("", "localhost"):
+        return f"//{parts.netloc}{path}"
+    return re.sub(r"^/+([A-Za-z])[:|]", r"\1:", path)
+
+
+def last_part(where: str) -> str:
+    """Return the last part of a path or an address, as people call it."""
+    text = where.replace("\\", "/") if WINDOWS and "://" not in where else where
+    return text.rstrip("/").rpartition("/")[2] or where
+
+
+# --- locks ---
+
+_FAR = 1 << 62
+"""Windows locks bytes against reading, too: one far beyond the end of any file is locked."""
+
+
+def open_to_lock(path: str | Path, flags: int = os.O_RDONLY) -> int | None:
+    """Open a file or a folder, and no link, to be locked; None for a folder where folders cannot be locked.
+
+    Raises:
+        OSError: It cannot be opened.
+    """
+    if WINDOWS and os.path.isdir(path):  # noqa: PTH112
+        return None
+    return open_file(path, flags)
+
+
+def lock_file(descriptor: int) -> bool | None:
+    """Lock an open file or folder until it is closed; False where another one has done so, None without locks."""
+    try:
+        if WINDOWS:
+            msvcrt, before = import_module("msvcrt"), os.lseek(descriptor, 0, os.SEEK_CUR)
+            os.lseek(descriptor, _FAR, os.SEEK_SET)
+            try:
+                msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+            finally:
+                os.lseek(descriptor, before, os.SEEK_SET)
+        else:
+            import fcntl
+
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        held = error.errno in (errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES, errno.EDEADLK)
+        return False if held else None
+    return True
+
+
+# --- owners and modes ---
+
+
+def is_own(status: os.stat_result) -> bool:
+    """Return whether a file belongs to this user; True where the system does not number its users."""
+    return not hasattr(os, "geteuid") or status.st_uid == os.geteuid()
+
+
+def give_mode(descriptor: int, like: Path) -> None:
+    """Give a new private file the owner and the mode of another one, as far as that is allowed.
+
+    Where it cannot get the group, the group gets no rights; where there is no other file, it stays private.
+    """
+    if not hasattr(os, "fchown"):
+        return
+    with contextlib.suppress(OSError):
+        there, mine = like.stat(), os.fstat(descriptor)
+        mode = there.st_mode & 0o666
+        if (there.st_uid, there.st_gid) != (mine.st_uid, mine.st_gid):
+            try:
+                os.fchown(descriptor, there.st_uid, there.st_gid)
+            except OSError:
+                try:
+                    os.fchown(descriptor, -1, there.st_gid)
+                except OSError:
+                    mode &= 0o606
+        os.fchmod(descriptor, mode)
+
+
+# --- what a power failure leaves ---
+
+_FULL_SYNC = 51
+
+
+def sync_file(descriptor: int) -> None:
+    """Write the bytes of a file to the disk; macOS: also those that the disk keeps in its cache.
+
+    Raises:
+        OSError: They cannot be written.
+    """
+    if MACOS:
+        import fcntl
+
+        with contextlib.suppress(OSError):
+            fcntl.fcntl(descriptor, _FULL_SYNC)
+            return
+    os.fsync(descriptor)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make a rename durable, where the system knows how; the file is complete even where it does not."""
+    if WINDOWS:
+        return
+    with contextlib.suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def sync_file_systems(folders: Iterable[Path]) -> bool:
+    """Write everything in the file systems of folders to the disk; False where the system cannot do it in one call."""
+    if not LINUX:
+        return False
+    import ctypes
+
+    sync = getattr(ctypes.CDLL(None), "syncfs", None)
+    if sync is None:
+        return False
+    try:
+        # Folders of one shard are all, or but for one, in the same file system.
+        devices = {folder.stat().st_dev: folder for folder in folders}
+        return all(_sync_file_system(sync, folder) for folder in devices.values())
+    except OSError:
+        return False
+
+
+def _sync_file_system(sync: Callable[[int], int], folder: Path) -> bool:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        return sync(descriptor) == 0
+    finally:
+        os.close(descriptor)
+
+
+# --- the user ---
+
+_FOLDERS = {
+    "data": ("XDG_DATA_HOME", ".local/share", "APPDATA", "AppData/Roaming"),
+    "config": ("XDG_CONFIG_HOME", ".config", "APPDATA", "AppData/Roaming"),
+    "state": ("XDG_STATE_HOME", ".local/state", "LOCALAPPDATA", "AppData/Local"),
+}
+"""Variable of the environment and folder below home: by the rules of XDG, and on Windows."""
+
+
+def user_folder(kind: Literal["data", "config", "state"]) -> Path:
+    """Return the folder of this program for data, configuration or state of the user, by the rules of the system.
+
+    A relative path in the environment is ignored. Without a home folder, nothing can be made or found at the path.
+    """
+    home = Path(os.path.expanduser("~"))  # noqa: PTH111 - Path.home raises without one
+    if not home.is_absolute():
+        home = Path(os.devnull)
+    if MACOS:
+        return home / "Library/Application Support/shardscope"
+    variable, usual = _FOLDERS[kind][2:] if WINDOWS else _FOLDERS[kind][:2]
+    named = Path(os.environ.get(variable, ""))
+    return (named if named.is_absolute() else home / usual) / "shardscope"
+
+
+def has_xdg_desktop() -> bool:
+    """Return whether windows are shown by X or Wayland, on a desktop of the XDG specifications."""
+    return sys.platform not in ("win32", "cygwin", "darwin")
+
+
+def user_mark() -> str:
+    """Return a text of letters and digits that no other user of this machine has."""
+    if hasattr(os, "getuid"):
+        return str(os.getuid())
+    import getpass
+
+    return re.sub(r"\W", "_", getpass.getuser())
+
+
+# --- processes ---
+
+
+def ending_signals() -> tuple[signal.Signals, ...]:
+    """Return the signals by which the system asks a process to end; Windows: also that of a closed console."""
+    more: Any = getattr(signal, "SIGBREAK", None)
+    return (signal.SIGTERM,) if more is None else (signal.SIGTERM, more)
+
+
+def process_exists(pid: int) -> bool:
+    """Return whether a process has this number; True on Windows, where asking would end it."""
+    if WINDOWS:
+        return True
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except (PermissionError, OverflowError):
+        return True
+    return True
+
+
+_MOST_OF_MACOS = 10240
+"""Open files that macOS allows a process whose limit it calls infinite."""
+
+
+def allow_many_files(most: int) -> None:
+    """Let this process keep as many files open as the system allows, up to a number; Windows has no such limit."""
+    if WINDOWS:
+        return
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    for wanted in (most, _MOST_OF_MACOS):
+        wanted = wanted if hard == resource.RLIM_INFINITY else min(hard, wanted)
+        if soft == resource.RLIM_INFINITY or soft >= wanted:
+            return
+        with contextlib.suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+            return
+
+
+def limit_memory(room: int) -> None:
+    """Limit the address space to what the process has now, and `room` bytes; only Linux states it."""
+    if not LINUX:
+        return
+    import resource
+
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    wanted = pages * resource.getpagesize() + room
+    resource.setrlimit(resource.RLIMIT_AS, (wanted if hard == resource.RLIM_INFINITY else min(wanted, hard), hard))

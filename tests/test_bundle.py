@@ -1,0 +1,169 @@
+"""The bundle: built once, it runs with no Python on the path, and does what the installed program does."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from shardcore.cli.program import run
+from shardcore.shards.registry import FORMATS
+from shardcore.teaching import assets
+
+ROOT = Path(__file__).parent.parent
+SAMPLES = ROOT / "resources/samples"
+SHOWN = (
+    *(("des/contents.des", key) for key in ("chart.png", "buoy.jpg", "depths.npy", "gauges.npz", "src/tides.py")),
+    *((f"neuroglancer/segmentation/{name}", "") for name in ("32_32_32/0.shard", "mesh/0.shard", "skeletons/0.shard")),
+    ("bloscpack/array.blp", "all"),
+    ("xorb/chunks.xorb", ""),
+)
+"""Objects of each kind that a decoder of its own shows; without a key, the first."""
+
+SECONDS = 60.0
+
+pytestmark = [pytest.mark.thorough, pytest.mark.timeout(600), pytest.mark.xdist_group("bundle")]
+
+
+class Bundle(NamedTuple):
+    """A bundle, and the environment of a machine without Python."""
+
+    folder: Path
+    environment: dict[str, str]
+
+    def run(self, program: str, *arguments: object) -> tuple[int, str]:
+        """The exit code and the output of one of its programs."""
+        command = [self.folder / program, *map(str, arguments)]
+        done = subprocess.run(command, env=self.environment, capture_output=True, text=True, check=False)
+        assert "Traceback" not in done.stderr, done.stderr
+        return done.returncode, done.stdout
+
+
+@pytest.fixture(scope="module")
+def bundle(tmp_path_factory: pytest.TempPathFactory) -> Bundle:
+    """The bundle: built here, which fails when it is too large; or the one that `SHARDSCOPE_BUNDLE` names."""
+    home = tmp_path_factory.mktemp("bundle")
+    built = os.environ.get("SHARDSCOPE_BUNDLE", "")
+    if not built:
+        command = [sys.executable, ROOT / "packaging/bundle.py", "--dist", home]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+    environment = {"HOME": str(home), "PATH": str(home / "nothing"), "LC_ALL": "C.UTF-8", "TMPDIR": str(home)}
+    return Bundle(Path(built) if built else home / "shardscope", environment)
+
+
+def same(bundle: Bundle, capsys: pytest.CaptureFixture[str], *arguments: object, out: Path | None = None) -> int:
+    """The exit code of a command, in the bundle and installed; output and files are the same."""
+    capsys.readouterr()
+    words = [str(word) for word in arguments]
+    if out is None:
+        code = run(words)
+        assert bundle.run("shardcore", *words) == (code, capsys.readouterr().out), words
+        return code
+    theirs = out.with_name(f"{out.name}.bundle")
+    code = run([str(out) if word == "OUT" else word for word in words])
+    assert bundle.run("shardcore", *(theirs if word == "OUT" else word for word in words))[0] == code, words
+    assert content(theirs) == content(out), words
+    return code
+
+
+def content(path: Path) -> dict[str, bytes]:
+    """The files of a folder, or one file."""
+    files = [path] if path.is_file() else [one for one in path.rglob("*") if one.is_file()]
+    return {str(one.relative_to(path)): one.read_bytes() for one in files if one.name != "manifest.json"}
+
+
+def test_every_sample_is_extracted(bundle: Bundle, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """`shardcore extract` of the bundle writes the files that the installed command writes."""
+    codes = [
+        same(bundle, capsys, "extract", sample.path, "OUT", out=tmp_path / str(number))
+        for number, sample in enumerate(assets.samples())
+    ]
+    assert codes.count(0) >= 6
+
+
+def test_objects_are_shown_and_files_written(
+    bundle: Bundle, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Decoders in processes of their own, writers of all formats, workers, and an exercise give the same results."""
+    for name, key in SHOWN:
+        if not key:
+            run(["ls", str(SAMPLES / name), "--json", "--limit", "1"])
+            key = json.loads(capsys.readouterr().out)["key"]
+        assert same(bundle, capsys, "show", SAMPLES / name, key, "--json") == 0
+    for name in FORMATS:
+        same(bundle, capsys, "pack", name, "OUT", SAMPLES / "des/contents.des", out=tmp_path / name)
+    assert (tmp_path / "swh").is_file()
+    assert (tmp_path / "bloscpack").is_file()
+    assert same(bundle, capsys, "verify", SAMPLES / "mdb/cache", "--depth", "content", "--cluster", "local:2") == 0
+    assert same(bundle, capsys, "exercise", "des", "--seed", "1", "--questions") == 0
+    (tmp_path / "answers").write_text(json.dumps(["42"]))
+    same(bundle, capsys, "exercise", "des", "--seed", "1", "--answers", tmp_path / "answers", "--json")
+    assert bundle.run("shardcore", "info", "s3://bucket/key", "--endpoint-url", "http://127.0.0.1:9")[0] == 4
+
+
+@contextmanager
+def window(bundle: Bundle, environment: dict[str, str], *arguments: object) -> Iterator[Callable[..., None]]:
+    """The window of the bundle in a display; what is yielded presses keys until a title is seen."""
+    command = [bundle.folder / "shardscope", *map(str, arguments)]
+
+    def xdotool(*words: str) -> str:
+        done = subprocess.run(["xdotool", *words], env=environment, capture_output=True, text=True, check=False)
+        return done.stdout.strip()
+
+    def press_until(title: str, *presses: tuple[str, ...]) -> None:
+        deadline = time.monotonic() + SECONDS
+        wanted = f"^{re.escape(title)}.*Shardscope$"
+        while not (found := xdotool("search", "--onlyvisible", "--name", wanted)):
+            assert process.poll() is None, process.communicate()
+            assert time.monotonic() < deadline, f"{title} is not shown, but {xdotool('getactivewindow')}"
+            if presses:
+                xdotool("search", "--sync", "--onlyvisible", "--name", "Shardscope$", "windowfocus", "--sync")
+            for one in presses:
+                xdotool(*one)
+        xdotool("windowfocus", "--sync", found.split()[0])
+
+    clean = bundle.environment | {"DISPLAY": environment["DISPLAY"], "QT_QPA_PLATFORM": "xcb"}
+    with subprocess.Popen(command, env=clean, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            yield press_until
+        finally:
+            process.terminate()
+            _, errors = process.communicate(timeout=30)
+    assert errors == ""
+
+
+@pytest.mark.display("xdotool")
+def test_every_sample_is_opened(bundle: Bundle, x_display: dict[str, str]) -> None:
+    """All samples are tabs of one window; each is seen by its title."""
+    paths = [sample.path for sample in assets.samples()]
+    with window(bundle, x_display, "--new-window", *paths) as press_until:
+        for path in reversed(paths):
+            press_until(path.name, ("key", "ctrl+shift+Tab"))
+
+
+def test_contents_are_previewed(bundle: Bundle, tmp_path: Path) -> None:
+    """The window shows a mesh, a picture and a lesson as the installed program does, to the pixel."""
+    chart = json.loads(bundle.run("shardcore", "ls", SAMPLES / "des/contents.des", "--json")[1].splitlines()[4])
+    mesh = SAMPLES / "neuroglancer/segmentation/mesh/0.shard"
+    lesson = assets.path("lessons/des-2-find-a-key.md")
+    looks = (
+        [mesh, "--select", "7288", "--show", "preview"],
+        [SAMPLES / "des/contents.des", "--select", str(chart["start"]), "--show", "preview"],
+        ["--lesson", lesson],
+    )
+    for number, look in enumerate(looks):
+        ours, theirs = tmp_path / f"{number}.png", tmp_path / f"{number}.bundle.png"
+        words = [*map(str, look), "--screenshot"]
+        assert bundle.run("shardscope", *words, theirs)[0] == 0
+        subprocess.run([sys.executable, "-m", "shardscope", *words, ours], check=True)
+        assert ours.read_bytes() == theirs.read_bytes()
