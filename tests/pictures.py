@@ -1,67 +1,80 @@
-"""`python -m tests.pictures FOLDER`: the pictures of the docs that options of `shardscope` cannot make."""
+"""`python -m tests.pictures FOLDER [NAME…]`: the pictures of the docs, all of them or some, without a display."""
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from PIL import Image
 from PySide6.QtCore import qInstallMessageHandler
-from PySide6.QtWidgets import QApplication, QWidget
+from PySide6.QtGui import QImage
+from PySide6.QtWidgets import QApplication, QDialog, QLineEdit, QWidget
 from shiboken6 import delete
 
-from shardcore import Span
-from shardscope.learning.lessons.library import lessons
+from shardcore import Depth, Span
+from shardcore.cli.program import run
+from shardcore.teaching.exercises.exercise import ExerciseName
+from shardcore.teaching.lessons.library import lessons
 from shardscope.learning.lessons.panel import LessonPanel
 from shardscope.shell.main_window import MainWindow
-from shardscope.shell.screenshot import png_of, settle
-from shardscope.startup import assets
+from shardscope.shell.screenshot import ScreenshotRequest, arrange, lecture, png_of, settle
 from shardscope.startup.settings import Settings
 from shardscope.views.structure.tree import StructureTree
+from tests.remote.servers import RangeServer
 
-SIZE = (1440, 840)
+WIDTH, HEIGHT, TALL = 1440, 840, 920
 MOST_SECONDS = 60
+COLOURS = 128
+"""Of a picture of the window: more cannot be distinguished, and a file of them is a third as large."""
 LOOKUP, ASKED = 2, 4
 """Steps of the lesson: the one that looks the key up, and the one that is shown."""
-SAMPLES = assets.resources() / "samples"
+ROOT = Path(__file__).parents[1]
+SAMPLES = Path("resources/samples")
+"""Relative, as pictures show it."""
+SWH = "swh/small.shard"
+SWH_KEY = "a1d4f7a74d5e156d6a3be2432c2767fc6cdc91ab95b833e0f015cf38715b7cda"
+MDB = "mdb/cache/b31c58f4afe1d61b870f2aea365c952c79fd311d1fe55c9f3bbebf30df872205.mdb"
+MDB_KEY = "5baaad9078484f22d44f82ba555ae5892233d94389ba132c81e6421fcd4e8c68"
+ELEMENT = "[24,40]"
+MESH = "neuroglancer/segmentation/mesh/0.shard"
 
 
-def main() -> int:
-    """Makes all of them; the names of files are those that the pages use."""
-    os.environ["QT_QPA_PLATFORM"] = "offscreen"
-    folder = Path(sys.argv[1])
-    qInstallMessageHandler(lambda kind, context, message: None)
-    application = QApplication(sys.argv[:1])
-    for name, show in (("lesson", lesson), ("sandbox", sandbox), ("salvage", salvage), ("compare", compare)):
-        with window("light") as made:
-            (folder / f"{name}.png").write_bytes(png_of(show(made).grab().toImage()))
-        application.processEvents()
-    return 0
+@dataclass(frozen=True)
+class Picture:
+    """A picture of the window.
+
+    Attributes:
+        uri: The sample that is open.
+        show: See `ScreenshotRequest`.
+        select: The byte that is selected, or None.
+        trace: The key that is looked up.
+        step: The step that is shown.
+        verify: The depth of the verification, or None.
+        theme: The theme.
+        height: Of the window.
+        act: What else is done in the window; returns what is pictured.
+    """
+
+    uri: str = ""
+    show: str = ""
+    select: int | None = None
+    trace: str = ""
+    step: int = 0
+    verify: Depth | None = None
+    theme: str = "light"
+    height: int = HEIGHT
+    act: Callable[[MainWindow], QWidget] | None = None
 
 
-@contextmanager
-def window(theme: str) -> Iterator[MainWindow]:
-    """A window with settings of its own."""
-    with TemporaryDirectory(prefix="shardscope-") as folder:
-        made = MainWindow(Settings(Path(folder) / "settings.ini", theme=theme))
-        made.resize(*SIZE)
-        made.show()
-        settle(made)
-        try:
-            yield made
-        finally:
-            made.breaking.sandbox.drop()
-            made.close()
-            QApplication.processEvents()
-            delete(made)
-
-
-def lesson(window: MainWindow) -> QWidget:
-    """A step of a lesson that asks, answered wrongly, over the drawing of the lookup."""
+def in_lesson(window: MainWindow) -> QWidget:
+    """A step of a lesson that asks, over the drawing of the lookup."""
     panel = window.findChild(LessonPanel)
     assert panel is not None
     chosen = next(one for one in lessons() if one.name == "swh-2-find-a-key")
@@ -72,14 +85,23 @@ def lesson(window: MainWindow) -> QWidget:
         settle(window)
     window.show_part("lessons")
     window.hex.drawings.show("parking")
-    settle(window)
     return window
 
 
-def sandbox(window: MainWindow) -> QWidget:
-    """One bit of a displacement turned over: who notices, and what becomes of the objects."""
-    window.open(str(SAMPLES / "swh" / "small.shard"))
+def in_exercise(window: MainWindow) -> QWidget:
+    """The first question of an exercise."""
+    window.course.begin(ExerciseName("des", 7, 5))
     settle(window)
+    panel = window.findChild(LessonPanel)
+    assert panel is not None
+    panel.player.go(1)
+    settle(window)
+    window.show_part("lessons")
+    return window
+
+
+def in_sandbox(window: MainWindow) -> QWidget:
+    """One bit of a displacement flipped: the checks that detect it, and what becomes of the objects."""
     window.breaking.actions.switch.trigger()
     until(window, lambda: window.breaking.sandbox.impact is not None)
     settle(window)
@@ -96,17 +118,15 @@ def sandbox(window: MainWindow) -> QWidget:
     return window
 
 
-def salvage(window: MainWindow) -> QWidget:
+def recovering(window: MainWindow) -> QWidget:
     """What can be taken out of a damaged file."""
-    window.open(str(SAMPLES / "des" / "damaged" / "20260105_2A_0000.des"))
-    settle(window)
     sheet = window.breaking.salvaging.ask()
     assert sheet is not None
     settle(window)
     return sheet
 
 
-def compare(window: MainWindow) -> QWidget:
+def comparing_formats(window: MainWindow) -> QWidget:
     """The same objects in six formats."""
     sheet = window.comparing.show()
 
@@ -115,12 +135,197 @@ def compare(window: MainWindow) -> QWidget:
         return bool(rows) and not sheet.desk.stale and all(row.costs or row.error for row in rows)
 
     until(window, measured)
-    settle(window)
     return sheet
 
 
+def comparing_files(window: MainWindow) -> QWidget:
+    """Two shards of an archive, with the first object that differs."""
+    found = window.diffing.compare_path(str(SAMPLES / "des/archive/20260106_2A_0000.des"))
+    until(window, lambda: found.compared is not None)
+    settle(window)
+    found.table.selectRow(0)
+    return found
+
+
+def with_notes(window: MainWindow) -> QWidget:
+    """Three notes."""
+    notes = window.session.notes
+    until(window, lambda: notes.can_change)
+    for span, text in (
+        (Span("", 40, 48), "12 objects, as announced"),
+        (Span("", 48, 56), "the same in both copies?"),
+        (Span("", 4465, 4497), ""),
+    ):
+        notes.add(span, text)
+        until(window, lambda span=span: notes.at(span) is not None)  # type: ignore[misc]
+    window.session.select_span(Span("", 48, 56))
+    window.show_part("notes")
+    return window
+
+
+def new_shard(window: MainWindow) -> QWidget:
+    """The plan of a shard of the sample's objects in another format."""
+    window.new_shards.convert.trigger()
+    settle(window)
+    return dialog(window, "packSheet")
+
+
+def extracting(window: MainWindow) -> QWidget:
+    """The dialog of extracting."""
+    window.objects.actions_.extract_all.trigger()
+    settle(window)
+    return dialog(window, "extractSheet")
+
+
+def remote(window: MainWindow) -> QWidget:
+    """A shard of a server, with the requests for one lookup."""
+    with RangeServer({"/archive/small.shard": SAMPLES / SWH}) as server:
+        window.open(f"{server.url}/archive/small.shard")
+        settle(window)
+        window.session.look_up(SWH_KEY)
+        settle(window)
+        window.session.go_to_step(window.session.walk.steps - 1)
+        window.show_part("transfers")
+        settle(window)
+        return window
+
+
+PICTURES = {
+    "window": Picture(SWH, select=1175),
+    "structure": Picture(MDB, "structure", select=0x60),
+    "objects": Picture("des/contents.des", "objects", select=0x800),
+    "hex": Picture("bloscpack/array.blp", select=0x2F6),
+    "inspector": Picture("bloscpack/array.blp", "inspector", select=9),
+    "trace": Picture("neuroglancer/worked", trace="9", step=4),
+    "drawing": Picture(SWH, "drawing:parking", trace=SWH_KEY, step=9, height=TALL),
+    "drawing-dark": Picture(SWH, "drawing:parking", trace=SWH_KEY, step=9, height=TALL, theme="dark"),
+    "preview": Picture(MESH, "preview", select=7288),
+    "preview-dark": Picture(MESH, "preview", select=7288, theme="dark"),
+    "contents": Picture("des/contents.des", "preview", select=0x2000),
+    "contents-dark": Picture("des/contents.des", "preview", select=0x2000, theme="dark"),
+    "charts": Picture("bloscpack/array.blp", "charts", select=0x2F6),
+    "check": Picture("swh/damaged.shard", select=4465, verify=Depth.CONTENT),
+    "diff": Picture("des/archive/20260105_2A_0000.des", act=comparing_files),
+    "notes": Picture(SWH, act=with_notes),
+    "sandbox": Picture(SWH, act=in_sandbox),
+    "salvage": Picture("des/damaged/20260105_2A_0000.des", act=recovering),
+    "convert": Picture("des/contents.des", act=new_shard),
+    "extract": Picture("des/contents.des", act=extracting),
+    "activity": Picture(act=remote),
+    "compare": Picture(act=comparing_formats),
+    "lesson": Picture(act=in_lesson),
+    "exercise": Picture(act=in_exercise),
+    "lecture": Picture(SWH, "lecture", trace=SWH_KEY, step=9),
+    "lecture-dark": Picture(SWH, "lecture:3", trace=SWH_KEY, step=8, theme="dark-room"),
+    "themes": Picture(SWH, select=48, theme="dark-safe"),
+}
+"""By the name of the file."""
+
+DRAWINGS = {
+    "parking": (SWH, SWH_KEY),
+    "displacement": (SWH, SWH_KEY),
+    "bits": ("neuroglancer/worked", "9"),
+    "address": ("des/archive", "2090"),
+    "rulers": ("bloscpack/array.blp", ELEMENT),
+    "block": ("bloscpack/array.blp", ELEMENT),
+    "ribbons": (MDB, MDB_KEY),
+    "cuts": (MDB, MDB_KEY),
+    "entrance": (MDB, MDB_KEY),
+    "records": ("xorb/chunks.xorb", "1"),
+    "lanes": ("xorb/chunks.xorb", "1"),
+}
+"""Sample and key of each drawing, light and dark."""
+
+
+def names() -> set[str]:
+    """Return the names of all files."""
+    return {f"{name}.png" for name in PICTURES} | {f"{name}{dark}.svg" for name in DRAWINGS for dark in ("", "-dark")}
+
+
+def main(folder: str, *chosen: str) -> int:
+    """Make all of them, or those that are named."""
+    os.environ["QT_QPA_PLATFORM"] = "offscreen"
+    target = Path(folder).absolute()
+    os.chdir(ROOT)
+    target.mkdir(parents=True, exist_ok=True)
+    for name, (sample, key) in DRAWINGS.items():
+        if not chosen or name in chosen:
+            drawing = ["draw", str(SAMPLES / sample), key, "--name", name, "--svg"]
+            run([*drawing, str(target / f"{name}.svg")])
+            run([*drawing, str(target / f"{name}-dark.svg"), "--dark"])
+    qInstallMessageHandler(lambda kind, context, message: None)
+    application = QApplication(sys.argv[:1])
+    for name, picture in PICTURES.items():
+        if not chosen or name in chosen:
+            with window(picture) as made:
+                (target / f"{name}.png").write_bytes(small(shown(made, picture).grab().toImage()))
+            application.processEvents()
+    return 0
+
+
+@contextmanager
+def window(picture: Picture) -> Iterator[MainWindow]:
+    """A window with settings, notes and lessons of its own."""
+    with TemporaryDirectory(prefix="shardscope-") as folder:
+        os.environ["XDG_DATA_HOME"] = folder
+        made = MainWindow(Settings(Path(folder) / "settings.ini", theme=picture.theme))
+        made.resize(WIDTH, picture.height)
+        made.show()
+        settle(made)
+        try:
+            yield made
+        finally:
+            made.breaking.sandbox.drop()
+            made.close()
+            QApplication.processEvents()
+            delete(made)
+
+
+def shown(window: MainWindow, picture: Picture) -> QWidget:
+    """Open, select and do what a picture shows; returns what is pictured."""
+    if picture.uri:
+        window.open(str(SAMPLES / picture.uri))
+        settle(window)
+    asked = ScreenshotRequest(
+        Path(),
+        picture.uri,
+        select=picture.select,
+        trace=picture.trace,
+        step=picture.step,
+        verify=picture.verify,
+        show=picture.show,
+    )
+    arrange(window, asked)
+    settle(window)
+    if picture.show.startswith("lecture"):
+        keys = picture.show.partition(":")[2]
+        return lecture(window, int(keys or 0))
+    seen = picture.act(window) if picture.act is not None else window
+    settle(window)
+    return seen
+
+
+def dialog(window: MainWindow, name: str) -> QDialog:
+    """Return an open dialog; the folder of the clone is left out of its paths."""
+    found = window.findChild(QDialog, name)
+    assert found is not None
+    for line in found.findChildren(QLineEdit):
+        line.setText(line.text().removeprefix(f"{ROOT}/"))
+    settle(window)
+    return found
+
+
+def small(image: QImage) -> bytes:
+    """Return a picture as PNG of few colours."""
+    with Image.open(io.BytesIO(png_of(image))) as full:
+        few = full.quantize(COLOURS, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
+    made = io.BytesIO()
+    few.save(made, "PNG", optimize=True)
+    return made.getvalue()
+
+
 def until(window: MainWindow, there: Callable[[], bool]) -> None:
-    """Waits until something is so."""
+    """Wait until something is so."""
     end = time.monotonic() + MOST_SECONDS
     while not there():
         if time.monotonic() > end:
@@ -129,4 +334,4 @@ def until(window: MainWindow, there: Callable[[], bool]) -> None:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(main(*sys.argv[1:]))

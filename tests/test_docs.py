@@ -1,99 +1,204 @@
-"""The README and the pages say what is so: commands run, pictures are there and are made by `make screenshots`."""
+"""The README and the pages: commands and code run with the output shown, links lead to files, pictures are there."""
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
 import runpy
 import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import shardcore
 from shardcore.cli.program import run
+from tests.test_words import literals
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 IMAGES = DOCS / "images"
-PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md")), *sorted((DOCS / "formats").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted(DOCS.rglob("*.md"))]
 MOST_BYTES = 3 << 20
 """Of all pictures together: they are in every clone."""
 
 _PICTURE = re.compile(r'(?:!\[[^]]*\]\(|(?:src|srcset)=")([^)"]+\.(?:png|svg))')
-_CONSOLE = re.compile(r"```console\n(.*?)```", re.DOTALL)
-_PYTHON = re.compile(r"```python\n(.*?)```", re.DOTALL)
-_LINK = re.compile(r"(?<!!)\[[^]]*\]\(([^)#:]+)(?:#[^)]*)?\)")
+_FENCE = re.compile(r"```(\w+)\n(.*?)```", re.DOTALL)
+_LINK = re.compile(r"(?<!!)\[[^]]*\]\(([^)#:]*)(?:#([^)]*))?\)")
 
 
-def pictures() -> dict[Path, list[Path]]:
-    """The pictures that pages show, and the pages."""
-    found: dict[Path, list[Path]] = {}
-    for page in PAGES:
-        for name in _PICTURE.findall(page.read_text(encoding="utf-8")):
-            found.setdefault((page.parent / name).resolve(), []).append(page)
-    return found
+def text_of(page: Path) -> str:
+    """Return a page."""
+    return page.read_text(encoding="utf-8")
 
 
-def test_every_picture_is_there_and_is_shown() -> None:
-    """No page has a hole, and no picture lies in the tree that no page shows; together they stay small."""
-    files = set(IMAGES.iterdir())
-    assert set(pictures()) == files
-    assert sum(path.stat().st_size for path in files) < MOST_BYTES
+def blocks(page: Path, language: str) -> list[str]:
+    """Return the code of a language on a page."""
+    return [code for name, code in _FENCE.findall(text_of(page)) if name == language]
 
 
-def test_every_picture_is_made() -> None:
-    """`make screenshots` names each of them, or the script that it runs does."""
-    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    script = (ROOT / "tests" / "pictures.py").read_text(encoding="utf-8")
-    drawn = set(re.findall(r"\$\(call draw,([\w-]+),", makefile))
-    made = set(re.findall(r"docs/images/([\w-]+\.\w+)", makefile))
-    made |= {f"{name}{dark}.svg" for name in drawn for dark in ("", "-dark")}
-    made |= {f"{name}.png" for name in re.findall(r'\("(\w+)", \w+\)', script)}
-    assert made == {path.name for path in IMAGES.iterdir()}
+def examples(page: Path) -> Iterator[tuple[str, str]]:
+    """Return commands and Python code of a page, in order, each with the output that the page shows."""
+    fences = _FENCE.findall(text_of(page))
+    for number, (name, code) in enumerate(fences):
+        if name == "console":
+            for part in re.split(r"^\$ ", code, flags=re.MULTILINE)[1:]:
+                command, _, output = part.replace("\\\n", " ").partition("\n")
+                yield f"$ {command}", output
+        elif name == "python":
+            follows = fences[number + 1] if number + 1 < len(fences) else ("", "")
+            yield code, follows[1] if follows[0] == "text" else ""
 
 
-def test_pages_lead_somewhere() -> None:
-    """Links to files of the tree name files that are there."""
-    for page in PAGES:
-        for name in _LINK.findall(page.read_text(encoding="utf-8")):
-            assert name.startswith("field") or (page.parent / name).exists(), f"{page.name}: {name}"
+def run_command(command: str, capsys: pytest.CaptureFixture[str]) -> str:
+    """Run a command of a page; returns its output, with the errors at the end."""
+    words = shlex.split(command, comments=True)
+    target = words[words.index(">") + 1] if ">" in words else None
+    words = words[: words.index(">")] if target else words
+    if words[0] == "cp":
+        shutil.copy(*words[1:])
+    else:
+        assert words[0] == "shardcore", command
+        run(words[1:])
+    said = capsys.readouterr()
+    if target:
+        Path(target).write_text(said.out, encoding="utf-8")
+    return ("" if target else said.out) + said.err
+
+
+def same(expected: str, shown: str) -> bool:
+    """Return whether an output is the one of a page, where `…` stands for anything in a line, or for lines."""
+    pattern = re.escape(expected.strip()).replace("\\\n…\\\n", r"\n(?:.*\n)*?").replace("…", ".*")
+    return re.fullmatch(pattern, shown.strip()) is not None
 
 
 @pytest.fixture
 def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A place that looks like a clone, in which files may be written."""
+    """A folder that looks like a clone, in which files may be written."""
     for name in ("resources", "docs"):
         (tmp_path / name).symlink_to(ROOT / name)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
-def test_the_commands_of_the_readme_run(clone: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Each `shardcore` command ends well, one after the other, and says something; the network is not asked."""
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    lines = [line for block in _CONSOLE.findall(text) for line in block.splitlines() if line.startswith("$ shardcore ")]
-    assert len(lines) > 10
-    for line in lines:
-        words = shlex.split(line[2:], comments=True)[1:]
-        if any("://" in word for word in words):
+def test_every_picture_is_there_and_is_shown() -> None:
+    """No page has a hole, and no picture lies in the tree that no page shows; together they stay small."""
+    shown = {(page.parent / name).resolve() for page in PAGES for name in _PICTURE.findall(text_of(page))}
+    pictures = {*IMAGES.iterdir(), *(DOCS / "decisions" / "images").iterdir()}
+    assert shown == pictures
+    assert sum(path.stat().st_size for path in pictures) < MOST_BYTES
+
+
+def test_every_picture_is_made() -> None:
+    """`make screenshots` makes each of them, and no other."""
+    made = next(
+        node
+        for node in ast.parse(text_of(ROOT / "tests" / "pictures.py")).body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "PICTURES"
+    )
+    assert isinstance(made.value, ast.Dict)
+    names = {f"{ast.literal_eval(key)}.png" for key in made.value.keys if key is not None}
+    assert names == {path.name for path in IMAGES.glob("*.png")}
+
+
+def anchors(page: Path) -> set[str]:
+    """Return the anchors of the headings of a page."""
+    return {
+        re.sub(r"[^\w -]", "", title).strip().lower().replace(" ", "-")
+        for title in re.findall(r"^#+ (.*)$", text_of(page), re.MULTILINE)
+    }
+
+
+def test_links_lead_somewhere() -> None:
+    """Links name files of the tree, and headings that are on those pages."""
+    for page in PAGES:
+        for name, anchor in _LINK.findall(re.sub(r"```.*?```", "", text_of(page), flags=re.DOTALL)):
+            target = page.parent / name if name else page
+            assert target.exists(), f"{page.name}: {name}"
+            assert not anchor or anchor in anchors(target), f"{page.name}: {name}#{anchor}"
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", ["README.md", "docs/first-steps.md", "docs/cookbook.md", "docs/troubleshooting.md"])
+def test_pages_show_what_is_printed(name: str, clone: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Commands and Python lines run one after the other, and print what the page shows."""
+    names: dict[str, object] = {}
+    for code, output in examples(ROOT / name):
+        if code.startswith(("$ shardcore ", "$ cp ")):
+            shown = run_command(code[2:], capsys)
+        elif code.startswith("$ "):
             continue
-        if ">" in words:
-            words = words[: words.index(">")]
-        assert run(words) == 0, line
-        assert capsys.readouterr().out or {"--svg", "--png"} & set(words), line
+        else:
+            (clone / "lines.py").write_text(code, encoding="utf-8")
+            names |= runpy.run_path(str(clone / "lines.py"), init_globals=names)
+            shown = capsys.readouterr().out
+        assert same(output, shown), f"{code}\n{shown}"
+
+
+def test_an_output_that_differs_is_found() -> None:
+    """The comparison bites; `…` stands for one line's rest, and alone for lines."""
+    for shown in ("a\nz", "a\nb\nc\nz"):
+        assert same("a\n…\nz\n", shown)
+    assert same("x … z", "x y z")
+    for expected, shown in (("a", "b"), ("x … z", "x\nz"), ("a", "a\nb")):
+        assert not same(expected, shown)
+
+
+def test_quoted_messages_exist() -> None:
+    """Each heading of the page of messages is printed by a command on the page, or is in the program."""
+    page = DOCS / "troubleshooting.md"
+    printed = "\n".join(output for _, output in examples(page))
+    sources = [text_of(path) for one in ("shardcore", "app") for path in (ROOT / one).rglob("*.py")]
+    messages = re.findall(r"^### `(.*)`$", text_of(page), re.MULTILINE)
+    assert len(messages) > 20
+    for message in messages:
+        pattern = re.compile(re.escape(message).replace("…", ".*"))
+        longest = max(message.split("…"), key=len)
+        said = (text for source in sources if longest in source for _, text in literals(source))
+        assert pattern.search(printed) or any(pattern.search(text) for text in said), message
+
+
+def test_pages_of_panels_have_a_picture_and_something_to_try() -> None:
+    """Each page of the guide begins with what is seen, and ends with something to do."""
+    for page in (DOCS / "guide").glob("*.md"):
+        assert _PICTURE.search(text_of(page)[:900]), page.name
+        assert re.findall(r"^## (.*)$", text_of(page), re.MULTILINE)[-1] == "Try", page.name
+
+
+def test_every_page_is_in_the_navigation() -> None:
+    """The site leaves no page out, and names none that is not there."""
+    named = re.findall(r"^ +- (?:[\w ]+: )?([\w/-]+\.md)$", text_of(ROOT / "mkdocs.yml"), re.MULTILINE)
+    assert sorted(named) == sorted(page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md"))
+
+
+def test_the_reference_has_every_public_name() -> None:
+    """Each name of `shardcore` is on the page, once."""
+    named = re.findall(r"^::: shardcore\.(\w+)$", text_of(DOCS / "reference.md"), re.MULTILINE)
+    assert sorted(named) == sorted(shardcore.__all__)
+
+
+def test_the_library_page_names_the_functions() -> None:
+    """Every public function stands on the page, and what the page calls is there."""
+    page = text_of(DOCS / "library.md")
+    named = set(re.findall(r"shardcore\.(\w+)\(", page))
+    functions = {name for name in shardcore.__all__ if inspect.isfunction(getattr(shardcore, name))}
+    assert functions - {"picture_of", "detect"} <= named | set(re.findall(r"`(\w+)`", page))
+    assert named <= set(shardcore.__all__)
 
 
 def test_the_examples_of_the_library_run(clone: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The examples of the page run one after the other, and each prints something or asserts it."""
-    blocks = _PYTHON.findall((DOCS / "library.md").read_text(encoding="utf-8"))
-    assert len(blocks) >= 10
-    (clone / "page.py").write_text("\n".join(blocks), encoding="utf-8")
+    code = blocks(DOCS / "library.md", "python")
+    assert len(code) >= 10
+    (clone / "page.py").write_text("\n".join(code), encoding="utf-8")
     runpy.run_path(str(clone / "page.py"))
-    told = capsys.readouterr().out
-    assert "delete 1 object True" in told
+    assert "delete 1 object True" in capsys.readouterr().out
     assert (clone / "out" / "manifest.json").exists()
-    assert all("print(" in block or "assert " in block for block in blocks)
+    assert all("print(" in block or "assert " in block for block in code)
 
 
 @pytest.mark.interop("dask", "fsspec", "pandas", "xarray", "zarr")
@@ -104,28 +209,27 @@ def test_the_examples_for_other_programs_run(clone: Path, capsys: pytest.Capture
 
     from shardcore.fsspec import ShardFileSystem
 
-    blocks = _PYTHON.findall((DOCS / "doors.md").read_text(encoding="utf-8"))
-    (clone / "page.py").write_text("\n".join(blocks), encoding="utf-8")
+    code = blocks(DOCS / "other-programs.md", "python")
+    (clone / "page.py").write_text("\n".join(code), encoding="utf-8")
     fsspec.register_implementation("shard", ShardFileSystem, clobber=True)
     with dask.config.set(scheduler="synchronous"):
         runpy.run_path(str(clone / "page.py"))
     ShardFileSystem.clear_instance_cache()
     assert "nm (11, 64, 64)" in capsys.readouterr().out
-    assert all("print(" in block or "assert " in block for block in blocks)
+    assert all("print(" in block or "assert " in block for block in code)
 
 
-def test_the_library_page_names_what_is_public() -> None:
-    """Every public function stands on the page, and what the page calls is there."""
-    page = (DOCS / "library.md").read_text(encoding="utf-8")
-    named = set(re.findall(r"shardcore\.(\w+)\(", page))
-    functions = {name for name in shardcore.__all__ if inspect.isfunction(getattr(shardcore, name))}
-    assert functions - {"picture_of", "detect"} <= named | set(re.findall(r"`(\w+)`", page))
-    assert named <= set(shardcore.__all__)
-
-
-def test_the_library_lines_of_the_readme_run(clone: Path) -> None:
-    """They read a sample and write a shard."""
-    (code,) = _PYTHON.findall((ROOT / "README.md").read_text(encoding="utf-8"))
-    (clone / "lines.py").write_text(code, encoding="utf-8")
-    runpy.run_path(str(clone / "lines.py"))
-    assert (clone / "new.shard").stat().st_size > 0
+@pytest.mark.thorough
+@pytest.mark.interop("mkdocs", "material", "mkdocstrings")
+def test_the_site_is_complete_in_itself(tmp_path: Path) -> None:
+    """It is built without a warning; no page, style or script of it names anything that is fetched."""
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path)]
+    subprocess.run(command, cwd=ROOT, check=True)
+    used = re.compile(r"<(?:link|script|img|source|iframe)\b[^>]*?\b(?:src|href|srcset)=[\"']?(?:https?:)?//[^\s\"'>]+")
+    for path in (path for ending in ("html", "css", "js") for path in tmp_path.rglob(f"*.{ending}")):
+        text = text_of(path)
+        fetched = used.findall(text) if path.suffix == ".html" else []
+        fetched += re.findall(r"(?:url\(|@import )[\"']?(?:https?:)?//[^)\s]+", text)
+        fetched += re.findall(r"\b(?:fetch|importScripts|import)\([\"'](?:https?:)?//[^)]+", text)
+        assert not fetched, f"{path.relative_to(tmp_path)}: {fetched[:3]}"
+    assert (tmp_path / "search" / "search_index.js").exists()
