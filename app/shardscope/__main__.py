@@ -9,6 +9,7 @@ import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -64,25 +65,33 @@ def quick_start() -> Iterator[None]:
         gc.enable()
 
 
+NO_QT = "shardscope: the window is not installed: pip install 'shardscope[gui]'; `shardcore` works without it"
 NO_DISPLAY = "shardscope: there is no display; use `shardcore`, or `shardscope --screenshot OUT.png URI` for a picture"
 
 
 def parser() -> argparse.ArgumentParser:
     """Return the options of the command."""
-    made = argparse.ArgumentParser(prog="shardscope", description="See what is inside shard files.")
+    made = argparse.ArgumentParser(
+        prog="shardscope", usage="%(prog)s [OPTIONS] [URI]...", description="See what is inside shard files."
+    )
     made.add_argument(
         "uri",
         nargs="?",
         default="",
         metavar="URI",
-        help="a shard: a path or an address; URI#72 or URI#72-80 selects these bytes",
+        help="a shard: a path or an address; URI#72 or URI#72-80 selects these bytes; more open in tabs",
     )
-    made.add_argument("more", nargs="*", metavar="URI", help="more shards: each opens in a tab of its own")
+    made.add_argument("more", nargs="*", metavar="URI", help=argparse.SUPPRESS)
     made.add_argument("--new-window", action="store_true", help="open a window, even where one is running")
     made.add_argument("--format", help="the format, instead of recognising it")
-    made.add_argument("--theme", help="system, light, dark, light-safe or dark-safe, for this time; pictures are light")
+    made.add_argument("--theme", help="system, light, dark, light-safe, dark-safe, dark-room; pictures are light")
     made.add_argument("--lesson", type=Path, metavar="FILE.md", help="walk through a lesson of your own; see the docs")
     made.add_argument("--version", action="store_true", help="print the version and end")
+    desktop = made.add_argument_group("desktop")
+    desktop.add_argument(
+        "--install-desktop", action="store_true", help="add an entry, icons and file types for you alone, and end"
+    )
+    desktop.add_argument("--uninstall-desktop", action="store_true", help="remove them, and end")
     add_reach_flags(made)
     picture = made.add_argument_group("pictures without a display")
     picture.add_argument("--screenshot", type=Path, metavar="OUT.png", help="save a picture of the window and end")
@@ -100,7 +109,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Run the command.
 
     Returns:
-        The exit code: 0 fine, 1 the picture cannot be made, 2 usage or no display.
+        The exit code: 0 fine, 1 the picture cannot be made, 2 usage, no display or no Qt.
     """
     options = parser()
     given = options.parse_args(arguments)
@@ -111,6 +120,11 @@ def main(arguments: list[str] | None = None) -> int:
 
         print(f"shardscope {shardcore.__version__}")
         return 0
+    if any(find_spec(name) is None for name in ("PySide6", "pyqtgraph")):
+        print(NO_QT, file=sys.stderr)
+        return 2
+    if given.install_desktop or given.uninstall_desktop:
+        return _desktop(installs=given.install_desktop)
     if given.screenshot is not None:
         os.environ["QT_QPA_PLATFORM"] = "offscreen"
         if not 1 <= given.scale <= 4:
@@ -129,18 +143,39 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _link(uri: str) -> tuple[str, Span | None]:
     """Return what to open, and the bytes that a link selects in it."""
-    if "#" not in uri:
+    if "#" not in uri and not uri.startswith("file:"):
         return uri, None
     from shardscope.startup.file_links import split_link
 
     return split_link(uri)
 
 
+def _desktop(*, installs: bool) -> int:
+    """Install or remove what desktops read, and print a line about each file; 2 where no desktop reads it."""
+    from shardcore.errors import ShardError
+    from shardcore.system import has_xdg_desktop, user_folder
+    from shardscope.startup import desktop_files
+
+    if not has_xdg_desktop():
+        print(f"shardscope: {desktop_files.NOT_HERE}", file=sys.stderr)
+        return 2
+    folder = user_folder("data").parent
+    command = desktop_files.running_command()
+    try:
+        lines = list(desktop_files.install(command, folder) if installs else desktop_files.uninstall(folder))
+    except ShardError as error:
+        print(f"shardscope: {error}", file=sys.stderr)
+        return 1
+    print("\n".join(lines))
+    return 0
+
+
 def has_display() -> bool:
     """Return whether a window can be shown: everywhere but on a Unix without X or Wayland."""
-    if sys.platform in ("win32", "darwin", "cygwin"):
-        return True
-    return any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"))
+    from shardcore.system import has_xdg_desktop
+
+    names = ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM")
+    return not has_xdg_desktop() or any(os.environ.get(name) for name in names)
 
 
 def _window(options: argparse.ArgumentParser, given: argparse.Namespace) -> int:

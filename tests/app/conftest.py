@@ -18,6 +18,10 @@ from tests.remote.conftest import s3, server
 
 __all__ = ["s3", "server"]
 
+# On a busy machine what is waited for comes late; only what never comes costs all of this.
+for _wait in (QtBot.waitUntil, QtBot.waitSignal, QtBot.waitSignals, QtBot.waitExposed):
+    _wait.__kwdefaults__["timeout"] = 20_000
+
 
 @pytest.fixture(autouse=True)
 def gui_reads() -> Iterator[GuiReads]:

@@ -1,4 +1,4 @@
-"""Every sample of every format, through the real window: it opens, is walked through, and nothing goes wrong."""
+"""Samples of every format and kind, through the real window: it opens, is walked through, and nothing goes wrong."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from pytestqt.qtbot import QtBot
 
 from shardcore import DataSet, Depth, Node, Shard, Span
 from shardcore.model.node import Children
+from shardcore.teaching import assets
 from shardcore.testing import rounds, sampled
 from shardscope.session.jobs import Job
 from shardscope.session.open_request import OpenRequest
@@ -21,7 +22,6 @@ from shardscope.session.session import OpenFailure
 from shardscope.session.words import grouped
 from shardscope.shell.main_window import MainWindow
 from shardscope.shell.screenshot import settle
-from shardscope.startup import assets
 from shardscope.startup.settings import Settings
 from shardscope.views.hex.breadcrumb import Breadcrumb
 from shardscope.views.hex.tabs import stored_span
@@ -43,7 +43,7 @@ BARE = {"bare_shard"}
 QUICK = 1
 """Samples of each pattern in a quick run."""
 
-FULL_IN_ALL, QUICK_IN_ALL = 120, 8
+FULL_IN_ALL, QUICK_IN_ALL = 60, 8
 """Samples of all patterns together, in a full and in a quick run."""
 
 REST = 20

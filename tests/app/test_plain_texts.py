@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication
 
@@ -53,6 +54,7 @@ def guessing_labels(tree: ast.AST) -> Iterator[str]:
 PARENTS = {"self", "page", "parent", "self._window", "window"}
 
 
+@pytest.mark.thorough
 def test_labels_do_not_guess() -> None:
     """A label or question whose text is not all in the source says that it is plain text."""
     trees = {path.name: ast.parse(path.read_text(encoding="utf-8")) for path in SOURCES}

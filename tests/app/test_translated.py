@@ -76,6 +76,7 @@ def untranslated() -> dict[str, list[str]]:
     return {name: [f"{line}: {text}" for line, text in texts] for name, texts in found.items() if texts}
 
 
+@pytest.mark.thorough
 def test_every_text_is_translated() -> None:
     """No text is shown that was not handed to `tr` or `translate`: labels, menus, and sentences of the status line."""
     assert untranslated() == {}

@@ -35,11 +35,7 @@ class TooMuchToCopy(Exception):
 
 
 def check_size(size: int) -> None:
-    """Refuse to copy very much.
-
-    Raises:
-        TooMuchToCopy: `size` bytes are more than `MAX_BYTES`.
-    """
+    """Refuse to copy very much."""
     if size > MAX_BYTES:
         raise TooMuchToCopy(
             f"{size:,} bytes are selected; at most {MAX_BYTES // 2**20} MiB can be copied; extract them instead."
@@ -56,9 +52,6 @@ def copied(data: bytes, form: CopyAs, *, start: int = 0, width: int = 16, lead: 
         width: Bytes in a row, as seen.
         lead: Blank cells in the first row of the view, as seen: a row starts where `(offset + lead) % width` is 0.
         digits: Hex digits of the offsets, as seen.
-
-    Raises:
-        TooMuchToCopy: More than `MAX_BYTES`.
     """
     check_size(len(data))
     if form is CopyAs.SEEN:

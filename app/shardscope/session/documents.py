@@ -31,7 +31,7 @@ class Document:
     """One open file.
 
     Attributes:
-        request: How it was opened.
+        request: The request that opened it.
         number: Number of the request: tabs are in this order until they are moved.
         shard: What is open; None while it is being opened.
         select: What to select when it is first shown.
@@ -113,6 +113,7 @@ class Documents(OpenedShard):
         self._keepers: dict[str, KeepsView] = {}
         self._unsaved: list[Callable[[], bool]] = []
         self._coming: dict[Document, bool] = {}
+        self._untold: list[Callable[[], None]] = []
         self._closed_requests: list[tuple[OpenRequest, Span | None]] = []
         jobs.scope = self.document
 
@@ -132,6 +133,11 @@ class Documents(OpenedShard):
     def count_unsaved(self, unsaved: Callable[[], bool]) -> None:
         """Add a function that returns whether leaving what is shown would lose changes."""
         self._unsaved.append(unsaved)
+
+    @property
+    def unsaved(self) -> bool:
+        """Return whether leaving what is shown would lose changes."""
+        return any(unsaved() for unsaved in self._unsaved)
 
     def at_home(self, deliver: Callable[..., object], *, closed: bool = False) -> Callable[..., None]:
         """Return a callback that waits until the document that is shown now is shown again.
@@ -227,12 +233,16 @@ class Documents(OpenedShard):
                 waited_for = self.shard is None and not any(self._coming.values())
                 if (was_front or waited_for) and self.may_show():
                     self.show(document)
-                return
-            self._set_tape(self.shard.tape if self.shard is not None else None)
-            if not isinstance(error, Cancelled):
-                self._not_opened(request, error, partial(self.open_tab, select=select, front=front))
-            if self.shard is None and self.documents and not any(self._coming.values()):
-                self.show(self.documents[0])
+            else:
+                self._set_tape(self.shard.tape if self.shard is not None else None)
+                if not isinstance(error, Cancelled):
+                    again = partial(self.open_tab, select=select, front=front)
+                    self._untold.append(partial(self._not_opened, request, error, again))
+                if self.shard is None and self.documents and not any(self._coming.values()):
+                    self.show(self.documents[0])
+            # What is shown next removes the notices: errors wait for it.
+            while self._untold and not any(self._coming.values()):
+                self._untold.pop(0)()
 
         if front:
             self.opening.emit(request.shown)
@@ -293,7 +303,7 @@ class Documents(OpenedShard):
         if self.shard is None:
             return
         document.views = {name: view.view_state() for name, view in self._keepers.items()}
-        document.unsaved = any(unsaved() for unsaved in self._unsaved)
+        document.unsaved = self.unsaved
         document.state = {name: getattr(self, name) for name in self.PARKED}
         self._watch.stop()
         self.shard = None

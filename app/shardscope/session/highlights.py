@@ -52,7 +52,7 @@ class ReferenceQuery:
     Attributes:
         span: The bytes.
         leads: The answer; None while it is looked for, and when there is none.
-        error: Why there is none, or None.
+        error: Reason why there is none, or None.
     """
 
     span: Span

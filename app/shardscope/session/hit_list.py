@@ -30,7 +30,7 @@ class HitList:
         patterns: What that means in bytes.
         offsets: Where hits begin, int64: in the source, or in the content of their object.
         which: For each the number of its pattern.
-        count: How many there are; there may be more than are listed.
+        count: Number of them; there may be more than are listed.
         contents: The hits in contents, each with its object; empty for those of a source.
     """
 

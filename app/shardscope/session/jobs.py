@@ -96,10 +96,10 @@ class Job:
         completes: Whether the end of the window waits for it instead of cancelling it; set by who asked.
         generation: Which of the shards opened in that document it belongs to.
         priority: Who goes first, on the threads here and on the way to another machine.
-        state: How far it is.
+        state: Its state.
         done_amount: Progress, in a unit of the job's own.
         total_amount: The same when finished; 0 while unknown.
-        error: Why it failed, or `Cancelled`.
+        error: Reason why it failed, or `Cancelled`.
         note: A few words about the result, set by who asked.
         resume: Goes on with what a broken line left open, set by who asked; None where nothing is open.
         started: When it began to run, `time.monotonic()`; 0 before.
@@ -156,11 +156,7 @@ class Job:
             raise Cancelled
 
     def progress(self, done: int, total: int) -> None:
-        """Report how far the work is; hand it to shardcore as `progress`.
-
-        Raises:
-            Cancelled: The job is to stop.
-        """
+        """Report how far the work is; hand it to shardcore as `progress`."""
         self.check()
         self.done_amount, self.total_amount = done, total
         now = time.monotonic()
@@ -246,7 +242,7 @@ class Jobs(QObject):
             work: Called with the job on a thread of the pool; it must not touch the window.
             key: Cancels an older job of the same key, if one is still open.
             pool: Which threads do it.
-            priority: Who goes first.
+            priority: The priority.
             title: Shows the job in `transfers`.
             lasting: Whether `cancel_all` spares it.
             done: Called once on the GUI thread as `done(result, error)`; not called when it is a method of a

@@ -38,12 +38,9 @@ def notes_in(notes: Sequence[Note], start: int, stop: int) -> list[Note]:
 class SessionNotes(QObject):
     """Notes on the open file or data set. In a sandbox they are those of the file, and can only be read.
 
-    Args:
-        session: What is open.
-
     Attributes:
         book: The notes; None while nothing is open, while they are read, and where they cannot be.
-        error: Why they cannot be read, or empty.
+        error: Reason why they cannot be read, or empty.
         places: The fields that notes are about, by their bytes, as far as they are looked up.
         removed: The notes that were removed last.
     """

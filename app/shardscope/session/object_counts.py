@@ -27,7 +27,7 @@ class Census:
     """Values that all rows have in common, and counts of the others.
 
     Attributes:
-        kinds: How many rows there are of each kind that there is, in the order of the format.
+        kinds: Number of rows of each kind that there is, in the order of the format.
         states: The same by state.
         largest: The largest known size.
         constant: Names of the columns that state the same in every row, and the state where all are live.
@@ -45,11 +45,7 @@ def countable(rows: int, *, far: bool) -> bool:
 
 
 def count(shard: Shard, progress: Progress = no_progress) -> Census:
-    """Look at every row once, a piece at a time.
-
-    Raises:
-        SourceError: The bytes cannot be read.
-    """
+    """Look at every row once, a piece at a time."""
     objects = shard.objects
     kinds, states, codecs = (np.zeros(256, np.int64) for _ in range(3))
     largest, stored_differs, total, done = 0, False, len(objects), 0
@@ -95,11 +91,7 @@ class Sum:
 
 
 def add_up(shard: Shard, chosen: RowRanges, progress: Progress = no_progress) -> Sum:
-    """Return the total size of some rows.
-
-    Raises:
-        SourceError: The bytes cannot be read.
-    """
+    """Return the total size of some rows."""
     size = unknown = done = 0
     for rows in chosen.pieces():
         progress(done, len(chosen))

@@ -57,9 +57,6 @@ def parse(text: str, objects: Objects) -> Filter:
     Args:
         text: What was typed.
         objects: Whose kinds and codecs may be named.
-
-    Raises:
-        UsageError: A word has such a form, but says nothing.
     """
     keys: list[str] = []
     rules: list[Fits] = []

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore import KeyAbsent, ObjectRef, Objects, Shard, ShardError, SourceError, State, UsageError
+from shardcore import KeyAbsent, ObjectRef, Objects, ObjectSlice, Shard, ShardError, SourceError, State, UsageError
 from shardcore.codecs.content_hash import sha256_of
 from shardcore.model.number_words import plural
 from shardcore.progress import Progress, no_progress
@@ -73,15 +73,10 @@ def rows_of(shard: Shard, view: View, progress: Progress = no_progress, *, whole
     An order leaves no row out: rows that have no such value (no size, no bytes) come last, whichever way it goes.
 
     Args:
-        shard: What has the rows.
+        shard: The shard that has the rows.
         view: What is needed of them.
         progress: Receives the progress.
         whole: Whether all rows may be looked at: that reads the index. A whole key is looked up without it.
-
-    Raises:
-        LooksAtAll: They would have to be.
-        UsageError: The order is unknown (yet), or the filter is wrong.
-        SourceError: The bytes cannot be read.
     """
     objects = shard.objects
     if view.plain:
@@ -119,7 +114,7 @@ def _ordered(shard: Shard, name: str, kept: SomeRows | None, progress: Progress)
     Equal ones stay in the order of the format.
 
     Args:
-        shard: What has the rows.
+        shard: The shard that has the rows.
         name: The order.
         kept: The rows of the filter, ascending; None for all.
         progress: Receives the progress.
@@ -177,10 +172,13 @@ def _exact(shard: Shard, text: str) -> SomeRows | None:
     if not text:
         return None
     try:
-        rows = sorted({ref.row for ref in shard.find_all(text) if ref.row >= 0})
+        found = shard.find_all(text)
     except ShardError:
         return None
-    return np.array(rows, np.int64) if rows else None
+    # An object of each row is not needed: there may be very many.
+    rows = found.row if isinstance(found, ObjectSlice) else np.array([ref.row for ref in found], np.int64)
+    rows = np.unique(rows[rows >= 0])
+    return rows if len(rows) else None
 
 
 def _filtered(objects: Objects, wanted: Filter, progress: Progress) -> SomeRows:
@@ -224,9 +222,6 @@ def seek_file(shard: Shard, path: Path, progress: Progress = no_progress) -> Sou
     """Answer "is this file in here?": by its SHA-256 as a key, by its name as a key, then by its content.
 
     Comparing contents needs the index, which is read if it was not.
-
-    Raises:
-        ShardError: The file or the index cannot be read.
     """
     name = path.name
     if path.is_dir():

@@ -77,7 +77,7 @@ class OpenRequest:
         uri: A path or address.
         format: The name of the format; None to recognise it. That of what is inside is recognised.
         options: Values of options that formats declare for opening, by name.
-        remote: How remote things are reached: as whom, through which endpoint. In no text, for it may have keys.
+        remote: Options for remote files: login, endpoint. In no text, for it may have keys.
         sandbox: Whether its bytes may be changed in memory; the file stays as it is.
         changes: What is changed there.
         expects: The identity of the file that was changed.
@@ -122,9 +122,6 @@ class OpenRequest:
         """Return the request with its link taken apart, and its address as the program writes it.
 
         Looks whether a file is called like a link.
-
-        Raises:
-            UsageError: The path or address is invalid, or a link of Neuroglancer has several layers.
         """
         uri = chosen_address(self.uri)
         file, inside = path_inside(uri) or (uri, ())
@@ -173,10 +170,7 @@ class OpenRequest:
 
         Args:
             progress: Receives the progress.
-            tape: Where requests for remote bytes are noted.
-
-        Raises:
-            ShardError: Nothing can be shown.
+            tape: The request log of remote reads.
         """
         shard = self._open_file(progress, tape, partial=not self.inside)
         if self.inside:
@@ -214,9 +208,6 @@ class OpenRequest:
             folder: Where it goes; None to look only.
             progress: Receives the progress.
             raw: Whether stretches that belong to nothing are taken, too.
-
-        Raises:
-            ShardError: Nothing is found, or files cannot be written.
         """
         if self.inside:
             raise UsageError("objects are recovered from files: save it as a file, and open that")
@@ -237,11 +228,7 @@ class OpenRequest:
                 where.close()
 
     def _patched(self, tape: RequestLog | None) -> PatchedSource:
-        """Return the file with the changes over it.
-
-        Raises:
-            ShardError: There is no file, or it is another one than was changed.
-        """
+        """Return the file with the changes over it."""
         base = source_of(self.uri, self.remote, tape)
         if isinstance(base, Folder):
             base.close()

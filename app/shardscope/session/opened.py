@@ -138,7 +138,7 @@ class OpenFailure:
 
     Attributes:
         request: What, and how.
-        error: Why.
+        error: Reason.
     """
 
     request: OpenRequest
@@ -162,7 +162,7 @@ class OpenedShard(QObject):
         replacing: Whether what is closed makes room for what is being opened.
         reach: Says how a remote address is reached, where the user said so before.
         tape: The requests that were made for what is open, or is being opened; None when it is not remote.
-        trouble: Why the bytes may be others than those that were opened, or None.
+        trouble: Reason why the bytes may be others than those that were opened, or None.
         may_leave: Asked before what is open is closed, or makes room for a request: whether it may at once. Whoever
             says no may call later what it was given.
     """
@@ -235,7 +235,7 @@ class OpenedShard(QObject):
             stopped: Called when the job was cancelled.
             key: Cancels an older job of the same key.
             pool: Which threads do it.
-            priority: Who goes first.
+            priority: The priority.
             title: Shows the job in `transfers`.
 
         Returns:
@@ -408,7 +408,7 @@ class OpenedShard(QObject):
 
         Args:
             request: What, and how.
-            error: Why.
+            error: Reason.
             again: Opens a request; takes `agreed`.
         """
         self.failed.emit(OpenFailure(request, error or ShardError("nothing was opened")))

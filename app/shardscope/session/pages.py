@@ -68,7 +68,7 @@ class BytePage:
         start: Offset of the first byte.
         data: The bytes; empty when they could not be had.
         runs: Who owns them, or None while that is unknown.
-        error: Why there are no bytes, or empty.
+        error: Reason why there are no bytes, or empty.
         epoch: The state of the index that the runs come from.
     """
 
@@ -158,7 +158,7 @@ class PageCache(QObject):
             first: Number of the first page on the screen.
             last: Number of the last one.
             ahead: Where the next screen is: 1 below, -1 above, 0 unknown; one page is fetched there, too.
-            pages: How many pages the source has, when that is known.
+            pages: Number of pages that the source has, when that is known.
         """
         if self._from is None:
             return

@@ -22,7 +22,7 @@ class Selection:
         ref: The object; None until it is known, or when there is none.
         complete: Whether `row`, `path` and `ref` have been looked up. A selection is announced at once, and again
             when it is complete.
-        error: Why the bytes cannot be explained, or empty.
+        error: Reason why the bytes cannot be explained, or empty.
         origin: Who selected, so that a view knows its own selection again.
     """
 
@@ -58,11 +58,7 @@ def of_span(shard: Shard, span: Span, path: tuple[Node, ...] = ()) -> Selection:
 
 
 def of_row(shard: Shard, row: int) -> Selection:
-    """Return the selection of an object: its bytes, and the path to them.
-
-    Raises:
-        ShardError: The row cannot be read.
-    """
+    """Return the selection of an object: its bytes, and the path to them."""
     ref = shard.objects.ref(row)
     span = main_span(ref)
     if span is None:

@@ -22,6 +22,7 @@ from shardscope.session.jobs import Job, JobPriority, Jobs, Pool
 from shardscope.session.notes import SessionNotes
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.opened import IndexState, OpenFailure
+from shardscope.session.secrets import OpenSecrets
 from shardscope.session.selection import Selection
 from shardscope.session.trace_walk import TraceWalk, looked_up
 
@@ -82,11 +83,7 @@ class History:
 
 
 def key_of(shard: Shard, row: int) -> str:
-    """Return the key by which a row is opened.
-
-    Raises:
-        UsageError: It has none, or another object is returned for it.
-    """
+    """Return the key by which a row is opened."""
     key = shard.objects.ref(row).key
     if key is None:
         raise UsageError("the object has no key that a link can hold")
@@ -112,13 +109,14 @@ class Session(Documents):
     """The only holder of what is open, selected and looked up. Lives on the GUI thread; everything that reads is a job.
 
     Attributes:
-        selection: What is selected.
+        selection: The selection.
         walk: The lookup that is walked through.
         lights: What the current step of it lights, numbered.
         arrows: What leads where, as it is requested last.
         question: What it is requested last, with the answer; None when nothing was, or it is cleared.
         report: The last verification, or None.
         notes: The notes on what is open.
+        secrets: Values that the open question of a lesson or an exercise asks for, which no view shows.
     """
 
     selection_changed = Signal(object)
@@ -154,6 +152,8 @@ class Session(Documents):
         self.report: Report | None = None
         self._history = History()
         self.notes = SessionNotes(self)
+        self.secrets = OpenSecrets(self)
+        self.secrets.changed.connect(self._light_again)
 
     def reload(self) -> Job | None:
         """Open the same place again, the same way and with the same bytes selected; for files that changed."""
@@ -346,6 +346,9 @@ class Session(Documents):
         selection = self.selection
         if self.shard is None or (selection.span is None and selection.row is None):
             return
+        if self.secrets.now:
+            self.say(self.tr("References are shown once the question is answered."))
+            return
         span = selection.span
 
         def work(shard: Shard, _: Job) -> ReferenceQuery:
@@ -378,7 +381,14 @@ class Session(Documents):
             pointed = tuple(Light(number, span) for number, span in enumerate(spans[:MOST_LIGHTS], 1))
             self._light(pointed or self.walk.lights, self.arrows)
 
+    def _light_again(self) -> None:
+        """Other bytes must not be highlighted, and no arrow may lead to them."""
+        if self.secrets.now:
+            self.clear_question()
+        self._light(self.walk.lights, self.arrows)
+
     def _light(self, lights: tuple[Light, ...], arrows: tuple[Arrow, ...]) -> None:
+        lights = tuple(light for light in lights if self.secrets.now.lights(light.span))
         if (lights, arrows) != (self.lights, self.arrows):
             self.lights, self.arrows = lights, arrows
             self.lights_changed.emit()
@@ -386,8 +396,10 @@ class Session(Documents):
     # --- the walk through a lookup ---
 
     def look_up(self, key: str) -> None:
-        """Traces a key, in a job; the newest wins. Its first step is the current one then."""
-        if self.shard is not None and key:
+        """Traces a key, in a job; the newest wins. Its first step is the current one then. Not during an exam."""
+        if self.secrets.closed:
+            self.message.emit(self.tr("There are no lookups during an exam"))
+        elif self.shard is not None and key:
             self._trace(key, lambda: self.go_to_step(0))
 
     def look_up_again(self, walk: TraceWalk) -> None:
@@ -440,11 +452,11 @@ class Session(Documents):
 
         A step that looks at no bytes selects nothing. Where there is no such step, nothing happens.
         """
-        if not 0 <= number < self.walk.steps:
+        if not 0 <= number < self.walk.steps or self.secrets.now.hides_step(number):
             return
         self.walk = replace(self.walk, step=number)
         self.step_changed.emit(self.walk)
-        if self.walk.span is not None:
+        if self.walk.span is not None and self.secrets.now.lights(self.walk.span):
             self.select_span(self.walk.span, self.walk, remember=False)
         else:
             # What was selected before is not what this step is about.

@@ -26,10 +26,10 @@ class TraceWalk:
     Attributes:
         key: What was requested; empty when nothing was.
         trace: How it is found; None while it is looked up, and when it cannot be.
-        error: Why it cannot be looked up, or None.
+        error: Reason why it cannot be looked up, or None.
         step: The number of the current step, from 0; -1 before the first.
         cold: What a first reader pays for it, once that is measured.
-        cold_error: Why it cannot be measured, or None.
+        cold_error: Reason why it cannot be measured, or None.
         begins: The one key that begins with an absent key; empty if there is none.
     """
 
@@ -67,10 +67,6 @@ def looked_up(shard: Shard, key: str) -> TraceWalk:
     """Look a key up, before its first step; a pasted key may have blanks around it.
 
     A text that is no key of the format stands for the one key that begins so, as far as the index is loaded.
-
-    Raises:
-        UsageError: The text is no key of the format, and not exactly one key begins so.
-        SourceError: The bytes cannot be read.
     """
     stripped = key.strip()
     try:
@@ -94,11 +90,7 @@ def looked_up(shard: Shard, key: str) -> TraceWalk:
 
 
 def _completed(shard: Shard, prefix: str) -> str | None:
-    """Return the key that begins so; None where none does, or where the keys are not loaded.
-
-    Raises:
-        UsageError: Several do.
-    """
+    """Return the key that begins so; None where none does, or where the keys are not loaded."""
     if len(prefix) < LEAST_PREFIX or not shard.loaded:
         return None
     objects, found = shard.objects, dict[str, None]()

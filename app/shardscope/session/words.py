@@ -8,6 +8,7 @@ from shardcore import Node
 from shardcore.model.number_words import plural, size_text
 from shardcore.model.source_name import SourceName
 from shardcore.model.text import without_marks
+from shardcore.system import last_part
 
 LONGEST_NAME = 22
 """Characters of a name that are shown; of longer ones the middle is left out."""
@@ -101,5 +102,4 @@ def cut_middle(name: str, longest: int = LONGEST_NAME) -> str:
 
 def short_name(address: str) -> str:
     """Return the last part of an address, without its middle when it is long."""
-    address = address.rstrip("/").rpartition("/")[2] or address
-    return cut_middle(address)
+    return cut_middle(last_part(address))

@@ -11,12 +11,13 @@ from PySide6.QtGui import QAction, QActionGroup, QKeySequence
 from PySide6.QtWidgets import QMainWindow, QMenu, QMenuBar
 
 from shardcore import Depth
-from shardscope.learning.comparison.window import CompareFormats
+from shardcore.model.text import shown
 from shardscope.session.session import Session
 from shardscope.session.words import cut_middle
 from shardscope.shell.docks import PanelDocks
 from shardscope.shell.edits import EditShell
 from shardscope.shell.file_tabs import FileTabBar
+from shardscope.shell.lecture import LectureActions
 from shardscope.shell.panels import Panel
 from shardscope.shell.sandbox import SandboxShell
 from shardscope.startup.settings import THEMES
@@ -24,7 +25,7 @@ from shardscope.tasks.new_shard.new_shards import NewShards
 from shardscope.views.diff.window import CompareShards
 from shardscope.views.hex.actions import HexActions
 from shardscope.views.objects.actions import ObjectActions
-from shardscope.widgets.plain_text import shown, tip
+from shardscope.widgets.plain_text import tip
 
 Key = QKeySequence.StandardKey
 
@@ -37,6 +38,7 @@ _THEME_NAMES = {
     "dark": "Dark",
     "light-safe": "Light, colour-blind safe",
     "dark-safe": "Dark, colour-blind safe",
+    "dark-room": "Dark room",
 }
 
 
@@ -105,6 +107,15 @@ class MenuCommands(Protocol):
     def toggle_full_screen(self) -> None:
         """Fill the screen, or not."""
 
+    def start_lecture(self, *, full: bool = True) -> object:
+        """Show what is taught on a screen for a projector."""
+
+    def zoom(self, *, larger: bool) -> None:
+        """Make the whole window larger or smaller."""
+
+    def reset_zoom(self) -> None:
+        """Show the window at 100 %."""
+
     def save_picture(self) -> None:
         """Ask where a picture of the window goes."""
 
@@ -118,7 +129,7 @@ class WindowActions:
     Args:
         window: Where the menus stand.
         commands: What the window does.
-        session: What is open.
+        session: The session.
 
     Attributes:
         recent: The menu of recent files.
@@ -148,7 +159,13 @@ class WindowActions:
         self.reduced_motion.setCheckable(True)
         self.reduced_motion.setToolTip(self.tr("Nothing blinks, fades or plays by itself"))
         self.reduced_motion.toggled.connect(commands.set_reduced_motion)
-        self.full_screen = self._action(self.tr("F&ull screen"), commands.toggle_full_screen, "F11")
+        self.full_screen = self._action(self.tr("F&ull screen"), commands.toggle_full_screen, "Shift+F11")
+        self.lecture = self._action(self.tr("L&ecture"), commands.start_lecture, "F11")
+        self.lecturing = LectureActions(window)
+        zoom_in = self._action(self.tr("&Zoom in"), partial(commands.zoom, larger=True))
+        zoom_in.setShortcuts([QKeySequence("Ctrl++"), QKeySequence("Ctrl+=")])
+        zoom_out = self._action(self.tr("Zoom &out"), partial(commands.zoom, larger=False), "Ctrl+-")
+        self.zooms = [zoom_in, zoom_out, self._action(self.tr("&100 %"), commands.reset_zoom, "Ctrl+0")]
         self.picture = self._action(self.tr("Save picture of the &window…"), commands.save_picture)
         self.filter = self._action(self.tr("F&ilter objects"), commands.to_filter, "Ctrl+L")
         self.trace_key = self._action(self.tr("&Look up a key…"), commands.to_trace, "Ctrl+T")
@@ -200,7 +217,6 @@ class WindowActions:
         objects: ObjectActions,
         shards: NewShards,
         changing: EditShell,
-        comparing: CompareFormats,
         diffing: CompareShards,
         breaking: SandboxShell,
         find_key: QAction,
@@ -214,7 +230,6 @@ class WindowActions:
             objects: The actions of the objects.
             shards: The actions that write new shards.
             changing: The actions that change the open file.
-            comparing: The action that compares formats.
             diffing: The menu that compares the open file with another one.
             breaking: The actions that break it in a sandbox.
             find_key: Searches for a key in many files.
@@ -226,7 +241,7 @@ class WindowActions:
         file.addMenu(self.recent)
         file.addMenu(self.samples)
         file.addSeparator()
-        file.addActions([shards.new, shards.convert])
+        file.addActions([shards.new, breaking.actions.new, shards.convert])
         file.addMenu(diffing.menu)
         file.addSeparator()
         file.addActions([objects.extract, objects.extract_all])
@@ -256,7 +271,9 @@ class WindowActions:
         view.addMenu(self.tr("&Panels")).addActions(toggles)
         self.panels += toggles
         view.addAction(self.default_layout)
-        view.addAction(self.full_screen)
+        view.addSeparator()
+        view.addActions([self.lecture, self.full_screen])
+        view.addActions(self.zooms)
         view.addAction(self.picture)
         self.go = bar.addMenu(self.tr("&Go"))
         self._fill_go(self.go, panels, bytes_)
@@ -265,9 +282,8 @@ class WindowActions:
         tools.addAction(objects.check)
         tools.addSeparator()
         tools.addActions([objects.trace, find_key, self.load_index, self.stop])
-        tools.addSeparator()
-        tools.addAction(comparing)
         breaking.fill(tools)
+        self.learn = bar.addMenu(self.tr("Lea&rn"))
 
     def add_tabs(self, bar: FileTabBar, restore: QAction) -> None:
         """Add what can be done with tabs to the menus.
@@ -306,7 +322,7 @@ class WindowActions:
 
     def set_open(self, is_open: bool) -> None:
         """Enable what needs an open shard."""
-        needing = (self.change, self.reload, self.close, self.filter, self.trace_key, self.default_layout)
+        needing = (self.change, self.reload, self.close, self.filter, self.trace_key, self.default_layout, self.lecture)
         # The window disables reading the index again where it is there, or is being read.
         for action in (*needing, self.load_index, *self.verify.values(), *self.panels):
             action.setEnabled(is_open)

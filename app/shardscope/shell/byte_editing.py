@@ -31,7 +31,7 @@ class ByteEditing(QObject):
     """Leads what is typed into the bytes to the sandbox, or to the edit of the file.
 
     Args:
-        session: What is open.
+        session: The session.
         bytes_: Show the bytes.
         objects: Del on one of them asks to delete it.
         sandbox: Takes what is typed while it is on.
@@ -83,6 +83,7 @@ class ByteEditing(QObject):
 
     def _update(self) -> None:
         state, edits = self._bytes.state, self.edits
+        self._window.setWindowModified(self._session.unsaved)
         state.set_edits(edits)
         actions = self._bytes.actions_
         for action in (actions.paste, actions.fill, actions.replace):
@@ -117,7 +118,7 @@ class ByteEditing(QObject):
     def _check_room(self, pieces: list[tuple[int, bytes]]) -> None:
         size = self._bytes.state.layout.size
         for start, data in pieces:
-            if start + len(data) > size:
+            if start + len(data) > size and not (self._sandbox.on and self._sandbox.grows):
                 raise UsageError(f"{plural(len(data), 'byte')} do not fit: {size - start:,} left")
 
     def paste(self) -> None:

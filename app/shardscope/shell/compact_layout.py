@@ -6,8 +6,8 @@ from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtGui import QAccessible, QShowEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QMainWindow, QScrollArea, QToolButton, QVBoxLayout, QWidget
 
-from shardscope.learning.lessons.answers import AnswerVerdict
-from shardscope.learning.lessons.lesson import Answer
+from shardcore.teaching.lessons.answers import AnswerVerdict
+from shardcore.teaching.lessons.lesson import Answer
 from shardscope.learning.lessons.panel import LessonPanel
 from shardscope.learning.lessons.prose import Prose
 from shardscope.session.debounce import Debounce
@@ -62,7 +62,7 @@ class StepLine(QWidget):
         Args:
             title: A few words; empty where nothing is walked through.
             number: Its number, from 0.
-            count: How many there are.
+            count: Number of them.
             on: Whether one can go on.
         """
         self.title.tell(title)
@@ -107,13 +107,7 @@ class StepWords(QScrollArea):
 
 
 def quiet_button(text: str, meaning: str, name: str) -> QToolButton:
-    """Return a button that is only a sign or a word until the mouse is over it.
-
-    Args:
-        text: The content on it.
-        meaning: What it does.
-        name: Its object name.
-    """
+    """Return a button that is only a sign or a word until the mouse is over it."""
     button = QToolButton()
     button.setObjectName(name)
     button.setText(text)

@@ -10,11 +10,11 @@ from PySide6.QtCore import QByteArray, QEvent, QObject, QSize, Qt, Signal
 from PySide6.QtGui import QFontMetrics, QIcon, QKeyEvent
 from PySide6.QtWidgets import QApplication, QDockWidget, QMainWindow, QTabBar, QTabWidget, QToolButton, QWidget
 
+from shardcore.teaching import assets
 from shardscope.session.debounce import Debounce
 from shardscope.session.session import Session
 from shardscope.shell.panels import LAYOUT_VERSION, Area, Panel, default_widths
 from shardscope.shell.still import FixedSizeFrame
-from shardscope.startup import assets
 from shardscope.startup.settings import Settings
 from shardscope.widgets.keyboard import press_focused
 
@@ -32,6 +32,9 @@ TAB_ROOM = 24
 
 CLOSE = QSize(14, 18)
 """The button that closes a tab, in pixels: four panels of one side have room for their names."""
+
+_SIDES = 2 / 3
+"""Of the width of the window, that both sides may take when they are zoomed."""
 
 _EQUAL = 100
 
@@ -107,7 +110,7 @@ class PanelDocks(QObject):
             dock.topLevelChanged.connect(lambda _, dock=dock: _free(dock))
             dock.visibilityChanged.connect(self._titles_soon.again)
             # Qt keeps docks behind a tab shown, outside of the window: their parts would work for nobody.
-            dock.visibilityChanged.connect(partial(_tell_seen, dock, part))
+            dock.visibilityChanged.connect(partial(_tell_seen, dock, still))
 
     @property
     def parts(self) -> Iterator[QWidget]:
@@ -118,11 +121,7 @@ class PanelDocks(QObject):
             yield still.part
 
     def panel(self, kind: type[W]) -> W:
-        """Return the panel of a class.
-
-        Raises:
-            LookupError: The table has none.
-        """
+        """Return the panel of a class."""
         for part in self.parts:
             if isinstance(part, kind):
                 return part
@@ -227,6 +226,12 @@ class PanelDocks(QObject):
         widths = [dock.width() - round(more * share) for dock, more in spare.items()]
         self._window.resizeDocks(list(spare), widths, Qt.Orientation.Horizontal)
 
+    def zoom(self, ratio: float) -> None:
+        """Scale the sides with everything in them; both together leave a third of the window to the bytes."""
+        widths = {dock: dock.width() * ratio for dock in self.sides.values()}
+        share = min(self._window.width() * _SIDES / max(sum(widths.values()), 1), 1.0)
+        self._window.resizeDocks(list(widths), [round(w * share) for w in widths.values()], Qt.Orientation.Horizontal)
+
     def lower(self, lowered: bool) -> None:
         """Leave only the tabs of the panels that share one place, or give the place its height again."""
         if lowered is self.lowered or (lowered and not self.folded):
@@ -327,6 +332,13 @@ class PanelDocks(QObject):
                 # What takes the keyboard first is not shown now: a table without rows, a field without a file.
                 _focus_something(dock)
 
+    def cover(self, names: Set[str], text: str) -> None:
+        """Show a text in place of panels; an empty one shows them again."""
+        for name in names:
+            still = self.by_name[name].widget()
+            assert isinstance(still, FixedSizeFrame)
+            still.cover(text)
+
     def raise_(self, name: str) -> None:
         """Put a dock before the others of its place, even of those just arranged; one that is closed stays so."""
         dock = self.by_name[name]
@@ -370,11 +382,14 @@ class PanelDocks(QObject):
         self.places_changed.emit()
         for dock in self.by_name.values():
             tabbed = bool(self._window.tabifiedDockWidgets(dock)) and not dock.isFloating()
-            bare = dock.titleBarWidget() is not None
+            title = dock.titleBarWidget()
+            bare = title is not None
             if tabbed and not bare:
                 dock.setTitleBarWidget(QWidget(dock))
             elif bare and not tabbed:
                 dock.setTitleBarWidget(None)  # type: ignore[arg-type]
+                # It stays a child of the dock otherwise.
+                title.deleteLater()
 
     def _add_close_buttons(self, bar: QTabBar) -> None:
         """Add a button that closes to the tabs of panels that were opened on demand."""
@@ -426,12 +441,12 @@ class PanelDocks(QObject):
                 bar.style().polish(bar)
 
 
-def _tell_seen(dock: QDockWidget, part: QWidget, seen: bool) -> None:
+def _tell_seen(dock: QDockWidget, still: FixedSizeFrame, seen: bool) -> None:
     """Show or hide the content of a dock; a minimized window keeps the keyboard where it is."""
     # Docks are hidden while the window is destroyed: only its C++ side is still there, which the dock knows.
     window = dock.parentWidget()
     if seen or window is None or not window.isMinimized():
-        part.setVisible(seen)
+        still.part.setVisible(seen and not still.covered)
 
 
 def _free(dock: QDockWidget) -> None:

@@ -33,7 +33,7 @@ class EditShell(QObject):
     """Puts the parts of editing into the window.
 
     Args:
-        session: What is open.
+        session: The session.
         bytes_: Show what changes.
         objects: Which of them are selected.
         notices: Tells what became of an edit.

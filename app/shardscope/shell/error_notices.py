@@ -27,7 +27,7 @@ class ErrorNotices(QObject):
     """Shows errors as notices, and applies their remedies.
 
     Args:
-        session: What is open.
+        session: The session.
         notices: The stack.
         ways: Other ways to open it.
         connecting: Other ways to reach it.
@@ -127,7 +127,7 @@ class ErrorNotices(QObject):
 
         Args:
             request: What, and how.
-            error: Why.
+            error: Reason.
             again: Opens it once more, where nothing else helps.
         """
         if isinstance(error, LargeRead):
@@ -153,7 +153,7 @@ class ErrorNotices(QObject):
         damage = shard.damage if shard is not None else None
         if shard is None or damage is None or damage is self._told_damage:
             return
-        if self._session.request.changes:
+        if self._session.request.sandbox:
             return  # the sandbox reports what its changes do
         self._told_damage = damage
         if self._ways.fits_not(shard):

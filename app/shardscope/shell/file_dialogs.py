@@ -17,7 +17,7 @@ class FileDialogs(QObject):
     """Asks, beginning where what is open lies.
 
     Args:
-        session: What is open.
+        session: The session.
         chosen: Takes the path.
         window: Where the dialogs stand.
     """

@@ -9,12 +9,13 @@ from PySide6.QtCore import QEvent, QPoint, QSize, Qt
 from PySide6.QtGui import QAction, QContextMenuEvent, QIcon, QKeyEvent, QKeySequence, QMouseEvent
 from PySide6.QtWidgets import QMainWindow, QMenu, QSizePolicy, QTabBar, QToolBar, QToolButton, QWidget
 
+from shardcore.model.text import shown
+from shardcore.teaching import assets
 from shardscope.session.documents import Document
 from shardscope.session.jobs import Job, JobState
 from shardscope.session.session import Session
 from shardscope.session.words import cut_middle
-from shardscope.startup import assets
-from shardscope.widgets.plain_text import shown, tip
+from shardscope.widgets.plain_text import tip
 
 LONGEST_TITLE = 32
 """Letters of a name on a tab; of longer ones the middle is left out."""
@@ -51,12 +52,7 @@ def _parts(uri: str) -> tuple[str, ...]:
 
 
 class FileTabs(QTabBar):
-    """One tab per open file.
-
-    Args:
-        session: What is open.
-        parent: The bar around them.
-    """
+    """One tab per open file."""
 
     def __init__(self, session: Session, parent: QWidget) -> None:
         super().__init__(parent)
@@ -78,6 +74,7 @@ class FileTabs(QTabBar):
         session.documents_changed.connect(self.refresh)
         session.source_trouble.connect(lambda _: self.refresh())
         session.index_changed.connect(lambda _: self.refresh())
+        session.secrets.changed.connect(self.refresh)
         session.jobs.added.connect(self._job_changed)
         session.jobs.changed.connect(self._job_changed)
 
@@ -121,8 +118,9 @@ class FileTabs(QTabBar):
         elif document.mail and not running:
             sign = "● "
             notes.append(self.tr("New results"))
+        title = self._session.secrets.text(title)
         text = sign + cut_middle(shown(title), LONGEST_TITLE).replace("&", "&&")
-        where = shown(document.request.shown)
+        where = self._session.secrets.text(shown(document.request.shown))
         if text != self.tabText(number):
             self.setTabText(number, text)
         self.setTabToolTip(number, tip("\n".join([where, *notes])))
@@ -220,10 +218,6 @@ class FileTabs(QTabBar):
 
 class FileTabBar(QToolBar):
     """The bar of the tabs; hidden while one file is open, or none.
-
-    Args:
-        session: What is open.
-        window: The window.
 
     Attributes:
         tabs: The tabs.

@@ -42,22 +42,14 @@ class HelpMenu(QObject):
         self.whats_this.setIcon(QIcon())
         self.whats_this.setText(self.tr("&What is this?"))
         self.whats_this.setShortcut(QKeySequence(QKeySequence.StandardKey.WhatsThis))
-        menu = self._menu = window.menuBar().addMenu(self.tr("&Help"))
+        menu = window.menuBar().addMenu(self.tr("&Help"))
         menu.addActions([self.shortcuts, self.whats_this])
-        menu.addSeparator()
-        menu.addActions([teaching.all, teaching.this_file])
         menu.addSeparator()
         menu.addActions([self.page, self.glossary])
         menu.addSeparator()
         menu.addAction(about)
         panels.panel(Inspector).page_wanted.connect(self._show_page)
         explain(window)
-
-    def lead_to(self, missions: QAction) -> None:
-        """Add what leads to the missions, after the lessons."""
-        after = self._menu.actions()[self._menu.actions().index(self.teaching.this_file) + 1]
-        self._menu.insertAction(after, missions)
-        missions.triggered.connect(lambda _=False: self.teaching.show_missions())
 
     def _show_page(self) -> None:
         page = self._panels.panel(FormatPage)

@@ -17,7 +17,7 @@ class JobStatus(QObject):
 
     Args:
         jobs: Those of the window.
-        running: How many of those that are shown are running.
+        running: Number of jobs shown that are running.
         line: Shows their number.
         stop: The action that stops them; there is something to stop while one runs.
         parent: The window.

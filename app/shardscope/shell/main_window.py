@@ -35,10 +35,12 @@ from PySide6.QtWidgets import (
 
 import shardcore
 from shardcore import DataSet, RemoteOptions, Shard, Span
+from shardcore.model.text import shown
 from shardcore.shards.registry import FORMATS
+from shardcore.teaching import assets
+from shardcore.teaching.lessons.fresh import is_fresh
 from shardscope.learning.charts.panel import Charts
 from shardscope.learning.comparison.window import CompareFormats
-from shardscope.learning.lessons.fresh import is_fresh
 from shardscope.learning.sandbox.panel import SandboxPanel
 from shardscope.session.highlights import ReferenceQuery
 from shardscope.session.jobs import Job, Jobs, JobState
@@ -47,6 +49,7 @@ from shardscope.session.session import IndexState, OpenFailure, Session
 from shardscope.shell.actions import WindowActions, part_mnemonics
 from shardscope.shell.byte_editing import ByteEditing
 from shardscope.shell.compact_layout import CompactLayout
+from shardscope.shell.course import Course
 from shardscope.shell.docks import PanelDocks
 from shardscope.shell.drop_targets import DropPlace, DropPlaces
 from shardscope.shell.edits import EditShell
@@ -56,6 +59,7 @@ from shardscope.shell.file_dialogs import FileDialogs
 from shardscope.shell.file_tabs import FileTabBar
 from shardscope.shell.help_menu import HelpMenu
 from shardscope.shell.job_status import JobStatus
+from shardscope.shell.lecture import LectureScreen
 from shardscope.shell.notes import NotesShell
 from shardscope.shell.notices import Notices, NoticeTone
 from shardscope.shell.open_with import OpenWays
@@ -67,7 +71,6 @@ from shardscope.shell.tab_memory import TabMemory
 from shardscope.shell.teaching import Teaching
 from shardscope.shell.top_bar import TopBar
 from shardscope.shell.welcome import Welcome
-from shardscope.startup import assets
 from shardscope.startup.settings import Settings
 from shardscope.tasks.connect.connect import ConnectTask
 from shardscope.tasks.new_shard.new_shards import NewShards
@@ -83,11 +86,10 @@ from shardscope.views.preview.panel import PreviewPanel
 from shardscope.views.structure.tree import StructureTree
 from shardscope.views.trace.panel import TracePanel
 from shardscope.views.transfers.transfers import Transfers
-from shardscope.widgets import motion, theme
+from shardscope.widgets import fonts, motion, theme
 from shardscope.widgets.accessible_roles import install_roles
 from shardscope.widgets.keyboard import press_focused
 from shardscope.widgets.picture import ask_picture
-from shardscope.widgets.plain_text import shown
 
 if TYPE_CHECKING:
     from shardscope.startup.single import Handover
@@ -224,6 +226,7 @@ def connect_bytes(bytes_: HexPanel, hits: HitsTable, window: ByteCommands, setti
         window: Does what they request.
         settings: What is remembered.
     """
+    bytes_.state.set_zoom(settings.bytes_zoom)
     bytes_.look_up_wanted.connect(window.trace_key)
     bytes_.extract_wanted.connect(window.extract_row)
     bytes_.search.hits_changed.connect(hits.set_hits)
@@ -242,13 +245,15 @@ class Appearance(QObject):
     """Applies what the settings say, and what is chosen again.
 
     Args:
-        settings: Where the choices are remembered.
+        settings: Settings that keep the choices.
         parent: The window.
     """
 
     def __init__(self, settings: Settings, parent: QObject) -> None:
         super().__init__(parent)
         self._settings = settings
+        fonts.set_zoom(settings.zoom)
+        motion.set_speed(settings.play_speed)
         QApplication.styleHints().colorSchemeChanged.connect(self._system_changed)
 
     def set_theme(self, name: str) -> None:
@@ -259,6 +264,13 @@ class Appearance(QObject):
     def wear(self) -> None:
         """Show the theme of the settings; nothing is remembered by that."""
         self._apply()
+
+    def set_zoom(self, factor: float) -> None:
+        """Make the whole window larger or smaller, and remember it."""
+        application = QApplication.instance()
+        if isinstance(application, QApplication):
+            theme.zoom(application, factor)
+            self._settings.zoom = fonts.zoom()
 
     def set_reduced_motion(self, reduced: bool) -> None:
         """Stop what moves by itself, or let it move; remember which."""
@@ -371,7 +383,6 @@ class MainWindow(QMainWindow):
             self.objects.actions_,
             self.new_shards,
             self.changing,
-            self.comparing,
             self.diffing,
             self.breaking,
             self.noting.find_key,
@@ -390,9 +401,7 @@ class MainWindow(QMainWindow):
         self.job_status = JobStatus(
             self.jobs, lambda: self.transfers.model.running, self.line, self.actions_.stop, self
         )
-        self.help = HelpMenu(
-            self, self.panels, self.actions_.about, Teaching(self.session, self.panels, self.hex.drawings, self)
-        )
+        self.help = HelpMenu(self, self.panels, self.actions_.about, self._make_learning())
         self.menu_keys = MenuKeys(self)
         self._connect()
         part_mnemonics(self.menuBar())
@@ -432,6 +441,14 @@ class MainWindow(QMainWindow):
         self.breaking = SandboxShell(
             self.session, self.panels.panel(SandboxPanel), self.hex, self.notices, to_panel, self
         )
+
+    def _make_learning(self) -> Teaching:
+        """Fill the menu *Learn*, and return what leads to lessons."""
+        teaching = Teaching(self.session, self.panels, self.hex.drawings, self)
+        show = partial(self.show_part, "lessons", focus=True)
+        self.course = Course(self.session, teaching.player, self.notices, show, self)
+        teaching.fill(self.actions_.learn, self.course, self.breaking.actions.missions, self.comparing)
+        return teaching
 
     def _make_tabs(self) -> None:
         """Create the tab bar, and store the state of the views with each document."""
@@ -476,7 +493,8 @@ class MainWindow(QMainWindow):
         session.index_changed.connect(self._index_changed)
         session.history_changed.connect(self._history_changed)
         session.question_changed.connect(self._question_changed)
-        session.message.connect(self.line.say_for_a_while)
+        session.secrets.changed.connect(self._name)
+        session.message.connect(lambda text: self.line.say_for_a_while(session.secrets.text(str(text))))
         session.succeeded.connect(lambda text: self.notices.tell(text, NoticeTone.SUCCESS))
         self.help.teaching.refused.connect(self._lesson_refused)
         self.objects.actions_.trace_requested.connect(self.trace_key)
@@ -498,7 +516,6 @@ class MainWindow(QMainWindow):
         self.welcome.preview_requested.connect(self.preview)
         self.welcome.learn_requested.connect(self.learn)
         self.places.chosen.connect(self.open)
-        self.help.lead_to(self.breaking.actions.missions)
         self.breaking.tell_in(self.changing.chip)
         self.objects.offer_salvage(self.breaking.actions.salvage)
         self.giving_way = CompactLayout(session, self.panels, self.hex, self)
@@ -515,7 +532,7 @@ class MainWindow(QMainWindow):
         Args:
             uri: What to open.
             format: The name of its format, or None.
-            remote: How it is reached, or None.
+            remote: Options for remote files, or None.
             select: What to select in it, or None.
         """
         request = OpenRequest(uri, format, remote=remote)
@@ -613,7 +630,7 @@ class MainWindow(QMainWindow):
     def _opened(self, shard: Shard) -> None:
         self.line.say("")
         self.notices.clear()
-        self._name(shard)
+        self._name()
         if self.session.switching:
             self.help.teaching.this_file.setEnabled(True)
             return
@@ -634,12 +651,17 @@ class MainWindow(QMainWindow):
         self.ways.tell_guess(shard)
         self.ways.check_given(shard)
 
-    def _name(self, shard: Shard) -> None:
+    def _name(self) -> None:
         """Show the name and the format of what is open."""
+        shard = self.session.shard
+        if shard is None:
+            return
         name = shard.source.name if shard.source is not None else Path(self.session.uri).name or self.session.uri
         name = self.session.request.title if self.session.request.inside else name
         sandbox = self.tr(" (sandbox)") if self.session.request.sandbox else ""
-        self.setWindowTitle(shown(f"{name}{sandbox} — Shardscope"))
+        # Qt shows a star in the place of `[*]` while there are unsaved changes; a name with `[*]` keeps it, doubled.
+        name = shown(self.session.secrets.text(name)).replace("[*]", "[*][*]")
+        self.setWindowTitle(f"{name}[*]{sandbox} — Shardscope")
         version = f" {shard.version}" if shard.version else ""
         self.line.tell_format(f"{shard.format}{version}", shard.why)
 
@@ -714,7 +736,7 @@ class MainWindow(QMainWindow):
     def _show_welcome(self) -> None:
         if self.pages.currentWidget() is self.hex:
             self._layout.keep()
-        self.setWindowTitle("Shardscope")
+        self.setWindowTitle("Shardscope[*]")
         self.line.tell_format("", "")
         self._refresh_recent()
         self.panels.hide()
@@ -737,6 +759,33 @@ class MainWindow(QMainWindow):
     def set_reduced_motion(self, reduced: bool) -> None:
         """Stop what moves by itself, or let it move; remember which."""
         self.appearance.set_reduced_motion(reduced)
+
+    def zoom(self, *, larger: bool) -> None:
+        """Make the whole window larger or smaller by one step."""
+        self._set_zoom(fonts.zoomed(fonts.zoom(), larger=larger))
+
+    def reset_zoom(self) -> None:
+        """Show the window at 100 %."""
+        self._set_zoom(1.0)
+
+    def _set_zoom(self, factor: float) -> None:
+        before = fonts.zoom()
+        self.appearance.set_zoom(factor)
+        self.panels.zoom(fonts.zoom() / before)
+        self.line.say_for_a_while(self.tr("Zoom {0} %").format(round(fonts.zoom() * 100)))
+
+    def start_lecture(self, *, full: bool = True) -> LectureScreen:
+        """Show the lesson, the lookup or the sections on a screen for a projector.
+
+        Args:
+            full: Whether it fills the screen.
+        """
+        player, actions = self.help.teaching.player, self.actions_.lecturing
+        screen = LectureScreen(self.session, self.hex.pages, self.settings, player, actions, self)
+        screen.addActions(self.actions_.zooms)
+        screen.resize(self.size())
+        screen.begin(full=full)
+        return screen
 
     def toggle_full_screen(self) -> None:
         """Fill the screen, or not."""
@@ -821,6 +870,7 @@ class MainWindow(QMainWindow):
         if self.pages.currentWidget() is self.hex:
             self._layout.keep()
         self.tab_memory.save()
+        self.settings.play_speed, self.settings.bytes_zoom = motion.speed(), self.hex.state.zoom
         self._layout.save()
         self.diffing.close()
         self.session.close_all()

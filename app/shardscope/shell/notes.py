@@ -19,7 +19,7 @@ class NotesShell(QObject):
     """Connects the actions.
 
     Args:
-        session: What is open.
+        session: The session.
         panel: The notes.
         actions: The actions of the bytes.
         settings: What is remembered.

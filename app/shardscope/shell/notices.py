@@ -22,9 +22,10 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from shardcore.model.text import shown_lines
 from shardscope.session.words import cut_middle
 from shardscope.widgets import theme
-from shardscope.widgets.plain_text import shown_lines, tip
+from shardscope.widgets.plain_text import tip
 
 LONGEST = 420
 """Characters of a text that are shown; the tooltip has all of it."""

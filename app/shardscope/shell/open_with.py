@@ -170,7 +170,7 @@ class OpenWays(QObject):
     """Asks how to open, and tells when what is shown rests on a guess.
 
     Args:
-        session: What is open.
+        session: The session.
         notices: Where the guess is reported.
         parent: The window.
     """
@@ -229,7 +229,7 @@ class OpenWays(QObject):
 
     def check_given(self, shard: Shard) -> None:
         """Find out, in a job, whether a specification that the user gave fits the bytes; say so where it does not."""
-        if not self._is_given(shard) or shard.damage is not None:
+        if not self._is_given(shard) or shard.damage is not None or self._session.request.sandbox:
             return
 
         def take(report: Report) -> None:

@@ -52,9 +52,6 @@ def default_widths(window: int) -> dict[Area, int]:
     """Widths of the sides at the first start; wider windows give them some of their room.
 
     In a narrower one the lists give way, so that a drawing has its least width, or nearly that.
-
-    Args:
-        window: Its width.
     """
     more = max(window - _NORMAL, 0)
     widths = {area: min(round(least + share * more), most) for area, (least, most, share) in _WIDTHS.items()}

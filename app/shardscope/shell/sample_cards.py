@@ -13,8 +13,8 @@ from PySide6.QtWidgets import QAbstractButton, QGridLayout, QMenu, QSizePolicy, 
 
 import shardcore
 from shardcore import DataSet, SectionRole, Shard
+from shardcore.teaching.assets import Role, Sample
 from shardscope.session.jobs import Job, JobPriority, Jobs
-from shardscope.startup.assets import Role, Sample
 from shardscope.views.hex.legend import Legend
 from shardscope.widgets import theme
 from shardscope.widgets.fonts import SMALL, sized

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from PySide6.QtCore import QEvent, QObject, Qt
 from PySide6.QtGui import QAction, QHelpEvent
-from PySide6.QtWidgets import QFileDialog, QMainWindow, QMenu, QMessageBox, QVBoxLayout
+from PySide6.QtWidgets import QFileDialog, QInputDialog, QMainWindow, QMenu, QMessageBox, QVBoxLayout
 
 from shardcore.model.number_words import plural
 from shardcore.operations.recover import Salvage
+from shardcore.shards.registry import all_formats
 from shardcore.shards.salvage import Condition
+from shardcore.teaching.build import building_options, new_file
 from shardscope.learning.sandbox.banner import SandboxBanner, SandboxFrame
 from shardscope.learning.sandbox.panel import SandboxPanel
 from shardscope.session.error_words import plain_words
@@ -30,7 +33,7 @@ class SandboxShell(QObject):
     """Puts the parts of the sandbox into the window.
 
     Args:
-        session: What is open.
+        session: The session.
         panel: The panel of the sandbox.
         bytes_: Show what was changed.
         notices: Tells what became of a copy.
@@ -82,12 +85,37 @@ class SandboxShell(QObject):
         self.salvaging.written.connect(self._salvaged)
         actions.salvage.triggered.connect(lambda _: self.salvaging.ask())
         actions.save.triggered.connect(lambda _: self.ask_save())
+        actions.new.triggered.connect(lambda _: self.ask_new())
+        self._folders: list[TemporaryDirectory[str]] = []
 
     @property
     def stays(self) -> bool:
         """Return whether what was opened is the same file with other changes: nothing comes to the front for it."""
         request = self._session.request
         return (request.sandbox and not request.inside) or self.sandbox.leaving
+
+    # --- a new file ---
+
+    def ask_new(self) -> QInputDialog:
+        """Ask for the format of an empty file."""
+        formats = {one.title: one.name for one in all_formats()}
+        dialog = QInputDialog(self._window)
+        dialog.setObjectName("newEmptyFileDialog")
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.setWindowTitle(self.tr("New empty file in the sandbox"))
+        dialog.setLabelText(self.tr("Format of the file:"))
+        dialog.setComboBoxItems(list(formats))
+        dialog.textValueSelected.connect(lambda title: self.open_new(formats[title]))
+        dialog.open()
+        return dialog
+
+    def open_new(self, format: str) -> None:
+        """Open an empty file of a format in the sandbox; it is gone with the window unless a copy is saved."""
+        self._folders.append(TemporaryDirectory(prefix="shardscope-new-", ignore_cleanup_errors=True))
+        path = new_file(format, Path(self._folders[-1].name))
+        request = OpenRequest(str(path), format=format, options=building_options(format), sandbox=True)
+        self._session.open_tab(request)
+        self._show()
 
     # --- menus ---
 
@@ -108,7 +136,7 @@ class SandboxShell(QObject):
         inside.addAction(actions.save)
         self.sandbox.changed.connect(lambda: inside.menuAction().setEnabled(self.sandbox.on))
         inside.menuAction().setEnabled(False)
-        menu.addActions([actions.salvage, actions.missions])
+        menu.addAction(actions.salvage)
         menu.setToolTipsVisible(True)
         menu.installEventFilter(self)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import struct
 import time
 import zlib
@@ -10,7 +11,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QEventLoop, QSize, QTimer
 from PySide6.QtGui import QImage
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QWidget
 
 from shardcore import Depth, RemoteOptions, Span
 from shardscope.session.session import IndexState, OpenFailure
@@ -19,10 +20,16 @@ from shardscope.shell.main_window import MainWindow
 DRAWING = "drawing"
 """Name of the drawings for `--show`."""
 
+LECTURE = "lecture"
+"""Name of the lecture for `--show`; `lecture:N` is what is seen after N keys."""
+
 MOST_SECONDS = 120
 
 REST_MILLISECONDS = 300
 """Nothing may happen for this long before the picture is taken."""
+
+SHORT_REST = 60
+"""The same before the next key of a lecture."""
 
 
 class ScreenshotError(Exception):
@@ -42,7 +49,7 @@ class ScreenshotRequest:
         trace: The key to trace, or empty.
         step: Which step of the trace is shown, from 1.
         verify: How deep to verify, or None.
-        show: A dock to bring to the front; `drawing`, or `drawing:NAME`; or empty.
+        show: A dock to bring to the front; `drawing`, or `drawing:NAME`; `lecture`, or `lecture:N`; or empty.
         remote: How an address is reached, or None.
         place: Bytes to select, as a link names them, or None.
         lesson: The text of a lesson to begin, on what is open or else on its sample; or None.
@@ -63,14 +70,10 @@ class ScreenshotRequest:
 
 
 def take(window: MainWindow, wanted: ScreenshotRequest) -> None:
-    """Open, select, wait and save the picture.
-
-    Raises:
-        ScreenshotError: It cannot be opened, does not come to rest, or cannot be saved; or what is to be shown is not
-            there.
-    """
-    if wanted.show and wanted.show.partition(":")[0] not in (*window.panels.by_name, DRAWING):
-        raise ScreenshotError(f"--show is one of {', '.join(window.panels.by_name)}, {DRAWING}, {DRAWING}:NAME")
+    """Open, select, wait and save the picture."""
+    if wanted.show and wanted.show.partition(":")[0] not in (*window.panels.by_name, DRAWING, LECTURE):
+        parts = ", ".join((*window.panels.by_name, DRAWING, f"{DRAWING}:NAME", LECTURE, f"{LECTURE}:N"))
+        raise ScreenshotError(f"--show is one of {parts}")
     failures: list[OpenFailure] = []
     window.session.failed.connect(failures.append)
     window.resize(QSize(*wanted.size))
@@ -80,20 +83,30 @@ def take(window: MainWindow, wanted: ScreenshotRequest) -> None:
         settle(window)
         if failures:
             raise ScreenshotError(f"{failures[0].uri}: {failures[0].error}")
-        _arrange(window, wanted)
+        arrange(window, wanted)
     settle(window)
     if wanted.lesson is not None:
         window.help.teaching.try_lesson(wanted.lesson, own=bool(wanted.uri))
         settle(window)
-    _save(window.grab().toImage(), wanted.target)
+    part, _, keys = wanted.show.partition(":")
+    screen = lecture(window, int(keys) if keys.isdecimal() else 0) if part == LECTURE else window
+    _save(screen.grab().toImage(), wanted.target)
+
+
+def lecture(window: MainWindow, keys: int) -> QWidget:
+    """Return the screen of a lecture after some keys, with everything arrived."""
+    screen = window.start_lecture(full=False)
+    for _ in range(keys):
+        settle(window, SHORT_REST)
+        screen.go_on()
+    settle(window)
+    screen.drawing.walk.advance(math.inf)
+    settle(window, SHORT_REST)
+    return screen
 
 
 def _save(image: QImage, target: Path) -> None:
-    """Write a picture.
-
-    Raises:
-        ScreenshotError: It cannot be written.
-    """
+    """Write a picture."""
     if target.suffix.lower() != ".png":
         if not image.save(str(target)):
             raise ScreenshotError(f"cannot write {target}")
@@ -118,7 +131,8 @@ def png_of(image: QImage) -> bytes:
     return made
 
 
-def _arrange(window: MainWindow, wanted: ScreenshotRequest) -> None:
+def arrange(window: MainWindow, wanted: ScreenshotRequest) -> None:
+    """Verify, look up and select in the open shard, and show a part of the window."""
     session = window.session
     if wanted.verify is not None:
         session.verify(wanted.verify)
@@ -138,16 +152,12 @@ def _arrange(window: MainWindow, wanted: ScreenshotRequest) -> None:
     part, _, sketch = wanted.show.partition(":")
     if part == DRAWING:
         window.hex.drawings.show(sketch)
-    elif part:
+    elif part != LECTURE and part:
         window.show_part(part)
 
 
 def settle(window: MainWindow, rest: int = REST_MILLISECONDS) -> None:
-    """Run the event loop until no job is open and the index is read.
-
-    Raises:
-        ScreenshotError: It takes too long.
-    """
+    """Run the event loop until no job is open and the index is read."""
     until = time.monotonic() + MOST_SECONDS
     quiet = 0
     while quiet < rest:

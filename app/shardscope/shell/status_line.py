@@ -20,13 +20,9 @@ NARROW = 900
 class StatusLine(QStatusBar):
     """However long its texts are, the window is as wide as before.
 
-    Args:
-        selection: What is selected.
-        window: Its window.
-
     Attributes:
         note: The message, while there is one.
-        busy: How many jobs run.
+        busy: Number of running jobs.
         kind: The format, and how it was recognised.
     """
 

@@ -14,7 +14,7 @@ from shardcore import Span
 from shardcore.model.inside_path import inside_link
 from shardcore.shards.registry import CONTAINERS, FORMATS
 from shardcore.sources.remote.address import is_address, shown_address
-from shardscope.learning.lessons.fresh import is_fresh
+from shardcore.teaching.lessons.fresh import is_fresh
 from shardscope.session.documents import MOST_OPEN, Document
 from shardscope.session.jobs import JobPriority
 from shardscope.session.open_request import OpenRequest, file_of
@@ -34,7 +34,7 @@ class TabMemory(QObject):
     """Stores what is open when the window closes, and opens it again.
 
     Args:
-        session: What is open.
+        session: The session.
         settings: Stores it.
         notices: Shows the files that are not found.
         parent: The window.

@@ -25,7 +25,7 @@ class TopBar(QToolBar):
         look_up: Looks up the key in the field, or requests one.
         extract: Writes the selected objects to files.
         verify: The depths of a verification.
-        window: Where it stands.
+        window: The window.
     """
 
     def __init__(

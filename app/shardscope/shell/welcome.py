@@ -21,15 +21,16 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from shardcore.model.text import shown
 from shardcore.sources.remote.address import is_address
+from shardcore.teaching import assets
 from shardscope.session.jobs import Jobs
 from shardscope.session.open_request import file_of, name_of
 from shardscope.shell.sample_cards import SampleCards
-from shardscope.startup import assets
 from shardscope.startup.settings import Settings
 from shardscope.widgets import theme
 from shardscope.widgets.fonts import TITLE, sized
-from shardscope.widgets.plain_text import shown, tip
+from shardscope.widgets.plain_text import tip
 
 Index = QModelIndex | QPersistentModelIndex
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from shardcore import Span, UsageError
 from shardcore.model.inside_path import split_inside
 from shardcore.sources.remote.address import is_address
+from shardcore.sources.where import local_path
 
 _COMMAND = "shardscope "
 _NUMBER = r"(?:0[xX][0-9a-fA-F]+|\d+)"
@@ -41,11 +42,14 @@ def split_link(text: str) -> tuple[str, Span | None]:
 
     `a.shard#72` is the byte at 72, `a.shard#72-80` are eight bytes, `a.shard#@100-200:5` is a byte of what the bytes
     100 to 200 decode to. `a.des#/2090#72` is a byte of the object 2090 of `a.des`, whose own address is `a.des#/2090`.
-    A file whose own name is like this is opened as it is called.
+    A file whose own name is like this is opened as it is called; desktops give `file://` URLs.
 
     Args:
         text: As it was given.
     """
+    if text.startswith("file://"):
+        url, mark, place = text.partition("#")
+        text = f"{local_path(url)}{mark}{place}"
     found = _LINK.fullmatch(text)
     if found is None or _is_there(text):
         return text, None

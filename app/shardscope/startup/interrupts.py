@@ -7,7 +7,7 @@ import socket
 
 from PySide6.QtCore import QObject, QSocketNotifier, Signal
 
-_NUMBERS = (signal.SIGINT, signal.SIGTERM)
+from shardcore.system import ending_signals
 
 
 class Interrupts(QObject):
@@ -22,7 +22,7 @@ class Interrupts(QObject):
             end.setblocking(False)
         self._notifier = QSocketNotifier(self._reader.fileno(), QSocketNotifier.Type.Read, self)
         self._notifier.activated.connect(self._read)
-        self._before = {number: signal.signal(number, _nothing) for number in _NUMBERS}
+        self._before = {number: signal.signal(number, _nothing) for number in (signal.SIGINT, *ending_signals())}
         self._old_wakeup = signal.set_wakeup_fd(self._writer.fileno(), warn_on_full_buffer=False)
 
     def _read(self) -> None:

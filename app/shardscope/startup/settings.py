@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ MAX_RECENT = 12
 MAX_LESSONS = 40
 """Of so many lessons on files of the user the step is remembered."""
 
-THEMES = ("system", "light", "dark", "light-safe", "dark-safe")
+THEMES = ("system", "light", "dark", "light-safe", "dark-safe", "dark-room")
 
 
 class Settings:
@@ -122,6 +123,49 @@ class Settings:
         self._store.setValue("reduced_motion", "true" if reduced else "false")
 
     @property
+    def play_speed(self) -> float:
+        """Return the speed at which steps and walks are played; 1 at the first start."""
+        return self._number("play_speed")
+
+    @play_speed.setter
+    def play_speed(self, factor: float) -> None:
+        self._store.setValue("play_speed", str(factor))
+
+    @property
+    def zoom(self) -> float:
+        """Return the zoom of the window: 1 is 100 %; 1 at the first start."""
+        return self._number("zoom")
+
+    @zoom.setter
+    def zoom(self, factor: float) -> None:
+        self._store.setValue("zoom", str(factor))
+
+    @property
+    def bytes_zoom(self) -> float:
+        """Return the zoom of the bytes, relative to that of the window; 1 at the first start."""
+        return self._number("bytes_zoom")
+
+    @bytes_zoom.setter
+    def bytes_zoom(self, factor: float) -> None:
+        self._store.setValue("bytes_zoom", str(factor))
+
+    @property
+    def lecture_dark(self) -> bool:
+        """Return whether lectures are shown in the dark room theme."""
+        return str(self._store.value("lecture_dark", "no")) == "yes"
+
+    @lecture_dark.setter
+    def lecture_dark(self, chosen: bool) -> None:
+        self._store.setValue("lecture_dark", "yes" if chosen else "no")
+
+    def _number(self, name: str) -> float:
+        """Return a factor that is remembered; 1 where it is none."""
+        try:
+            return float(str(self._store.value(name, "1")))
+        except ValueError:
+            return 1.0
+
+    @property
     def restores_tabs(self) -> bool:
         """Return whether the tabs of the last window are opened at the start."""
         return str(self._store.value("restores_tabs", "no")) == "yes"
@@ -202,8 +246,18 @@ class Settings:
         """A lesson is as if nobody had begun it, on its sample and on all files."""
         self._store.remove(f"lessons/{name}")
         self._store.remove(f"lessons_done/{name}")
+        self._store.remove(f"lessons_shown/{name}")
         kept = {place: at for place, at in self._lessons_on_files().items() if not place.startswith(f"{name} ")}
         self._store.setValue("lessons_on_files", json.dumps(kept))
+
+    def lesson_shown(self, name: str) -> frozenset[int]:
+        """Return the steps of a lesson, from 0, whose answers *Show me* gave, and which were not answered since."""
+        value = str(self._store.value(f"lessons_shown/{name}", ""))
+        return frozenset(int(number) for number in value.split(" ") if number.isdecimal())
+
+    def set_lesson_shown(self, name: str, steps: Iterable[int]) -> None:
+        """Remember the steps of a lesson whose answers were shown."""
+        self._store.setValue(f"lessons_shown/{name}", " ".join(map(str, sorted(steps))))
 
     def is_lesson_done(self, name: str) -> bool:
         """Return whether a lesson was gone through to its end."""

@@ -6,12 +6,9 @@ addresses and how they are read. Credentials are not sent: such a start opens it
 
 from __future__ import annotations
 
-import getpass
 import hashlib
 import json
 import os
-import re
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +22,7 @@ from shardcore import Span, UsageError
 from shardcore.model.inside_path import split_inside
 from shardcore.shards.registry import CONTAINERS, FORMATS
 from shardcore.sources.remote.address import is_address, parse_address, shown_address
+from shardcore.system import WINDOWS, is_own, user_mark
 
 LONGEST = 64 * 1024
 """Bytes of a message."""
@@ -63,13 +61,12 @@ class Handover:
 
 def socket_name() -> str:
     """Return the name of the socket: it depends on the user, the display and the settings."""
-    user = str(os.getuid()) if sys.platform != "win32" else re.sub(r"\W", "_", getpass.getuser())
     settings = QSettings(QSettings.Format.IniFormat, QSettings.Scope.UserScope, "shardscope", "shardscope").fileName()
     place = [os.environ.get(name, "") for name in ("DISPLAY", "WAYLAND_DISPLAY")]
     digest = hashlib.sha256("\n".join([*place, settings]).encode(errors="surrogateescape")).hexdigest()[:12]
-    name = f"shardscope-{user}-{digest}"
+    name = f"shardscope-{user_mark()}-{digest}"
     folder = os.environ.get("XDG_RUNTIME_DIR", "")
-    if sys.platform != "win32" and folder and Path(folder).is_dir() and len(folder) < 60:
+    if not WINDOWS and folder and Path(folder).is_dir() and len(folder) < 60:
         return f"{folder}/{name}"
     return name
 
@@ -105,11 +102,7 @@ def message_of(files: Sequence[Handover]) -> bytes:
 
 
 def read_message(data: bytes) -> tuple[Handover, ...]:
-    """Return the files of a message.
-
-    Raises:
-        ValueError: It is no such message.
-    """
+    """Return the files of a message."""
     if len(data) > LONGEST:
         raise ValueError("too long")
     try:
@@ -182,11 +175,11 @@ def hand_over(name: str, message: bytes) -> bool:
 
 def _is_own(name: str) -> bool:
     """Return whether the socket belongs to this user; others may have put one of that name there."""
-    if sys.platform == "win32":
+    if WINDOWS:
         return True
     path = Path(name) if name.startswith("/") else Path(QDir.tempPath()) / name
     try:
-        return path.lstat().st_uid == os.getuid()
+        return is_own(path.lstat())
     except OSError:
         return False
 

@@ -44,7 +44,7 @@ def paint_badge(
     """Paint the sign of a number; the font of the painter is as `badge_font` gives it.
 
     Args:
-        painter: Where.
+        painter: The painter.
         colours: The theme.
         place: Its upper left corner.
         number: The number.

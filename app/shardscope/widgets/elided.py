@@ -8,8 +8,9 @@ from PySide6.QtCore import QEvent, QSize, Qt
 from PySide6.QtGui import QAction, QFontMetrics, QFontMetricsF, QHelpEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QLabel, QSizePolicy, QToolTip, QWidget
 
+from shardcore.model.text import shown
 from shardscope.widgets.clipboard import copy_text
-from shardscope.widgets.plain_text import shown, tip
+from shardscope.widgets.plain_text import tip
 
 _WORD = re.compile(r"[\w,.]+")
 _NUMBER = re.compile(r"\d[\d,.]*|0x[0-9a-f]+")
@@ -34,7 +35,7 @@ class Elided(QLabel):
 
     Args:
         greedy: Takes whatever room is left; otherwise no more than the text needs.
-        parent: Where it stands.
+        parent: The parent.
     """
 
     def __init__(self, *, greedy: bool = False, parent: QWidget | None = None) -> None:

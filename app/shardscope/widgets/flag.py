@@ -16,7 +16,7 @@ def paint_flag(painter: QPainter, area: QRectF, colour: QColor, edge: QColor) ->
     """Paint a flag: a pole at the left of an area, and a pennant at its upper end.
 
     Args:
-        painter: Where.
+        painter: The painter.
         area: Its place.
         colour: The flag.
         edge: The line around it, so that it is seen on any ground.

@@ -1,10 +1,10 @@
-"""The type of the window: four sizes, and one monospaced face with a slashed zero that comes with the program."""
+"""The type of the window: four sizes and their zoom, and one monospaced face with a slashed zero that comes along."""
 
 from __future__ import annotations
 
 from PySide6.QtGui import QFont, QFontDatabase, QGuiApplication
 
-from shardscope.startup import assets
+from shardcore.teaching import assets
 
 SMALL = 11
 """Pixels: what is beside something, such as units, letters, captions."""
@@ -24,31 +24,62 @@ SIZES = (SMALL, NORMAL, LARGE, TITLE)
 MONO = "DejaVu Sans Mono"
 """The family of bytes, keys and offsets."""
 
+ZOOMS = (0.5, 0.67, 0.75, 0.8, 0.9, 1.0, 1.1, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0)
+"""Steps of every zoom: of the whole window, and of bytes, drawings and pictures beside it."""
+
 _FILE = "fonts/DejaVuSansMono.ttf"
 _PROPERTY = "shardscopeFonts"
+_ZOOM = "shardscopeZoom"
 _POINTS_PER_INCH = 72
 
 
-def points(pixels: float) -> float:
-    """Return a size in points, as `QFont` wants it, from pixels at 100 %."""
-    return pixels * _POINTS_PER_INCH / QGuiApplication.primaryScreen().logicalDotsPerInch()
+def points(pixels: float, *, zoomed: bool = True) -> float:
+    """Return a size in points, as `QFont` wants it, from pixels at 100 %.
+
+    Args:
+        pixels: The size.
+        zoomed: Whether it has the zoom of the window; not where what is written is scaled by that as a whole.
+    """
+    own = pixels * _POINTS_PER_INCH / QGuiApplication.primaryScreen().logicalDotsPerInch()
+    return own * zoom() if zoomed else own
 
 
-def sized(font: QFont, pixels: float) -> QFont:
-    """Return a copy of the font in one of `SIZES`."""
+def zoom() -> float:
+    """Return how much larger than 100 % the window is."""
+    application = QGuiApplication.instance()
+    found = application.property(_ZOOM) if application is not None else None
+    return float(found) if found else 1.0
+
+
+def set_zoom(factor: float) -> None:
+    """Set how much larger the window is; fonts that are there already stay as they are, see `theme.zoom`."""
+    application = QGuiApplication.instance()
+    if application is not None:
+        application.setProperty(_ZOOM, min(max(factor, ZOOMS[0]), ZOOMS[-1]))
+
+
+def zoomed(factor: float, *, larger: bool) -> float:
+    """Return the next zoom of `ZOOMS`, larger or smaller; the last one at the end."""
+    if larger:
+        return next((one for one in ZOOMS if one > factor * 1.001), ZOOMS[-1])
+    return next((one for one in reversed(ZOOMS) if one < factor * 0.999), ZOOMS[0])
+
+
+def sized(font: QFont, pixels: float, *, zoomed: bool = True) -> QFont:
+    """Return a copy of the font in one of `SIZES`; see `points`."""
     other = QFont(font)
-    other.setPointSizeF(points(pixels))
+    other.setPointSizeF(points(pixels, zoomed=zoomed))
     return other
 
 
-def mono(pixels: float = NORMAL) -> QFont:
-    """Return the monospaced font, of any machine the same one."""
+def mono(pixels: float = NORMAL, *, zoomed: bool = True) -> QFont:
+    """Return the monospaced font, of any machine the same one; see `points`."""
     register()
     font = QFont(MONO)
     font.setStyleHint(QFont.StyleHint.Monospace)
     font.setFixedPitch(True)
     font.setKerning(False)
-    font.setPointSizeF(points(pixels))
+    font.setPointSizeF(points(pixels, zoomed=zoomed))
     return font
 
 

@@ -1,4 +1,4 @@
-"""Reduced motion: nothing moves, blinks or fades by itself.
+"""Motion: the speed of what is played, and reduced motion, in which nothing moves, blinks or fades by itself.
 
 The Qt releases in use do not tell what the desktop asks for (`QAccessibilityHints.motionPreference` came with 6.12), so
 it is a choice of the window.
@@ -9,7 +9,11 @@ from __future__ import annotations
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication
 
+SPEEDS = (0.5, 1.0, 2.0, 4.0)
+"""Factors of the speed at which steps and walks are played."""
+
 _PROPERTY = "shardscopeReducedMotion"
+_SPEED = "shardscopePlaySpeed"
 _BLINK = "shardscopeBlink"
 
 _EFFECTS = (
@@ -42,3 +46,17 @@ def reduced() -> bool:
     """Return whether nothing shall move by itself."""
     application = QApplication.instance()
     return application is not None and bool(application.property(_PROPERTY))
+
+
+def set_speed(factor: float) -> None:
+    """Set the speed at which steps and walks are played, one of `SPEEDS`; any other is 1."""
+    application = QApplication.instance()
+    if application is not None:
+        application.setProperty(_SPEED, factor if factor in SPEEDS else 1.0)
+
+
+def speed() -> float:
+    """Return the speed at which steps and walks are played."""
+    application = QApplication.instance()
+    found = application.property(_SPEED) if application is not None else None
+    return float(found) if found else 1.0

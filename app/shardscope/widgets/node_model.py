@@ -14,12 +14,13 @@ from shardcore.model.details import grouped_value, sum_text
 from shardcore.model.differences import differing
 from shardcore.model.node import Children
 from shardcore.model.number_words import plural
-from shardcore.model.text import without_marks
+from shardcore.model.text import shown, without_marks
+from shardcore.teaching.lessons.secrets import Aspect
 from shardscope.session.jobs import Job, JobPriority
 from shardscope.session.sections import section_at
 from shardscope.session.session import Session
 from shardscope.session.words import cut_end, grouped, node_name, short_name, short_size
-from shardscope.widgets.plain_text import shown, tip
+from shardscope.widgets.plain_text import tip
 
 PAGE = 128
 """Children fetched at once."""
@@ -49,7 +50,7 @@ class _Opened:
         node: The node.
         parent: Number of the opened node that it is a child of; -1 for what holds the root.
         row: Which child.
-        count: How many children; None while unknown.
+        count: Number of children; None while unknown.
         pages: Children by page.
         sections: In which section each of them lies, by page.
         asked: Pages that are on their way.
@@ -86,7 +87,7 @@ def section_roles(shard: Shard, parent: Node, nodes: Sequence[Node]) -> list[Sec
     """In which section of their source nodes lie; None for a whole source, which is not opened for that.
 
     Args:
-        shard: What is open.
+        shard: The opened shard.
         parent: Whose children they are.
         nodes: Some children.
     """
@@ -124,6 +125,12 @@ class NodeModel(QAbstractItemModel):
         self._round = 0
         self._open: list[_Opened] = []
         self.only_differing = False
+        session.secrets.changed.connect(self._write_again)
+
+    def _write_again(self) -> None:
+        """Other texts are hidden."""
+        self.layoutAboutToBeChanged.emit()
+        self.layoutChanged.emit()
 
     # --- filling ---
 
@@ -249,9 +256,9 @@ class NodeModel(QAbstractItemModel):
 
         self._ask(lambda shard, _: _levels(shard, path), self._walk, key=("reveal", self))
 
-    def _walk(self, levels: list[_Level]) -> None:
-        index = self.index(0, 0)
-        for level in levels:
+    def _walk(self, levels: list[_Level] | None) -> None:
+        index = self.index(0, 0) if levels is not None else QModelIndex()
+        for level in levels or ():
             number = self._entry(index)
             if number is None:
                 number = self._make_entry(index)
@@ -345,7 +352,7 @@ class NodeModel(QAbstractItemModel):
             case Qt.ItemDataRole.DisplayRole:
                 return self._texts(index, node)[index.column()]
             case Qt.ItemDataRole.ToolTipRole:
-                return tip(_tip_of(node))
+                return tip(self._session.secrets.now.text(_tip_of(self._session.secrets.now.node(node))))
             case Qt.ItemDataRole.AccessibleTextRole:
                 differs = ", page and practice differ" if node.differs and not index.column() else ""
                 return f"{self._texts(index, node)[index.column()]}{', damaged' if node.error else ''}{differs}"
@@ -362,6 +369,8 @@ class NodeModel(QAbstractItemModel):
         return page[index.row() % PAGE] if index.row() % PAGE < len(page) else None
 
     def _texts(self, index: Index, node: Node) -> tuple[str, str, str, str]:
+        secrets = self._session.secrets.now
+        node = secrets.node(node)
         name = shown(node_name(node) if index.internalId() else short_name(node.name))
         value = shown(grouped_value(node))
         if node.bits is not None:
@@ -369,7 +378,8 @@ class NodeModel(QAbstractItemModel):
         if not node.span.size and not node.span.source and self._shard is not None and self._shard.source is None:
             # A data set has no bytes of its own, and neither has a group of its files.
             return name, value, "", ""
-        return name, value, f"{node.span.start:,}", short_size(node.span.size)
+        start = secrets.text(f"{node.span.start:,}", Aspect.OFFSET)
+        return name, value, start, secrets.text(short_size(node.span.size), Aspect.SIZE)
 
 
 def _tip_of(node: Node) -> str:
@@ -396,8 +406,10 @@ def _alignment(column: int) -> Qt.AlignmentFlag:
     return side | Qt.AlignmentFlag.AlignVCenter
 
 
-def _levels(shard: Shard, path: tuple[Node, ...]) -> list[_Level]:
-    """For each step of a path: the children around it. Ends where the path leaves the tree."""
+def _levels(shard: Shard, path: tuple[Node, ...]) -> list[_Level] | None:
+    """For each step of a path: the children around it. Ends where the path leaves the tree; None if it is in none."""
+    if path[0].span.source != shard.tree.span.source:
+        return None  # another file, as a xorb beside its shard
     levels: list[_Level] = []
     node = path[0]
     wanted = list(path[1:])

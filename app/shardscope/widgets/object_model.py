@@ -13,11 +13,13 @@ from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersisten
 from PySide6.QtGui import QFont
 
 from shardcore import DataSet, ObjectColumns, Objects, Shard, State
+from shardcore.model.text import shown
+from shardcore.teaching.lessons.secrets import HIDDEN, Aspect
 from shardscope.session.error_words import plain_words
 from shardscope.session.jobs import Job, JobPriority
 from shardscope.session.row_ranges import RowRanges
 from shardscope.session.session import Session
-from shardscope.widgets.plain_text import shown, tip
+from shardscope.widgets.plain_text import tip
 
 PAGE = 256
 """Rows fetched at once."""
@@ -48,7 +50,7 @@ class ObjectColumn:
     """One column of the table.
 
     Attributes:
-        name: What it is called in code and in `order`.
+        name: Name in code and in `order`.
         title: The content in the header.
         doc: The tool tip of the header.
         order: The name of the order that it sorts by.
@@ -77,6 +79,9 @@ _COLUMNS = (
     ObjectColumn("codec", "Codec", "How the content is stored.", "codec", number=False, leaves=3),
     ObjectColumn("shard", "Shard", "The file of the data set that holds it.", "shard", number=False, leaves=6),
 )
+
+
+_ASPECTS = {"size": Aspect.SIZE, "stored": Aspect.SIZE, "start": Aspect.OFFSET}
 
 
 @dataclass(frozen=True)
@@ -148,6 +153,12 @@ class ObjectModel(QAbstractTableModel):
         self.columns: tuple[ObjectColumn, ...] = _COLUMNS
         self.largest = 0
         self.requests = 0
+        session.secrets.changed.connect(self._write_again)
+
+    def _write_again(self) -> None:
+        """Other texts are hidden."""
+        self.layoutAboutToBeChanged.emit()
+        self.layoutChanged.emit()
 
     # --- what is shown ---
 
@@ -379,7 +390,10 @@ class ObjectModel(QAbstractTableModel):
         value = page.value(self._shard, (self._first + index.row()) % PAGE, column.name)
         if value is None or value == "":
             return "—"
-        return f"{value:,}" if isinstance(value, int) else shown(value)
+        if column.name == "key" and self._session.secrets.now.keys:
+            return HIDDEN
+        text = f"{value:,}" if isinstance(value, int) else shown(value)
+        return self._session.secrets.now.text(text, _ASPECTS.get(column.name))
 
 
 def place_in(order: NDArray[np.integer], row: int) -> int | None:

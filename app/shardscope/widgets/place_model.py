@@ -12,7 +12,8 @@ from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, QPersistent
 
 from shardcore import Member
 from shardcore.model.number_words import plural
-from shardscope.widgets.plain_text import shown, tip
+from shardcore.model.text import shown
+from shardscope.widgets.plain_text import tip
 
 Index = QModelIndex | QPersistentModelIndex
 
@@ -77,8 +78,8 @@ class PlaceModel(QAbstractListModel):
 
     Attributes:
         places: All of them.
-        count_of: How many objects are at a place, or None; requested what is painted.
-        problem_of: Why a place cannot be read, or empty; requested what is painted.
+        count_of: Number of objects at a place, or None; requested what is painted.
+        problem_of: Reason why a place cannot be read, or empty; requested what is painted.
         here: Where the user is.
     """
 

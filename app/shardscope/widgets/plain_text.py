@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from html import escape
 
-from shardcore.model.text import visible
+from PySide6.QtCore import QUrl
+from PySide6.QtGui import QImage
+from PySide6.QtWidgets import QTextBrowser
 
-MOST_LETTERS = 4_000
-"""Letters of one text that are shown: Qt takes seconds to lay out some MB of them. Copies are whole."""
-
-
-def shown(text: str) -> str:
-    """Text for a cell, a title or a line: control characters and marks of direction are escapes, the end is cut."""
-    return visible(_cut(text))
-
-
-def shown_lines(text: str) -> str:
-    """As `shown`, where there are lines: line ends stay."""
-    return visible(_cut(text), keep="\n")
+from shardcore.model.text import shown_lines
 
 
 def tip(text: str) -> str:
@@ -27,8 +19,17 @@ def tip(text: str) -> str:
     return f"<span>{escape(text)}</span>".replace("\n", "<br>") if "<" in text else text
 
 
-def _cut(text: str) -> str:
-    """Return a text of bearable length."""
-    if len(text) <= MOST_LETTERS:
-        return text
-    return f"{text[:MOST_LETTERS]} … ({len(text):,} characters)"
+_TAG = re.compile(r"(?<![`\\])(`+)(?!`)[^\n]+?(?<!`)\1(?!`)|<(?=[A-Za-z/!?])")
+
+
+def without_resources(markdown: str) -> str:
+    """Markdown of a lesson for a label: pictures become links, and tags text, for Qt would open the files they name."""
+    return _TAG.sub(lambda found: found[0] if found[1] else "&lt;", markdown.replace("![", "["))
+
+
+class ResourceFreeText(QTextBrowser):
+    """Rich text that loads no file and no address, whatever it names, and opens no link by itself."""
+
+    def loadResource(self, kind: int, name: QUrl | str) -> object:
+        # With nothing, Qt would read the file itself.
+        return QImage()

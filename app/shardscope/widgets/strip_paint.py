@@ -8,7 +8,6 @@ from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QBrush, QColor, QFontMetricsF, QPainter, QPen
 
 from shardcore import Section, SectionRole
-from shardcore.model.number_words import size_text
 from shardscope.session.words import cut_end
 from shardscope.widgets import theme
 from shardscope.widgets.strip_scale import StripScale
@@ -115,7 +114,9 @@ def _paint_break(painter: QPainter, colours: theme.Palette, x: float, strip: QRe
 
 def fitting_label(label: str, section: Section, metrics: QFontMetricsF, room: float) -> str:
     """As much of the label as fits: all of it, the name and size, the name, the elided name, nothing."""
-    for text in (label, f"{section.name} · {size_text(section.size)}", section.name):
+    for text in (label, label.rpartition(" · ")[0], section.name):
+        if not text:
+            continue
         if metrics.horizontalAdvance(text) <= room:
             return text
     if room < metrics.horizontalAdvance("mm…"):
@@ -129,7 +130,7 @@ def paint_changed(
     """Mark changes of a sandbox at the foot of a strip: a crossed band and a diamond for each.
 
     Args:
-        painter: Where.
+        painter: The painter.
         colours: The theme.
         strip: The place of the strip.
         places: Where each begins and ends, in pixels.

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from string import Template
 
-from shardscope.startup import assets
+from shardcore.teaching import assets
 from shardscope.widgets.fonts import SMALL
+
+_PIXELS = re.compile(r"\b(\d{2,}|[3-9])px\b")
 
 _SHEET = Template("""
 QToolTip { background: $raised; color: $text; border: 1px solid $border; padding: 5px 7px; }
@@ -29,6 +32,8 @@ QToolButton { border: 1px solid transparent; border-radius: 5px; padding: 3px 7p
 QToolButton:hover { background: $raised; border-color: $border; }
 QToolButton:checked, QToolButton:pressed { background: $raised; border-color: $accent; }
 QToolButton[popupMode="2"] { padding-right: 18px; }
+QToolButton[popupMode="1"] { padding-right: 20px; }
+QToolButton::menu-button { border: none; width: 16px; }
 QToolButton::menu-indicator { subcontrol-origin: padding; subcontrol-position: center right; right: 5px; }
 QWidget#objectChips QToolButton[popupMode="2"] { padding-right: 18px; }
 QWidget#objectChips QToolButton, QToolButton#recordChip, QToolButton#editChip {
@@ -131,11 +136,15 @@ QSplitter::handle { background: $border; }
 """)
 
 
-def stylesheet(colours: Mapping[str, str]) -> str:
+def stylesheet(colours: Mapping[str, str], zoom: float = 1.0) -> str:
     """Return the style sheet.
 
     Args:
         colours: `window`, `base`, `raised`, `border`, `text`, `muted`, `faint` and `accent` as `#rrggbb`.
+        zoom: Zoom of the window, 1 for 100 %; lines of one or two pixels stay as thin as they are.
     """
     # A combo box that has a border of this library has no arrow of Qt's.
-    return _SHEET.substitute(colours, small=SMALL, down=assets.path("icons/down.svg").as_posix())
+    sheet = _SHEET.substitute(colours, small=SMALL, down=assets.path("icons/down.svg").as_posix())
+    if zoom == 1:
+        return sheet
+    return _PIXELS.sub(lambda found: f"{round(int(found[1]) * zoom)}px", sheet)

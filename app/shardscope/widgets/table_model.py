@@ -7,7 +7,9 @@ from typing import Any
 
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, Qt
 
-from shardscope.widgets.plain_text import shown, tip
+from shardcore.model.text import shown
+from shardscope.session.secrets import OpenSecrets
+from shardscope.widgets.plain_text import tip
 
 Index = QModelIndex | QPersistentModelIndex
 Roles = Qt.ItemDataRole
@@ -23,11 +25,13 @@ class TableModel(QAbstractTableModel):
         titles: Titles of the columns.
         numbers: Columns of numbers, which are aligned to the right.
         things: What the rows show: a sequence or an array.
+        secrets: What an open question asks, which cells do not show; None to show everything.
     """
 
     titles: tuple[str, ...] = ()
     numbers: Collection[int] = ()
     things: Any = ()
+    secrets: OpenSecrets | None = None
 
     def text(self, row: int, column: int) -> str:
         """Return the text of a cell."""
@@ -40,6 +44,11 @@ class TableModel(QAbstractTableModel):
     def spoken(self, row: int, column: int) -> str | None:
         """Return what a screen reader says of a cell; None for its text."""
         return None
+
+    def hide_answers(self, secrets: OpenSecrets) -> None:
+        """Show no cell with what an open question asks."""
+        self.secrets = secrets
+        secrets.changed.connect(self.change)
 
     def show_things(self, things: Sequence[Any]) -> None:
         """Show other things."""
@@ -74,14 +83,18 @@ class TableModel(QAbstractTableModel):
         row, column = index.row(), index.column()
         match role:
             case Roles.DisplayRole:
-                return shown(self.text(row, column))
+                return shown(self._without_answers(self.text(row, column)))
             case Roles.ToolTipRole:
-                return tip(self.tip(row, column)) or None
+                return tip(self._without_answers(self.tip(row, column))) or None
             case Roles.AccessibleTextRole:
-                return self.spoken(row, column)
+                spoken = self.spoken(row, column)
+                return spoken if spoken is None else self._without_answers(spoken)
             case Roles.TextAlignmentRole:
                 return self._side(column)
         return self.things[row] if role == THING_ROLE else None
+
+    def _without_answers(self, text: str) -> str:
+        return text if self.secrets is None else self.secrets.text(text)
 
     def _side(self, column: int) -> int | None:
         return int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter) if column in self.numbers else None

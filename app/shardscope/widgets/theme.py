@@ -7,13 +7,13 @@ never alone: sections and fields have letters, sections have hatches, and the le
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from types import MappingProxyType
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QFont, QPalette
-from PySide6.QtWidgets import QApplication, QWidget
+from PySide6.QtWidgets import QAbstractButton, QAbstractSlider, QApplication, QComboBox, QLabel, QLineEdit, QWidget
 
 from shardcore import FieldRole, SectionRole
 from shardcore.model.section import SECTION_LETTERS as SECTION_LETTERS  # noqa: PLC0414 - painters take it from here
@@ -22,8 +22,8 @@ from shardscope.widgets.oklch import from_oklch
 from shardscope.widgets.stylesheet import stylesheet
 from shardscope.widgets.tints import tint
 
-NAMES = ("light", "dark", "light-safe", "dark-safe")
-"""The palettes; `-safe` ones keep sections apart for colour-blind eyes by lightness, too."""
+NAMES = ("light", "dark", "light-safe", "dark-safe", "dark-room")
+"""The palettes; `-safe` ones keep sections apart for colour-blind eyes by lightness; `dark-room` is for a projector."""
 
 _PROPERTY = "shardscopeTheme"
 
@@ -175,6 +175,8 @@ def colour(lightness: float, chroma: float, hue: float, alpha: float = 1.0) -> Q
 def palette(name: str) -> Palette:
     """Return the palette of that name; the light one when there is none."""
     safe = name.endswith("-safe")
+    if name == "dark-room":
+        return _dark_room()
     if name.startswith("dark"):
         return _dark(name, safe)
     return _light(name if name in NAMES else "light", safe)
@@ -183,8 +185,7 @@ def palette(name: str) -> Palette:
 def apply(application: QApplication, name: str) -> Palette:
     """Give the whole application a theme; widgets hear of it by `QEvent.PaletteChange`."""
     chosen = palette(name)
-    roles = ("window", "base", "raised", "border", "text", "muted", "faint", "accent")
-    sheet = stylesheet({role: getattr(chosen, role).name() for role in roles})
+    sheet = _sheet(chosen)
     # Qt polishes every widget again for a style sheet, half a second, even when it is the same one.
     if application.property(_PROPERTY) == chosen.name and application.styleSheet() == sheet:
         return chosen
@@ -198,13 +199,60 @@ def apply(application: QApplication, name: str) -> Palette:
     return chosen
 
 
+def wear(window: QWidget, name: str) -> None:
+    """Give one window a theme of its own; an empty name takes it away again."""
+    window.setProperty(_PROPERTY, name)
+    window.setStyleSheet(_sheet(palette(name)) if name else "")
+    # Not before: a style sheet takes back the palette that it finds, and those within do not take that of the window.
+    own = _qt_palette(palette(name)) if name else QPalette()
+    for widget in (window, *window.findChildren(QWidget)):
+        widget.setPalette(own)
+
+
 def of(widget: QWidget) -> Palette:
-    """Return the palette that a widget paints with: the applied one, or the one that suits its background."""
+    """Return the palette of a widget: that of its window, the applied one, or one that suits its background."""
+    if name := widget.window().property(_PROPERTY):
+        return palette(name)
     application = QApplication.instance()
     name = application.property(_PROPERTY) if application is not None else None
     if isinstance(name, str):
         return palette(name)
     return palette("dark" if widget.palette().window().color().lightnessF() < 0.5 else "light")
+
+
+def _sheet(colours: Palette) -> str:
+    roles = ("window", "base", "raised", "border", "text", "muted", "faint", "accent")
+    return stylesheet({role: getattr(colours, role).name() for role in roles}, type_.zoom())
+
+
+def zoom(application: QApplication, factor: float) -> None:
+    """Make the whole application larger or smaller: its fonts, those that widgets have of their own, fixed sizes."""
+    before = type_.zoom()
+    type_.set_zoom(factor)
+    ratio = type_.zoom() / before
+    if ratio == 1:
+        return
+    own = [(widget, QFont(widget.font())) for widget in application.allWidgets() if _has_font(widget)]
+    if isinstance(name := application.property(_PROPERTY), str):
+        apply(application, name)
+    for widget, font in own:
+        font.setPointSizeF(font.pointSizeF() * ratio)
+        widget.setFont(font)
+    for widget in application.allWidgets():
+        if isinstance(widget, QLineEdit | QAbstractButton | QAbstractSlider | QComboBox | QLabel):
+            _rescale(widget, ratio)
+
+
+def _has_font(widget: QWidget) -> bool:
+    return widget.testAttribute(Qt.WidgetAttribute.WA_SetFont) and widget.font().pointSizeF() > 0
+
+
+def _rescale(widget: QWidget, ratio: float) -> None:
+    """Scale the size that a widget is fixed to."""
+    if widget.minimumWidth() == widget.maximumWidth():
+        widget.setFixedWidth(round(widget.minimumWidth() * ratio))
+    if widget.minimumHeight() == widget.maximumHeight():
+        widget.setFixedHeight(round(widget.minimumHeight() * ratio))
 
 
 def system_name(application: QApplication) -> str:
@@ -269,6 +317,22 @@ def _dark(name: str, safe: bool) -> Palette:
         note=colour(0.76, 0.09, 240),
         ok=colour(0.76, 0.13, 152),
         missing=colour(0.42, 0.008, 265),
+    )
+
+
+def _dark_room() -> Palette:
+    """Return the palette of a dark room: nearly black, so that the projector lights nothing but what is told."""
+    return replace(
+        _dark("dark-room", safe=False),
+        window=colour(0.10, 0.004, 265),
+        base=colour(0.08, 0.004, 265),
+        raised=colour(0.19, 0.008, 265),
+        border=colour(0.37, 0.010, 265),
+        text=colour(0.99, 0.002, 265),
+        muted=colour(0.83, 0.008, 265),
+        faint=colour(0.70, 0.010, 265),
+        zero=colour(0.90, 0.006, 265),
+        accent=colour(0.78, 0.130, 250),
     )
 
 

@@ -92,7 +92,8 @@ def tint(palette: str, section: SectionRole, role: FieldRole, parity: int) -> Ti
         role: What the field is.
         parity: 0 or 1: the weaker or the stronger of the two, alternating between neighbours.
     """
-    lightness, chroma, hue = _TINTS[palette][role if role in OWN_HUES else section]
+    own = "dark" if palette == "dark-room" else palette
+    lightness, chroma, hue = _TINTS[own][role if role in OWN_HUES else section]
     if not parity:
         return lightness, chroma, hue
     step = _STEP if palette.startswith("dark") else -_STEP

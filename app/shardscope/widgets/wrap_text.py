@@ -20,9 +20,9 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QMenu, QSizePolicy, QWidget
 
+from shardcore.model.text import shown_lines
 from shardscope.widgets import theme
 from shardscope.widgets.clipboard import copy_lines
-from shardscope.widgets.plain_text import shown_lines
 
 _NATURAL = 320
 _LEAST = 48

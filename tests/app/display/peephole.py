@@ -17,8 +17,8 @@ from typing import Any
 from PySide6.QtCore import QObject, QPoint, QRect, Qt, Signal
 from PySide6.QtWidgets import QAbstractButton, QApplication, QRadioButton, QWidget
 
+from shardcore.teaching.lessons.lesson import Answer
 from shardscope.__main__ import main
-from shardscope.learning.lessons.lesson import Answer
 from shardscope.learning.lessons.panel import LessonPanel
 from shardscope.shell.drop_targets import DropPlace
 from shardscope.shell.main_window import MainWindow
@@ -48,7 +48,7 @@ def state() -> dict[str, Any]:
     span, walk = session.selection.span, session.walk
     focus, sheet = QApplication.focusWidget(), QApplication.activeModalWidget()
     return {
-        "title": shown.windowTitle(),
+        "title": shown.windowTitle().replace("[*]", ""),
         "focus": focus.objectName() if focus is not None else "",
         "sheet": sheet.objectName() if sheet is not None and sheet.isVisible() else "",
         "icons": sheet is not None and any(not one.icon().isNull() for one in sheet.findChildren(QAbstractButton)),

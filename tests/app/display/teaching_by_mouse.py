@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from shardscope.startup.assets import Sample
+from shardcore.teaching.assets import Sample
 from tests.app.display.person import BLINK, Person, State
 
 BIT = 3
@@ -265,7 +265,7 @@ def open_link(person: Person, span: list[int]) -> None:
 
 def compare(person: Person, folder: Path) -> None:
     """The window of the comparison: sliders, a strip, a table and a picture as files."""
-    person.click("menu:Tools")
+    person.click("menu:Learn")
     person.click("menu:Compare formats…")
     person.until(lambda state: state["compared_formats"] and not state["to_pack"], "the formats")
     person.look("compare")

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from shardcore.testing import sampled
-from shardscope.learning.lessons.lesson import Lesson
-from shardscope.learning.lessons.library import lessons
+from shardcore.teaching.lessons.lesson import Lesson
+from shardcore.teaching.lessons.library import lessons
+from shardcore.testing import rounds, sampled
 from tests.app.display.person import Person, State
 from tests.app.display.program import running
 
@@ -19,7 +19,7 @@ HERE = Path(__file__).parent
 LESSONS = [lesson for lesson in lessons() if lesson.name.endswith("-2-find-a-key")]
 
 
-@pytest.fixture(params=sampled(LESSONS, 1), ids=lambda lesson: lesson.format)
+@pytest.fixture(params=sampled(LESSONS, rounds(3, 1), full=False), ids=lambda lesson: lesson.format)
 def lesson(request: pytest.FixtureRequest) -> Lesson:
     """*Find a key by hand*, of one format."""
     found: Lesson = request.param

@@ -1,4 +1,4 @@
-"""Every format in the hands of a person, in a real X display: once by the mouse, once by the keyboard alone."""
+"""Formats in the hands of a person, in a real X display: once by the mouse, once by the keyboard alone."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ import pytest
 
 import shardcore
 from shardcore import State
-from shardcore.testing import sampled
-from shardscope.startup import assets
+from shardcore.teaching import assets
+from shardcore.testing import rounds, sampled
 from tests.app.display.person import Person
 from tests.app.display.program import Program, running
 
@@ -57,7 +57,7 @@ def chosen(path: Path, folder: Path) -> Wanted:
     raise AssertionError(f"no object of {path} has content")
 
 
-@pytest.fixture(params=sampled(samples(), 2), ids=lambda path: path.stem[:12])
+@pytest.fixture(params=sampled(samples(), rounds(4, 2), full=False), ids=lambda path: path.stem[:12])
 def wanted(request: pytest.FixtureRequest, tmp_path: Path) -> Wanted:
     """One of the samples."""
     folder = tmp_path / "files"

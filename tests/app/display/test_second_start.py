@@ -62,6 +62,7 @@ def shows(environment: dict[str, str], *names: str) -> Callable[[], bool]:
     return lambda: sorted(title.split(" — ")[0] for title in titles(environment)) == sorted(names)
 
 
+@pytest.mark.thorough
 def test_a_second_start_opens_a_tab(
     start: Callable[..., subprocess.Popen[bytes]], environment: dict[str, str], data: Path, tmp_path: Path
 ) -> None:

@@ -1,4 +1,4 @@
-"""Every format studied by a person, in a real X display: once by the mouse, once by the keyboard alone."""
+"""Every format studied by a person, in a real X display: three by the mouse, three by the keyboard alone."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from shardcore.teaching import assets
+from shardcore.teaching.assets import Sample
 from shardcore.testing import sampled
-from shardscope.startup import assets
-from shardscope.startup.assets import Sample
 from tests.app.display.person import Person
 from tests.app.display.program import running
 from tests.app.display.teaching_by_keys import by_keys
@@ -21,12 +21,8 @@ HERE = Path(__file__).parent
 DARK = ("mdb", "bloscpack", "neuroglancer")
 """Formats that are tried in the dark theme; the others in the light one."""
 
-
-@pytest.fixture(params=sampled(assets.main_samples(), 1), ids=lambda sample: sample.format)
-def sample(request: pytest.FixtureRequest) -> Sample:
-    """The main sample of a format."""
-    found: Sample = request.param
-    return found
+BY_MOUSE, BY_KEYS = assets.main_samples()[::2], assets.main_samples()[1::2]
+"""Mouse and keys share one window over one session: a format each is enough."""
 
 
 @pytest.fixture
@@ -46,6 +42,7 @@ def person(x_display: dict[str, str], sample: Sample, tmp_path: Path, errors_of:
 
 @pytest.mark.thorough
 @pytest.mark.timeout(600)
+@pytest.mark.parametrize("sample", sampled(BY_MOUSE, 1), ids=lambda sample: sample.format)
 @pytest.mark.display("xdotool")
 def test_a_format_is_studied_by_the_mouse(person: Person, sample: Sample, tmp_path: Path, errors_of: Path) -> None:
     """Lookup, drawings, leads, charts, card and its link, comparison, sandbox, salvage; then the window is closed."""
@@ -55,6 +52,7 @@ def test_a_format_is_studied_by_the_mouse(person: Person, sample: Sample, tmp_pa
 
 @pytest.mark.thorough
 @pytest.mark.timeout(600)
+@pytest.mark.parametrize("sample", sampled(BY_KEYS, 1), ids=lambda sample: sample.format)
 @pytest.mark.display("xdotool")
 def test_a_format_is_studied_by_keys(person: Person, sample: Sample, tmp_path: Path, errors_of: Path) -> None:
     """The same, and the mouse is not touched; whatever has the keyboard on the way says what it is."""

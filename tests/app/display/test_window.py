@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from PySide6.QtGui import QImage
 
+from shardcore.teaching import assets
 from shardcore.testing import sampled
-from shardscope.startup import assets
 from tests.app.display.program import ROOT, Mouse
 
 HERE = Path(__file__).parent
@@ -94,11 +94,11 @@ def test_the_window_of_the_command(shown: Shown) -> None:
 @pytest.mark.thorough
 @pytest.mark.timeout(600)
 @pytest.mark.display("xdotool")
-def test_every_sample_in_the_hands_of_a_person(shown: Shown, tmp_path: Path) -> None:
-    """A sample of each format is opened by its path, clicked in, searched, an object extracted, in one window."""
+def test_samples_in_the_hands_of_a_person(shown: Shown, tmp_path: Path) -> None:
+    """Samples are opened by its path, clicked in, searched, an object extracted, in one window."""
     title = "small.shard — Shardscope"
     shown.until(lambda: shown.title_is(title))
-    for number, sample in enumerate(sampled(assets.main_samples(), 2)):
+    for number, sample in enumerate(sampled(assets.main_samples(), 2, full=False)):
         shown.focus(title)
         shown.mouse.do("key", "ctrl+shift+o")
         shown.until(lambda: shown.title_is("Open with"))

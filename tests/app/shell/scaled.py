@@ -10,9 +10,9 @@ from PySide6.QtCore import QPoint, QRect
 from PySide6.QtGui import QTextDocumentFragment
 from PySide6.QtWidgets import QAbstractButton, QApplication, QDockWidget, QLabel, QSizePolicy, QWidget
 
+from shardcore.teaching import assets
 from shardscope.shell.main_window import MainWindow
 from shardscope.shell.screenshot import settle
-from shardscope.startup import assets
 from shardscope.startup.settings import Settings
 
 SIZES = ((1280, 800), (1440, 840))

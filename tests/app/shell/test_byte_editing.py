@@ -13,11 +13,11 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QMessageBox
 
 from shardcore import Span
-from shardscope.learning.lessons.library import lessons
+from shardcore.teaching import assets
+from shardcore.teaching.lessons.library import lessons
 from shardscope.learning.lessons.panel import LessonPanel
 from shardscope.shell.main_window import MainWindow
 from shardscope.shell.screenshot import settle
-from shardscope.startup import assets
 from shardscope.startup.settings import Settings
 from shardscope.views.hex.grid import HexPart
 
@@ -108,6 +108,7 @@ def keys(window: MainWindow, text: str) -> None:
         )
 
 
+@pytest.mark.thorough
 def test_hex_digits_typed_in_a_sandbox_change_bytes_in_memory(window: MainWindow, file: Path) -> None:
     """Digit by digit, over both halves, also while the file is opened again; Ctrl+Z and Ctrl+Shift+Z step through."""
     before = file.read_bytes()
@@ -138,6 +139,7 @@ def test_hex_digits_typed_in_a_sandbox_change_bytes_in_memory(window: MainWindow
     assert file.read_bytes() == before
 
 
+@pytest.mark.thorough
 def test_text_is_typed_into_the_text_column(window: MainWindow, file: Path) -> None:
     """Each character overwrites as many bytes as it has; the last byte is not passed."""
     before = file.read_bytes()
@@ -154,6 +156,7 @@ def test_text_is_typed_into_the_text_column(window: MainWindow, file: Path) -> N
     assert len(opened(window)) == len(before)
 
 
+@pytest.mark.thorough
 def test_bytes_are_pasted_filled_and_replaced(window: MainWindow, file: Path) -> None:
     """Each is one step for Ctrl+Z, and no byte moves; what does not fit is refused with a sentence."""
     before = file.read_bytes()
@@ -206,6 +209,7 @@ def test_typing_into_a_read_only_file_says_how_to_allow_it(window: MainWindow, f
     assert file.read_bytes() == before
 
 
+@pytest.mark.thorough
 def test_bytes_typed_into_a_file_are_written_by_an_edit_that_can_be_undone(window: MainWindow, file: Path) -> None:
     """Shown in place; Ctrl+Z takes them back; Ctrl+S lists them; writing keeps the old bytes; Ctrl+Z puts them back."""
     before = file.read_bytes()
@@ -240,6 +244,7 @@ def test_bytes_typed_into_a_file_are_written_by_an_edit_that_can_be_undone(windo
     until(lambda: "again what it was" in window.notices.text)
 
 
+@pytest.mark.thorough
 def test_typed_bytes_are_not_lost_unasked(window: MainWindow, file: Path) -> None:
     """Another file leaves them in their tab. Closing that asks: cancelling keeps them, discarding goes on."""
     window.changing.actions.allow.trigger()
@@ -263,6 +268,7 @@ def test_typed_bytes_are_not_lost_unasked(window: MainWindow, file: Path) -> Non
     assert len(window.session.documents) == 1
 
 
+@pytest.mark.thorough
 def test_a_selected_object_stays_selected_when_the_index_arrives(window: MainWindow) -> None:
     """The rows are replaced then."""
     table = window.objects.table
@@ -273,6 +279,7 @@ def test_a_selected_object_stays_selected_when_the_index_arrives(window: MainWin
     assert table.currentIndex().row() == 2
 
 
+@pytest.mark.thorough
 def test_del_on_an_object_asks_to_delete_it(window: MainWindow, file: Path) -> None:
     """Where changes are allowed; else it is said how."""
     table = window.objects.table
@@ -292,6 +299,7 @@ def test_del_on_an_object_asks_to_delete_it(window: MainWindow, file: Path) -> N
     sheet.reject()
 
 
+@pytest.mark.thorough
 def test_dropped_changes_do_not_come_back_after_a_lesson(window: MainWindow, file: Path) -> None:
     """The lesson asks, drops the sandbox, and leaves the file as it is on disk."""
     in_sandbox(window)
@@ -313,6 +321,7 @@ def test_dropped_changes_do_not_come_back_after_a_lesson(window: MainWindow, fil
     assert source.read(0, source.size) == file.read_bytes()
 
 
+@pytest.mark.thorough
 def test_a_sandbox_opened_again_keeps_its_changes(window: MainWindow) -> None:
     """Reloaded, it counts and undoes the changes that it has."""
     in_sandbox(window)
@@ -343,6 +352,7 @@ def test_the_banner_does_not_push_the_selected_byte_out_of_view(window: MainWind
     assert state.selection.caret == caret
 
 
+@pytest.mark.thorough
 def test_a_lesson_does_not_move_the_selection_while_bytes_are_changed(window: MainWindow, file: Path) -> None:
     """The next key must not change another byte than the one that was selected."""
     window.help.teaching.this_file.trigger()

@@ -43,10 +43,9 @@ def check(box: QComboBox, qtbot: QtBot) -> None:
     box.hidePopup()
 
 
-@pytest.mark.parametrize("name", theme.NAMES)
-def test_highlighted_entries_can_be_read(window: MainWindow, qtbot: QtBot, data: Path, name: str) -> None:
+@pytest.mark.thorough
+def test_highlighted_entries_can_be_read(window: MainWindow, qtbot: QtBot, data: Path) -> None:
     """In the panels and in every dialog, in every theme."""
-    window.set_theme(name)
     window.open(str(data / "swh" / "small.shard"))
     settle(window, 40)
     window.hex.actions_.find.trigger()
@@ -58,7 +57,9 @@ def test_highlighted_entries_can_be_read(window: MainWindow, qtbot: QtBot, data:
     settle(window, 40)
     boxes = [box for box in window.findChildren(QComboBox) if box.count()]
     assert len(boxes) >= 8
-    for box in boxes:
-        check(box, qtbot)
+    for name in theme.NAMES:
+        window.set_theme(name)
+        for box in boxes:
+            check(box, qtbot)
     sheet.reject()
     address.reject()

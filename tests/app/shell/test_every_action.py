@@ -11,7 +11,7 @@ from typing import cast
 
 import pytest
 from PySide6.QtCore import QMimeData
-from PySide6.QtGui import QAction, QGuiApplication
+from PySide6.QtGui import QAction, QGuiApplication, QKeySequence
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import (
     QApplication,
@@ -26,14 +26,16 @@ from PySide6.QtWidgets import (
 from pytestqt.qtbot import QtBot
 
 from shardcore import Depth, Span
+from shardcore.teaching import assets
 from shardscope.learning.lessons.panel import LessonPanel
 from shardscope.session.jobs import Job
 from shardscope.session.session import IndexState
+from shardscope.shell.lecture import LectureActions, LectureScreen
 from shardscope.shell.main_window import MainWindow
 from shardscope.shell.panels import PANELS
 from shardscope.shell.screenshot import settle
-from shardscope.startup import assets
 from shardscope.views.notes.panel import NotesPanel
+from shardscope.widgets import fonts
 from shardscope.widgets.elided import Elided
 from tests.remote.servers import RangeServer
 
@@ -263,9 +265,15 @@ def theme(name: str, other: str) -> Row:
         "dark": "Dark",
         "light-safe": "Light, colour-blind safe",
         "dark-safe": "Dark, colour-blind safe",
+        "dark-room": "Dark room",
     }
     path = f"View > Theme > {titles[name]}"
     return Row(path, lambda window: window.settings.theme == name, lambda window: window.set_theme(other))
+
+
+def _closed_again(screen: LectureScreen | None) -> bool:
+    """Leave a lecture; return whether there was one."""
+    return screen is not None and screen.close()
 
 
 def focused(widget: Callable[[MainWindow], QWidget]) -> Does:
@@ -378,6 +386,7 @@ WELCOME = (
     Row("File > Open address…", dialog("AddressDialog")),
     Row("File > Open with…", dialog("OpenWith")),
     Row("File > New shard…", dialog("NewShardDialog")),
+    Row("File > New empty file in the sandbox…", dialog("QInputDialog")),
     *(
         Row(f"File > Open sample > {one.title}", lambda window: window.session.shard is not None)
         for one in assets.main_samples()
@@ -386,11 +395,18 @@ WELCOME = (
     theme("light", "dark"),
     theme("dark-safe", "light"),
     theme("light-safe", "dark"),
+    theme("dark-room", "light"),
     theme("system", "dark"),
     changing("View > Reduced motion", lambda window: window.settings.reduced_motion),
     changing("View > Full screen", lambda window: window.isFullScreen()),
+    changing("View > Zoom in", lambda window: window.settings.zoom),
+    changing("View > Zoom out", lambda window: window.settings.zoom),
+    Row("View > 100 %", lambda _: fonts.zoom() == 1, lambda window: window.zoom(larger=True)),
     Row("View > Save picture of the window…", FILE_DIALOG),
-    Row("Tools > Compare formats…", dialog("CompareWindow")),
+    Row("Learn > Compare formats…", dialog("CompareWindow")),
+    Row("Learn > Exercises…", dialog("ExerciseDialog")),
+    Row("Learn > Install lessons > From zip…", FILE_DIALOG),
+    Row("Learn > Install lessons > From folder…", FILE_DIALOG),
     Row("Tools > Find key in folder…", dialog("FindKeyDialog")),
     Row("Help > Keyboard shortcuts", dialog("ShortcutDialog")),
     Row("Help > What is this?", lambda _: QWhatsThis.inWhatsThisMode()),
@@ -439,11 +455,12 @@ SWH = (
     Row("Edit > Find previous", moved, search),
     changing("View > Drawing", lambda window: window.hex.drawings.in_front),
     Row("View > Copy drawing", lambda _: clipboard().hasImage()),
-    Row("View > Save drawing as SVG…", FILE_DIALOG),
+    Row("View > Save drawing…", FILE_DIALOG),
     changing("View > Role letters", lambda window: window.hex.state.letters),
     changing("View > Fields beside the bytes", lambda window: window.settings.fields_shown),
     changing("View > Larger bytes", lambda window: window.hex.state.font_size),
     changing("View > Smaller bytes", lambda window: window.hex.state.font_size),
+    Row("View > Lecture", lambda window: _closed_again(window.findChild(LectureScreen))),
     *(
         changing(f"View > Panels > {panel.shown_title}", lambda window, name=panel.name: shown(window, name))
         for panel in PANELS
@@ -475,9 +492,11 @@ SWH = (
     Row("Tools > Look up", lambda window: window.session.walk.steps, lambda window: window.session.look_up("")),
     Row("Tools > Stop all jobs", lambda window: not window.transfers.model.running, endless),
     Row("Tools > Recover objects…", dialog("RecoverDialog")),
-    Row("Tools > Missions…", brings("lessons"), away("lessons")),
-    Row("Help > Lessons", brings("lessons"), away("lessons")),
-    Row("Help > Teach me this file", brings("lessons"), away("lessons")),
+    Row("Learn > Missions…", brings("lessons"), away("lessons")),
+    Row("Learn > Hand in…", dialog("HandInDialog"), lesson(STEP)),
+    Row("Learn > Make a mission…", FILE_DIALOG),
+    Row("Learn > Lessons", brings("lessons"), away("lessons")),
+    Row("Learn > Teach me this file", brings("lessons"), away("lessons")),
     Row("Help > Page of the format", brings("formatPage"), away("formatPage")),
     Row("Help > Glossary", brings("formatPage"), away("formatPage")),
     Row("Objects > Choose columns automatically", lambda window: not window.settings.columns("swh"), choose_column),
@@ -577,7 +596,8 @@ def actions(window: MainWindow) -> dict[str, QAction]:
     """Every action of the window that somebody can choose, by its name.
 
     Left out are what Qt puts into text fields and tool bars, and menus of buttons, which have tests of their own:
-    samples (`test_small_parts`), prices (`test_tape`), keys to look up (`test_offers`), labels (`test_copying`).
+    samples (`test_small_parts`), prices (`test_tape`), keys to look up (`test_offers`), labels (`test_copying`),
+    keys of a lecture (`test_lecture`).
     """
     found: dict[str, QAction] = {}
     there: set[int] = set()
@@ -588,7 +608,8 @@ def actions(window: MainWindow) -> dict[str, QAction]:
             there.add(id(action))
     for action in window.findChildren(QAction):
         owner = action.parent()
-        own = isinstance(owner, (QLineEdit, QToolBar, QMenu, Elided)) or isinstance(action, QWidgetAction)
+        own = isinstance(owner, (QLineEdit, QToolBar, QMenu, Elided, LectureActions))
+        own = own or isinstance(action, QWidgetAction)
         if id(action) in there or own or action.isSeparator() or action.menu() is not None or not action.text():
             continue
         found[f"{OWNERS.get(type(owner).__name__, 'Objects')} > {action.text().replace('&', '')}"] = action
@@ -653,11 +674,19 @@ def test_no_action_is_left_out(window: MainWindow, data: Path) -> None:
     assert set(actions(window)) == set(names)
 
 
+def test_no_menu_takes_a_key_of_an_action(window: MainWindow) -> None:
+    """The letter that opens a menu is the key of no panel and no action."""
+    keys = {key.toString() for action in window.findChildren(QAction) for key in action.shortcuts()}
+    assert not keys & {QKeySequence.mnemonic(menu.text()).toString() for menu in window.menuBar().actions()}
+
+
+@pytest.mark.thorough
 def test_with_nothing_open(window: MainWindow, qtbot: QtBot) -> None:
     """Opening, making and learning need nothing."""
     run(window, WELCOME, lambda window: window.session.close(), qtbot)
 
 
+@pytest.mark.thorough
 def test_with_a_shard(window: MainWindow, qtbot: QtBot, data: Path, tmp_path: Path) -> None:
     """What is done with bytes, objects, panels and lookups."""
     window.resize(1200, 800)
@@ -676,6 +705,7 @@ def test_with_a_shard(window: MainWindow, qtbot: QtBot, data: Path, tmp_path: Pa
     run(window, SWH, reset, qtbot)
 
 
+@pytest.mark.thorough
 def test_with_two_tabs(window: MainWindow, qtbot: QtBot, data: Path) -> None:
     """What goes from tab to tab."""
     open_(window, data / "swh" / "small.shard")
@@ -683,6 +713,7 @@ def test_with_two_tabs(window: MainWindow, qtbot: QtBot, data: Path) -> None:
     run(window, TABS, lambda window: None, qtbot)
 
 
+@pytest.mark.thorough
 def test_in_the_sandbox(window: MainWindow, qtbot: QtBot, data: Path, tmp_path: Path) -> None:
     """What is changed in memory."""
     open_(window, shutil.copy(data / "swh" / "small.shard", tmp_path))

@@ -258,6 +258,7 @@ def test_scrolling_over_a_slow_line(qtbot: QtBot, window: MainWindow, server: Ra
     assert window.hex.view.isVisible()
 
 
+@pytest.mark.thorough
 def test_a_large_index_is_read_when_it_is_asked_for(
     qtbot: QtBot, window: MainWindow, server: RangeServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -311,6 +312,7 @@ def test_a_large_index_is_read_when_it_is_asked_for(
     assert len(session.listing) == 3000
 
 
+@pytest.mark.thorough
 def test_many_remote_shards_are_read_when_they_are_looked_at(
     qtbot: QtBot, window: MainWindow, tmp_path: Path
 ) -> None:

@@ -10,9 +10,9 @@ from PySide6.QtCore import QSize, Qt
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
+from shardcore.teaching import assets
 from shardscope.shell.main_window import MainWindow
 from shardscope.shell.screenshot import settle
-from shardscope.startup import assets
 from shardscope.startup.settings import Settings
 
 NORMAL = QSize(1440, 840)

@@ -80,6 +80,9 @@ def close_buttons(window: MainWindow) -> list[QToolButton]:
     return [button for button in found if isinstance(button, QToolButton)]
 
 
+_DIRECT = Qt.FindChildOption.FindDirectChildrenOnly
+
+
 def rows(window: MainWindow) -> int:
     """Rows of bytes on the screen."""
     start, stop = window.hex.state.visible_bytes
@@ -158,6 +161,7 @@ def test_a_panel_opened_in_a_small_window_stays_open(small: MainWindow, qtbot: Q
     assert docks(small).keys() == {"structure", "objects", "inspector", "findings"}
 
 
+@pytest.mark.thorough
 def test_another_file_brings_objects_back(small: MainWindow, qtbot: QtBot, data: Path) -> None:
     """Findings that were dragged onto the objects give them the front when another file is opened."""
     small.show_part("findings")
@@ -170,6 +174,7 @@ def test_another_file_brings_objects_back(small: MainWindow, qtbot: QtBot, data:
     assert small.panels.in_front("structure")
 
 
+@pytest.mark.thorough
 def test_every_panel_has_its_name_on_a_tab_that_is_seen(small: MainWindow) -> None:
     """At 1440 × 840 with all panels open no tab is behind an arrow; the objects, alone, have their title."""
     for name in small.panels.closed:
@@ -196,6 +201,22 @@ def test_what_stands_behind_a_tab_is_hidden(small: MainWindow) -> None:
 
 
 # --- nothing moves ---
+
+
+def test_a_dock_that_comes_and_goes_leaves_nothing(small: MainWindow, qtbot: QtBot) -> None:
+    """The empty titles of docks that left their tabs are deleted."""
+
+    def parts() -> int:
+        return sum(len(dock.findChildren(QWidget, options=_DIRECT)) for dock in small.panels.by_name.values())
+
+    settle(small, 40)
+    before = parts()
+    for _ in range(6):
+        small.resize(700, 500)
+        settle(small, 40)
+        small.resize(1440, 900)
+        settle(small, 40)
+    qtbot.waitUntil(lambda: parts() <= before)
 
 
 def test_no_message_moves_a_dock(small: MainWindow, qtbot: QtBot) -> None:
@@ -259,6 +280,7 @@ def test_no_file_moves_a_dock(
     assert docks(small) == before
 
 
+@pytest.mark.thorough
 def test_a_guess_moves_no_dock(small: MainWindow, qtbot: QtBot, data: Path) -> None:
     """That a specification was inferred is told over the bytes; the objects keep all their rows."""
     opened(small, qtbot, data / "swh" / "one.shard")
@@ -268,6 +290,7 @@ def test_a_guess_moves_no_dock(small: MainWindow, qtbot: QtBot, data: Path) -> N
     assert small.objects.table.height() >= before.height() - 2
 
 
+@pytest.mark.thorough
 def test_the_default_layout_is_exactly_that(small: MainWindow, qtbot: QtBot) -> None:
     """However the docks were torn about, *Default layout* brings each back to its place and size."""
     settle(small, 100)
@@ -294,7 +317,7 @@ def test_a_second_file_comes_without_the_welcome_page(small: MainWindow, qtbot: 
     small.pages.currentChanged.connect(pages.append)
     opened(small, qtbot, data / "swh" / "one.shard")
     assert pages == []
-    assert small.windowTitle() == "one.shard — Shardscope"
+    assert small.windowTitle() == "one.shard[*] — Shardscope"
 
 
 # --- sizes ---
@@ -361,6 +384,7 @@ ALWAYS = {
         "Open address…",
         "Open with…",
         "New shard…",
+        "New empty file in the sandbox…",
         "Compare formats…",
         "Restore tabs at start",
         "Quit",
@@ -368,8 +392,10 @@ ALWAYS = {
         "Full screen",
         "About Shardscope",
     ),
-    *("As the system", "Light", "Dark", "Light, colour-blind safe", "Dark, colour-blind safe"),
-    *("Lessons", "Glossary", "Keyboard shortcuts", "Page of the format", "Reduced motion"),
+    *("Zoom in", "Zoom out", "100 %"),
+    *("As the system", "Light", "Dark", "Light, colour-blind safe", "Dark, colour-blind safe", "Dark room"),
+    *("From zip…", "From folder…"),
+    *("Lessons", "Exercises…", "Glossary", "Keyboard shortcuts", "Page of the format", "Reduced motion"),
     *("Save picture of the window…", "What is this?", "Compare formats…"),
 }
 
@@ -434,8 +460,8 @@ def test_lines_leave_the_keys_of_menus_alone(small: MainWindow, qtbot: QtBot, li
 
 @pytest.mark.thorough
 def test_full_screen_and_back(small: MainWindow) -> None:
-    """F11 fills the screen, Escape leaves it."""
-    assert small.actions_.full_screen.shortcut().toString() == "F11"
+    """Shift+F11 fills the screen, Escape leaves it."""
+    assert small.actions_.full_screen.shortcut().toString() == "Shift+F11"
     small.actions_.full_screen.trigger()
     assert small.isFullScreen()
     QTest.keyClick(small.hex.view, Qt.Key.Key_Escape)

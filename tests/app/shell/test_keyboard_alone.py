@@ -91,6 +91,7 @@ def selected(window: MainWindow) -> Span | None:
     return window.session.selection.span
 
 
+@pytest.mark.thorough
 def test_a_sample_is_opened_read_and_closed(window: MainWindow, hands: Hands) -> None:
     """Open a sample, walk the bytes, the tree and the objects, close it: the keyboard always is where one looks."""
     assert hands.at.objectName() == "hexView"
@@ -116,6 +117,7 @@ def test_a_sample_is_opened_read_and_closed(window: MainWindow, hands: Hands) ->
     assert window.welcome.isVisible()
 
 
+@pytest.mark.thorough
 def test_a_key_is_looked_up(window: MainWindow, hands: Hands) -> None:
     """Type a key, walk the steps of its lookup: each selects its bytes, the last the object."""
     hands.press("Ctrl+T")
@@ -152,6 +154,7 @@ def test_the_file_is_verified(window: MainWindow, hands: Hands) -> None:
     assert window.panels.by_name["findings"].isAncestorOf(hands.at)
 
 
+@pytest.mark.thorough
 def test_help_is_at_hand(window: MainWindow, hands: Hands) -> None:
     """The sheet opens and closes; the page takes the keyboard, and its links are followed by Tab and Return."""
     hands.press("F1")
@@ -221,6 +224,7 @@ def test_the_role_of_a_byte_opens_its_row(window: MainWindow, hands: Hands) -> N
     assert window.panels.panel(FormatPage).view.lit == "72 index_size"
 
 
+@pytest.mark.thorough
 def test_every_panel_is_one_key_away(window: MainWindow, hands: Hands) -> None:
     """Alt and a number puts the keyboard into each panel of the table."""
     for panel in PANELS:
@@ -237,6 +241,7 @@ def click(hands: Hands, view: QAbstractItemView, index: QModelIndex) -> None:
     settle(hands.window, 40)
 
 
+@pytest.mark.thorough
 def test_a_click_on_an_object_gives_the_keyboard_to_the_objects(window: MainWindow, hands: Hands) -> None:
     """Down goes on among the objects, Ctrl+A selects all of them, and letters are no filter."""
     table = window.objects.table
@@ -263,6 +268,7 @@ def test_a_click_in_the_structure_gives_the_keyboard_to_the_tree(window: MainWin
     assert selected(window) == now.span != before
 
 
+@pytest.mark.thorough
 def test_tab_reaches_the_tree_and_the_objects_and_comes_back(window: MainWindow, hands: Hands) -> None:
     """Both are in the Tab order, with empty lists in front of a dock, too; Shift+Tab goes the same way back."""
     for part in ("objects", "hits", "findings", "transfers"):
@@ -293,6 +299,7 @@ def test_the_first_down_selects_the_first_object(window: MainWindow, hands: Hand
     assert window.session.selection.row == 1
 
 
+@pytest.mark.thorough
 def test_focus_selects_no_finding(window: MainWindow, hands: Hands) -> None:
     """Tab may pass the findings; the first key selects the first one."""
     hands.press("Ctrl+3")
@@ -307,6 +314,7 @@ def test_focus_selects_no_finding(window: MainWindow, hands: Hands) -> None:
     assert selected(window) == Span("", 100, 104)
 
 
+@pytest.mark.thorough
 def test_return_presses_a_button(window: MainWindow, hands: Hands) -> None:
     """A chip, a button of the bar: what has the keyboard is pressed by Return as by Space."""
     chip = window.objects.chips.buttons["state", "live"]

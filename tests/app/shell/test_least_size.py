@@ -19,6 +19,7 @@ from shardscope.startup.settings import Settings
 KEY = "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb"
 
 
+@pytest.mark.thorough
 def test_nothing_that_counts_is_cut(qtbot: QtBot, settings: Settings, data: Path) -> None:
     """Rows of bytes, the offset and the format on the status line, and the names on tabs are seen whole at any size."""
     window = MainWindow(settings)

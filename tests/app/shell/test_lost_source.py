@@ -70,6 +70,7 @@ def test_findings_of_a_lost_source(session: Session, proxy: FaultProxy, qtbot: Q
     assert not table.again.isVisible()
 
 
+@pytest.mark.thorough
 def test_a_data_set_forgets_that_its_server_was_lost(session: Session, qtbot: QtBot, tmp_path: Path) -> None:
     """The warning about a lost server ends with the first job that reaches it again."""
     for number in range(4):

@@ -15,10 +15,10 @@ from PySide6.QtWidgets import QApplication, QMessageBox, QWidget
 from pytestqt.qtbot import QtBot
 
 from shardcore import Node, Span
+from shardcore.teaching import assets
 from shardscope.session.session import IndexState
 from shardscope.shell.main_window import MainWindow
 from shardscope.shell.screenshot import settle
-from shardscope.startup import assets
 from shardscope.startup.settings import Settings
 from shardscope.views.objects.panel import why_none
 from shardscope.views.preview.panel import PreviewPanel
@@ -88,10 +88,10 @@ def test_the_welcome_page_opens_the_sample(window: MainWindow, qtbot: QtBot) -> 
     """The first start shows the samples; Return opens one, and closing it comes back to the welcome page."""
     assert window.welcome.isVisible()
     assert not window.panels.panel(StructureTree).isVisible()
-    assert window.windowTitle() == "Shardscope"
+    assert window.windowTitle() == "Shardscope[*]"
     with qtbot.waitSignal(window.session.opened):
         QTest.keyClick(window.welcome.samples.cards[0], Qt.Key.Key_Return)
-    assert window.windowTitle() == "small.shard — Shardscope"
+    assert window.windowTitle() == "small.shard[*] — Shardscope"
     assert window.panels.panel(StructureTree).isVisible()
     settle(window, 40)
     window.session.close()
@@ -100,6 +100,7 @@ def test_the_welcome_page_opens_the_sample(window: MainWindow, qtbot: QtBot) -> 
     assert window.settings.recent == [str(assets.path("samples/swh/small.shard"))]
 
 
+@pytest.mark.thorough
 def test_a_sample_of_contents_opens_with_its_preview(window: MainWindow, qtbot: QtBot) -> None:
     """A sample that is there for its contents opens with the preview of its first object, every time."""
     card = next(card for card in window.welcome.samples.cards if card.sample.path.name == "contents.des")
@@ -112,6 +113,7 @@ def test_a_sample_of_contents_opens_with_its_preview(window: MainWindow, qtbot: 
         window.session.close()
 
 
+@pytest.mark.thorough
 def test_a_voxel_is_looked_up_in_the_trace(window: MainWindow, qtbot: QtBot) -> None:
     """*Look up* beside a voxel shows the steps of the lookup."""
     opened(window, qtbot, assets.path("samples/neuroglancer/volume/info").parent / "8_8_16")
@@ -151,6 +153,7 @@ def test_every_action_has_words_and_no_shortcut_is_given_twice(window: MainWindo
             assert action.isSeparator() or action.text()
 
 
+@pytest.mark.thorough
 def test_a_list_of_panels_and_files_opens_by_one_key(small: MainWindow, qtbot: QtBot) -> None:
     """Ctrl+P lists all panels, recent files and samples; one that is closed opens, and has the keyboard."""
     quick = small.actions_.quick
@@ -170,6 +173,7 @@ def test_a_list_of_panels_and_files_opens_by_one_key(small: MainWindow, qtbot: Q
 # --- one selection ---
 
 
+@pytest.mark.thorough
 def test_a_byte_selects_everywhere(small: MainWindow, qtbot: QtBot) -> None:
     """A byte chosen in the hex view: tree, object table and inspector follow."""
     small.hex.view.state.move_caret(700)
@@ -182,6 +186,7 @@ def test_a_byte_selects_everywhere(small: MainWindow, qtbot: QtBot) -> None:
     assert current_row(small) == row
 
 
+@pytest.mark.thorough
 def test_a_node_selects_everywhere(small: MainWindow, qtbot: QtBot) -> None:
     """A node chosen in the tree: the hex view shows its bytes, the object table its object."""
     tree = small.panels.panel(StructureTree)
@@ -198,6 +203,7 @@ def test_a_node_selects_everywhere(small: MainWindow, qtbot: QtBot) -> None:
     assert current_row(small) == small.session.selection.row
 
 
+@pytest.mark.thorough
 def test_an_object_selects_everywhere(small: MainWindow, qtbot: QtBot) -> None:
     """A row chosen by the mouse: bytes and tree follow, and the row stays where it is."""
     table = small.objects.table
@@ -212,6 +218,7 @@ def test_an_object_selects_everywhere(small: MainWindow, qtbot: QtBot) -> None:
     assert current_row(small) == 3
 
 
+@pytest.mark.thorough
 def test_the_keyboard_walks_through_the_objects(small: MainWindow) -> None:
     """Down in the table goes to the next object, and everything follows."""
     small.show_part("objects", focus=True)
@@ -223,6 +230,7 @@ def test_the_keyboard_walks_through_the_objects(small: MainWindow) -> None:
     assert current_row(small) == 1
 
 
+@pytest.mark.thorough
 def test_back_goes_where_one_came_from(small: MainWindow) -> None:
     """Alt+Left returns, Alt+Right comes back."""
     small.session.select_span(Span("", 40, 48))
@@ -235,6 +243,7 @@ def test_back_goes_where_one_came_from(small: MainWindow) -> None:
     settle(small, 40)
 
 
+@pytest.mark.thorough
 def test_a_key_of_the_table_is_traced(small: MainWindow, qtbot: QtBot) -> None:
     """*Look up* of a row walks the lookup of its key; each step selects its bytes."""
     small.session.select_row(3)
@@ -250,6 +259,7 @@ def test_a_key_of_the_table_is_traced(small: MainWindow, qtbot: QtBot) -> None:
     assert small.hex.view.state.selection.span == small.trace.trace.steps[number].spans[0]
 
 
+@pytest.mark.thorough
 def test_enter_on_an_object_goes_to_its_bytes(small: MainWindow, qtbot: QtBot) -> None:
     """The bytes are selected from the first stored one on, and the keyboard is with them."""
     small.objects.table.selectRow(3)
@@ -314,9 +324,10 @@ def test_a_file_that_is_gone_cannot_be_opened(small: MainWindow, qtbot: QtBot, t
         small.open(str(tmp_path / "nothing.shard"))
     assert "cannot be opened" in small.notices.text
     assert small.notices.button.text() == "Try again"
-    assert small.windowTitle() == "small.shard — Shardscope"
+    assert small.windowTitle() == "small.shard[*] — Shardscope"
 
 
+@pytest.mark.thorough
 def test_a_file_that_shrinks_offers_to_reload(window: MainWindow, qtbot: QtBot, data: Path, tmp_path: Path) -> None:
     """The file is cut while it is open: a bar with *Reload*, no crash; reloading shows the damage."""
     path = tmp_path / "shrinks.shard"
@@ -351,6 +362,7 @@ def test_a_file_that_vanishes_offers_to_reload(window: MainWindow, qtbot: QtBot,
 # --- dropping, themes, the end ---
 
 
+@pytest.mark.thorough
 def test_a_dropped_file_is_opened(window: MainWindow, qtbot: QtBot, data: Path) -> None:
     """A file dropped on the window opens, after the drop is over."""
     mime = QMimeData()
@@ -371,7 +383,7 @@ def test_a_dropped_file_is_opened(window: MainWindow, qtbot: QtBot, data: Path) 
 @pytest.mark.thorough
 def test_themes_change_at_once(small: MainWindow) -> None:
     """A theme changes the colours of the open window, and is remembered."""
-    for name in ("dark", "light-safe", "dark-safe", "system", "light"):
+    for name in ("dark", "light-safe", "system"):
         small.set_theme(name)
         QApplication.processEvents()
         colour = small.grab().toImage().pixelColor(2, small.height() // 2)
@@ -379,6 +391,7 @@ def test_themes_change_at_once(small: MainWindow) -> None:
         assert small.settings.theme == name
 
 
+@pytest.mark.thorough
 def test_the_layout_is_remembered(qtbot: QtBot, settings: Settings, data: Path) -> None:
     """Docks that were closed stay closed at the next start."""
     first = MainWindow(settings)
@@ -408,6 +421,7 @@ def test_about_tells_the_versions(window: MainWindow, qtbot: QtBot) -> None:
     box.close()
 
 
+@pytest.mark.thorough
 def test_closing_in_the_middle_of_work_is_quiet(window: MainWindow, qtbot: QtBot, data: Path) -> None:
     """The window can be closed while everything is still on its way."""
     window.open(str(data / "swh" / "medium.shard"))
@@ -426,6 +440,7 @@ def in_front(part: QWidget) -> bool:
     return not part.visibleRegion().isEmpty()
 
 
+@pytest.mark.thorough
 def test_a_data_set_brings_its_members_to_the_front(window: MainWindow, qtbot: QtBot, data: Path) -> None:
     """The structure lies in front, its first level the members; a member's byte reaches all parts."""
     opened(window, qtbot, data / "neuroglancer" / "skeletons_murmur_gzip")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import pytest
 from PySide6.QtWidgets import QFileDialog
 
 from shardcore import State
@@ -30,6 +31,7 @@ def choose_folder(window: MainWindow, folder: Path) -> None:
     settle(window, 60)
 
 
+@pytest.mark.thorough
 def test_tombstoned_data_is_shown_by_one_button(window: MainWindow, data: Path) -> None:
     """Reading a tombstoned object says in the bar that it was deleted; the button has it served."""
     show(window, next((data / "des" / "sidecar").glob("*.des")), 1)
@@ -50,6 +52,7 @@ def test_tombstoned_data_is_shown_by_one_button(window: MainWindow, data: Path) 
     assert "readable" in window.notices.text
 
 
+@pytest.mark.thorough
 def test_a_missing_xorb_is_found_by_one_button(window: MainWindow, data: Path, tmp_path: Path) -> None:
     """A shard without its xorbs: what cannot be read says so, asks for the folder, and is read from there."""
     alone = next((data / "mdb" / "cas" / "shards").glob("*.mdb"))
@@ -69,6 +72,7 @@ def test_a_missing_xorb_is_found_by_one_button(window: MainWindow, data: Path, t
     assert len(shard.read(shard.objects.ref(row))) > 0
 
 
+@pytest.mark.thorough
 def test_what_was_not_extracted_offers_the_remedy(window: MainWindow, data: Path, tmp_path: Path) -> None:
     """After an extraction that failed for want of xorbs, the bar of results has the button, too."""
     alone = next((data / "mdb" / "cas" / "shard-cache").glob("e74f*.mdb"))

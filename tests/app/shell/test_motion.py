@@ -53,6 +53,7 @@ def test_the_choice_is_remembered(qtbot: QtBot, settings: Settings, window: Main
     again.close()
 
 
+@pytest.mark.thorough
 def test_nothing_blinks_or_fades(application: QApplication, window: MainWindow) -> None:
     """The caret of a text field stands still and menus appear at once; both come back as they were."""
     blink = application.cursorFlashTime()
@@ -64,6 +65,7 @@ def test_nothing_blinks_or_fades(application: QApplication, window: MainWindow) 
     assert application.cursorFlashTime() == blink
 
 
+@pytest.mark.thorough
 def test_play_goes_one_step(window: MainWindow, qtbot: QtBot) -> None:
     """A lookup does not walk by itself: *Play* goes to the next step, and one that is playing stops."""
     window.session.look_up(KEY)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QAccessible, QFont, QFontDatabase, QFontMetrics
 from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel, QLineEdit, QTabBar, QWidget
@@ -87,6 +88,7 @@ def without_role_or_name(window: QWidget) -> set[str]:
     return found
 
 
+@pytest.mark.thorough
 def test_every_part_has_a_role_and_a_name(qtbot: QtBot, settings: Settings) -> None:
     """All widgets of the window, on the welcome page and with a file, a search and a lookup, say what they are."""
     window = MainWindow(settings)

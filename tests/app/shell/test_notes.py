@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from threading import Event
 
+import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
@@ -43,6 +44,7 @@ def keep_busy(window: MainWindow) -> Event:
     return gate
 
 
+@pytest.mark.thorough
 def test_notes_by_keyboard(qtbot: QtBot, window: MainWindow, data: Path) -> None:
     """Ctrl+B writes a note on the selected bytes, F4 and Shift+F4 walk through them, Alt+N shows the list."""
     opened(qtbot, window, data / "swh" / "small.shard")
@@ -71,6 +73,7 @@ def test_notes_by_keyboard(qtbot: QtBot, window: MainWindow, data: Path) -> None
     assert window.session.selection.span is not None
 
 
+@pytest.mark.thorough
 def test_a_key_is_found_in_a_folder_and_opened(qtbot: QtBot, window: MainWindow, tmp_path: Path) -> None:
     """Ctrl+Shift+K without an open file; Return in the field searches, Return on a row opens it at the object."""
     (tmp_path / "files").mkdir()
@@ -97,6 +100,7 @@ def test_a_key_is_found_in_a_folder_and_opened(qtbot: QtBot, window: MainWindow,
     dialog.reject()
 
 
+@pytest.mark.thorough
 def test_a_note_is_stored_when_everything_closes_at_once(
     qtbot: QtBot, window: MainWindow, data: Path, tmp_path: Path
 ) -> None:
@@ -119,6 +123,7 @@ def test_a_note_is_stored_when_everything_closes_at_once(
         assert [note.text for note in open_notes(shard).notes] == ["left", "closed"]
 
 
+@pytest.mark.thorough
 def test_a_second_start_does_not_change_the_file_below_a_dialog(qtbot: QtBot, window: MainWindow, data: Path) -> None:
     """While a note is written, what another start opens stays behind: the note is on the bytes it was begun on."""
     one, two = data / "swh" / "one.shard", data / "swh" / "small.shard"

@@ -7,6 +7,7 @@ import os
 import shutil
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 from PySide6.QtCore import QPoint
@@ -14,13 +15,14 @@ from PySide6.QtWidgets import QMessageBox, QWidget
 from pytestqt.qtbot import QtBot
 
 from shardcore.errors import ShardError
+from shardcore.teaching import assets
+from shardcore.writing import temporary
 from shardcore.writing.temporary import TemporaryFile
 from shardscope.session.jobs import Job, JobState
 from shardscope.shell import notices as module
 from shardscope.shell.main_window import MainWindow
 from shardscope.shell.notices import Notices, NoticeTone
 from shardscope.shell.screenshot import settle
-from shardscope.startup import assets
 
 
 @pytest.fixture
@@ -47,18 +49,28 @@ def tones(window: MainWindow) -> list[NoticeTone]:
 @pytest.fixture
 def full_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     """A disk that is full after five files and the beginning of the manifest."""
-    files: dict[int, TemporaryFile] = {}
-    write = TemporaryFile.write
+    files: set[object] = set()
+    write, write_small = TemporaryFile.write, temporary._write_small
+
+    def full(file: object) -> OSError | None:
+        files.add(file)
+        return OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) if len(files) > 6 else None
 
     def limited(file: TemporaryFile, content: bytes) -> None:
-        files.setdefault(id(file), file)
-        if len(files) > 6:
-            raise file._failed(OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))
+        if (error := full(file)) is not None:
+            raise file._failed(error)
         write(file, content)
 
+    def limited_small(path: Path, *rest: Any) -> Path:
+        if (error := full(path)) is not None:
+            raise error
+        return write_small(path, *rest)
+
     monkeypatch.setattr(TemporaryFile, "write", limited)
+    monkeypatch.setattr(temporary, "_write_small", limited_small)
 
 
+@pytest.mark.thorough
 def test_a_failed_extraction_replaces_the_earlier_notice(shown: MainWindow, tmp_path: Path) -> None:
     """A file where the folder should be: a red notice with counts and reason; the green one is gone."""
     extract(shown, tmp_path / "out")
@@ -85,6 +97,7 @@ def test_a_full_disk_is_reported_with_counts(shown: MainWindow, tmp_path: Path) 
     assert "No space left on device" in jobs.index(0, 4).data()
 
 
+@pytest.mark.thorough
 def test_an_extraction_is_shown_at_once_and_can_be_cancelled(shown: MainWindow, tmp_path: Path) -> None:
     """The notice with Cancel is there before a file is; afterwards it reports that it was cancelled."""
     job = shown.objects.actions_.extract_to(str(tmp_path / "out"))
@@ -104,6 +117,7 @@ def test_an_extraction_is_shown_at_once_and_can_be_cancelled(shown: MainWindow, 
     assert len([path for path in (tmp_path / "out").iterdir() if not path.name.startswith("manifest")]) == 12
 
 
+@pytest.mark.thorough
 def test_the_progress_of_an_extraction_outlives_its_file(shown: MainWindow, tmp_path: Path) -> None:
     """It goes on when another file is opened, and so does its notice; other notices go with their file."""
     shown.notices.tell("Something about this file")
@@ -133,6 +147,7 @@ def test_a_success_goes_by_itself_and_an_error_stays(
     assert tones(window)[-1] is NoticeTone.ERROR
 
 
+@pytest.mark.thorough
 def test_notices_cover_nothing(shown: MainWindow, qtbot: QtBot) -> None:
     """Rows and legend are above the notices, also at the end of the file, where the last row stays visible."""
     state = shown.hex.state
@@ -177,6 +192,7 @@ def test_a_subject_has_one_notice(qtbot: QtBot) -> None:
     assert [notice.text for notice in stack.all] == ["second", "other"]
 
 
+@pytest.mark.thorough
 def test_recovering_is_offered_where_it_is_needed(window: MainWindow, data: Path, tmp_path: Path) -> None:
     """A damaged file: in its notice and in the empty list of objects; not for a sound one."""
     window.open(str(data / "swh" / "small.shard"))
@@ -203,6 +219,7 @@ def test_recovering_is_offered_where_it_is_needed(window: MainWindow, data: Path
     settle(window, 60)
 
 
+@pytest.mark.thorough
 def test_a_damaged_file_of_a_folder_is_opened_alone(window: MainWindow, tmp_path: Path) -> None:
     """Its bytes are not shown in the folder; one button opens the file, which can be recovered."""
     folder = tmp_path / "archive"

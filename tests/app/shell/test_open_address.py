@@ -181,6 +181,7 @@ def test_addresses_are_kept_as_the_program_writes_them() -> None:
     assert OpenRequest("arn:aws:s3:::b/k#/7").resolved().inside == ("7",)
 
 
+@pytest.mark.thorough
 def test_the_probe_says_what_was_allowed(stored: Place, server: RangeServer) -> None:
     """Reading, ranges and listing are tried, a line each; what is refused is said in a sentence."""
     found = {one.what: one for one in probe("s3://shards/some/small.shard", signed(stored))}
@@ -235,6 +236,7 @@ def test_the_sheet_by_keyboard(qtbot: QtBot, window: MainWindow, stored: Place) 
     assert window.session.tape.requests
 
 
+@pytest.mark.thorough
 def test_no_secret_is_kept(
     qtbot: QtBot, window: MainWindow, settings: Settings, tmp_path: Path, stored: Place, server: RangeServer, data: Path
 ) -> None:

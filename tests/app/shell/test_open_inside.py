@@ -59,7 +59,7 @@ def test_an_object_opens_in_a_tab(qtbot: QtBot, window: MainWindow, archive: Pat
     assert session.shard.format == "safetensors"
     assert session.request == OpenRequest(str(archive), inside=("2090", "model.safetensors"))
     assert session.uri == f"{archive}#/2090/model.safetensors"
-    assert window.windowTitle() == "archive.des › 2090 › model.safetensors — Shardscope"
+    assert window.windowTitle() == "archive.des › 2090 › model.safetensors[*] — Shardscope"
     session.select_span(Span("", 0, 1))
     qtbot.waitUntil(lambda: window.hex.breadcrumb.plain.startswith("archive.des › 2090 › model.safetensors › length"))
     assert window.settings.recent[0] == session.uri
@@ -100,6 +100,7 @@ def test_members_open_from_the_preview(qtbot: QtBot, window: MainWindow, archive
     assert "text.txt" in told.args[0]
 
 
+@pytest.mark.thorough
 def test_bytes_open_by_object_and_by_name(qtbot: QtBot, window: MainWindow, tmp_path: Path, archive: Path) -> None:
     """In the bytes, *Open inside* opens the object of the byte; decoded bytes open by their name."""
     session = window.session

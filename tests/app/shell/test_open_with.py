@@ -133,6 +133,7 @@ def test_invalid_json_cannot_be_applied(qtbot: QtBot) -> None:
     assert not spec_of(dialog).state.isVisible()
 
 
+@pytest.mark.thorough
 def test_the_main_button_is_the_one_that_return_presses(qtbot: QtBot, qapp: QApplication) -> None:
     """It alone is the default of the dialog, which the style sheet fills with the accent."""
     dialog = OpenWith(OpenRequest("/data/x.shard"), FORMATS)

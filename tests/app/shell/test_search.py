@@ -9,9 +9,9 @@ from PySide6.QtCore import QPoint, QRect, QSize
 from PySide6.QtWidgets import QLabel
 from pytestqt.qtbot import QtBot
 
+from shardcore.teaching import assets
 from shardscope.shell.main_window import MainWindow
 from shardscope.shell.screenshot import settle
-from shardscope.startup import assets
 from shardscope.startup.settings import Settings
 
 
@@ -58,6 +58,7 @@ def test_a_search_moves_no_dock(window: MainWindow, qtbot: QtBot) -> None:
     assert [label.text() for label in window.findChildren(QLabel)] == texts
 
 
+@pytest.mark.thorough
 def test_searches_are_remembered(window: MainWindow, settings: Settings, qtbot: QtBot) -> None:
     """What was searched, and whether fields are wanted beside the bytes, is there again in the next window."""
     window.hex.search.look_for("Number", "520")

@@ -11,11 +11,11 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QAbstractButton
 from pytestqt.qtbot import QtBot
 
-from shardscope.learning.lessons.answers import Given
-from shardscope.learning.lessons.fresh import FRESH
-from shardscope.learning.lessons.lesson import Show
+from shardcore.teaching.lessons.answers import Given
+from shardcore.teaching.lessons.fresh import FRESH
+from shardcore.teaching.lessons.lesson import Show
+from shardcore.teaching.lessons.stage import StepTarget
 from shardscope.learning.lessons.panel import LessonPanel
-from shardscope.learning.lessons.stage import StepTarget
 from shardscope.shell.main_window import MainWindow
 
 TEXT = """# Mine
@@ -66,6 +66,7 @@ def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
+@pytest.mark.thorough
 def test_what_a_lesson_does_to_the_window(
     qtbot: QtBot, window: MainWindow, own: Path, data: Path, scratch: Path
 ) -> None:
@@ -141,6 +142,7 @@ def test_what_a_lesson_does_to_the_window(
     assert not list(scratch.iterdir())
 
 
+@pytest.mark.thorough
 def test_a_closed_lesson_opens_again_for_what_is_asked(window: MainWindow, qtbot: QtBot, data: Path) -> None:
     """A step that shows a panel opens the closed lessons again, in front of what shares their place."""
     with qtbot.waitSignal(window.session.opened):
@@ -151,6 +153,7 @@ def test_a_closed_lesson_opens_again_for_what_is_asked(window: MainWindow, qtbot
     assert not window.panels.by_name["lessons"].isHidden()
 
 
+@pytest.mark.thorough
 def test_a_lesson_that_was_closed_stays_closed(window: MainWindow, qtbot: QtBot, data: Path) -> None:
     """The × of the panel counts for the files that are opened later, until the user asks for the lessons."""
     window.help.teaching.learn("swh")

@@ -33,6 +33,7 @@ def question(window: MainWindow) -> QMessageBox | None:
     return found[0] if found else None
 
 
+@pytest.mark.thorough
 def test_the_window_asks_before_it_connects(
     window: MainWindow, qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

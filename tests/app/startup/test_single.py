@@ -207,6 +207,7 @@ def test_nonsense_is_ended_without_an_answer(server: SingleWindow, name: str, qt
         assert sent(qtbot, name, message_of([])) == b"ok\n"
 
 
+@pytest.mark.thorough
 def test_silence_is_ended(server: SingleWindow, name: str, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever connects and sends nothing is let go after a while, and too many at once are not let in."""
     guests = [QLocalSocket() for _ in range(MOST_GUESTS + 4)]

@@ -11,8 +11,8 @@ from PySide6.QtGui import QFontDatabase, QFontInfo, QFontMetricsF
 from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
+from shardcore.teaching import assets
 from shardscope.shell.main_window import MainWindow
-from shardscope.startup import assets
 from shardscope.startup.settings import Settings
 from shardscope.widgets import fonts as type_
 from shardscope.widgets import theme

@@ -12,6 +12,7 @@ from pytestqt.qtbot import QtBot
 
 from shardcore import Node, Span
 from shardcore.shards import dataset
+from shardcore.teaching.assets import resources
 from shardscope.session.session import Session
 from shardscope.widgets.node_model import NODE_ROLE, PAGE, NodeModel
 from tests.app.conftest import open_in
@@ -131,3 +132,19 @@ def test_files_of_a_large_data_set_are_revealed(
     with qtbot.waitSignal(made.revealed) as revealed:
         made.reveal(path[:3])
     assert [node.name for node in made.path(revealed.args[0])[1:]] == ["[10..19]", "17.des"]
+
+
+def test_bytes_of_a_file_beside_this_one_are_not_put_into_its_tree(session: Session, qtbot: QtBot) -> None:
+    """The chunks of a xorb are no fields of the shard: nothing is selected, and nothing is added."""
+    open_in(session, qtbot, next((resources() / "samples" / "mdb" / "cache").glob("b31c*.mdb")))
+    model = NodeModel(session)
+    model.load()
+    qtbot.waitUntil(lambda: model.rowCount() == 1)
+    shard = session.shard
+    assert shard is not None
+    xorb = next(str(key) for key in shard.objects.keys if str(key).startswith("xorb:"))
+    with qtbot.waitSignal(model.revealed) as found:
+        model.reveal(shard.whole_path(0, xorb))
+    assert not found.args[0].isValid()
+    expand(qtbot, model, model.index(0, 0, model.index(0, 0)))
+    assert names(model, model.index(0, 0, model.index(0, 0))) == ["tag", "version", "footer_size"]

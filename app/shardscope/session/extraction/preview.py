@@ -33,11 +33,7 @@ _ENDINGS = {ending for _, _, ending in MAGICS} | {".txt", ".json"}
 
 
 def outlook(wanted: ExtractionRequest, progress: Progress = no_progress) -> Outlook:
-    """Count and names; reads columns, and of the first objects what their names need.
-
-    Raises:
-        ShardError: The rows cannot be read.
-    """
+    """Count and names; reads columns, and of the first objects what their names need."""
     view = wanted.view
     if view is not None:
         examples = _examples(wanted, [view])
@@ -79,11 +75,7 @@ def _sum(sizes: NDArray[np.int64]) -> int:
 
 
 def existing(wanted: ExtractionRequest, progress: Progress = no_progress) -> int:
-    """Return how many of the files that would be written exist already. With endings from contents, about.
-
-    Raises:
-        ShardError: The rows cannot be read.
-    """
+    """Return how many of the files that would be written exist already. With endings from contents, about."""
     if not os.path.isdir(wanted.where):  # noqa: PTH112 - Path.is_dir raises where looking is not allowed
         return 0
     there = _There(wanted.where, guessed=wanted.options.guess_extension)

@@ -25,7 +25,7 @@ class Outlook:
     """Files that would be written.
 
     Attributes:
-        objects: How many objects.
+        objects: Number of objects.
         size: Their bytes, as far as they are known.
         unknown: Objects whose size is unknown before reading.
         unused: Slots without an object among the rows.
@@ -52,8 +52,8 @@ class ExtractionRequest:
     """Objects to extract, target folder and options.
 
     Attributes:
-        shard: What is open.
-        request: How it was opened.
+        shard: The opened shard.
+        request: The request that opened it.
         rows: Which of its objects; None for everything, as the command line takes it.
         where: The folder.
         options: How. `deleted` has tombstoned objects read through a second opening.
@@ -85,22 +85,14 @@ class ExtractionRequest:
         return keep if self.kinds is None else keep & np.isin(columns.kind, self.kinds)
 
     def taken(self, progress: Progress) -> Iterator[Rows]:
-        """Return the rows that are written, in pieces; those that a preview has are not looked at again.
-
-        Raises:
-            ShardError: The index cannot be read.
-        """
+        """Return the rows that are written, in pieces; those that a preview has are not looked at again."""
         if self.counted is not None and self.counted.rows is not None:
             return iter(self.counted.rows)
         objects = self.shard.objects
         return (rows[self.takes(objects.columns(rows))] for rows in self.pieces(progress))
 
     def pieces(self, progress: Progress) -> Iterator[Rows]:
-        """Yield the rows that were requested, in pieces, whatever became of their objects.
-
-        Raises:
-            ShardError: The index cannot be read.
-        """
+        """Yield the rows that were requested, in pieces, whatever became of their objects."""
         if self.rows is not None:
             yield from self.rows.pieces()
             return

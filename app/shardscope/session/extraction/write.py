@@ -25,7 +25,7 @@ class Failure:
 
     Attributes:
         name: The key of the object, and the part, where it is one.
-        reason: Why, in a sentence.
+        reason: Reason, in one sentence.
         remedy: What would help, where there is something.
     """
 
@@ -49,7 +49,7 @@ class ExtractionOutcome:
         again: Rows of the objects that failed; -1 stands for the whole content.
         manifest: The manifest that was written, or None.
         lost: Whether the server was lost on the way: another opening may go on with what is missing.
-        stopped: Why it ended early; empty where it did not.
+        stopped: Reason why it ended early; empty where it did not.
         cancelled: Whether it was cancelled.
     """
 
@@ -103,9 +103,6 @@ def write(wanted: ExtractionRequest, progress: Progress, found: ExtractionOutcom
         wanted: The objects, and the folder.
         progress: Called after every piece.
         found: Filled while objects are written: it is right, too, when an error ends the extraction early.
-
-    Raises:
-        ShardError: The rows cannot be read, or the folder cannot be written to.
     """
     found = ExtractionOutcome() if found is None else found
     if wanted.afresh:
@@ -204,12 +201,7 @@ class _Refs:
 
 
 def _second(wanted: ExtractionRequest, progress: Progress, *, deleted: bool) -> Shard:
-    """Open the same shard again: to return deleted objects, or because its server is lost.
-
-    Raises:
-        SourceChanged: The file is another by now.
-        ShardError: It cannot be opened.
-    """
+    """Open the same shard again: to return deleted objects, or because its server is lost."""
     request = wanted.request.serving_deleted() if deleted else wanted.request
     opened = request.open(progress)
     try:

@@ -23,7 +23,7 @@ class ConnectTask(QObject):
     """The ways to remote places, for the window.
 
     Args:
-        session: What is open.
+        session: The session.
         settings: Where ways are remembered, without secrets.
         window: The parent of the dialog.
 

@@ -24,6 +24,7 @@ from PySide6.QtWidgets import (
 
 from shardcore import Cancelled, Folder, RemoteOptions, RequestLog, ShardError, Source, UsageError
 from shardcore.model.number_words import plural
+from shardcore.model.text import shown_lines
 from shardcore.shards.registry import folder_marks
 from shardcore.shards.viewer_link import Layer, layer_address, layers_of
 from shardcore.sources.remote.address import Address, is_address, is_viewer_link, parse_address, shown_address
@@ -35,7 +36,6 @@ from shardscope.session.jobs import Job, JobPriority, Jobs
 from shardscope.session.open_request import OpenRequest
 from shardscope.tasks.connect.who_choice import WhoChoice
 from shardscope.widgets import theme
-from shardscope.widgets.plain_text import shown_lines
 from shardscope.widgets.tick_box import TickBox
 
 NAMED = 3
@@ -58,11 +58,7 @@ class Allowed:
 
 
 def probe(uri: str, options: RemoteOptions | None) -> list[Allowed]:
-    """Try what an address allows: reading, reading of parts, listing; an error is the only line.
-
-    Raises:
-        Cancelled: The job was cancelled.
-    """
+    """Try what an address allows: reading, reading of parts, listing; an error is the only line."""
     tape, began = RequestLog(), time.monotonic()
     try:
         target = source_of(uri, options, tape, marks=folder_marks())
@@ -283,11 +279,7 @@ class AddressDialog(QDialog):
         return next((one.url for one in ENDPOINTS if one.name == text), text)
 
     def options(self) -> RemoteOptions:
-        """Return what the fields state.
-
-        Raises:
-            UsageError: They contradict each other.
-        """
+        """Return what the fields state."""
         values: dict[str, Any] = dict(self.who.filled())
         return RemoteOptions(
             endpoint_url=self.endpoint_url or None,

@@ -171,7 +171,7 @@ class EditChip(QToolButton):
         """Report that what is shown is a sandbox.
 
         Args:
-            changes: How many there are; None where there is no sandbox.
+            changes: Number of them; None where there is no sandbox.
         """
         self._changes = changes
         self.updateGeometry()

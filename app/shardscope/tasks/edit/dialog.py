@@ -26,13 +26,14 @@ from PySide6.QtWidgets import (
 )
 
 from shardcore.model.options import Option
+from shardcore.model.text import shown
 from shardscope.session.debounce import Debounce
 from shardscope.session.words import cut_end, cut_middle
 from shardscope.tasks.edit.proposal import ChangeRow, Proposal
 from shardscope.widgets import theme
 from shardscope.widgets.file_dialogs import ask_files
 from shardscope.widgets.fonts import LARGE, sized
-from shardscope.widgets.plain_text import shown, tip
+from shardscope.widgets.plain_text import tip
 from shardscope.widgets.scrolled import scrolled
 from shardscope.widgets.table_model import Index, TableModel
 from shardscope.widgets.tick_box import TickBox

@@ -62,7 +62,7 @@ class Editor(QObject):
     """Opens sheets, and makes the edits they request.
 
     Args:
-        session: What is open.
+        session: The session.
         switch: Whether it may be changed.
         chosen: The selected rows of the objects.
         window: The window.
@@ -146,7 +146,7 @@ class Editor(QObject):
         """Open the dialog that writes typed bytes into the file.
 
         Args:
-            changes: What was typed, in order.
+            changes: The changes typed, in order.
         """
         if self._session.shard is None or self._switch.why_not or not changes:
             return None
@@ -363,11 +363,7 @@ class Editor(QObject):
 
 
 def _keys(shard: Shard, rows: RowRanges, job: Job) -> tuple[tuple[str, ...], int]:
-    """Return the keys of rows, each once, and how many rows have none.
-
-    Raises:
-        UsageError: None has one.
-    """
+    """Return the keys of rows, each once, and how many rows have none."""
     found: dict[str, None] = {}
     left_out = 0
     for piece in rows.pieces():

@@ -26,7 +26,7 @@ class EditPermission:
 
     Attributes:
         verbs: What its format can change, in the order of menus.
-        why_not: Why nothing may be changed, as a sentence; empty where it may.
+        why_not: Reason why nothing may be changed, as a sentence; empty where it may.
         journal: Whether there is an edit that can be put back.
         interrupted: The journal of that edit where it did not come to its end; None where it did.
         rekey: The options for writing it again under another key; none where its format cannot.
@@ -43,7 +43,7 @@ def standing(shard: Shard, uri: str, kept: Collection[Path] = ()) -> EditPermiss
     """Look what can be changed.
 
     Args:
-        shard: What is open.
+        shard: The opened shard.
         uri: What it was opened as.
         kept: Files and folders that nobody changes: the samples.
     """

@@ -74,9 +74,9 @@ class ChangeRow:
         stop: One past the last: of the new bytes, or of those that are cut off.
         old_start: The first old byte; another one than `start` where the content before grows or shrinks.
         old: The first old bytes.
-        old_size: How many there are.
+        old_size: Number of them.
         new: The first new bytes.
-        new_size: How many there are.
+        new_size: Number of them.
         is_text: Whether the bytes are read as text rather than in hex.
     """
 
@@ -135,11 +135,7 @@ class Proposal:
 
 
 def propose(shard: Shard, asked: EditRequest) -> Proposal:
-    """Return what an edit would change.
-
-    Raises:
-        ShardError: It cannot be done.
-    """
+    """Return what an edit would change."""
     # Not while another process edits it: half of another edit would be shown, and refused later.
     with locked(shard.source.path) if isinstance(shard.source, FileSource) else nullcontext():
         edit = made(
@@ -162,11 +158,8 @@ def propose_bytes(shard: Shard, changes: Sequence[Patch]) -> Proposal:
     """Return the changes that writing typed bytes would make.
 
     Args:
-        shard: What is open.
-        changes: What was typed, in order.
-
-    Raises:
-        ShardError: It cannot be done.
+        shard: The opened shard.
+        changes: The changes typed, in order.
     """
     source = shard.source
     if not isinstance(source, FileSource):
@@ -184,11 +177,7 @@ def propose_bytes(shard: Shard, changes: Sequence[Patch]) -> Proposal:
 
 
 def propose_undo(shard: Shard) -> Proposal:
-    """Return what putting back the last edit would change.
-
-    Raises:
-        ShardError: It cannot be put back.
-    """
+    """Return what putting back the last edit would change."""
     if not isinstance(shard.source, FileSource):
         raise UsageError("only local files can be changed in place")
     journal, edit = putting_back(shard.source)
@@ -197,11 +186,7 @@ def propose_undo(shard: Shard) -> Proposal:
 
 
 def put_back(path: Path, progress: Progress = no_progress) -> None:
-    """Put back what the last edit changed; one that kept no old bytes is finished. It is not stopped half-way.
-
-    Raises:
-        ShardError: It cannot be put back.
-    """
+    """Put back what the last edit changed; one that kept no old bytes is finished. It is not stopped half-way."""
     with stopped_by(_go_on), locked(path):
         left = interrupted_edit(path)
         if left is not None and not left.kept:

@@ -21,6 +21,7 @@ from PySide6.QtWidgets import (
 
 from shardcore import Cancelled, Shard
 from shardcore.model.options import Option, OptionPurpose, read_options
+from shardcore.model.text import shown
 from shardcore.sources.remote.address import is_address
 from shardcore.writing.edit_options import REKEY
 from shardscope.session.error_words import plain_words
@@ -34,7 +35,6 @@ from shardscope.widgets import theme
 from shardscope.widgets.file_dialogs import ask_target
 from shardscope.widgets.fonts import LARGE, sized
 from shardscope.widgets.option_fields import field_for
-from shardscope.widgets.plain_text import shown
 
 
 class RekeyDialog(QDialog):
@@ -49,7 +49,7 @@ class RekeyDialog(QDialog):
         fields: One for each option, by name.
         target: Where it goes.
         write: The button that writes it.
-        trouble: Why it cannot be written.
+        trouble: Reason why it cannot be written.
     """
 
     wanted = Signal()
@@ -142,7 +142,7 @@ class RekeyTask(QObject):
     """Opens the dialog, and writes the new file. `news` carries the `News`.
 
     Args:
-        session: What is open.
+        session: The session.
         switch: Knows whether its format can do that.
         window: The window.
 

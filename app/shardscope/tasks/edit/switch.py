@@ -8,10 +8,10 @@ from PySide6.QtCore import QObject, Signal
 
 from shardcore import Shard
 from shardcore.sources.remote.address import is_address
+from shardcore.teaching import assets
 from shardcore.writing.undo import Journal
 from shardscope.session.jobs import JobPriority
 from shardscope.session.session import OpenFailure, Session
-from shardscope.startup import assets
 from shardscope.tasks.edit.permitted import EditPermission, journal_to_mend, standing
 
 LOOKING = "It is being looked whether it can be changed"

@@ -18,7 +18,7 @@ class TypedBytes(QObject):
     """Holds what was typed until it is written or discarded. The file itself is changed by an `Edit` only.
 
     Attributes:
-        changes: What was typed, in order.
+        changes: The changes typed, in order.
         undone: What was undone; the next one to redo last.
     """
 

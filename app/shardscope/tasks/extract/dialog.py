@@ -22,6 +22,7 @@ from PySide6.QtWidgets import (
 )
 
 from shardcore.model.number_words import plural, size_text
+from shardcore.model.text import shown
 from shardcore.operations.extraction import ALL_PARTS, AS_USUAL, NO_PARTS, Conflict, ExtractOptions
 from shardscope.session.debounce import Debounce
 from shardscope.session.error_words import plain_words
@@ -31,7 +32,7 @@ from shardscope.tasks.extract.choices import ASK, Choices
 from shardscope.widgets import theme
 from shardscope.widgets.file_dialogs import ask_folder
 from shardscope.widgets.fonts import LARGE, sized
-from shardscope.widgets.plain_text import shown, tip
+from shardscope.widgets.plain_text import tip
 from shardscope.widgets.tick_box import TickBox
 
 TYPING_MILLISECONDS = 200

@@ -58,7 +58,7 @@ class ExtractTask(QObject):
     `started` and `finished` carry a `Result`.
 
     Args:
-        session: What is open.
+        session: The session.
         settings: Remembers the choices.
         parent: The window.
     """

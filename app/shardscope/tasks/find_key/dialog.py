@@ -262,8 +262,8 @@ class FindKeyTask(QObject):
     """Opens the dialog, searches in a job, and requests a tab for what is chosen.
 
     Args:
-        session: What is open.
-        settings: Where the folders are remembered.
+        session: The session.
+        settings: Settings that keep the folders.
         window: The window.
 
     Attributes:

@@ -35,11 +35,11 @@ class Input:
     """One input, counted.
 
     Attributes:
-        path: Where it is.
+        path: The path.
         kind: What it is.
         count: Files, or the objects of a manifest.
         size: Their bytes.
-        problem: Why it cannot be read, or empty.
+        problem: Reason why it cannot be read, or empty.
         manifest: Of a folder, the manifest in it, which says the keys of its files; or empty.
     """
 

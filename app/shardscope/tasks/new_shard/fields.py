@@ -8,10 +8,10 @@ from PySide6.QtCore import QEvent, QObject, Qt
 from PySide6.QtWidgets import QComboBox, QGridLayout, QLabel, QLineEdit, QSizePolicy, QVBoxLayout, QWidget
 
 from shardcore.model.options import Option, OptionType
+from shardcore.model.text import shown
 from shardscope.widgets import theme
 from shardscope.widgets.fonts import SMALL, sized
 from shardscope.widgets.option_fields import OptionField, TextField, field_for, json_problem, path_button
-from shardscope.widgets.plain_text import shown
 from shardscope.widgets.tick_box import TickBox
 
 UNDER = 2
@@ -78,7 +78,7 @@ class OptionForm(QWidget):
     Args:
         options: They.
         changed: Called when a value may be another.
-        parent: Where it stands.
+        parent: The parent.
 
     Attributes:
         fields: By the name of the option.

@@ -22,6 +22,7 @@ from PySide6.QtWidgets import (
 from shardcore import Shard
 from shardcore.model.number_words import plural
 from shardcore.model.options import OptionPurpose
+from shardcore.model.text import shown
 from shardcore.operations.convert import KeyChoice
 from shardcore.shards.format import Format
 from shardcore.shards.registry import writes_of
@@ -39,7 +40,7 @@ from shardscope.tasks.new_shard.target_view import PlaceView
 from shardscope.widgets import theme
 from shardscope.widgets.elided import Elided
 from shardscope.widgets.fonts import LARGE, SMALL, sized
-from shardscope.widgets.plain_text import shown, tip
+from shardscope.widgets.plain_text import tip
 from shardscope.widgets.scrolled import scrolled
 from shardscope.widgets.wrap_text import WrapText
 

@@ -95,7 +95,7 @@ class NewShardDialog(QDialog):
 
         Args:
             packed: What came out.
-            name: What it is called.
+            name: Name.
             stay: Whether there is something to read.
         """
         if not stay:
@@ -151,7 +151,7 @@ class NewShards(QObject):
     """Opens the dialog, writes what it states, and opens what was written.
 
     Args:
-        session: What is open.
+        session: The session.
         settings: Remembers the format and the folder.
         parent: The window.
 

@@ -8,10 +8,10 @@ from PySide6.QtCore import QAbstractItemModel, QCoreApplication, QModelIndex, QO
 
 from shardcore import Section
 from shardcore.model.number_words import grouped_digits, plural
-from shardcore.model.text import without_marks
+from shardcore.model.text import shown, without_marks
 from shardcore.writing.plan import PlannedFile
 from shardscope.tasks.new_shard.request import Planned
-from shardscope.widgets.plain_text import shown, tip
+from shardscope.widgets.plain_text import tip
 
 Index = QModelIndex | QPersistentModelIndex
 

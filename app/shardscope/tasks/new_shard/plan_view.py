@@ -19,6 +19,7 @@ from PySide6.QtWidgets import (
 
 from shardcore import SectionRole
 from shardcore.model.number_words import plural
+from shardcore.model.text import shown, shown_lines
 from shardcore.writing.plan import Plan
 from shardscope.session.words import share_text
 from shardscope.tasks.new_shard.plan_model import ABOUT, NAME, OBJECTS, OFFSET, SECTION_ROLE, SIZE, PlanModel
@@ -27,7 +28,6 @@ from shardscope.tasks.new_shard.request import Planned, note_lines
 from shardscope.widgets import theme
 from shardscope.widgets.elided import Elided
 from shardscope.widgets.fonts import LARGE, SMALL, sized
-from shardscope.widgets.plain_text import shown, shown_lines
 
 _SWATCH = 15
 _NUMBER, _KINDS = 13, 26

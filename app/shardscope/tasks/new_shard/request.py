@@ -64,7 +64,7 @@ class Planned:
     Attributes:
         plan: The files.
         name: What the target was called in it.
-        objects: How many objects; parts of others do not count.
+        objects: Number of objects; parts of others do not count.
         kinds: Of files with objects of several kinds, how many of each; by the number of the file.
         notes: What has no place in the format, is left out or was suggested.
         losses: Those of the notes that are losses.
@@ -82,7 +82,7 @@ class Refused(Exception):
     """It cannot be written like this.
 
     Attributes:
-        error: Why.
+        error: Reason.
         option: The name of the option that has to be another; empty where it is none.
     """
 
@@ -131,7 +131,7 @@ class NewShardJob(ABC):
 
     Attributes:
         target: Where, and how.
-        count: How many objects there are; 0 where that is unknown.
+        count: Number of objects; 0 where that is unknown.
     """
 
     target: NewShardTarget
@@ -149,9 +149,6 @@ class NewShardJob(ABC):
         Args:
             unread: Whether sizes are enough, and no content is read.
             progress: Called after every object.
-
-        Raises:
-            Refused: It cannot be written like this.
         """
         added = 0
 
@@ -173,11 +170,7 @@ class NewShardJob(ABC):
         return Planned(plan, self.target.path.name, objects, kinds, found.notes, losses)
 
     def write(self, progress: Progress, stage: JobStage) -> Packed:
-        """Write it, and verifies the result.
-
-        Raises:
-            ShardError: It cannot be written.
-        """
+        """Write it, and verifies the result."""
         return self.run(
             plan=False,
             unread=False,
@@ -239,7 +232,7 @@ class ConvertWork(NewShardJob):
     """An opened shard becomes one of another format.
 
     Attributes:
-        shard: What is open.
+        shard: The opened shard.
         keys: The rule for keys.
         deleted: Whether it was opened to return tombstoned objects, which are taken then.
     """
@@ -251,11 +244,7 @@ class ConvertWork(NewShardJob):
     def run(
         self, *, plan: bool, unread: bool, force: bool, progress: Progress, verifying: Progress | None = None
     ) -> Packed:
-        """Has the library convert.
-
-        Raises:
-            UsageError: Nothing is open.
-        """
+        """Has the library convert."""
         if self.shard is None:
             raise UsageError("nothing is open")
         return convert(

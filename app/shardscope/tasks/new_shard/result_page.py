@@ -8,11 +8,11 @@ from PySide6.QtWidgets import QDialogButtonBox, QLabel, QProgressBar, QPushButto
 
 from shardcore import Report, Severity
 from shardcore.model.number_words import plural
+from shardcore.model.text import shown
 from shardcore.operations.pack import Packed
 from shardscope.tasks.new_shard.request import JobStage, note_lines
 from shardscope.widgets.elided import Elided
 from shardscope.widgets.fonts import LARGE, sized
-from shardscope.widgets.plain_text import shown
 from shardscope.widgets.wrap_text import WrapText
 
 MOST_TOLD = 200
@@ -67,12 +67,7 @@ class WritingPage(QWidget):
         self.tell(JobStage(), 0)
 
     def tell(self, stage: JobStage, share: int) -> None:
-        """Show the progress.
-
-        Args:
-            stage: What is done.
-            share: Of 1,000.
-        """
+        """Show the progress."""
         self.bar.setValue(share)
         done = f"{stage.done:,} of {plural(stage.total, 'object')}" if stage.total else ""
         if stage.verifying:

@@ -23,6 +23,7 @@ from PySide6.QtWidgets import (
 from shardcore import Cancelled, SourceError
 from shardcore.errors import source_lost
 from shardcore.model.number_words import plural, size_text
+from shardcore.model.text import shown
 from shardcore.operations.recover import REPORT, Salvage, Saved
 from shardcore.shards.salvage import Condition
 from shardscope.session.error_words import plain_words
@@ -33,7 +34,7 @@ from shardscope.tasks.extract.choices import first_folder
 from shardscope.widgets import theme
 from shardscope.widgets.file_dialogs import ask_folder
 from shardscope.widgets.fonts import LARGE, sized
-from shardscope.widgets.plain_text import shown, tip
+from shardscope.widgets.plain_text import tip
 from shardscope.widgets.tick_box import TickBox
 
 MOST_ROWS = 1000
@@ -191,10 +192,6 @@ class RecoverDialog(QDialog):
 
 class RecoverTask(QObject):
     """Opens the dialog, looks, and writes.
-
-    Args:
-        session: What is open.
-        window: The window.
 
     Attributes:
         sheet: The one that is open, or None.

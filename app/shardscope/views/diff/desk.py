@@ -37,11 +37,7 @@ class ShardPair:
 
     @contextmanager
     def used(self) -> Iterator[ShardPair]:
-        """Keep the shards open.
-
-        Raises:
-            Cancelled: They are closed.
-        """
+        """Keep the shards open."""
         with self._lock:
             if self._closing:
                 raise Cancelled
@@ -133,7 +129,7 @@ class DiffDesk(QObject):
 
     Args:
         jobs: Runs the work.
-        requests: What is compared, and how it is opened.
+        requests: The requests that open both sides.
     """
 
     compared = Signal(object)

@@ -67,7 +67,7 @@ class DiffWindow(QDialog):
 
     Args:
         jobs: Runs the work.
-        requests: What is compared, and how it is opened.
+        requests: The requests that open both sides.
         parent: The main window.
 
     Attributes:

@@ -71,6 +71,7 @@ class FindingsTable(QWidget):
         self._session = session
         self._job: Job | None = None
         self.model = FindingModel()
+        self.model.hide_answers(session.secrets)
         self.buttons = {depth: self._button(depth) for depth in Depth}
         self.state = Elided(greedy=True, parent=self)
         self.state.setObjectName("findingsState")
@@ -112,6 +113,7 @@ class FindingsTable(QWidget):
         session.opened.connect(lambda _: self._show(None))
         session.closed.connect(lambda: self._show(None))
         session.findings_changed.connect(self._show)
+        session.secrets.changed.connect(self.detail.hide)
         session.verifying_changed.connect(self._running)
         session.jobs.changed.connect(self._progress)
         self._show(None)
@@ -157,7 +159,8 @@ class FindingsTable(QWidget):
         finding = self.model.finding(current)
         place = f" (bytes {grouped(str(finding.span))})" if finding.span is not None else ""
         key = f", key {finding.key}" if finding.key is not None else ""
-        self.detail.setText(tip(f"{SIGNS[finding.severity]} {grouped(finding.message)}{place}{key}"))
+        told = f"{SIGNS[finding.severity]} {grouped(finding.message)}{place}{key}"
+        self.detail.setText(tip(self._session.secrets.text(told)))
         self.detail.show()
         if finding.span is not None:
             self._session.select_span(finding.span, self)
@@ -172,18 +175,22 @@ class FindingsTable(QWidget):
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         span, key = finding.span, finding.key
+
+        def copy(text: str) -> None:
+            copy_text(self._session.secrets.text(text))
+
         if span is not None:
             menu.addAction(self.tr("&Select bytes"), lambda: self._session.select_span(span, self))
         if key is not None:
             menu.addAction(self.tr("&Look up key"), lambda: self._session.look_up(key))
         menu.addSeparator()
-        menu.addAction(self.tr("&Copy sentence"), lambda: copy_text(finding.message))
+        menu.addAction(self.tr("&Copy sentence"), lambda: copy(finding.message))
         menu.addAction(self.tr("Copy c&ode"), lambda: copy_text(finding.code))
         if key is not None:
-            menu.addAction(self.tr("Copy &key"), lambda: copy_text(key_text(key)))
+            menu.addAction(self.tr("Copy &key"), lambda: copy(key_text(key)))
         if span is not None:
-            menu.addAction(self.tr("Copy &range"), lambda: copy_text(str(span)))
-        menu.addAction(self.tr("Copy as &JSON"), lambda: copy_text(json.dumps(finding.to_json())))
+            menu.addAction(self.tr("Copy &range"), lambda: copy(str(span)))
+        menu.addAction(self.tr("Copy as &JSON"), lambda: copy(json.dumps(finding.to_json())))
         menu.addSeparator()
         add_picture(menu, self.table, "findings", self._session.say)
         return menu

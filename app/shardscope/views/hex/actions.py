@@ -74,7 +74,7 @@ class HexActions:
         self.inside = self._action(self.tr("Open &inside"), "Ctrl+Shift+I")
         self.drawing = self._action(self.tr("Dra&wing"), "Alt+D")
         self.copy_drawing = self._action(self.tr("Copy d&rawing"))
-        self.save_drawing = self._action(self.tr("Save drawing as S&VG…"))
+        self.save_drawing = self._action(self.tr("Save dra&wing…"))
         self.goto = self._action(self.tr("&Go to …"), "Ctrl+G")
         self.find = self._action(self.tr("&Find …"), QKeySequence.StandardKey.Find)
         self.find_these = self._action(self.tr("Find &these bytes"), "Ctrl+F3")
@@ -87,8 +87,8 @@ class HexActions:
         self.fields.setCheckable(True)
         self.fields.setChecked(True)
         self.fields.setToolTip(self.tr("The names and values of the fields of each row, where there is room"))
-        self.larger = self._action(self.tr("&Larger bytes"), QKeySequence.StandardKey.ZoomIn)
-        self.smaller = self._action(self.tr("S&maller bytes"), QKeySequence.StandardKey.ZoomOut)
+        self.larger = self._action(self.tr("&Larger bytes"), "Ctrl+Alt++")
+        self.smaller = self._action(self.tr("S&maller bytes"), "Ctrl+Alt+-")
 
     def set_open(self, is_open: bool) -> None:
         """Enable the actions that need bytes; the caret enables *follow* and *decoded*."""

@@ -9,11 +9,12 @@ from PySide6.QtCore import QEvent, QModelIndex, QObject, QPointF, QSize, Qt, Sig
 from PySide6.QtGui import QKeyEvent, QMouseEvent, QResizeEvent, QStandardItem, QStandardItemModel
 from PySide6.QtWidgets import QApplication, QCompleter, QHBoxLayout, QLineEdit, QListView, QSizePolicy, QWidget
 
-from shardscope.session.goto import GotoError
+from shardcore.model.text import shown
+from shardcore.operations.goto import GotoError
 from shardscope.views.hex.address_entry import EntryAction, EntryContext, EntryMeaning, choices, meanings
 from shardscope.widgets import theme
 from shardscope.widgets.elided import Elided
-from shardscope.widgets.plain_text import shown, tip
+from shardscope.widgets.plain_text import tip
 
 
 class PressThrough(QObject):
@@ -59,7 +60,7 @@ class AddressBar(QWidget):
 
     Args:
         known: What entries are compared with.
-        parent: Where it stands.
+        parent: The parent.
     """
 
     chosen = Signal(object)

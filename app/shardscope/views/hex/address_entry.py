@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from shardscope.session.goto import GotoError, GotoNames, evaluate
+from shardcore.operations.goto import GotoError, GotoNames, evaluate
 from shardscope.session.sections import section_at
 from shardscope.session.trace_walk import LEAST_PREFIX
 from shardscope.session.words import cut_middle
@@ -60,11 +60,7 @@ class EntryContext:
 
 
 def meanings(text: str, known: EntryContext) -> list[EntryMeaning]:
-    """Return what a whole entry means, the default first: a place where it names one, else an object.
-
-    Raises:
-        GotoError: It means nothing here.
-    """
+    """Return what a whole entry means, the default first: a place where it names one, else an object."""
     trouble = GotoError("a number, a name or a key is missing")
     found: list[EntryMeaning] = []
     try:

@@ -10,9 +10,9 @@ from PySide6.QtGui import QFocusEvent, QFontMetricsF, QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
 
 from shardcore import Node
+from shardcore.model.text import shown
 from shardscope.session.words import cut_middle, node_name
 from shardscope.widgets import theme
-from shardscope.widgets.plain_text import shown
 
 _SEPARATOR = "<span style='color:{colour}'>&nbsp;›&nbsp;</span>"
 _ARROW = " › "

@@ -51,7 +51,7 @@ class ByteCells:
         state: `CellState`.
         shade: Index of the section role times `SHADES` plus role times 2 plus parity.
         begins: `FieldRole` plus 1 where a run begins, else 0.
-        before: Where the run begins that owns the byte before the first cell, counted from the first cell; `NO_RUN`
+        before: Start of the run that owns the byte before the first cell, counted from the first cell; `NO_RUN`
             where that is unknown, or there is none.
         coloured: Whether the runs of all loaded bytes are known.
         gaps: The bytes that are not there.

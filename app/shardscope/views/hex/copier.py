@@ -9,12 +9,12 @@ from PySide6.QtCore import QObject, Signal
 from shardcore import Cancelled, Source, Span
 from shardcore.model.copy_forms import Again
 from shardcore.model.number_words import plural
+from shardcore.model.text import shown
 from shardscope.session.copy_bytes import CopyAs, TooMuchToCopy, check_size, copied
 from shardscope.session.error_words import plain_words
 from shardscope.session.jobs import Job
 from shardscope.views.hex.state import HexState
 from shardscope.widgets.clipboard import copy_lines
-from shardscope.widgets.plain_text import shown
 
 LineForm = Callable[[str, Span, Again], str]
 """Bytes as a command or as lines of a program: from where they are, which they are, and the name of the format."""

@@ -9,8 +9,8 @@ from PySide6.QtCore import QCoreApplication, QObject, Qt, Signal
 from PySide6.QtWidgets import QSplitter
 
 from shardcore import Shard, Span
-from shardcore.model.drawing import Item, Sketch, StaticSketch
-from shardscope.learning.drawings.space import LEAST_HEIGHT, STEP, DrawingRequest
+from shardcore.model.drawing import STEP, Item, Sketch, StaticSketch
+from shardscope.learning.drawings.space import LEAST_HEIGHT, DrawingRequest
 from shardscope.session.debounce import Debounce
 from shardscope.session.jobs import JobPriority
 from shardscope.session.selection import Selection
@@ -81,7 +81,9 @@ class DrawingPlace(QObject):
 
     @property
     def sketches(self) -> tuple[Sketch, ...]:
-        """Return what can be drawn now: of the file, of the lookup, of its current step."""
+        """Return what can be drawn now: of the file, of the lookup, of its current step; nothing during an exam."""
+        if self._session.secrets.closed:
+            return ()
         step = _step_drawing(self._session.walk)
         return (*self._sketches, step) if step is not None else self._sketches
 

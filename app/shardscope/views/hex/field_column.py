@@ -91,14 +91,7 @@ class FieldColumn(QObject):
         self.changed.emit()
 
     def fit(self, grid: HexGrid, width: float, source: str, font: QFont) -> None:
-        """The room changed, the source, or the size of the bytes.
-
-        Args:
-            grid: Of the bytes.
-            width: Of the viewport.
-            source: What is shown.
-            font: Of the window.
-        """
+        """The room changed, the source, or the size of the bytes."""
         room = width - grid.width - grid.margin
         self.shown = self.wanted and room >= LEAST
         self.source = source

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from PySide6.QtCore import QObject, Signal
 
 from shardcore import Cancelled, Node, Span
 from shardcore.model.details import grouped_value
+from shardcore.model.text import shown
 from shardscope.session.jobs import Job
 from shardscope.session.pages import PageCache, Readable
 from shardscope.session.words import cut_end, cut_middle
-from shardscope.widgets.plain_text import shown
 
 STRETCH = 1024
 """Bytes whose fields are requested at once."""
@@ -34,7 +34,7 @@ class NamedField:
 
     Attributes:
         span: Its bytes.
-        name: What it is called; with its record where both begin.
+        name: Name; with its record where both begin.
         value: What it holds; empty where its bytes say all.
         path: Where it stands, from the section on.
         target: What it points to.
@@ -69,6 +69,7 @@ class FieldNames(QObject):
         self._pages = pages
         self._known: OrderedDict[tuple[str, int], tuple[NamedField, ...]] = OrderedDict()
         self._round = 0
+        self.seen: Callable[[Sequence[Node]], Sequence[Node]] = tuple
         pages.cleared.connect(self.forget)
 
     def forget(self) -> None:
@@ -90,7 +91,7 @@ class FieldNames(QObject):
             for number in missing:
                 job.check()
                 paths = readable.fields_in(number * STRETCH, (number + 1) * STRETCH, name, limit=STRETCH)
-                found.append(tuple(NamedField.of(path) for path in paths))
+                found.append(tuple(NamedField.of(self.seen(path)) for path in paths))
             return found
 
         def done(found: list[tuple[NamedField, ...]] | None, error: BaseException | None) -> None:

@@ -12,6 +12,7 @@ from shardcore import Section
 from shardscope.views.hex.grid import HexPart
 from shardscope.views.hex.layout import HexLayout
 from shardscope.views.hex.state import HexState
+from shardscope.widgets import fonts
 
 _STEPS = MappingProxyType({Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1})
 
@@ -84,7 +85,7 @@ def wheel(state: HexState, event: QWheelEvent) -> None:
     """Scroll by rows; with control, make the bytes larger or smaller; with shift, scroll sideways."""
     down, across = event.angleDelta().y() / _NOTCH, event.angleDelta().x() / _NOTCH
     if event.modifiers() & Qt.KeyboardModifier.ControlModifier:
-        state.set_font_size(state.font_size + (1 if down > 0 else -1))
+        state.set_zoom(fonts.zoomed(state.zoom, larger=down > 0))
     elif event.modifiers() & Qt.KeyboardModifier.ShiftModifier or abs(across) > abs(down):
         state.scroll_across(-(across or down) * 3)
     elif down:

@@ -27,8 +27,9 @@ from PySide6.QtWidgets import QMenu, QSizePolicy, QToolTip, QWidget
 
 from shardcore import Finding, Section, Severity
 from shardcore.model.number_words import plural, size_text
-from shardcore.model.text import without_marks
+from shardcore.model.text import shown, without_marks
 from shardcore.operations.notes import Note
+from shardcore.teaching.lessons.secrets import NOTHING, Aspect, Secrets
 from shardscope.session.highlights import Arrow, Light, arrows_in, lights_in
 from shardscope.session.marks import Marks
 from shardscope.session.notes import notes_in
@@ -39,7 +40,6 @@ from shardscope.widgets.badges import badge_font, badge_size, paint_badge
 from shardscope.widgets.clipboard import copy_text
 from shardscope.widgets.flag import BOOKMARK, FLAG, paint_flag
 from shardscope.widgets.picture import add_picture
-from shardscope.widgets.plain_text import shown
 from shardscope.widgets.strip_paint import LABEL_GAP, STRIP_HEIGHT, paint_changed, paint_names, paint_strip
 from shardscope.widgets.strip_scale import StripScale
 
@@ -56,7 +56,7 @@ def paint_strip_lights(
     """Paint lights; numbers that would stand on each other stand side by side.
 
     Args:
-        painter: Where.
+        painter: The painter.
         colours: The theme.
         strip: The place of the strip.
         x_of: Where an offset is.
@@ -168,6 +168,7 @@ class Overview(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.name = ""
         self.schematic = False
+        self.secrets: Secrets = NOTHING
         self._pages = pages
         self._size = 0
         self._sections: Sequence[Section] = ()
@@ -201,6 +202,7 @@ class Overview(QWidget):
         """Set the sections of the same bytes."""
         self._sections = tuple(sections)
         self._rescale()
+        self.setAccessibleDescription(", ".join(self.label(section) for section in self._scale.sections))
 
     def set_view(self, start: int, stop: int) -> None:
         """Mark the bytes that are on the screen."""
@@ -248,7 +250,8 @@ class Overview(QWidget):
 
     def label(self, section: Section) -> str:
         """Return a section in words: name, size and share."""
-        return f"{section.name} · {size_text(section.size)} · {share_text(section.size, self._size)}"
+        size = self.secrets.text(size_text(section.size), Aspect.SIZE)
+        return f"{section.name} · {size} · {share_text(section.size, self._size)}"
 
     def sizeHint(self) -> QSize:
         return QSize(400, round(_TOP + self._label_height() + LABEL_GAP + STRIP_HEIGHT + LABEL_GAP + _LINE + _TOP))
@@ -414,7 +417,7 @@ class Overview(QWidget):
         lines += [f"⚠ {escape(grouped(mark.message))}" for mark in reversed(near)]
         noted = notes_in(self._notes, self.offset_at(x - 4), self.offset_at(x + 4) + 1)[:3]
         lines += [f"{FLAG} {escape(cut_end(shown(note.text) or BOOKMARK, _LONGEST_NOTE))}" for note in noted]
-        return "<br>".join(line for line in lines if line)
+        return self.secrets.text("<br>".join(line for line in lines if line))
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
         if self._size:

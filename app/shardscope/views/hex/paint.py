@@ -186,7 +186,7 @@ class RowCanvas:
     """The rows of one screen; row `n` has the place `n` modulo the number of places, so that scrolling moves none.
 
     Attributes:
-        painted: How many rows were painted so far.
+        painted: Number of rows painted so far.
     """
 
     def __init__(self) -> None:
@@ -212,7 +212,7 @@ class RowCanvas:
         """Show rows, painting those that are not kept.
 
         Args:
-            painter: Where.
+            painter: The painter.
             place: Where the rows stand there; cut at its bottom.
             row: Height of a row.
             ratio: Device pixels per pixel.
@@ -305,7 +305,7 @@ class HexPainter:
             scene: What.
             cells_of: Gives the cells of rows.
             area: The viewport.
-            scroll: How many pixels the view is scrolled to the right.
+            scroll: Pixels that the view is scrolled to the right.
         """
         grid = self.grid
         bottom = QRectF(0, grid.row_y(scene.rows), area.width(), max(area.height() - grid.row_y(scene.rows), 0))

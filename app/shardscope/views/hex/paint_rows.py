@@ -212,11 +212,11 @@ class HexRowPainter:
         """Paint the rows of a scene; the first one begins below the height of the header.
 
         Args:
-            painter: Where.
+            painter: The painter.
             scene: What.
             cells: The cells of the rows of the scene.
             width: Of the viewport.
-            scroll: How many pixels the view is scrolled to the right.
+            scroll: Pixels that the view is scrolled to the right.
         """
         top = self.grid.header
         painter.fillRect(QRectF(0, top, width, scene.rows * self.grid.row), self.palette.base)

@@ -17,9 +17,9 @@ from shardcore.model.copy_forms import curl_command, explain_command, read_lines
 from shardcore.model.details import headline, record_size
 from shardcore.model.node import nearest_row
 from shardcore.model.source_name import SourceName
+from shardcore.operations.goto import GotoNames, starts_of
 from shardcore.shards.object_source import InnerSource
 from shardscope.session.copy_bytes import CopyAs
-from shardscope.session.goto import GotoNames, starts_of
 from shardscope.session.highlights import lights_in
 from shardscope.session.jobs import JobPriority
 from shardscope.session.open_request import members_at_hand
@@ -45,6 +45,7 @@ from shardscope.views.hex.status import HexStatus
 from shardscope.views.hex.tabs import OpenSource, SourceTabs, stored_span, tab_title
 from shardscope.views.hex.view import HexView
 from shardscope.views.hex.width import RowMode, RowWidth
+from shardscope.widgets import fonts
 
 
 class Naming:
@@ -77,7 +78,8 @@ class Naming:
     def places(self) -> GotoNames:
         """Return what names mean."""
         shard = self._session.shard
-        stored = self._state.name == "" and shard is not None
+        # The value of a name may be what a question asks.
+        stored = self._state.name == "" and shard is not None and not self._state.secrets
         return GotoNames(
             size=self._state.layout.size,
             caret=self._state.selection.caret,
@@ -105,7 +107,7 @@ def file_title(shard: Shard | None, source: str, path: Sequence[Node]) -> str:
     """Return the content before a path: the file, or the data set, whose paths begin with the member.
 
     Args:
-        shard: What is open.
+        shard: The opened shard.
         source: The name of the source that is shown.
         path: The path.
     """
@@ -170,7 +172,7 @@ class HexPanel(QWidget):
         address: The field for places and keys.
         status: What is selected.
         naming: What names in the field mean.
-        rows: How many bytes a row has.
+        rows: Number of bytes that a row has.
         drawings: Where drawings are shown.
         actions_: For the menus of the window.
         room: The height that is there without notices: they take it from the rows, not from overview and legend.
@@ -316,8 +318,8 @@ class HexPanel(QWidget):
         actions.find_previous.triggered.connect(lambda: self.searching.again(backward=True))
         actions.letters.toggled.connect(self.state.set_letters)
         actions.fields.toggled.connect(self.view.set_column)
-        actions.larger.triggered.connect(lambda: self.state.set_font_size(self.state.font_size + 1))
-        actions.smaller.triggered.connect(lambda: self.state.set_font_size(self.state.font_size - 1))
+        actions.larger.triggered.connect(lambda: self.state.set_zoom(fonts.zoomed(self.state.zoom, larger=True)))
+        actions.smaller.triggered.connect(lambda: self.state.set_zoom(fonts.zoomed(self.state.zoom, larger=False)))
         self._path_changed(())
 
     def _connect_session(self) -> None:
@@ -328,6 +330,8 @@ class HexPanel(QWidget):
         session.index_loaded.connect(self._index_loaded)
         session.findings_changed.connect(self._findings_changed)
         session.lights_changed.connect(self._lights_changed)
+        session.secrets.changed.connect(self._secrets_changed)
+        self.view.names.seen = session.secrets.path
         session.notes.changed.connect(self._notes_changed)
         self.pages.troubled.connect(session.note_trouble)
         if session.shard is not None:
@@ -381,9 +385,9 @@ class HexPanel(QWidget):
         for source in state.sources:
             if (fresh := self.tabs.known(source.name)) is not None:
                 self.tabs.sources[self.tabs.sources.index(fresh)] = source
-            self.tabs.show_source(source, tab_title(source.name))
+            self.tabs.show_source(source, self._session.secrets.text(tab_title(source.name)))
         shown = self.tabs.known(state.name) or state.sources[0]
-        self.tabs.show_source(shown, tab_title(shown.name))
+        self.tabs.show_source(shown, self._session.secrets.text(tab_title(shown.name)))
         self._lay_bytes(shown)
         self.overview.set_selection(*self._selected())
 
@@ -401,8 +405,7 @@ class HexPanel(QWidget):
             if stored is not None and stored.sections != shard.sections:
                 stored.sections = shard.sections
                 if self.state.name == "":
-                    self.state.set_sections(shard.sections)
-                    self.overview.set_sections(shard.sections)
+                    self._show_sections()
             self.naming.learn()
 
     def _findings_changed(self, report: Report | None) -> None:
@@ -454,7 +457,7 @@ class HexPanel(QWidget):
         before = self.tabs.known(self.state.name)
         if before is not None and before is not source:
             self._note_place()
-        self.tabs.show_source(source, tab_title(source.name))
+        self.tabs.show_source(source, self._session.secrets.text(tab_title(source.name)))
         if self.state.name != source.name or self.state.layout.size != source.size or before is not source:
             self._lay_bytes(source, chosen=select is None)
         if select is not None:
@@ -470,8 +473,9 @@ class HexPanel(QWidget):
             source: The source.
             chosen: Whether what was selected in it is selected again.
         """
-        self.state.set_source(source.name, source.size, source.sections)
-        self.overview.set_source(source.name, source.size, source.sections)
+        sections = self._session.secrets.now.sections(source.sections, source.name)
+        self.state.set_source(source.name, source.size, sections)
+        self.overview.set_source(source.name, source.size, sections)
         self._findings_changed(self._session.report)
         self._notes_changed()
         if source.span is not None and chosen:
@@ -513,9 +517,28 @@ class HexPanel(QWidget):
         span = self.state.selection.span
         return span.start, span.stop
 
+    def _show_sections(self) -> None:
+        """Show the sections of the source, without names where one of them is asked for."""
+        if (source := self.tabs.known(self.state.name)) is not None:
+            sections = self._session.secrets.now.sections(source.sections, source.name)
+            self.state.set_sections(sections)
+            self.overview.set_sections(sections)
+
+    def _secrets_changed(self) -> None:
+        """Other texts are hidden: whatever is written of the bytes is written again."""
+        self.state.secrets = self.overview.secrets = self._session.secrets.now
+        self.view.names.forget()
+        self.tabs.retitle(self._session.secrets.text)
+        self._show_sections()
+        self._path_changed(self._path)
+        self._refresh_status()
+        self._view_moved()
+
     def _path_changed(self, path: tuple[Node, ...]) -> None:
         self._path = path
-        self.breadcrumb.set_path(file_title(self._session.shard, self.state.name, path), path)
+        seen = self._session.secrets.now.path(path)
+        title = file_title(self._session.shard, self.state.name, path)
+        self.breadcrumb.set_path(self._session.secrets.text(title), seen)
         self.rows.set_path(path)
         self.state.set_frames(frames_of(path, self.state.name))
         self.actions_.select_record.setEnabled(len(self.state.frames) > 1)
@@ -529,7 +552,7 @@ class HexPanel(QWidget):
         self.decoded_button.setVisible(self.actions_.decoded.isEnabled())
         if path:
             notes = [self.tr("note: {0}").format(note.text) for note in self.state.notes_at(self.state.selection.caret)]
-            told = [*(node.name for node in path[1:]), headline(path[-1]), *notes]
+            told = [*(node.name for node in seen[1:]), headline(seen[-1]), *notes]
             self.view.accessibility.tell_place(", ".join(told))
 
     def _pointer(self) -> Span | None:
@@ -606,7 +629,8 @@ class HexPanel(QWidget):
     def _view_moved(self) -> None:
         self.overview.set_view(*self.state.visible_bytes)
         self.overview.set_fetched(self._fetched())
-        self.legend.set_roles([s.role for s in self.state.sections if s.size], self.state.roles_on_screen())
+        fields = () if self.state.secrets.unnamed else self.state.roles_on_screen()
+        self.legend.set_roles([s.role for s in self.state.sections if s.size], fields)
 
     def _fetched(self) -> tuple[tuple[int, int], ...]:
         """Return what a remote source holds already; of a local file everything is at hand, which says nothing."""
@@ -618,6 +642,7 @@ class HexPanel(QWidget):
         return () if ranges == ((0, source.size),) else ranges
 
     def _refresh_status(self) -> None:
+        self.status.secrets = self.state.secrets
         self.status.show_selection(self.state.selection.span, self.state.layout.size, self._path, self.state.sections)
 
     def _copy_as(self, form: CopyAs, checked: bool = False) -> None:

@@ -21,6 +21,7 @@ from PySide6.QtWidgets import (
 )
 
 from shardcore import Cancelled, Source, Span, UsageError
+from shardcore.model.text import shown
 from shardcore.operations.search import NextHit, Pattern, find_next, parse_hex, parse_numbers, parse_text, search
 from shardscope.session.error_words import plain_words
 from shardscope.session.hit_list import HitList
@@ -29,7 +30,6 @@ from shardscope.session.pages import PageCache
 from shardscope.session.words import cut_middle
 from shardscope.widgets import theme
 from shardscope.widgets.elided import Elided
-from shardscope.widgets.plain_text import shown
 
 MOST = 20
 

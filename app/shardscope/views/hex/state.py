@@ -16,6 +16,7 @@ from PySide6.QtWidgets import QAbstractScrollArea
 from shardcore import FieldRole, Finding, Node, Section, SectionRole, Span
 from shardcore.operations.notes import Note
 from shardcore.operations.search import Pattern, find_any
+from shardcore.teaching.lessons.secrets import NOTHING, Secrets
 from shardscope.session.debounce import Debounce
 from shardscope.session.highlights import Arrow, Light, arrows_in, lights_in
 from shardscope.session.marks import Mark, Marks
@@ -30,6 +31,7 @@ from shardscope.views.hex.proposed import with_new
 from shardscope.views.hex.row_fit import AUTOMATIC, RowRule
 from shardscope.views.hex.scene import HexScene, HexSelection, Range
 from shardscope.views.hex.scroll import RowScroller
+from shardscope.widgets import fonts as type_
 from shardscope.widgets import theme
 
 MOST = 2000
@@ -89,7 +91,7 @@ class ByteEdits(Protocol):
 
         Args:
             pieces: Offsets and the new bytes there.
-            what: What it is; by default how many bytes are overwritten.
+            what: Description; default: the number of bytes that are overwritten.
             second: Whether it is the second digit of the byte that was typed last.
         """
 
@@ -155,6 +157,7 @@ class HexState(QObject):
         self.patterns: Sequence[Pattern] = ()
         self.proposed: Proposed | None = None
         self.lights: tuple[Light, ...] = ()
+        self.secrets: Secrets = NOTHING
         self.arrows: tuple[Arrow, ...] = ()
         self.sandboxed: Sandboxed | None = None
         self.notes: tuple[Note, ...] = ()
@@ -162,6 +165,7 @@ class HexState(QObject):
         self._half_at = -1
         self._early: list[int] = []
         self.layout = HexLayout(0)
+        self.zoom = 1.0
         self._font = theme.fixed_font()
         self.grid = HexGrid(self._font, self.layout, 1.0)
         self._rule = AUTOMATIC
@@ -337,9 +341,14 @@ class HexState(QObject):
         self.letters = shown
         self._look_otherwise()
 
-    def set_font_size(self, points: float) -> None:
-        """Make the bytes larger or smaller, 6 to 32 points."""
-        self._font.setPointSizeF(min(max(points, 6.0), 32.0))
+    def set_zoom(self, zoom: float) -> None:
+        """Make the bytes larger or smaller than everything else in the window."""
+        self.zoom = min(max(zoom, type_.ZOOMS[0]), type_.ZOOMS[-1])
+        self.fit_font()
+
+    def fit_font(self) -> None:
+        """Write the bytes as large as window and zoom want them."""
+        self._font.setPointSizeF(type_.points(type_.NORMAL) * self.zoom)
         self._relayout(self.layout.size)
 
     def set_hover(self, run: tuple[int, int] | None) -> None:

@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QWidget
 from shardcore import Node, Section, Span
 from shardcore.model.details import headline
 from shardcore.model.number_words import plural, size_text
+from shardcore.teaching.lessons.secrets import NOTHING, Aspect, Secrets
 from shardscope.views.hex.tip import path_text
 from shardscope.widgets.elided import Elided
 
@@ -23,6 +24,7 @@ class HexStatus(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("hexStatus")
+        self.secrets: Secrets = NOTHING
         self.offset = self._label("statusOffset", self.tr("Offset of the selection"))
         self.length = self._label("statusLength", self.tr("Length of the selection"))
         self.value = self._label("statusValue", self.tr("What the selected bytes mean"), greedy=True)
@@ -38,12 +40,15 @@ class HexStatus(QWidget):
 
     def show_selection(self, span: Span, size: int, path: Sequence[Node], sections: Sequence[Section]) -> None:
         """Report what is selected in a source of `size` bytes."""
+        hidden = self.secrets.text
+        offset, length = f"{span.start:,} · {span.start:#x}", f"{plural(span.size, 'byte')} · {span.size:#x}"
         self.offset.setText(
-            self.tr("offset {0}").format(f"{span.start:,} · {span.start:#x}") if size else self.tr("no bytes")
+            self.tr("offset {0}").format(hidden(offset, Aspect.OFFSET)) if size else self.tr("no bytes")
         )
-        self.length.setText(f"{plural(span.size, 'byte')} · {span.size:#x}" if size else "")
-        self.value.tell(_value(path, span, sections) if size else "")
-        self.whole.setText(f"{plural(size, 'byte')} · {size_text(size)}" if size >= 1024 else plural(size, "byte"))
+        self.length.setText(hidden(length, Aspect.SIZE) if size else "")
+        self.value.tell(hidden(_value(self.secrets.path(path), span, sections)) if size else "")
+        whole = f"{plural(size, 'byte')} · {size_text(size)}" if size >= 1024 else plural(size, "byte")
+        self.whole.setText(hidden(whole, Aspect.SIZE))
         self._give_room()
 
     def resizeEvent(self, event: QResizeEvent) -> None:

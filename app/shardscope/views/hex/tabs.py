@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
@@ -10,8 +11,9 @@ from PySide6.QtWidgets import QTabBar, QToolButton, QWidget
 
 from shardcore import Section, Span
 from shardcore.model.source_name import SourceName
+from shardcore.model.text import shown
 from shardscope.session.words import cut_middle
-from shardscope.widgets.plain_text import shown, tip
+from shardscope.widgets.plain_text import tip
 
 MOST = 8
 """Decoded sources that stay open; the oldest goes."""
@@ -65,6 +67,14 @@ class SourceTabs(QTabBar):
     def known(self, name: str) -> OpenSource | None:
         """Return the source of that name, if a tab shows it."""
         return next((source for source in self.sources if source.name == name), None)
+
+    def retitle(self, seen: Callable[[str], str]) -> None:
+        """Write the names of the sources again, as they may be seen."""
+        for number, source in enumerate(self.sources):
+            title = shown(seen(tab_title(source.name)))
+            self.setTabText(number, cut_middle(title).replace("&", "&&"))
+            if stored_span(source.name) is None:
+                self.setTabToolTip(number, tip(title))
 
     def show_source(self, source: OpenSource, title: str) -> None:
         """Bring a source to the front; a stored one takes the place of the stored one before."""

@@ -8,13 +8,12 @@ from html import escape
 from shardcore import Node, Section
 from shardcore.model.details import headline
 from shardcore.model.number_words import plural
-from shardcore.model.text import without_marks
+from shardcore.model.text import shown_lines, without_marks
 from shardcore.operations.notes import Note
 from shardscope.session.marks import Mark
 from shardscope.session.sections import section_at
 from shardscope.session.words import cut_end, cut_middle, grouped
 from shardscope.widgets.flag import BOOKMARK, FLAG
-from shardscope.widgets.plain_text import shown_lines
 
 _WIDTH = 340
 _MOST_MARKS = 3

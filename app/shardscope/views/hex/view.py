@@ -27,7 +27,7 @@ class HexView(QAbstractScrollArea):
         accessibility: For screen readers.
         names: The names of the fields on the screen, while they are shown.
         column: Shows them.
-        paints: How often it was painted.
+        paints: Number of times it was painted.
     """
 
     menu_requested = Signal(object)
@@ -111,6 +111,8 @@ class HexView(QAbstractScrollArea):
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
+        if event.type() == QEvent.Type.FontChange and self._mouse is not None:
+            self.state.fit_font()
         if event.type() in (QEvent.Type.PaletteChange, QEvent.Type.StyleChange):
             self._make_painter()
             self.viewport().update()

@@ -25,6 +25,7 @@ from shardcore.model.number_words import plural
 from shardcore.model.text import without_marks
 from shardcore.operations.references import Lead, Leads
 from shardcore.shards.registry import format_of
+from shardcore.teaching.lessons.secrets import Aspect
 from shardscope.session.debounce import Debounce
 from shardscope.session.error_words import plain_words
 from shardscope.session.highlights import ReferenceQuery
@@ -176,6 +177,7 @@ class Inspector(QScrollArea):
         session.closed.connect(self._show_selection)
         WhileVisible(session.selection_changed, self, self._show_selection)
         session.question_changed.connect(self._show_leads)
+        session.secrets.changed.connect(self._show)
         self._show_selection()
 
     def sizeHint(self) -> QSize:
@@ -225,8 +227,9 @@ class Inspector(QScrollArea):
     def _show(self) -> None:
         """Everything, with the bytes that are there."""
         self._late.stop()
-        node, ref = self._node, self._session.selection.ref
-        error = grouped(self._trouble or self._session.selection.error)
+        secrets, ref = self._session.secrets.now, self._session.selection.ref
+        node = secrets.node(self._node) if self._node is not None else None
+        error = secrets.text(grouped(self._trouble or self._session.selection.error))
         self.error.set_text(error)
         self.error.setVisible(bool(error))
         self.name.setVisible(node is not None)
@@ -237,13 +240,15 @@ class Inspector(QScrollArea):
         self.node_form.setVisible(node is not None)
         if node is not None:
             self.name.set_text(node_name(node))
-            self.doc.set_text(grouped(without_marks(node.doc)))
+            self.doc.set_text(secrets.text(grouped(without_marks(node.doc))))
             self._show_value(node)
-            self.node_form.set_rows(node_rows(node, self._bytes.raw if self._bytes.node == node.span else None))
+            rows = node_rows(node, self._bytes.raw if self._bytes.node == node.span else None)
+            self.node_form.set_rows([row.seen(secrets) for row in rows])
         self.object_form.setVisible(ref is not None)
         if ref is not None and (shard := self._session.shard) is not None:
-            self.object_form.set_rows(object_rows(ref, format_of(shard.format).details))
-        self.cards.setVisible(node is not None)
+            rows = object_rows(ref, format_of(shard.format).details)
+            self.object_form.set_rows([row.seen(secrets) for row in rows])
+        self.cards.setVisible(node is not None and not secrets)
         self._show_numbers()
 
     def _show_value(self, node: Node) -> None:
@@ -265,10 +270,13 @@ class Inspector(QScrollArea):
         self.numbers.setVisible(caret is not None and self.numbers_title.isChecked())
         if caret is None:
             return
-        self.numbers_title.setText(self.tr("As numbers, from byte {0}").format(f"{caret.start:,}"))
+        secrets = self._session.secrets.now
+        start = secrets.text(f"{caret.start:,}", Aspect.OFFSET)
+        self.numbers_title.setText(self.tr("As numbers, from byte {0}").format(start))
         begins = node is not None and (node.span.source, node.span.start) == (caret.source, caret.start)
         own = node.type if node is not None and begins else ""
-        self.numbers.set_data(self._bytes.at_caret if self._bytes.caret == caret else None, own)
+        data = self._bytes.at_caret if self._bytes.caret == caret else None
+        self.numbers.set_data(data, own, hidden=secrets.decoded)
 
     def _fold(self, shown: bool) -> None:
         """Show or hide the table of numbers."""

@@ -19,11 +19,13 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from shardcore.model.text import shown
+from shardcore.teaching.lessons.secrets import HIDDEN
 from shardscope.views.inspector.as_numbers import Reading, readings
 from shardscope.views.inspector.node_details import PENDING, DetailRow
 from shardscope.widgets.clipboard import copy_lines
 from shardscope.widgets.fonts import SMALL, mono
-from shardscope.widgets.plain_text import shown, tip
+from shardscope.widgets.plain_text import tip
 from shardscope.widgets.wrap_text import WrapText
 
 _NAMES = tuple(reading.name for reading in readings(b""))
@@ -122,15 +124,19 @@ class Numbers(QTableWidget):
         self._font = mono(SMALL)
         self.set_data(None)
 
-    def set_data(self, data: bytes | None, own: str = "") -> None:
+    def set_data(self, data: bytes | None, own: str = "", *, hidden: bool = False) -> None:
         """Show the readings of the bytes.
 
         Args:
             data: The bytes; None: they are not there yet, and nothing is stated about them.
             own: The type and order of the field that begins here, as layouts state it; that reading is bold.
+            hidden: Whether an open question asks to read the bytes by hand.
         """
-        if data is None:
-            rows: Sequence[Reading] = [Reading(name, PENDING, PENDING) for name in _NAMES]
+        if hidden:
+            rows: Sequence[Reading] = [Reading(name, HIDDEN, HIDDEN) for name in _NAMES]
+            own = ""
+        elif data is None:
+            rows = [Reading(name, PENDING, PENDING) for name in _NAMES]
         else:
             rows = readings(data)
         self.clearSpans()

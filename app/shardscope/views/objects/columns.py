@@ -33,9 +33,6 @@ class ColumnVisibility(QObject):
         self._settings = settings
         self._constant: frozenset[str] = frozenset()
         self.reset_widths = QAction(self.tr("Reset column &widths"), self)
-        self.reset_widths.setShortcut("Ctrl+0")
-        # The bytes have the same keys for their letters: the table takes them before anybody else is asked.
-        self.reset_widths.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
         self.reset_widths.triggered.connect(lambda _: table.reset_widths())
         self.automatic = QAction(self.tr("Choose columns &automatically"), self)
         self.automatic.triggered.connect(lambda _: self._forget())

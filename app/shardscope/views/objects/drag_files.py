@@ -18,6 +18,7 @@ from shardcore import Node, Remedy, Shard, SourceError, Span, State
 from shardcore.operations.extraction import ExtractOptions, Names, extract_objects
 from shardcore.progress import Progress
 from shardcore.sources.base import PIECE
+from shardcore.system import is_own, process_exists
 from shardcore.writing.temporary import write_whole
 
 SMALL = 64_000_000
@@ -45,7 +46,7 @@ class Prepared:
         folder: Their folder, of their own.
         files: Their paths, complete.
         size: Bytes of all of them.
-        problems: Why objects have no file, a sentence each.
+        problems: Reasons why objects have no file, a sentence each.
         left_out: Tombstoned objects, which are never dragged unless the shard was opened to serve them.
         remedy: What would help against the first of the problems.
     """
@@ -72,7 +73,7 @@ class DraggedNode:
     """A node of the tree that is dragged: its object where it is one, else its bytes.
 
     Attributes:
-        name: What it is called.
+        name: Name.
         span: Its bytes.
         row: The row of its object, or None.
     """
@@ -97,11 +98,7 @@ class DragFolders:
         self._root: Path | None = None
 
     def new(self) -> Path:
-        """Return an empty folder that nobody else can read.
-
-        Raises:
-            SourceError: It cannot be made.
-        """
+        """Return an empty folder that nobody else can read."""
         try:
             if self._root is None or not self._root.is_dir():
                 # mkdtemp gives mode 0700.
@@ -125,7 +122,7 @@ class DragFolders:
         removed = []
         for path in self._base.glob(f"{_PREFIX}*"):
             match = _NAME.fullmatch(path.name)
-            if match and _is_ours(path) and not _is_alive(int(match[1])):
+            if match and _is_ours(path) and not process_exists(int(match[1])):
                 shutil.rmtree(path, ignore_errors=True)
                 removed.append(path)
         return removed
@@ -143,16 +140,12 @@ def prepare(
     """Write objects to files with safe names.
 
     Args:
-        shard: Where the objects are.
+        shard: The shard that has the objects.
         rows: Rows of its objects; unused ones are left out.
         folders: Where the files go.
         progress: Called with bytes done and in all; may raise `Cancelled`, and nothing stays behind.
         limit: Bytes that may be written.
         deleted: Whether the shard serves tombstoned objects; else they are left out.
-
-    Raises:
-        TooLarge: The objects have more bytes than `limit`.
-        SourceError: The bytes cannot be read, or the files cannot be written.
     """
     columns = shard.objects.columns(np.asarray(rows, np.int64), sizes=True)
     dead = columns.state == State.TOMBSTONED
@@ -189,12 +182,7 @@ def prepare_node(
     limit: int | None = None,
     deleted: bool = False,
 ) -> Prepared:
-    """Write the object of a node, or its bytes as `<name>.bin`; see `prepare`.
-
-    Raises:
-        TooLarge: There are more bytes than `limit`.
-        SourceError: The bytes cannot be read, or the file cannot be written.
-    """
+    """Write the object of a node, or its bytes as `<name>.bin`; see `prepare`."""
     if node.row is not None and _is_object(shard, node):
         return prepare(shard, [node.row], folders, progress, limit=limit, deleted=deleted)
     span = node.span
@@ -251,18 +239,4 @@ def _is_ours(path: Path) -> bool:
         status = path.lstat()
     except OSError:
         return False
-    getuid: Callable[[], int] | None = getattr(os, "getuid", None)
-    return stat.S_ISDIR(status.st_mode) and (getuid is None or status.st_uid == getuid())
-
-
-def _is_alive(pid: int) -> bool:
-    """Return whether a process has this number; always, where asking would end it."""
-    if os.name != "posix":
-        return True
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except (PermissionError, OverflowError):
-        return True
-    return True
+    return stat.S_ISDIR(status.st_mode) and is_own(status)

@@ -103,7 +103,7 @@ class DragOut(QObject):
     """Lets what is selected in a view be dragged to other programs.
 
     Args:
-        session: What is open.
+        session: The session.
         view: A table or a tree, of which a row is dragged, or another widget, which is dragged itself; lives as long as
             this object.
         selected: Gives the selected rows of `Shard.objects`, of which more than `MOST_FILES` + 1 are not needed; or a

@@ -36,7 +36,7 @@ class FileSeeker(QObject):
     """Seeks one file after the other, and selects the object that it is.
 
     Args:
-        session: What is open.
+        session: The session.
         note: Takes what is to be reported: that it is looked for, then how that ended.
         parent: The panel.
     """
@@ -221,7 +221,7 @@ class ListPlace:
     Attributes:
         text: The filter.
         view: The filter and the order that were applied last.
-        top: Where the table is scrolled to.
+        top: Scroll position of the table.
     """
 
     text: str
@@ -330,6 +330,7 @@ class ObjectPanel(QWidget):
         session.closed.connect(self._reload)
         session.index_loaded.connect(self._rows_known)
         session.index_changed.connect(self._index_changed)
+        session.secrets.changed.connect(self._secrets_changed)
         session.selection_changed.connect(self._follow)
         session.switched.connect(self._return_to_top)
         self.table.rows_chosen.connect(lambda row: session.select_row(row, self))
@@ -366,6 +367,11 @@ class ObjectPanel(QWidget):
         source = shard.source if shard is not None else None
         self.table.set_largest(source.size if source is not None else 0)
         self._show_order()
+        self._update()
+
+    def _secrets_changed(self) -> None:
+        self.chips.hide_counts(self._session.secrets.now)
+        self.chips.show_filter(self.filter.text())
         self._update()
 
     def _index_changed(self, state: IndexState) -> None:
@@ -647,7 +653,7 @@ class ObjectPanel(QWidget):
 
     def _say_rows(self, parts: list[str]) -> None:
         """Write below the table what there is; buttons that menus offer, too, leave the first words their room."""
-        self.status.setText("  ·  ".join(parts))
+        self.status.setText(self._session.secrets.text("  ·  ".join(parts)))
         salvage = self.salvage_button
         pressed = [one for one in (salvage, self.load_button, self.earlier, self.later) if one and not one.isHidden()]
         margins, between = self._foot.contentsMargins(), self._foot.spacing()

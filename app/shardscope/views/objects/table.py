@@ -351,9 +351,9 @@ class ObjectTable(QTableView):
         self.rows_chosen.emit(self.objects.row_of(index))
 
     def event(self, event: QEvent) -> bool:
-        """Ctrl+0 and Ctrl+C are about the table while the keyboard is here: menus have them for the bytes."""
+        """Ctrl+C is about the table while the keyboard is here: the menu has it for the bytes."""
         asked = event if event.type() == QEvent.Type.ShortcutOverride and isinstance(event, QKeyEvent) else None
-        if asked is not None and (_is_reset(asked) or asked.matches(QKeySequence.StandardKey.Copy)):
+        if asked is not None and asked.matches(QKeySequence.StandardKey.Copy):
             event.accept()
             return True
         return super().event(event)
@@ -361,9 +361,6 @@ class ObjectTable(QTableView):
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.matches(QKeySequence.StandardKey.Copy):
             self.copy_requested.emit()
-            return
-        if _is_reset(event):
-            self.reset_widths()
             return
         if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self.currentIndex().isValid():
             self.open_current()
@@ -380,10 +377,6 @@ class ObjectTable(QTableView):
             super().keyPressEvent(event)
             return
         self.rows_chosen.emit(self.objects.row_of(self.currentIndex()))
-
-
-def _is_reset(event: QKeyEvent) -> bool:
-    return event.key() == Qt.Key.Key_0 and _only_control(event)
 
 
 def _only_control(event: QKeyEvent) -> bool:

@@ -28,7 +28,7 @@ class FolderBrowser(QObject):
         uri: The folder; empty while none is shown.
         places: What is listed.
         more: Whether there are more names.
-        problem: Why nothing more comes, or empty.
+        problem: Reason why nothing more comes, or empty.
     """
 
     moved = Signal()
@@ -126,11 +126,7 @@ class FolderBrowser(QObject):
 
 
 def _opened(uri: str, way: RemoteOptions | None) -> RemoteFolder:
-    """Return the folder of a store.
-
-    Raises:
-        SourceError: It is none.
-    """
+    """Return the folder of a store."""
     folder = folder_of(uri, way)
     if not isinstance(folder, RemoteFolder) or not folder.listable:
         folder.close()

@@ -22,23 +22,23 @@ from shardcore import DataSet, Folder, Shard, Span
 from shardcore.model.number_words import plural
 from shardcore.model.source_name import SourceName
 from shardcore.model.text import shell_line, typed
+from shardcore.model.text import shown as shown_text
 from shardcore.shards.registry import all_formats
 from shardcore.sources.remote.address import is_address
 from shardcore.sources.remote.source import RemoteFolder
+from shardcore.teaching import assets
 from shardscope.session.connections import way_words
 from shardscope.session.error_words import plain_words
 from shardscope.session.jobs import Job, JobPriority
 from shardscope.session.open_request import file_of, members_at_hand, name_of
 from shardscope.session.selection import Selection
 from shardscope.session.session import Session
-from shardscope.startup import assets
 from shardscope.startup.settings import Settings
 from shardscope.views.places.browse import UP, FolderBrowser
 from shardscope.views.places.place_list import PlaceList
 from shardscope.widgets import theme
 from shardscope.widgets.clipboard import copy_text
 from shardscope.widgets.place_model import MemberPlaces, PlaceEntry, PlaceModel
-from shardscope.widgets.plain_text import shown as shown_text
 from shardscope.widgets.sample_words import sample_title
 from shardscope.widgets.while_visible import WhileVisible
 
@@ -356,11 +356,7 @@ class PlacesPanel(QWidget):
 
 
 def shards_in(folder: Folder, name: str, job: Job) -> list[PlaceEntry]:
-    """Return the files of a folder whose names end as those of shards do, or as that of the open one does.
-
-    Raises:
-        ShardError: The folder cannot be listed.
-    """
+    """Return the files of a folder whose names end as those of shards do, or as that of the open one does."""
     endings = {suffix for one in all_formats() for suffix in one.suffixes} | {PurePosixPath(name).suffix}
     found = []
     for entry in folder.list():

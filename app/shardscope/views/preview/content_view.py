@@ -110,11 +110,7 @@ class ContentView(QWidget):
 
     @classmethod
     def prepare(cls, shard: Shard, ref: ObjectRef, content: Content) -> Any:
-        """Return what the view needs to show a content: `Preview.prepared`. Runs in a job, and may read.
-
-        Raises:
-            ShardError: The content cannot be shown.
-        """
+        """Return what the view needs to show a content: `Preview.prepared`. Runs in a job, and may read."""
         return None
 
     def show_preview(self, preview: Preview) -> None:

@@ -13,11 +13,12 @@ from PySide6.QtWidgets import QHeaderView, QTreeView, QVBoxLayout, QWidget
 from shardcore import Content, JsonContent, ObjectRef, Shard
 from shardcore.codecs.json_spans import JsonSpans, JsonValue
 from shardcore.model.number_words import plural
+from shardcore.model.text import shown
 from shardscope.session.session import Session
 from shardscope.views.preview.content_view import ContentView, Preview
 from shardscope.widgets import theme
 from shardscope.widgets.clipboard import copy_lines
-from shardscope.widgets.plain_text import shown, tip
+from shardscope.widgets.plain_text import tip
 
 GROUP = 1000
 """Items of one level; more are shown in groups of as many."""

@@ -113,9 +113,6 @@ def preview_of(shard: Shard, ref: ObjectRef, limit: int | None, labels: Mapping[
 
     Returns:
         The content, and the label of the view that it is prepared for; empty where no view shows it.
-
-    Raises:
-        ShardError: It cannot be read.
     """
     found = content(shard, ref, limit=limit)
     try:

@@ -13,13 +13,13 @@ from PySide6.QtWidgets import QAbstractItemView, QTableView, QVBoxLayout, QWidge
 
 from shardcore import ArchiveContent, BytesContent, Content, ObjectRef, Shard, TableContent, TensorsContent
 from shardcore.codecs.csv_spans import cell_spans, cell_text, row_spans
+from shardcore.model.text import shown
 from shardcore.operations.content.geometry import AnnotationsContent
 from shardcore.operations.content.results import Tensor
 from shardscope.session.session import Session
 from shardscope.views.preview.content_view import ContentView, Preview
 from shardscope.widgets.clipboard import copy_lines
 from shardscope.widgets.keyboard import select_current
-from shardscope.widgets.plain_text import shown
 from shardscope.widgets.table_model import TableModel
 
 MOST_WIDTH = 280

@@ -26,6 +26,7 @@ from shardcore.model.array_layout import RAW
 from shardcore.model.chunk_grid import Chunk, ChunkGrid, ElementLocation, GridCell
 from shardcore.model.content_part import part_stored_at
 from shardcore.model.number_words import plural
+from shardcore.model.text import shown as plain
 from shardcore.shards.stored_grid import StoredGrid
 from shardscope.session.debounce import Debounce
 from shardscope.session.error_words import plain_words
@@ -39,7 +40,6 @@ from shardscope.views.preview.plane import ZoomBar
 from shardscope.views.preview.volume_plane import VolumePlane, shard_colour
 from shardscope.views.preview.volume_slice import KEPT, ChunkState, Kept, VolumeSlice, is_shown, keep
 from shardscope.widgets.elided import Elided
-from shardscope.widgets.plain_text import shown as plain
 from shardscope.widgets.tick_box import TickBox
 from shardscope.widgets.while_visible import WhileVisible
 
@@ -75,11 +75,7 @@ class GridFound:
 
 
 def grid_of(shard: Shard, scale: str) -> GridFound | None:
-    """Return the array that the chunks of a shard make up, if it can be shown; runs in a job.
-
-    Raises:
-        ShardError: It cannot be read.
-    """
+    """Return the array that the chunks of a shard make up, if it can be shown; runs in a job."""
     grid = shard.chunk_grid(scale)
     if grid is None or not is_shown(grid):
         return None

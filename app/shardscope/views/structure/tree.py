@@ -41,6 +41,7 @@ from shardcore import Node, SectionRole, Shard, ShardError, Span
 from shardcore.model.copy_forms import explain_command, explain_line, node_json
 from shardcore.model.details import headline
 from shardcore.model.node import ExternalBytes, named, nearest_row
+from shardcore.model.text import shown_lines
 from shardscope.session.debounce import Debounce
 from shardscope.session.highlights import Light
 from shardscope.session.jobs import JobPriority
@@ -55,7 +56,7 @@ from shardscope.widgets.flag import BOOKMARK, FLAG, paint_flag
 from shardscope.widgets.keyboard import select_current
 from shardscope.widgets.node_model import COLUMNS, NODE_ROLE, SECTION_ROLE, NodeModel
 from shardscope.widgets.picture import add_picture
-from shardscope.widgets.plain_text import shown_lines, tip
+from shardscope.widgets.plain_text import tip
 from shardscope.widgets.while_visible import WhileVisible
 
 translate = QCoreApplication.translate
@@ -83,7 +84,7 @@ def node_menu(tree: QTreeView, session: Session, deeds: NodeMenuActions, path: t
 
     Args:
         tree: Where it was requested.
-        session: What is open.
+        session: The session.
         deeds: What the tree does.
         path: The nodes from the root down to it.
     """
@@ -139,6 +140,7 @@ def _going(menu: QMenu, session: Session, deeds: NodeMenuActions, path: tuple[No
 
 
 def _copying(menu: QMenu, session: Session, path: tuple[Node, ...]) -> None:
+    path = session.secrets.now.path(path)
     node, request = path[-1], session.request
     names = (path[0].name.rstrip("/").rpartition("/")[2], *(each.name for each in path[1:]))
     whole = node.value.hex() if isinstance(node.value, bytes) else node.value
@@ -335,7 +337,7 @@ class TreePlace:
     Attributes:
         uri: The file.
         expanded: The names of the expanded nodes, each from the root down.
-        top: Where the tree is scrolled to.
+        top: Scroll position of the tree.
     """
 
     uri: str
@@ -347,7 +349,7 @@ class StructureTree(QTreeView):
     """Follows the selection of the session, and makes it.
 
     Attributes:
-        session: What is open.
+        session: The session.
         lit: Which rows are highlighted.
         noted: Which rows have notes, by the number of the note.
     """

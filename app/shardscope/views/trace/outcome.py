@@ -10,12 +10,12 @@ from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from shardcore import State, Trace
 from shardcore.model.number_words import plural
+from shardcore.model.text import shown
 from shardcore.shards.trace import ABSENT, DAMAGED, ELSEWHERE, FOUND
 from shardscope.session.words import grouped, sentence
 from shardscope.views.trace.costs import cost_text
 from shardscope.views.trace.parts import Sign
 from shardscope.widgets import theme
-from shardscope.widgets.plain_text import shown
 from shardscope.widgets.wrap_text import WrapText
 
 FAILED = "failed"

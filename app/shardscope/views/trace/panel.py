@@ -19,6 +19,7 @@ from PySide6.QtWidgets import (
 )
 
 from shardcore import Span, Trace
+from shardcore.model.text import shown
 from shardscope.session.debounce import Debounce
 from shardscope.session.error_words import plain_words
 from shardscope.session.selection import Selection
@@ -31,7 +32,7 @@ from shardscope.views.trace.parts import Progress
 from shardscope.views.trace.step_card import StepCard
 from shardscope.views.trace.suggested_keys import KeyMenu, KeyOffers
 from shardscope.widgets import motion, theme
-from shardscope.widgets.plain_text import shown
+from shardscope.widgets.speed import offer_speeds
 from shardscope.widgets.wrap_text import WrapText
 
 LOW = 320
@@ -61,6 +62,7 @@ class TracePanel(QWidget):
         self._filled = ("", "")
         self.timer = QTimer(self)
         self.timer.setInterval(STEP_MILLISECONDS)
+        self._speed = 1.0
         self.timer.timeout.connect(self._tick)
         # The list, its range and its cards get their new sizes one after the other.
         self._settling = Debounce(self, self._reveal)
@@ -74,6 +76,7 @@ class TracePanel(QWidget):
         session.selection_changed.connect(self._selected)
         session.walk_changed.connect(self._walk_changed)
         session.step_changed.connect(self._step_changed)
+        session.secrets.changed.connect(self._secrets_changed)
         session.cost_changed.connect(self._show_costs)
         self.clear()
 
@@ -134,11 +137,22 @@ class TracePanel(QWidget):
         if walk.trace is not None:
             word = walk.trace.ending.capitalize() if walk.trace.described else ""
             hint = self.tr(" One key begins so: {0}.").format(shown(walk.begins)) if walk.begins else ""
-            self.band.tell(outcome_of(walk.trace), verdict(walk.trace) + hint, word=word)
+            secrets = self._session.secrets.now
+            if secrets.hides_step(len(walk.trace.steps) - 1):
+                self.band.tell(None)  # how it ends is part of what is asked
+            else:
+                self.band.tell(outcome_of(walk.trace), secrets.lookup(verdict(walk.trace) + hint), word=word)
         else:
             self.band.tell(FAILED, sentence(plain_words(walk.error)))
             self._message(self._teach())
         self._compare_key()
+
+    def _secrets_changed(self) -> None:
+        """Other texts are hidden: the steps are written again."""
+        walk = self._session.walk
+        if walk.trace is not None:
+            self._walk_changed(walk)
+            self._step_changed(walk)
 
     def _step_changed(self, walk: TraceWalk) -> None:
         """Another step is the current one."""
@@ -156,7 +170,7 @@ class TracePanel(QWidget):
             card.deleteLater()
         self.cards = []
         for number, step in enumerate(trace.steps if trace is not None else ()):
-            card = StepCard(number + 1, step)
+            card = StepCard(number + 1, step, self._session.secrets.now)
             card.chosen.connect(lambda number=number: self._choose(number))
             card.followed.connect(self._show_span)
             card.installEventFilter(self)
@@ -224,14 +238,21 @@ class TracePanel(QWidget):
             self._on()
         else:
             self._session.go_to_step(0 if self.current == len(self.cards) - 1 else max(self.current, 0))
+            self._pace()
             self.timer.start()
         self._tell()
+
+    def _pace(self) -> None:
+        """Play at the speed that is chosen now."""
+        self.timer.setInterval(max(round(self.timer.interval() * self._speed / motion.speed()), 1))
+        self._speed = motion.speed()
 
     def _tick(self) -> None:
         if motion.reduced():
             self.timer.stop()
             self._tell()
             return
+        self._pace()
         self._session.go_to_step(self.current + 1)
         if self.current >= len(self.cards) - 1:
             self.timer.stop()
@@ -262,8 +283,9 @@ class TracePanel(QWidget):
         """Buttons and counter."""
         count, playing = len(self.cards), self.timer.isActive()
         self.previous_step.setEnabled(self.current > 0)
-        self.next_step.setEnabled(0 <= self.current < count - 1)
-        self.play.setEnabled(count > 0)
+        hidden = self._session.secrets.now.hides_step(self.current + 1)
+        self.next_step.setEnabled(0 <= self.current < count - 1 and not hidden)
+        self.play.setEnabled(count > 0 and not hidden)
         self.play.setChecked(playing)
         self.play.setText(self.tr("Pause") if playing else self.tr("Play"))
         self.play.setIconText(self.tr("❚❚ Pause") if playing else self.tr("▶ Play"))
@@ -378,6 +400,8 @@ class TracePanel(QWidget):
             action.setIconText(icon)
             self._buttons.append(button)
             row.addWidget(button)
+            if action is self.play:
+                self.speeds = offer_speeds(button)
         row.addSpacing(4)
         row.addWidget(self.counter, 1, Qt.AlignmentFlag.AlignVCenter)
         return self.footer

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from PySide6.QtCore import QCoreApplication, QEvent, QPointF, QRectF, QSize, Qt, Signal
@@ -11,9 +11,10 @@ from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QSizePolicy, QVBoxLayout
 
 from shardcore import Span, Step
 from shardcore.model.number_words import plural
-from shardcore.model.text import said, without_marks
+from shardcore.model.text import said, shown, without_marks
 from shardcore.shards.trace import COMPUTED, Meaning
 from shardcore.sources.cold import ColdCost
+from shardcore.teaching.lessons.secrets import HIDDEN, NOTHING, Secrets
 from shardscope.session.highlights import lights_of
 from shardscope.session.words import LONGEST_NAME, cut_middle, grouped, source_words
 from shardscope.views.trace.costs import cold_text, cost_text
@@ -21,7 +22,7 @@ from shardscope.views.trace.parts import Progress, Sign
 from shardscope.widgets import theme
 from shardscope.widgets.badges import badge_font, badge_size, paint_badge
 from shardscope.widgets.fonts import SMALL, sized
-from shardscope.widgets.plain_text import shown, tip
+from shardscope.widgets.plain_text import tip
 from shardscope.widgets.wrap_text import WrapText
 
 MOST_VALUES = 24
@@ -60,7 +61,7 @@ def with_commas(value: Any) -> str:
     return value_text(value)
 
 
-def values_of(step: Step) -> QWidget | None:
+def values_of(step: Step, secrets: Secrets = NOTHING) -> QWidget | None:
     """Name and values in the font of bytes, and what they mean; None for a step without any.
 
     What a value means is beside it where names and values are short, else below it; what several mean, once.
@@ -73,7 +74,8 @@ def values_of(step: Step) -> QWidget | None:
     grid.setHorizontalSpacing(8)
     grid.setVerticalSpacing(2)
     rows = [
-        _ValueRow.of(name, value, step.meanings.get(name)) for name, value in list(step.values.items())[:MOST_VALUES]
+        _ValueRow.of(name, value, step.meanings.get(name)).seen(secrets)
+        for name, value in list(step.values.items())[:MOST_VALUES]
     ]
     beside = max(len(row.name) for row in rows) + max(len(row.text) for row in rows) <= BESIDE
     grid.setColumnStretch(3 if beside else 2, 1)
@@ -105,6 +107,11 @@ class _ValueRow:
         if meaning is None:
             return _ValueRow(name, cut, copied, "", "")
         return _ValueRow(name, meaning.with_unit(cut, value), copied, grouped(meaning.text), meaning.unit)
+
+    def seen(self, secrets: Secrets) -> _ValueRow:
+        """Return the value as it may be shown."""
+        text = secrets.lookup(self.text)
+        return self if text == self.text else replace(self, text=text, copied=text)
 
     @property
     def sentence(self) -> str:
@@ -176,7 +183,7 @@ class StepPlaces(QWidget):
 
     followed = Signal(object)
 
-    def __init__(self, step: Step) -> None:
+    def __init__(self, step: Step, secrets: Secrets = NOTHING) -> None:
         super().__init__()
         self.links: list[WrapText] = []
         self.computed: WrapText | None = None
@@ -194,8 +201,10 @@ class StepPlaces(QWidget):
             span, row = light.span, light.number
             within = f" of {source_words(span.source)}" if span.source else ""
             short = f" of {cut_middle(source_words(span.source), LONGEST_NAME)}" if span.source else ""
-            link = WrapText(f"{span.start:,} … {span.stop:,}{short} · {plural(span.size, 'byte')}", link=True)
-            link.setToolTip(self.tr("Show bytes {0}").format(f"{span.start:,}..{span.stop:,}{within}"))
+            text = f"{span.start:,} … {span.stop:,}{short} · {plural(span.size, 'byte')}"
+            link = WrapText(secrets.lookup(text) if secrets.lights(span) else HIDDEN, link=True)
+            whole = secrets.lookup(f"{span.start:,}..{span.stop:,}{within}")
+            link.setToolTip(self.tr("Show bytes {0}").format(whole if secrets.lights(span) else HIDDEN))
             link.clicked.connect(lambda span=span: self._follow(span))
             grid.addWidget(NumberSign(light.number, hollow=light.hollow), row, 0, Qt.AlignmentFlag.AlignTop)
             grid.addWidget(link, row, 1)
@@ -222,7 +231,7 @@ class StepCard(QWidget):
     chosen = Signal()
     followed = Signal(object)
 
-    def __init__(self, number: int, step: Step) -> None:
+    def __init__(self, number: int, step: Step, secrets: Secrets = NOTHING) -> None:
         super().__init__()
         self.setObjectName(f"traceStep{number}")
         self.step = step
@@ -231,11 +240,14 @@ class StepCard(QWidget):
         self._cold: ColdCost | None = None
         self._keyboard = False
         self.sign = Sign(str(number), "faint", filled=False)
-        self.title = WrapText(grouped(step.title), bold=True)
-        self.sentence = WrapText(grouped(without_marks(step.text)))
-        self.why = WrapText(self.tr("Why? {0}").format(grouped(step.why)) if step.why else "", tone="muted")
-        self.values = values_of(step)
-        self.places = StepPlaces(step)
+        hidden = secrets.hides_step(number - 1)
+        said = HIDDEN if hidden else secrets.lookup(grouped(without_marks(step.text)))
+        why = HIDDEN if hidden else secrets.lookup(grouped(step.why))
+        self.title = WrapText(secrets.lookup(grouped(step.title)), bold=True)
+        self.sentence = WrapText(said)
+        self.why = WrapText(self.tr("Why? {0}").format(why) if step.why else "", tone="muted")
+        self.values = None if hidden else values_of(step, secrets)
+        self.places = StepPlaces(step, secrets)
         self.places.followed.connect(self.followed)
         self.cost = WrapText(cost_text(step.requests, step.bytes), tone="muted")
         body = QVBoxLayout()
@@ -250,8 +262,8 @@ class StepCard(QWidget):
         row.addWidget(self.sign, 0, Qt.AlignmentFlag.AlignTop)
         row.addLayout(body, 1)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
-        self.setAccessibleName(shown(self.tr("Step {0}: {1}").format(number, step.title)))
-        self.setAccessibleDescription(shown(f"{step.text} {step.why}".strip()))
+        self.setAccessibleName(shown(self.tr("Step {0}: {1}").format(number, self.title.text)))
+        self.setAccessibleDescription(shown(f"{said} {why}".strip()))
         self.set_progress(Progress.AHEAD)
 
     def set_progress(self, progress: Progress) -> None:
@@ -286,11 +298,7 @@ class StepCard(QWidget):
         self.update()
 
     def set_cold(self, cold: ColdCost | None) -> None:
-        """Show what a first reader pays for the step, whether or not it is the current one; None shows what was paid.
-
-        Args:
-            cold: What is paid.
-        """
+        """Show the cold cost of the step, whether or not it is the current one; None shows what was paid."""
         self._cold = cold
         here = cost_text(self.step.requests, self.step.bytes)
         self.cost.set_text(here if cold is None else self.tr("{0}\nhere: {1}").format(cold_text(cold), here))

@@ -13,13 +13,15 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QGridLayout, QMenu, QToolButton, QVBoxLayout, QWidget
 
 from shardcore import Shard
+from shardcore.model.text import shown
 from shardcore.sources.remote.address import is_address
+from shardcore.system import is_link
+from shardcore.teaching import assets
+from shardcore.teaching.assets import KeyRole, Sample
 from shardscope.session.jobs import Job, JobPriority
 from shardscope.session.session import Session
 from shardscope.session.words import cut_middle
-from shardscope.startup import assets
-from shardscope.startup.assets import KeyRole, Sample
-from shardscope.widgets.plain_text import shown, tip
+from shardscope.widgets.plain_text import tip
 from shardscope.widgets.wrap_text import WrapText
 
 MOST_FILES = 50
@@ -64,7 +66,7 @@ def _files(path: Path) -> list[Path]:
         seen += len(entries)
         if seen > MOST_FILES:
             return []
-        pending += [entry for entry in entries if entry.is_dir() and not entry.is_symlink()]
+        pending += [entry for entry in entries if entry.is_dir() and not is_link(entry)]
         found += [entry for entry in entries if entry.is_file()]
     return sorted(found)
 

@@ -12,6 +12,7 @@ from PySide6.QtCore import QModelIndex, QObject, QPersistentModelIndex
 
 from shardcore.model.number_words import plural, size_text
 from shardcore.sources.remote.request_log import CALLED_OFF, KEPT, Request, RequestLog
+from shardcore.system import last_part
 from shardscope.widgets.request_log.costs import seconds_text
 from shardscope.widgets.table_model import TableModel
 
@@ -165,7 +166,7 @@ class RequestLogModel(TableModel):
     Attributes:
         columns: The records.
         schedule: Times of the records, as they are drawn.
-        listings: How many of the requests listed.
+        listings: Number of requests that listed.
     """
 
     titles = ("For", "Range", "Bytes", "Answer")
@@ -267,7 +268,7 @@ class RequestLogModel(TableModel):
         return answer_text(record)
 
     def _place(self, record: Request) -> str:
-        name = "" if record.address == self._main else record.address.rstrip("/").rpartition("/")[2] or record.address
+        name = "" if record.address == self._main else last_part(record.address)
         span = "" if record.start is None else f"{record.start:,}..{record.stop:,}"
         return " of ".join(part for part in (span, name) if part) or "/"
 

@@ -118,6 +118,7 @@ def row_text(window: MainWindow, start: int, count: int) -> bytes:
     return bytes(cells.data.ravel()[at : at + count])
 
 
+@pytest.mark.thorough
 def test_a_file_is_read_only_until_somebody_says_otherwise(window: MainWindow, tmp_path: Path) -> None:
     """Nothing can be changed at first, and each action says how to allow it; the sign follows; every open begins so."""
     path = SWH.copied(tmp_path / "a")
@@ -151,6 +152,7 @@ def test_a_file_is_read_only_until_somebody_says_otherwise(window: MainWindow, t
     assert "sample" in chip.toolTip()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("case", sampled(CASES, 1), ids=lambda case: case.verb)
 def test_an_edit_is_what_the_command_line_makes(
     case: Case, window: MainWindow, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -317,6 +319,7 @@ def test_an_interrupted_edit_is_told_and_put_back(magic: bool, window: MainWindo
     assert "is again what it was" in window.notices.text
 
 
+@pytest.mark.thorough
 def test_tombstones_are_noted_and_lifted(
     window: MainWindow, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -458,7 +461,7 @@ def test_a_file_that_another_process_edits_is_refused(
     window: MainWindow, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The sheet shows why; a file with several names is refused there, too."""
-    monkeypatch.setattr(lock, "_lock", lambda descriptor: False)
+    monkeypatch.setattr(lock, "lock_file", lambda descriptor: False)
     monkeypatch.setattr(lock, "WAIT", 0)
     path = SWH.copied(tmp_path / "a")
     show(window, path, rows=SWH.rows)

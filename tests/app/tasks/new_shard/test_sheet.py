@@ -121,6 +121,7 @@ def test_names_to_begin_with() -> None:
         assert str(suggested(inputs, source, format, folder=folder, home="/home")) == told
 
 
+@pytest.mark.thorough
 def test_from_the_window(qtbot: QtBot, settings: Settings, numbered: Path, data: Path) -> None:
     """Ctrl+N, the welcome page and a folder that is no data set lead to the sheet; converting needs something open."""
     window = MainWindow(settings)

@@ -8,8 +8,8 @@ from PySide6.QtWidgets import QFileDialog, QWidget
 from pytestqt.qtbot import QtBot
 
 from shardcore.operations.recover import REPORT
+from shardcore.teaching import assets
 from shardscope.session.session import Session
-from shardscope.startup import assets
 from shardscope.tasks.recover.dialog import RecoverTask
 from tests.app.conftest import open_in
 

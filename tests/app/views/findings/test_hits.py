@@ -13,9 +13,9 @@ from pytestqt.qtbot import QtBot
 
 from shardcore import Span
 from shardcore.operations.search import Hits, parse_hex, parse_numbers, parse_text, search_contents
+from shardcore.teaching import assets
 from shardscope.session.hit_list import HitList
 from shardscope.session.session import Session
-from shardscope.startup import assets
 from shardscope.views.findings.hits import HitsTable
 from tests.app.conftest import open_in
 

@@ -104,7 +104,7 @@ def test_the_interface_goes_with_its_view(qtbot: QtBot, pages: PageCache) -> Non
     """Views come and go with a screen reader running; none takes the process along."""
     QAccessible.setActive(True)
     try:
-        for _ in range(rounds(50, 10)):
+        for _ in range(rounds(20, 10)):
             view = HexView(pages)
             view.state.set_source("", SIZE, SECTIONS)
             assert QAccessible.queryAccessibleInterface(view).textInterface().characterCount() > 8

@@ -7,7 +7,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 
-from shardscope.session.goto import GotoNames
+from shardcore.operations.goto import GotoNames
 from shardscope.views.hex.address_bar import AddressBar
 from shardscope.views.hex.address_entry import EntryContext
 

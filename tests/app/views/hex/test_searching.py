@@ -8,11 +8,11 @@ from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
 from shardcore import Span
+from shardcore.teaching import assets
 from shardcore.testing import PatternSource
 from shardscope.session.hit_list import HitList
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.session import Session
-from shardscope.startup import assets
 from shardscope.views.hex.panel import HexPanel
 from shardscope.views.hex.search_bar import SearchBar
 from tests.app.hex_samples import SampleReader

@@ -6,11 +6,13 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 import shardcore
 from shardcore import FieldRole, Node, ObjectRef, Span, State
 from shardcore.model.details import headline
 from shardcore.shards.registry import all_formats, format_of
-from shardscope.startup import assets
+from shardcore.teaching import assets
 from shardscope.views.inspector.node_details import PENDING, DetailRow, node_rows
 from shardscope.views.inspector.object_details import object_rows
 
@@ -82,6 +84,7 @@ def test_facts_about_objects_are_told_as_their_users_say_them() -> None:
     assert unused == ["key", "state"]
 
 
+@pytest.mark.thorough
 def test_every_sample_reads_as_words(data: Path) -> None:
     """In every format nothing that is said about a field or an object looks like a program."""
     files = [

@@ -164,6 +164,7 @@ def test_an_extraction_can_be_cancelled(qtbot: QtBot, large: ObjectPanel, tmp_pa
     assert not [path for path in left if path.name.endswith(".part")]
 
 
+@pytest.mark.thorough
 def test_an_extraction_outlives_the_shard(qtbot: QtBot, large: ObjectPanel, tmp_path: Path, data: Path) -> None:
     """Opening another file does not stop an extraction that runs."""
     large.table.selectAll()

@@ -235,13 +235,13 @@ def test_sizes_have_bars(qtbot: QtBot, panel: ObjectPanel, data: Path) -> None:
 
 
 def test_widths_are_reset(qtbot: QtBot, panel: ObjectPanel, data: Path) -> None:
-    """Ctrl+0 in the panel gives columns the widths that suit them."""
+    """*Reset column widths* gives columns the widths that suit them."""
     counted(qtbot, panel, data / "swh" / "small.shard")
     before = [panel.table.columnWidth(n) for n in range(len(panel.model.columns))]
     panel.table._by_hand["size"] = 300
     panel.table.setColumnWidth([c.name for c in panel.model.columns].index("size"), 300)
     panel.table.setFocus()
-    QTest.keyClick(panel.table, Qt.Key.Key_0, Qt.KeyboardModifier.ControlModifier)
+    panel.columns.reset_widths.trigger()
     assert [panel.table.columnWidth(n) for n in range(len(panel.model.columns))] == before
 
 

@@ -12,8 +12,8 @@ from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
 from shardcore import DataSet, Member, Node, Span
+from shardcore.teaching import assets
 from shardscope.session.session import Session
-from shardscope.startup import assets
 from shardscope.startup.settings import Settings
 from shardscope.views.places.places import Group, PlacesPanel
 from shardscope.widgets.place_model import (

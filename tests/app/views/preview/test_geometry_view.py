@@ -61,6 +61,7 @@ def selected_bytes(session: Session) -> bytes:
     return session.shard.bytes_of(span.source).read(span.start, span.stop)
 
 
+@pytest.mark.thorough
 def test_keys_turn_and_zoom(show: Show, qtbot: QtBot) -> None:
     """Each arrow, + and - change the picture; 0 brings the first one back."""
     view = show(ROOT / "mesh" / "0.shard", "1001")

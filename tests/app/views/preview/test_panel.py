@@ -15,8 +15,8 @@ from pytestqt.qtbot import QtBot
 
 import shardcore
 from shardcore import Span
+from shardcore.teaching import assets
 from shardscope.session.session import Session
-from shardscope.startup import assets
 from shardscope.views.preview.array_view import GREY, LABELS, NUMBERS, ArrayView
 from shardscope.views.preview.content_view import ContentView
 from shardscope.views.preview.panel import REMOTE, PreviewPanel

@@ -17,8 +17,8 @@ from shardcore import ArrayContent, Shard, ShardError, Span, TensorsContent
 from shardcore.model.content_part import part_at
 from shardcore.progress import no_progress
 from shardcore.sources.patched import Change
+from shardcore.teaching import assets
 from shardscope.session.open_request import OpenRequest
-from shardscope.startup import assets
 from shardscope.views.preview.content_view import Preview
 from shardscope.views.preview.panel import preview_of, tensor_preview
 from tests.app.views.preview.test_panel import tensors

@@ -18,9 +18,9 @@ import shardcore
 from shardcore.model.chunk_grid import Chunk, GridCell
 from shardcore.shards.stored_grid import StoredGrid
 from shardcore.sources.patched import Change
+from shardcore.teaching import assets
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.session import Session
-from shardscope.startup import assets
 from shardscope.views.preview.panel import PreviewPanel
 from shardscope.views.preview.volume_slice import MOST_EDGE, ChunkState
 from shardscope.views.preview.volume_view import VolumeView

@@ -10,8 +10,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
+from shardcore.teaching import assets
 from shardscope.session.session import Session
-from shardscope.startup import assets
 from shardscope.views.trace.panel import TracePanel
 from shardscope.views.trace.suggested_keys import KeyMenu, sample_of
 from tests.app.conftest import open_in

@@ -1,0 +1,195 @@
+"""Lecture: one thing at a time on a screen for a projector; and one zoom for the whole window."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QEvent, QPointF, Qt
+from PySide6.QtGui import QGuiApplication, QMouseEvent
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
+
+from shardcore.teaching.lessons.library import lessons
+from shardscope.learning.help.shortcuts import shortcuts
+from shardscope.shell.lecture import LectureScreen
+from shardscope.shell.main_window import MainWindow
+from shardscope.shell.screenshot import settle
+from shardscope.startup.settings import Settings
+from shardscope.widgets import fonts, motion, theme
+
+KEY = "a1d4f7a74d5e156d6a3be2432c2767fc6cdc91ab95b833e0f015cf38715b7cda"
+
+
+@pytest.fixture
+def shown(window: MainWindow, qtbot: QtBot, qapp: QApplication, data: Path) -> Iterator[MainWindow]:
+    """A window with 12 objects, of which one is looked up."""
+    window.resize(1280, 720)
+    with qtbot.waitSignal(window.session.opened, timeout=10_000):
+        window.open(str(data / "swh" / "small.shard"))
+    settle(window, 40)
+    yield window
+    theme.zoom(qapp, 1.0)
+    motion.set_speed(1)
+
+
+def begun(window: MainWindow) -> LectureScreen:
+    """A lecture in a window of its own, not on the full screen."""
+    screen = window.start_lecture(full=False)
+    settle(window, 40)
+    return screen
+
+
+def press(screen: LectureScreen, window: MainWindow, *names: str) -> None:
+    """Press keys of a lecture, one after the other."""
+    for name in names:
+        window.actions_.lecturing.all[name].trigger()
+        settle(window, 20)
+
+
+@pytest.mark.thorough
+def test_a_lookup(shown: MainWindow, qtbot: QtBot) -> None:
+    """Keys go through sentences and stages of each step; leaving, everything is as it was before."""
+    shown.session.look_up(KEY)
+    settle(shown, 40)
+    shown.session.go_to_step(7)
+    settle(shown, 40)
+    before = (shown.session.selection.span, shown.session.walk.step, bytes(shown.panels.state().data()))
+    screen = begun(shown)
+    assert (screen.at, screen.counter.text()) == (7, "8 of 11 · The slot · What comes next?")
+    assert screen.drawing.walk.stage == 0
+    assert not screen.bytes.isHidden()
+    press(screen, shown, "next")
+    assert screen.drawing.walk.stage == 1
+    assert screen.sentence.text().startswith("The key begins at slot 12")
+    press(screen, shown, "back", "back")
+    assert screen.counter.text() == "7 of 11 · The displacement"
+    assert screen.slide is not None
+    assert screen.beat == len(screen.slide.beats) - 1
+    press(screen, shown, "last")
+    assert screen.at == 10
+    press(screen, shown, "first")
+    assert (screen.at, screen.beat) == (0, 0)
+    assert all(part.isVisible() for part in (screen.sentence, screen.drawing, screen.bytes, screen.counter))
+    with qtbot.waitSignal(screen.left):
+        press(screen, shown, "leave")
+    assert (shown.session.selection.span, shown.session.walk.step, bytes(shown.panels.state().data())) == before
+    assert not any(action.isEnabled() for action in shown.actions_.lecturing.all.values())
+
+
+@pytest.mark.thorough
+def test_keys_and_clickers(shown: MainWindow, qtbot: QtBot) -> None:
+    """Page Down, Space and Right go on, Page Up goes back, B blanks, Esc leaves; the list of shortcuts has them."""
+    screen = begun(shown)
+    with qtbot.waitActive(screen):
+        screen.activateWindow()
+    where = [(screen.at, screen.beat)]
+    for key in (Qt.Key.Key_PageDown, Qt.Key.Key_Space, Qt.Key.Key_Right, Qt.Key.Key_PageUp):
+        QTest.keyClick(screen, key)
+        where.append((screen.at, screen.beat))
+    assert where == [(0, 0), (1, 0), (2, 0), (3, 0), (2, 0)]
+    QTest.keyClick(screen, Qt.Key.Key_B)
+    assert screen.grab().toImage().pixelColor(40, 40) == Qt.GlobalColor.black
+    QTest.keyClick(screen, Qt.Key.Key_PageDown)
+    assert (screen.at, screen.grab().toImage().pixelColor(40, 40) != Qt.GlobalColor.black) == (2, True)
+    listed = {one.text: one.keys for one in shortcuts(shown) if one.group == "Lecture"}
+    assert listed["Lecture: next"] == "Right, Space, PgDown"
+    with qtbot.waitSignal(screen.left):
+        QTest.keyClick(screen, Qt.Key.Key_Escape)
+
+
+@pytest.mark.thorough
+def test_a_lesson(shown: MainWindow, settings: Settings) -> None:
+    """A question is shown without its answer, which the next key reveals; the progress does not say *shown*."""
+    teaching = shown.help.teaching
+    teaching.player.start(lessons()[0])
+    settle(shown, 60)
+    screen = begun(shown)
+    assert screen.slide is not None
+    while not screen.slide.beats[screen.beat].asks:
+        press(screen, shown, "next")
+    assert screen.choices.text().startswith("a) ")
+    press(screen, shown, "next")
+    assert "a)" in screen.sentence.text()
+    high = screen.sentence.height()
+    press(screen, shown, "back", "back")
+    assert screen.sentence.height() < high, "a short sentence leaves its room to the drawing"
+    press(screen, shown, "next", "next")
+    press(screen, shown, "next")
+    assert (screen.at, teaching.player.number, teaching.player.verdict) == (1, 1, None)
+    press(screen, shown, "leave")
+    assert teaching.player.number == 1
+    teaching.player.leave()
+    settle(shown, 40)
+
+
+@pytest.mark.thorough
+def test_what_is_seen_in_the_room(shown: MainWindow, settings: Settings) -> None:
+    """The dark room is nearly black and remembered; a ring follows the pointer, and the idle cursor is hidden."""
+    screen = begun(shown)
+    press(screen, shown, "dark")
+    assert settings.lecture_dark
+    assert theme.of(screen.drawing).name == "dark-room"
+    assert theme.of(shown.hex).name != "dark-room"
+    assert screen.grab().toImage().pixelColor(3, 3).lightnessF() < 0.05
+    assert all(part.palette().windowText().color().lightnessF() > 0.9 for part in (screen.sentence, screen.counter))
+    press(screen, shown, "ring")
+    before = screen.grab().toImage()
+    place = QPointF(300, 10)
+    kind, button = QEvent.Type.MouseMove, Qt.MouseButton.NoButton
+    there = QPointF(screen.sentence.mapToGlobal(place.toPoint()))
+    move = QMouseEvent(kind, place, there, button, button, Qt.KeyboardModifier.NoModifier)
+    QApplication.sendEvent(screen.sentence, move)
+    assert screen.grab().toImage() != before
+    screen._hide_cursor()
+    hidden = QGuiApplication.overrideCursor()
+    assert hidden is None or hidden.shape() == Qt.CursorShape.BlankCursor
+    press(screen, shown, "leave")
+    assert QGuiApplication.overrideCursor() is None
+    again = begun(shown)
+    assert again.sentence.palette().windowText().color().lightnessF() > 0.9
+    press(again, shown, "dark")
+    assert again.sentence.palette().windowText().color().lightnessF() < 0.5
+    press(again, shown, "leave")
+
+
+@pytest.mark.thorough
+def test_played(shown: MainWindow, settings: Settings) -> None:
+    """*Play* goes on by itself, at the speed that was chosen and is remembered."""
+    screen = begun(shown)
+    press(screen, shown, "speed", "play")
+    assert screen.at == 1
+    assert screen.counter.text().endswith("▶ 2×")
+    assert settings.play_speed == 2
+    screen._tick()
+    assert screen.at == 2
+    press(screen, shown, "play")
+    assert not screen.counter.text().endswith("×")
+    press(screen, shown, "leave")
+
+
+@pytest.mark.thorough
+def test_one_zoom(shown: MainWindow, settings: Settings, qtbot: QtBot) -> None:
+    """Ctrl+Plus makes tables, tree and bytes larger, Ctrl+0 all as they were; bytes have a zoom of their own."""
+    larger, _, reset = shown.actions_.zooms
+
+    def sizes() -> list[float]:
+        objects = shown.objects.table.fontMetrics().height(), shown.objects.table.rowHeight(0)
+        field = shown.trace.field.font().pointSizeF()
+        return [*objects, shown.tree.fontMetrics().height(), shown.hex.state.grid.cell, field]
+
+    before = sizes()
+    for _ in range(3):
+        larger.trigger()
+    settle(shown, 40)
+    assert fonts.zoom() == settings.zoom == 1.5
+    assert all(1.25 < now / then < 1.8 for now, then in zip(sizes(), before, strict=True)), (sizes(), before)
+    cell = shown.hex.state.grid.cell
+    shown.hex.actions_.larger.trigger()
+    assert (fonts.zoom(), shown.hex.state.grid.cell > cell) == (1.5, True)
+    shown.hex.actions_.smaller.trigger()
+    reset.trigger()
+    settle(shown, 40)
+    assert sizes() == before

@@ -1,0 +1,363 @@
+"""The window as a state machine: any order of opening, selecting, editing, undoing and closing keeps its promises.
+
+A full run makes 100 steps, `make test` fewer, always the same ones. `SHARDSCOPE_STEPS=5000` makes as many, others each
+time; where they fail, Hypothesis prints the shortest program that does.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
+from PySide6.QtCore import QEvent
+from PySide6.QtWidgets import QMessageBox
+
+from shardcore import Depth
+from shardcore.sources.base import read_pieces
+from shardcore.teaching import assets
+from shardcore.testing import FULL
+from shardscope.session.documents import Document
+from shardscope.session.open_request import OpenRequest
+from shardscope.views.structure.tree import StructureTree
+from tests.window_user import WindowUser
+
+STEPS = int(os.environ.get("SHARDSCOPE_STEPS", "100" if FULL else "40"))
+EACH = 20
+"""Steps with one set of tabs at most."""
+MOST_TABS = 4
+SMALL = 20_000
+"""Bytes of a sample at most: all of them are compared after each step."""
+T = TypeVar("T")
+NUMBERS = st.integers(0, 1 << 16)
+
+
+Draw = Callable[[st.SearchStrategy[T]], T]
+
+
+@dataclass
+class Tab:
+    """What a tab must show.
+
+    Attributes:
+        path: Its file.
+        states: The bytes after each change that is not undone; the first are those on disk.
+        undone: The bytes that can be done again, the next one last.
+        saved: The bytes of the last copy; None where no copy was made of them.
+        sandbox: Whether a sandbox is on.
+    """
+
+    path: Path
+    states: list[bytes]
+    undone: list[bytes] = field(default_factory=list)
+    saved: list[bytes] | None = None
+    sandbox: bool = False
+
+    @property
+    def unsaved(self) -> bool:
+        """Whether changes would be lost."""
+        return len(self.states) > 1 and self.states != self.saved
+
+
+class WindowMachine(RuleBasedStateMachine):
+    """Opens, selects, edits and closes in any order; one window for all runs."""
+
+    user: WindowUser
+    folder: Path
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.home = Path(tempfile.mkdtemp(dir=self.folder))
+        self.tabs: dict[Document, Tab] = {}
+        self.disk: dict[Path, bytes] = {}
+
+    def teardown(self) -> None:
+        """Close all; nothing is left."""
+        user = self.user
+        while user.session.documents:
+            user.sandbox.drop()
+            user.session.close()
+            user.rest()
+        assert user.window.jobs.open_jobs == ()
+        assert user.wrong == []
+        shutil.rmtree(self.home)
+
+    # --- what is there ---
+
+    @property
+    def tab(self) -> Tab:
+        """The tab that is shown."""
+        return self.tabs[self.user.session.document]
+
+    def is_open(self) -> bool:
+        """Whether a tab is shown."""
+        return self.user.shard is not None
+
+    def has_file(self) -> bool:
+        """Whether a file is shown, not a folder."""
+        return self.user.shard is not None and self.user.shard.source is not None
+
+    def in_sandbox(self) -> bool:
+        """Whether a sandbox is on."""
+        return self.is_open() and self.tab.sandbox
+
+    def may_begin(self) -> bool:
+        """Whether a sandbox may begin."""
+        return self.has_file() and not self.tab.sandbox
+
+    def _choices(self, number: int) -> WindowUser:
+        self.user.dice = random.Random(number)
+        return self.user
+
+    @rule(data=st.data())
+    def step(self, data: st.DataObject) -> None:
+        """Do one of the actions that are possible; one rule, for Hypothesis leaves most rules out of a short run."""
+        possible = [action for action, weight, when in ACTIONS if when(self) for _ in range(weight)]
+        action = data.draw(st.sampled_from(possible))
+        action(self, data.draw)
+
+    # --- opening and closing ---
+
+    def open(self, draw: Draw[Any]) -> None:
+        """Open a copy of a sample in a tab."""
+        number = draw(NUMBERS)
+        samples = [one.path for one in assets.samples() if one.path.is_file() and one.path.stat().st_size < SMALL]
+        sample = samples[number % len(samples)]
+        path = self.home / f"{len(self.disk)}" / sample.name
+        path.parent.mkdir()
+        shutil.copy(sample, path)
+        self.disk[path] = path.read_bytes()
+        self.user.open(path)
+        document = self.user.session.document
+        modal = self.user.application.activeModalWidget()
+        assert self.user.session.uri == str(path), (self.user.failures, modal)
+        self.tabs[document] = Tab(path, [self.disk[path]])
+
+    def close(self, draw: Draw[Any]) -> None:
+        """Close the tab, in the middle of something else or not; changes are dropped."""
+        wait = draw(st.booleans())
+        number = draw(NUMBERS)
+        if not wait:
+            self._choices(number).verify()
+        del self.tabs[self.user.session.document]
+        self.user.sandbox.drop()
+        self.user.session.close()
+        self.user.rest()
+
+    def switch_tab(self, draw: Draw[Any]) -> None:
+        """Show the next tab or the one before."""
+        by = draw(st.sampled_from((1, -1)))
+        self.user.session.step(by)
+        self.user.rest()
+
+    def force_format(self, draw: Draw[Any]) -> None:
+        """Open the file again with its format given."""
+        assert self.user.shard is not None
+        self.user.session.open(OpenRequest(str(self.tab.path), self.user.shard.format))
+        self.user.rest()
+
+    # --- looking ---
+
+    def select(self, draw: Draw[Any]) -> None:
+        """Select bytes, an object or a node."""
+        number = draw(NUMBERS)
+        name = draw(st.sampled_from(("select_byte", "select_row", "select_node", "travel")))
+        getattr(self._choices(number), name)()
+        self.user.rest()
+
+    def look(self, draw: Draw[Any]) -> None:
+        """Look up, search, verify, or show another panel."""
+        number = draw(NUMBERS)
+        name = draw(st.sampled_from(("look_up", "search", "refer", "verify", "panel", "drawing", "unfold")))
+        getattr(self._choices(number), name)()
+        self.user.rest()
+
+    def hurry(self, draw: Draw[Any]) -> None:
+        """Do several things before the first one is done."""
+        number = draw(NUMBERS)
+        user = self._choices(number)
+        for name in user.dice.choices(("select_byte", "select_row", "select_node", "refer", "verify", "panel"), k=4):
+            getattr(user, name)()
+        user.rest()
+
+    def cancel(self, draw: Draw[Any]) -> None:
+        """Verify, and stop it at once."""
+        self.user.session.verify(Depth.CONTENT)
+        self.user.window.stop_jobs()
+        self.user.rest()
+
+    # --- editing ---
+
+    def begin_sandbox(self, draw: Draw[Any]) -> None:
+        """Lay a sandbox over the file."""
+        self.user.sandbox.switch(True)
+        self.user.rest()
+        self.tab.sandbox = True
+
+    def end_sandbox(self, draw: Draw[Any]) -> None:
+        """Take it away: where changes would be lost, a question comes first, and may be answered with no."""
+        agree = draw(st.booleans())
+        user, tab = self.user, self.tab
+        user.sandbox.switch(False)
+        box = user.window.findChild(QMessageBox, "discardSandbox")
+        assert (box is not None) == tab.unsaved
+        if box is not None:
+            roles = {box.buttonRole(button): button for button in box.buttons()}
+            role = QMessageBox.ButtonRole
+            roles[role.DestructiveRole if agree else role.RejectRole].click()
+        user.rest()
+        user.application.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+        if box is None or agree:
+            self.tabs[user.session.document] = Tab(tab.path, tab.states[:1])
+
+    def edit(self, draw: Draw[Any]) -> None:
+        """Change the first of the selected bytes, up to three times."""
+        number = draw(NUMBERS)
+        bits = draw(st.lists(st.integers(0, 7), min_size=1, max_size=3))
+        flip = draw(st.booleans())
+        user, tab = self._choices(number), self.tab
+        for bit in bits:
+            user.select_byte()
+            user.rest()
+            place = user.sandbox.place
+            assert place is not None
+            if flip:
+                user.sandbox.flip(bit)
+            else:
+                user.sandbox.overwrite(bytes([bit]))
+            user.rest()
+            data = bytearray(tab.states[-1])
+            data[place.start] = data[place.start] ^ 1 << bit if flip else bit
+            tab.states.append(bytes(data))
+            tab.undone.clear()
+
+    def undo(self, draw: Draw[Any]) -> None:
+        """Take changes back, in haste."""
+        times = draw(st.integers(1, 3))
+        for _ in range(times):
+            self.user.sandbox.undo()
+            if len(self.tab.states) > 1:
+                self.tab.undone.append(self.tab.states.pop())
+        self.user.rest()
+
+    def redo(self, draw: Draw[Any]) -> None:
+        """Do changes again, in haste."""
+        times = draw(st.integers(1, 3))
+        for _ in range(times):
+            self.user.sandbox.redo()
+            if self.tab.undone:
+                self.tab.states.append(self.tab.undone.pop())
+        self.user.rest()
+
+    def save_copy(self, draw: Draw[Any]) -> None:
+        """Save a copy: it has the bytes that are shown."""
+        path = self.home / f"copy-{len(self.disk)}"
+        self.user.window.breaking.save_to(path, agreed=True)
+        self.user.rest()
+        self.disk[path] = self.tab.states[-1]
+        self.tab.saved = list(self.tab.states)
+
+    # --- promises ---
+
+    @invariant()
+    def nothing_is_wrong(self) -> None:
+        """Qt, slots and jobs have nothing to complain of, and no job is left."""
+        assert self.user.wrong == []
+        assert self.user.window.jobs.open_jobs == ()
+
+    @invariant()
+    def files_change_only_when_saved(self) -> None:
+        """Files on disk are as they were, copies as they were saved."""
+        for path, data in self.disk.items():
+            assert path.read_bytes() == data, path
+
+    @invariant()
+    def bytes_are_those_of_the_changes(self) -> None:
+        """The tabs are those that were opened, and the shown one has exactly the bytes of its changes."""
+        session = self.user.session
+        assert set(session.documents) == set(self.tabs)
+        if self.has_file():
+            assert session.shard is not None
+            assert session.shard.source is not None
+            source = session.shard.source
+            assert b"".join(read_pieces(source, 0, source.size)) == self.tab.states[-1]
+            assert self.user.sandbox.on == self.tab.sandbox
+            assert self.user.window.hex.state.layout.size == source.size or self.user.window.hex.state.name
+
+    @invariant()
+    def title_says_what_is_shown(self) -> None:
+        """The title has the name of the file, and a star exactly where changes would be lost."""
+        window = self.user.window
+        if self.is_open():
+            assert self.tab.path.name in window.windowTitle()
+            assert ("(sandbox)" in window.windowTitle()) == self.tab.sandbox
+        assert window.isWindowModified() == (self.is_open() and self.tab.unsaved)
+
+    @invariant()
+    def panels_agree(self) -> None:
+        """Bytes, tree and objects have the same selection."""
+        window, chosen = self.user.window, self.user.session.selection
+        if not self.is_open() or not chosen.complete or chosen.error:
+            return
+        if chosen.span is not None and chosen.span.source == window.hex.state.name:
+            assert window.hex.state.selection.span == chosen.span
+        tree = window.panels.panel(StructureTree)
+        node = tree.nodes.node(tree.currentIndex().siblingAtColumn(0))
+        if tree.isVisible() and chosen.path and node is not None:
+            assert (node.name, node.span) == (chosen.path[-1].name, chosen.path[-1].span)
+        table = window.objects.table
+        if chosen.row is not None and table.currentIndex().isValid() and not window.objects.filter.text():
+            assert table.objects.row_of(table.currentIndex()) == chosen.row
+
+
+ACTIONS: tuple[tuple[Callable[[WindowMachine, Draw[Any]], None], int, Callable[[WindowMachine], bool]], ...] = (
+    (WindowMachine.begin_sandbox, 4, WindowMachine.may_begin),
+    (WindowMachine.edit, 3, WindowMachine.in_sandbox),
+    (WindowMachine.undo, 3, WindowMachine.in_sandbox),
+    (WindowMachine.redo, 3, WindowMachine.in_sandbox),
+    (WindowMachine.look, 3, WindowMachine.is_open),
+    (WindowMachine.select, 3, WindowMachine.is_open),
+    (WindowMachine.hurry, 1, WindowMachine.is_open),
+    (WindowMachine.cancel, 1, WindowMachine.is_open),
+    (WindowMachine.save_copy, 1, WindowMachine.in_sandbox),
+    (WindowMachine.end_sandbox, 1, WindowMachine.in_sandbox),
+    (WindowMachine.switch_tab, 2, lambda machine: len(machine.tabs) > 1),
+    (WindowMachine.force_format, 1, WindowMachine.may_begin),
+    (WindowMachine.open, 1, lambda machine: len(machine.tabs) < MOST_TABS),
+    (WindowMachine.close, 1, WindowMachine.is_open),
+)
+"""Actions, how often each comes, and when it is possible. The first run of Hypothesis takes the first that is."""
+
+
+@pytest.fixture
+def user(qapp: Any, tmp_path: Path) -> Iterator[WindowUser]:
+    """A window for all runs."""
+    made = WindowUser(tmp_path)
+    yield made
+    made.end()
+
+
+def test_any_order_of_actions_keeps_the_promises(user: WindowUser, tmp_path: Path) -> None:
+    """Panels agree, undo gives the exact bytes, files change only when saved, the title is true, and no job is left."""
+
+    class Machine(WindowMachine):
+        pass
+
+    Machine.user, Machine.folder = user, tmp_path
+    steps = settings(
+        max_examples=max(STEPS // EACH, 1),
+        stateful_step_count=min(STEPS, EACH),
+        suppress_health_check=list(HealthCheck),
+        deadline=None,
+        derandomize="SHARDSCOPE_STEPS" not in os.environ,
+    )
+    run_state_machine_as_test(Machine, settings=steps)
