@@ -140,7 +140,7 @@ def _write(path: Path) -> None:
 
 
 def _memory(path: Path) -> Iterator[Figure]:
-    command = [sys.executable, "-m", "tests.bench.window_memory", str(path)]
+    command = [sys.executable, "-m", "tests.bench.window_life", "select", str(path)]
     told = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
     opened, selected = (float(word) for word in told[-2:])
     yield Figure("objects, a file of 1,000,000: memory over an empty window", opened, 200.0, "MB")

@@ -13,8 +13,8 @@ import numpy as np
 import shardcore
 from shardcore.shards.shard import Shard
 from shardcore.sources.local import FileSource
-from tests.bench.figures import Figure, best_of, best_program, program
-from tests.bench.sparse_swh import make_sparse
+from tests.bench.figures import Figure, beside, best_of, best_program, least_work, program, run_program
+from tests.bench.sparse_swh import SLOTS, make_sparse
 
 OBJECTS = 1_000_000
 SECONDS_OVER_VERSION = 0.4
@@ -72,12 +72,10 @@ def million(folder: Path) -> Iterator[Figure]:
     yield Figure("write 1,000,000 objects with add_many", many, 2 * theirs, reference=theirs)
     ours = min(write_with_ours(folder / "ours.shard", objects) for _ in range(2))
     yield Figure("write 1,000,000 objects one by one", ours, 3 * theirs, reference=theirs)
-    reference_ls, _ = best_program(2, [*program("swh-shard"), "ls", str(path)])
-    ours_ls, _ = best_program(2, [*program("shardcore"), "ls", str(path)])
-    yield Figure("ls", ours_ls, reference_ls / 3, reference=reference_ls)
-    reference_check, _ = best_program(1, [*program("swh-shard"), "check", "--with-hash", str(path)])
-    ours_check, _ = best_program(2, [*program("shardcore"), "verify", "--depth", "content", str(path)])
-    yield Figure("verify --depth content", ours_check, reference_check / 3, reference=reference_check)
+    ours, reference = program("shardcore"), program("swh-shard")
+    yield beside("list 1,000,000 objects", 0.15, [*ours, "ls", str(path)], [*reference, "ls", str(path)], path.name)
+    check = [*ours, "verify", "--depth", "content", str(path)]
+    yield beside("verify contents", 0.12, check, [*reference, "check", "--with-hash", str(path)], path.name)
     keys = [hashlib.sha256(data).hexdigest() for data in objects]
     with shardcore.open(path) as shard:
         shard.find(keys[0])
@@ -109,6 +107,14 @@ def sparse(folder: Path) -> Iterator[Figure]:
     info, memory = best_program(3, [*program("shardcore"), "info", str(path)])
     yield Figure("info on 100 GB over --version", info - version, SECONDS_OVER_VERSION)
     yield Figure("info on 100 GB, resident", memory, MEGABYTES, unit="MB")
+    for words, limit in (("ls --skip 45000000 --limit 5", 6.0), ("tree", 2.0)):
+        command, *options = words.split()
+        run = [*program("shardcore"), command, str(path), *options]
+        run_program(run)
+        (seconds,), (_, resident) = least_work(2, run), run_program(run)
+        shown = f"shardcore {command} sparse.shard {' '.join(options)}".rstrip()
+        yield Figure(f"{words} on {SLOTS:,} slots", seconds, limit, memory=resident, command=shown)
+        yield Figure(f"{words} on {SLOTS:,} slots, resident", resident, 400.0, "MB", command=shown)
     CountedFile.reads = CountedFile.read_bytes = 0
     source = CountedFile(path)
     with shardcore.open(source) as shard:

@@ -9,7 +9,7 @@ import tempfile
 import time
 
 
-def shardcore_reader(command: str, endpoint: str, path: str, jobs: int | None) -> None:
+def shardcore_reader(command: str, endpoint: str, path: str, folder: str, jobs: int | None) -> None:
     """Lists, verifies or extracts as the command line does."""
     import shardcore
     from shardcore.cli.rows import list_members
@@ -24,11 +24,10 @@ def shardcore_reader(command: str, endpoint: str, path: str, jobs: int | None) -
         elif command == "verify":
             assert shard.verify().ok
         else:
-            with tempfile.TemporaryDirectory() as folder:
-                assert extract(shard, folder).ok
+            assert extract(shard, folder).ok
 
 
-def tensorstore_reader(command: str, endpoint: str, path: str, jobs: int | None) -> None:
+def tensorstore_reader(command: str, endpoint: str, path: str, folder: str, jobs: int | None) -> None:
     """Lists, or reads each value; to extract, writes it to a file, too."""
     import tensorstore as ts
 
@@ -47,17 +46,19 @@ def tensorstore_reader(command: str, endpoint: str, path: str, jobs: int | None)
     names = [f"{number:0{(spec['shard_bits'] + 3) // 4}x}.shard" for number in range(shards)]
     found = [one.result().value for one in [whole.read(name) for name in names]]
     if command == "extract":
-        with tempfile.TemporaryDirectory() as folder:
-            for name, data in zip(names, found, strict=True):
-                with open(os.path.join(folder, name), "wb") as file:  # noqa: PTH118
-                    file.write(data)
+        for name, data in zip(names, found, strict=True):
+            with open(os.path.join(folder, name), "wb") as file:  # noqa: PTH118
+                file.write(data)
 
 
 if __name__ == "__main__":
     reader, command, endpoint, path, *more = sys.argv[1:]
     readers = {"shardcore": shardcore_reader, "tensorstore": tensorstore_reader}
-    began = time.perf_counter()
-    cpu = time.process_time()
-    readers[reader](command, endpoint, path, int(more[0]) if more else None)
-    print(f"cpu {time.process_time() - cpu:.2f}", file=sys.stderr)
-    print(time.perf_counter() - began)
+    # Removing the files again is no part of it.
+    with tempfile.TemporaryDirectory() as written:
+        began = time.perf_counter()
+        cpu = time.process_time()
+        readers[reader](command, endpoint, path, written, int(more[0]) if more else None)
+        took = time.perf_counter() - began
+        print(f"cpu {time.process_time() - cpu:.2f}", file=sys.stderr)
+    print(took)

@@ -21,6 +21,9 @@ class Figure:
         unit: `s`, `ms`, `MB`, `ranges`.
         reference: The reference implementation's value, or None.
         note: Anything worth saying.
+        memory: Peak memory of our process in megabytes, where it was measured.
+        command: How to take our value.
+        reference_command: How to take the reference's.
     """
 
     name: str
@@ -29,6 +32,9 @@ class Figure:
     unit: str = "s"
     reference: float | None = None
     note: str = ""
+    memory: float | None = None
+    command: str = ""
+    reference_command: str = ""
 
     @property
     def holds(self) -> bool:
@@ -100,6 +106,24 @@ def least_work(repeats: int, *programs: Sequence[str]) -> list[float]:
 def best_program(repeats: int, arguments: Sequence[str]) -> tuple[float, float]:
     """The shortest of several runs of a program, and its memory."""
     return min(run_program(arguments) for _ in range(repeats))
+
+
+def beside(name: str, limit: float, ours: Sequence[str], reference: Sequence[str], shown: str) -> Figure:
+    """Return the processor time of our program beside the reference's, which take turns on the same file.
+
+    Args:
+        name: Name of the figure.
+        limit: Part of the reference's time that ours may take.
+        ours: Our command; both were run once before they are counted.
+        reference: The reference's.
+        shown: Name of the file in the commands of the page.
+    """
+    for command in (ours, reference):
+        run_program(command)
+    found, theirs = least_work(2, ours, reference)
+    memory = run_program(ours)[1]
+    mine, other = (" ".join([Path(one[0]).name, *one[1:-1], shown]) for one in (ours, reference))
+    return Figure(name, found, limit * theirs, "s", theirs, "", memory, mine, other)
 
 
 def program(name: str) -> list[str]:

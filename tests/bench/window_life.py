@@ -2,7 +2,7 @@
 
 `empty`: an empty PySide6 window, for comparison. `paint`: the processor seconds until the window has painted.
 `idle`: the processor time of ten seconds with a file open and nothing to do. `row`: how much memory twenty files, one
-after the other, add.
+after the other, add. `select`: how much memory a file that is given adds, and that with all objects selected.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def empty() -> float:
     return time.process_time()
 
 
-def ours(what: str) -> float:
+def ours(what: str) -> float | str:
     """The figure of our window."""
     from shardscope.__main__ import quick_start
 
@@ -60,10 +60,16 @@ def ours(what: str) -> float:
         if what == "paint":
             figure = time.process_time()
         else:
-            figure = _idle(application, window) if what == "idle" else _row(application, window)
+            figure = {"idle": _idle, "row": _row, "select": _select}[what](application, window)
         window.close()
         application.processEvents()
     return figure
+
+
+def private() -> float:
+    """Megabytes that this process alone holds."""
+    lines = Path("/proc/self/smaps_rollup").read_text().splitlines()[1:]
+    return sum(int(line.split()[1]) for line in lines if line.startswith("Private_")) / 1024
 
 
 def _rest(application, window, seconds: float) -> None:  # type: ignore[no-untyped-def]
@@ -90,8 +96,6 @@ def _idle(application, window) -> float:  # type: ignore[no-untyped-def]
 
 def _row(application, window) -> float:  # type: ignore[no-untyped-def]
     """Megabytes that twenty files add after the first five, which bring all formats in."""
-    from tests.bench.window_memory import private
-
     paths = [ROOT / "resources" / "samples" / name for name in SAMPLES]
     for path in paths:
         window.open(str(path))
@@ -101,6 +105,17 @@ def _row(application, window) -> float:  # type: ignore[no-untyped-def]
         window.open(str(paths[number % len(paths)]))
         _rest(application, window, 0.6)
     return private() - before
+
+
+def _select(application, window) -> str:  # type: ignore[no-untyped-def]
+    """Megabytes over the empty window, opened and then with all objects selected."""
+    empty = private()
+    window.open(sys.argv[2])
+    _rest(application, window, 4)
+    opened = private() - empty
+    window.objects.table.selectAll()
+    _rest(application, window, 2)
+    return f"{opened} {private() - empty}"
 
 
 if __name__ == "__main__":

@@ -1,0 +1,1 @@
+"""Random damage for readers, writers and the window; see `tests.fuzz.__main__`."""

@@ -1,0 +1,173 @@
+"""Use of the window and the library for a long time: `python -m tests.soak --minutes 60 --seed 1`.
+
+A round opens a sample, does by chance what users do, and closes it; then the library reads, converts, extracts and
+compares it. Once a minute, with everything closed, a row reports memory, threads, descriptors and child processes.
+The exit code is 1 where one of them grew after the first sixth of the time, or anything went wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import os
+import random
+import statistics
+import sys
+import tempfile
+import threading
+import time
+import tracemalloc
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import astuple, dataclass, fields
+from pathlib import Path
+
+import shardcore
+from shardcore import ShardError
+from shardcore.shards.registry import FORMATS
+from shardcore.teaching import assets
+from shardcore.testing import exercise
+from tests.bench.window_life import private
+from tests.window_user import WindowUser
+
+ACTIONS = 12
+"""Actions in the window on each file."""
+MOST = {"private": 24.0, "traced": 4.0, "threads": 2, "descriptors": 4, "children": 1}
+"""Growth between the second and the last sixth of the time: of private memory and of what Python allocated in MB. The
+program keeps a decoder and some threads for a while; what leaks on each round is more by far."""
+TOP = 12
+"""Lines of code that are reported with their growth."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """State of the process, with everything closed."""
+
+    minute: int
+    rounds: int
+    resident: float
+    private: float
+    traced: float
+    threads: int
+    descriptors: int
+    children: int
+    wrong: int
+
+    def __str__(self) -> str:
+        return "".join(f"{value:>12,.1f}" if isinstance(value, float) else f"{value:>12,}" for value in astuple(self))
+
+
+HEAD = "".join(f"{field.name:>12}" for field in fields(Row))
+
+
+def children() -> int:
+    """Number of processes that this one started and that did not end."""
+    found = 0
+    for task in Path("/proc/self/task").iterdir():
+        with suppress(OSError):
+            found += len((task / "children").read_text().split())
+    return found
+
+
+def resident() -> float:
+    """Megabytes that are in memory, shared ones included."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / (1 << 20)
+
+
+def row(minute: int, rounds: int, wrong: int) -> Row:
+    """Measure; what hangs in circles is collected first."""
+    gc.collect()
+    descriptors = len(os.listdir("/proc/self/fd")) - 1  # noqa: PTH208 - and one for the list
+    traced = tracemalloc.get_traced_memory()[0] / (1 << 20)
+    return Row(
+        minute, rounds, resident(), private(), traced, threading.active_count(), descriptors, children(), wrong
+    )
+
+
+def grown(rows: list[Row]) -> list[str]:
+    """What grew between the second and the last sixth of the rows; the first sixth brings everything in."""
+    part = max(len(rows) // 6, 1)
+    early, late = rows[part : 2 * part], rows[-part:]
+    if len(rows) < 3:
+        return []
+    found = []
+    for name, most in MOST.items():
+        before, after = (statistics.median(getattr(one, name) for one in some) for some in (early, late))
+        if after - before > most:
+            found.append(f"{name} grew from {before:,.1f} to {after:,.1f}")
+    return found
+
+
+def use_library(path: Path, folder: Path, dice: random.Random) -> None:
+    """Read, list, look up, verify, extract, convert and compare a file; `ShardError`s are right where it is damaged."""
+    exercise(lambda **options: shardcore.open(path, **options))
+    target = dice.choice(list(FORMATS))
+    with suppress(ShardError), shardcore.open(path, isolated=True) as shard:
+        for ref in shard.objects[:4]:
+            with suppress(ShardError):
+                shardcore.content(shard, ref)
+        shardcore.extract(shard, folder / "taken")
+        shardcore.convert(shard, target, folder / f"converted-{target}", force=True)
+        with shardcore.open(folder / f"converted-{target}") as other:
+            shardcore.diff(shard, other)
+
+
+@contextmanager
+def temporary() -> Iterator[Path]:
+    """A folder that is gone afterwards."""
+    with tempfile.TemporaryDirectory() as folder:
+        yield Path(folder)
+
+
+def soak(minutes: float, seed: int, every: float) -> int:
+    """Use everything for so many minutes; prints a row each `every` seconds, and returns the exit code."""
+    samples = [one.path for one in assets.samples()]
+    dice = random.Random(seed)
+    began = time.monotonic()
+    rows: list[Row] = []
+    rounds = 0
+    tracemalloc.start()
+    with ExitStack() as stack:
+        folder = stack.enter_context(temporary())
+        user = WindowUser(folder, seed)
+        early: tracemalloc.Snapshot | None = None
+        print(HEAD, flush=True)
+        while time.monotonic() - began < minutes * 60:
+            rounds += 1
+            path = dice.choice(samples)
+            with temporary() as scratch:
+                use_library(path, scratch, dice)
+            user.open(path)
+            done = [user.act() for _ in range(ACTIONS)]
+            if user.wrong:
+                print(f"round {rounds}, {path}, {' '.join(done)}: {user.wrong[-1]}", flush=True)
+            if dice.random() < 0.4:
+                user.close_all()
+            if time.monotonic() - began >= every * (len(rows) + 1):
+                user.close_all()
+                rows.append(row(round((time.monotonic() - began) / 60), rounds, len(user.wrong)))
+                print(rows[-1], flush=True)
+                if early is None and time.monotonic() - began > minutes * 10:
+                    early = tracemalloc.take_snapshot()
+        user.close_all()
+        late = tracemalloc.take_snapshot()
+        user.end()
+    for line in late.compare_to(early, "lineno")[:TOP] if early is not None else ():
+        print(line)
+    found = [*grown(rows), *dict.fromkeys(user.wrong)]
+    print("\n".join(found) or f"nothing grew in {rounds} rounds of {minutes:g} minutes")
+    return int(bool(found))
+
+
+def main() -> int:
+    """Soaks for the time given."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--minutes", type=float, default=60.0)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--every", type=float, default=60.0, help="seconds between rows")
+    options = parser.parse_args()
+    return soak(options.minutes, options.seed, options.every)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
