@@ -16,6 +16,7 @@ from .errors import LayerUnchosen as LayerUnchosen
 from .errors import LimitExceeded as LimitExceeded
 from .errors import NoSuchObject as NoSuchObject
 from .errors import NotAShard as NotAShard
+from .errors import PackageMissing as PackageMissing
 from .errors import ProxyFailed as ProxyFailed
 from .errors import RangeRefused as RangeRefused
 from .errors import Remedy as Remedy

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 
 from shardcore.errors import UsageError
 from shardcore.model.chunk_grid import ChunkGrid
+from shardcore.model.packages import optional
 from shardcore.shards.dataset import DataSet
 from shardcore.shards.shard import Shard
 from shardcore.shards.ticket import ShardTicket, absolute, check_keys, folder_address
@@ -35,7 +35,7 @@ def to_bag(shard: Shard, function: Callable[[Shard], Any] | None = None, *, batc
         UsageError: Dask is not installed, or credentials would be in the tickets.
         SourceError: The shards cannot be listed.
     """
-    bag = _dask("dask.bag").from_sequence(shard.tickets(keys=keys), partition_size=batch)
+    bag = optional("dask.bag", "cluster").from_sequence(shard.tickets(keys=keys), partition_size=batch)
     return bag if function is None else bag.map(on_ticket, function)
 
 
@@ -60,7 +60,7 @@ def array(shard: Shard, scale: str = "", *, chunks: Sequence[int] | None = None,
         UsageError: There is no grid or no such scale, Dask is not installed, or credentials would be in the tasks.
         ShardError: The scale cannot be opened.
     """
-    dask_array = _dask("dask.array")
+    dask_array = optional("dask.array", "cluster")
     if (grid := shard.chunk_grid(scale)) is None:
         raise UsageError("there are no voxels here: only volumes and arrays are read as arrays")
     ticket = _whole_ticket(shard, same=not scale)
@@ -110,15 +110,3 @@ def _usual_chunks(grid: ChunkGrid) -> list[int]:
             if block[axis] < length and 2 * size <= CHUNK_BYTES:
                 block[axis], size, growing = block[axis] * 2, size * 2, True
     return [min(step, length) for step, length in zip(block, grid.shape, strict=True)]
-
-
-def _dask(module: str) -> Any:
-    """Return a module of Dask.
-
-    Raises:
-        UsageError: It is not installed.
-    """
-    try:
-        return import_module(module)
-    except ImportError:
-        raise UsageError("this needs Dask: pip install 'shardscope[cluster]'") from None

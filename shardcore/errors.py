@@ -93,6 +93,10 @@ class UsageError(ShardError):
     """Misuse: a malformed key, an unknown format name, an impossible option."""
 
 
+class PackageMissing(UsageError):
+    """A package that only this needs is not installed; the message has the command that installs it."""
+
+
 MOST_NAMED = 8
 """Stores that a question lists."""
 

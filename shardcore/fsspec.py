@@ -44,6 +44,7 @@ from shardcore.sources.base import FAR_GAP, Source
 from shardcore.sources.local import FileSource
 from shardcore.sources.remote.address import is_address, parse_address
 from shardcore.sources.remote.options import RemoteOptions
+from shardcore.system import last_part
 
 T = TypeVar("T")
 
@@ -109,9 +110,6 @@ class _OpenShard:
 
     Attributes:
         since: When it was opened.
-
-    Args:
-        shard: The shard.
     """
 
     def __init__(self, shard: Shard) -> None:
@@ -124,22 +122,13 @@ class _OpenShard:
         self._end.atexit = False
 
     def check_unchanged(self) -> None:
-        """Compare a local file with the one that was opened.
-
-        Raises:
-            SourceError: It was replaced, changed or removed.
-        """
+        """Compare a local file with the one that was opened."""
         source = self.shard.source
         if source is not None and source.watchable:
             source.check_unchanged()
 
     def ref(self, path: str) -> ObjectRef:
-        """Return the object of a path.
-
-        Raises:
-            FileNotFoundError: There is none.
-            ShardError: The shard is damaged where the lookup needs it, or cannot be read.
-        """
+        """Return the object of a path."""
         try:
             found = self.shard.find(key_of(path))
         except StoreUntrusted:
@@ -234,7 +223,7 @@ class FsspecSource(Source):
     def __init__(self, fs: Any, path: str) -> None:
         self._fs, self._path = fs, path
         self.uri = fs.unstrip_protocol(path)
-        self.name = path.rstrip("/").rpartition("/")[2] or path
+        self.name = last_part(path)
         size = self._ask(lambda: fs.info(path))["size"]
         if size is None:
             raise SourceError(f"{short(self.uri)}: the file system states no size")
@@ -356,12 +345,7 @@ class ShardFileSystem(AbstractFileSystem):
             return found
 
     def _where(self) -> str | Source:
-        """Return what `shardcore.open` is given.
-
-        Raises:
-            UsageError: No shard was named.
-            SourceError: Another file system does not have the file.
-        """
+        """Return what `shardcore.open` is given."""
         protocol, where = self._target_protocol, self._fo
         if not where:
             raise UsageError("no shard is named: use shard://KEY::ADDRESS, or storage_options={'fo': ADDRESS}")
@@ -379,11 +363,7 @@ class ShardFileSystem(AbstractFileSystem):
         return where
 
     def _remote(self) -> RemoteOptions | None:
-        """Return the options for reading what is remote.
-
-        Raises:
-            UsageError: There is no such option.
-        """
+        """Return the options for reading what is remote."""
         named = dict(self._remote_options)
         if self._target_protocol in (*_ADDRESSES, *_HTTP):
             named = self._translated() | named

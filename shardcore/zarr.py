@@ -138,11 +138,7 @@ class _GridArray:
         return (*(max(min(step, length), 1) for step, length in zip(grid.chunk, grid.shape, strict=True)), *grid.inner)
 
     def metadata(self) -> dict[str, Any]:
-        """Return the content of `zarr.json`.
-
-        Raises:
-            Unsupported: zarr has no such type of elements.
-        """
+        """Return the content of `zarr.json`."""
         grid = self.grid
         attributes: dict[str, Any] = {"encoding": grid.encoding}
         if grid.spacing:
@@ -255,11 +251,7 @@ class _ReadOnlyStore(Store):
 
     @property
     def shard(self) -> Shard:
-        """The shard, which is opened now where it is not.
-
-        Raises:
-            ShardError: It cannot be opened.
-        """
+        """The shard, which is opened now where it is not."""
         self._opened()
         assert self._shard is not None
         return self._shard
@@ -329,11 +321,7 @@ class _ReadOnlyStore(Store):
         return out
 
     async def _bytes_of(self, key: str) -> NDArray[Any] | None:
-        """Return the bytes behind a key: what is requested at the same time is read together.
-
-        Raises:
-            ShardError: They cannot be read.
-        """
+        """Return the bytes behind a key: what is requested at the same time is read together."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[NDArray[Any] | None] = loop.create_future()
         with self._lock:
@@ -363,11 +351,7 @@ class _ReadOnlyStore(Store):
     async def get(
         self, key: str, prototype: BufferPrototype, byte_range: ByteRequest | None = None
     ) -> Buffer | None:
-        """Return metadata or a chunk; None where it is not stored.
-
-        Raises:
-            ShardError: It is damaged, or cannot be read.
-        """
+        """Return metadata or a chunk; None where it is not stored."""
         found = await self._bytes_of(key)
         if found is None:
             return None
@@ -543,11 +527,7 @@ def _plain(scale: str) -> str:
 
 
 def _grid_of(shard: Shard, scale: str) -> ChunkGrid:
-    """Return an array of a shard.
-
-    Raises:
-        UsageError: The shard has no array, or no such scale.
-    """
+    """Return an array of a shard."""
     grid = shard.chunk_grid()
     if grid is None:
         raise UsageError(f"{shard.format}: its objects are no chunks of one array")

@@ -7,6 +7,7 @@ import gc
 import importlib.util
 import logging
 import os
+import random
 import re
 import shutil
 import socket
@@ -28,7 +29,8 @@ os.environ["QT_QPA_PLATFORM"] = "offscreen"
 os.environ.pop("DISPLAY", None)
 os.environ.pop("WAYLAND_DISPLAY", None)
 for _name in list(os.environ):
-    if _name.startswith("AWS_") or _name.lower().endswith("_proxy"):
+    # Certificates that the machine names are read anew for each connection: a tenth of a second of each test over HTTP.
+    if _name.startswith("AWS_") or _name == "SSL_CERT_FILE" or _name.lower().endswith("_proxy"):
         del os.environ[_name]
 os.environ |= {
     "AWS_CONFIG_FILE": os.devnull,
@@ -53,20 +55,38 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 # --- workers ----------------------------------------------------------------------------------------------
 
 
+EACH = 2
+"""Number of parameter sets of each test that a quick run takes."""
+
+
+def _quick(items: list[pytest.Item]) -> set[pytest.Item]:
+    """The tests of a quick run: none marked `thorough`, and of each of the others at most `EACH` parameter sets.
+
+    Which sets these are depends on the name of the test alone, so that over many tests each format has its turn.
+    """
+    sets: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("thorough") is None:
+            sets.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    return {
+        item for name, cases in sets.items() for item in random.Random(name).sample(cases, min(EACH, len(cases)))
+    }
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Tests of one X server run in one worker; those that take long begin first, so that no worker ends alone.
 
-    Those for full runs are left out of others, unless they are asked for by name or file.
+    A run of everything is a quick one without SHARDSCOPE_FULL=1; what is asked for by name or file runs whole.
     """
     if not FULL and not config.option.keyword and config.args == config.getini("testpaths"):
-        left = [item for item in items if item.get_closest_marker("thorough") is not None]
-        items[:] = [item for item in items if item.get_closest_marker("thorough") is None]
-        config.hook.pytest_deselected(items=left)
+        quick = _quick(items)
+        config.hook.pytest_deselected(items=[item for item in items if item not in quick])
+        items[:] = [item for item in items if item in quick]
     for item in items:
         if item.get_closest_marker("display") is not None:
             item.add_marker(pytest.mark.xdist_group("display"))
     if hasattr(config, "workerinput"):
-        items.sort(key=lambda item: not any(map(item.get_closest_marker, ("slow", "display"))))
+        items.sort(key=lambda item: not any(map(item.get_closest_marker, ("thorough", "display"))))
 
 
 # --- what is missing here: a reason to skip, or a failure where everything should be there ----------------
@@ -133,7 +153,8 @@ def _own_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Settings, caches and recent lists go to a temporary home."""
     home = tmp_path_factory.mktemp("home")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("HOME", str(home))
+        for name in ("HOME", "USERPROFILE", "APPDATA", "LOCALAPPDATA"):
+            patch.setenv(name, str(home))
         for name in ("CONFIG", "CACHE", "DATA", "STATE"):
             patch.setenv(f"XDG_{name}_HOME", str(home / name.lower()))
         yield

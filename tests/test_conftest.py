@@ -82,6 +82,7 @@ def outcomes(
     return found
 
 
+@pytest.mark.thorough
 def test_guards_bite(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
     """Surprises in the log, threads and files left behind, the network and empty announcements fail; others pass."""
     monkeypatch.delenv("SHARDSCOPE_NO_SKIPS", raising=False)
@@ -108,3 +109,28 @@ def test_no_skips_turns_missing_references_into_failures(
     """With SHARDSCOPE_NO_SKIPS=1 a test without its reference package fails instead of being skipped."""
     monkeypatch.setenv("SHARDSCOPE_NO_SKIPS", "1")
     assert request.getfixturevalue("outcomes")["test_reference"] == "error"
+
+
+CASES = """
+import pytest
+
+@pytest.mark.parametrize("number", range(9))
+def test_each(number):
+    pass
+
+@pytest.mark.thorough
+def test_long():
+    pass
+"""
+
+
+@pytest.mark.parametrize(("full", "arguments", "number"), [(False, [], 2), (False, ["-k", "test"], 10), (True, [], 10)])
+def test_a_quick_run_takes_two_sets_of_each_test(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, full: bool, arguments: list[str], number: int
+) -> None:
+    """A quick run takes two parameter sets of each test and no `thorough` one; all other runs take everything."""
+    monkeypatch.setattr("shardcore.testing.sampling.FULL", full)
+    pytester.makeconftest((ROOT / "tests" / "conftest.py").read_text())
+    pytester.makefile(".toml", pyproject=(ROOT / "pyproject.toml").read_text())
+    pytester.mkdir("tests").joinpath("test_inner.py").write_text(CASES)
+    pytester.inline_run(*arguments, "-p", "no:cacheprovider").assertoutcome(passed=number)

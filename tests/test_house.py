@@ -140,7 +140,7 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.thorough
 @of_the_wheel
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("command", ["shardcore", "shardscope"])
 def test_installed_commands_run(installed: Path, tmp_path: Path, command: str) -> None:
     """Both commands of the installed wheel start, far from the checkout, and tell the version."""
@@ -149,7 +149,7 @@ def test_installed_commands_run(installed: Path, tmp_path: Path, command: str) -
 
 @pytest.mark.thorough
 @of_the_wheel
-@pytest.mark.parametrize("module", ["shardcore", "shardscope", "shardscope.startup.assets"])
+@pytest.mark.parametrize("module", ["shardcore", "shardscope", "shardcore.teaching.assets"])
 def test_installed_modules_come_from_the_wheel(installed: Path, tmp_path: Path, module: str) -> None:
     """What the installed commands import is what the wheel brought, not this checkout."""
     code = f"import {module}; print({module}.__file__)"
@@ -160,11 +160,11 @@ def test_installed_modules_come_from_the_wheel(installed: Path, tmp_path: Path, 
 @pytest.mark.thorough
 @of_the_wheel
 def test_installed_resources_are_found(installed: Path, tmp_path: Path) -> None:
-    """Every file under resources/ is in the wheel, and `shardscope.startup.assets` finds it there."""
+    """Every file under resources/ is in the wheel, and `shardcore.teaching.assets` finds it there."""
     resources = ROOT / "resources"
     names = [p.relative_to(resources).as_posix() for p in repository_files() if resources in p.parents]
     assert names
-    code = f"from shardscope.startup import assets\nfor name in {names}: print(assets.path(name))"
+    code = f"from shardcore.teaching import assets\nfor name in {names}: print(assets.path(name))"
     found = [Path(line) for line in run(installed / "python", "-c", code, cwd=tmp_path).splitlines()]
     assert len(found) == len(names)
     for name, path in zip(names, found, strict=True):
@@ -183,12 +183,24 @@ def test_installed_pages_are_found(installed: Path, tmp_path: Path) -> None:
     assert len(names) > 6
     found = Path(
         run(
-            installed / "python", "-c", "from shardscope.startup import assets; print(assets.docs())", cwd=tmp_path
+            installed / "python", "-c", "from shardcore.teaching import assets; print(assets.docs())", cwd=tmp_path
         ).strip()
     )
     assert found.is_relative_to(installed.parent), found
     for name in names:
         assert (found / name).read_bytes() == (ROOT / "docs" / name).read_bytes()
+
+
+@of_the_wheel
+def test_installed_man_pages(installed: Path) -> None:
+    """The wheel brings a page for each command, made from its help; groff has nothing to warn of."""
+    pages = installed.parent / "share/man/man1"
+    for name, words in (("shardcore", ["shardcore verify", "--conflict", "EXIT STATUS"]), ("shardscope", ["--theme"])):
+        text = (pages / f"{name}.1").read_text(encoding="ascii")
+        assert text.startswith(f".TH {name.upper()} 1")
+        assert all(word in text.replace("\\-", "-") for word in words)
+        if shutil.which("groff"):
+            assert "warning" not in run("groff", "-man", "-Tutf8", "-ww", pages / f"{name}.1")
 
 
 # --- dependencies -----------------------------------------------------------------------------------------
@@ -206,10 +218,11 @@ def pins() -> dict[str, str]:
 
 
 def requirements() -> list[Requirement]:
-    """What pyproject.toml asks for, extras included."""
+    """What pyproject.toml asks for, extras included; `gui` has the extra `preview` of the project itself."""
     project = PROJECT["project"]
     extras = [line for lines in project["optional-dependencies"].values() for line in lines]
-    return [Requirement(line) for line in [*project["dependencies"], *extras]]
+    found = [Requirement(line) for line in [*project["dependencies"], *extras]]
+    return [one for one in found if one.name != project["name"]]
 
 
 @pytest.mark.parametrize("requirement", requirements(), ids=lambda requirement: requirement.name)
@@ -258,6 +271,7 @@ def test_no_module_is_called_utils() -> None:
     assert [path for path in repository_files() if "utils" in (path.stem, path.parent.name)] == []
 
 
+@pytest.mark.thorough
 def test_no_machine_path_and_no_registry_in_any_file() -> None:
     """The repository names no folder of one machine and no package registry: it installs from anywhere."""
     machine = r"(?<![\w.*-])/(?:work|tmp|root|home/\w+|Users/\w+)/\w"

@@ -9,8 +9,8 @@ import pytest
 
 import shardcore
 from shardcore import Severity, ShardError
-from shardscope.startup import assets
-from shardscope.startup.assets import KeyRole, Role, Sample
+from shardcore.teaching import assets
+from shardcore.teaching.assets import KeyRole, Role, Sample
 from tests.samples.__main__ import RESOURCES, as_text, write_all
 
 MOST = 400_000

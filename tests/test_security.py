@@ -1,12 +1,17 @@
-"""The page on security: each of its sentences has tests that fail when it is not so."""
+"""The page on security: each of its sentences has tests that run and fail when it is not so."""
 
 from __future__ import annotations
 
 import ast
 import json
+import os
 import re
+import shutil
 import socket
+import subprocess
+import sys
 import unicodedata
+import zipfile
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -15,10 +20,12 @@ from typing import Any
 import pytest
 
 import shardcore
-from shardcore import FormatError, RemoteOptions
+from shardcore import FormatError, RemoteError, RemoteOptions
 from shardcore.cli.program import run
 from shardcore.formats.des.zones import Zones
-from tests.remote.servers import RangeServer
+from shardcore.sources.remote.certificates import VARIABLES
+from tests.remote.servers import RangeServer, RedirectServer
+from tests.remote.tls import TlsServer, certificate
 from tests.shardcore.formats.des.made import Stored, shard
 from tests.shardcore.model.test_pasted import HOSTILE
 
@@ -32,8 +39,15 @@ TRUST = "tests/remote/test_trust.py"
 SECRETS = "tests/remote/test_secrets.py"
 TAKING = "tests/shardcore/cli/test_extract.py"
 INPUTS = "tests/shardcore/formats/neuroglancer/test_writer_inputs.py"
-LESSON = "tests/app/learning/lessons/test_lesson.py"
+LESSON = "tests/shardcore/teaching/lessons/test_lesson.py"
 SIDE_FILES = "tests/shardcore/sources/test_sources.py::test_side_files_are_opened_without_links_and_without_waiting"
+CONTAINERS = "tests/shardcore/containers"
+ISOLATED = "tests/shardcore/codecs/test_isolated.py"
+SOURCES = "tests/shardcore/sources/test_sources.py"
+NOTES = "tests/shardcore/operations/test_notes.py"
+OPTIONS = "tests/shardcore/operations/extraction/test_options.py"
+PACKS = "tests/shardcore/teaching/lessons/test_packs.py"
+DRAGGED = "tests/app/views/objects/test_drag_files.py"
 BOUNDS = "tests/hostile/test_bounds.py::test_every_command_stays_within_the_bounds"
 
 PROOF: dict[str, tuple[str, ...]] = {
@@ -52,6 +66,58 @@ PROOF: dict[str, tuple[str, ...]] = {
     "It trusts no lesson": (
         f"{LESSON}::test_a_fresh_file_names_no_place",
         f"{LESSON}::test_a_sample_lies_beside_the_lesson",
+    ),
+    "It reads the environment": (f"{HERE}::test_the_environment_is_read_for_nothing_else",),
+    "Nothing is allocated": (
+        f"{CONTAINERS}/test_hostile_sizes.py::test_a_size_beyond_all_files_damages_its_part_alone",
+        BOUNDS,
+    ),
+    "Compressed bytes are expanded": (
+        f"{CONTAINERS}/test_reference.py::test_bombs_stop_at_their_limit",
+        f"{CONTAINERS}/test_reference.py::test_hostile_containers_are_bounded",
+    ),
+    "The decoder process has bounds": (
+        f"{ISOLATED}::test_a_process_that_hangs_is_killed",
+        f"{ISOLATED}::test_memory_and_results_are_bounded",
+    ),
+    "No module, plugin": (f"{HERE}::test_no_module_of_the_current_folder_is_loaded",),
+    "Pipes, devices and folders": (
+        f"{SOURCES}::test_pipes_and_folders_are_refused",
+        f"{SOURCES}::test_files_without_a_size_are_refused",
+    ),
+    "A notes file is bounded": (
+        f"{NOTES}::test_limits",
+        f"{NOTES}::test_a_link_in_place_of_the_notes_is_not_followed",
+        f"{NOTES}::test_a_damaged_notes_file_is_an_error_and_stays",
+    ),
+    "Keys and archive members": (
+        f"{HERE}::test_no_key_leads_out_of_the_folder",
+        f"{OPTIONS}::test_every_path_is_safe",
+    ),
+    "A file with several names": (f"{JOURNAL}::test_a_file_with_several_names_is_edited_only_when_asked",),
+    "A temporary file is readable": (
+        f"{HERE}::test_temporary_files_are_private",
+        f"{DRAGGED}::test_folders_are_private",
+        f"{DRAGGED}::test_removed_with_the_process",
+    ),
+    "A pack of lessons": (f"{PACKS}::test_what_is_refused_leaves_nothing",),
+    "No preview, page, note": (
+        f"{HERE}::test_no_view_loads_resources",
+        "tests/app/learning/lessons/test_packs.py::test_pictures_and_notes_load_nothing",
+        "tests/shardcore/teaching/lessons/test_page.py::test_nothing_of_a_text_becomes_part_of_the_page",
+    ),
+    "A drop opens files": ("tests/app/shell/test_drop_places.py::test_other_drags_show_nothing",),
+    "Certificates are verified": (
+        "tests/remote/test_certificates.py::test_each_variable_serves_both_transports",
+        f"{HERE}::test_nothing_turns_verification_off",
+    ),
+    "There is no search for updates": (
+        f"{HERE}::test_only_sources_connect",
+        f"{HERE}::test_local_files_cause_no_connection",
+    ),
+    "Tickets for workers": (
+        "tests/remote/test_cluster.py::test_keys_stay_here",
+        "tests/remote/test_cluster.py::test_keys_are_sent_where_the_line_is_encrypted",
     ),
     "No content of a file is executed": (
         f"{HERE}::test_yaml_gives_plain_values",
@@ -150,7 +216,11 @@ PROOF: dict[str, tuple[str, ...]] = {
     "A file on another machine": (
         "tests/shardcore/sources/remote/test_sources.py::test_a_changed_object_is_told_and_never_mixed",
     ),
-    "A login goes": (f"{SECRETS}::test_a_login_goes_to_its_own_server_only",),
+    "A login, a token": (
+        f"{SECRETS}::test_a_login_goes_to_its_own_server_only",
+        "tests/remote/test_logins.py::test_headers_of_a_server_go_to_it_alone",
+        f"{HERE}::test_no_redirect_leaves_encryption",
+    ),
     "No message, title": (
         f"{SECRETS}::test_a_signed_address_is_read_and_never_shown",
         f"{SECRETS}::test_no_command_shows_a_secret",
@@ -177,10 +247,12 @@ def sentences() -> list[str]:
 
 
 @cache
-def defined_in(path: Path) -> frozenset[str]:
-    """The names of the tests in a module."""
+def defined_in(path: Path) -> dict[str, bool]:
+    """The tests in a module, and whether each runs on any machine."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    return frozenset(node.name for node in tree.body if isinstance(node, ast.FunctionDef))
+    some = re.compile(r"mark\.(skip|skipif|xfail|interop|display)\b")
+    found = (node for node in tree.body if isinstance(node, ast.FunctionDef))
+    return {node.name: not any(some.search(ast.unparse(mark)) for mark in node.decorator_list) for node in found}
 
 
 def test_every_sentence_has_a_test() -> None:
@@ -195,12 +267,14 @@ def test_every_sentence_has_a_test() -> None:
 
 @pytest.mark.parametrize("begin", PROOF)
 def test_the_tests_are_there(begin: str) -> None:
-    """What is named is a test."""
-    assert PROOF[begin]
+    """What is named is a test, and one at least of each sentence always runs."""
+    runs = []
     for named in PROOF[begin]:
         path, _, name = named.partition("::")
         assert name in defined_in(ROOT / path), named
         assert name.startswith("test_")
+        runs.append(defined_in(ROOT / path)[name])
+    assert any(runs)
 
 
 def test_the_page_promises_in_its_lists_alone() -> None:
@@ -329,3 +403,121 @@ def test_options_do_not_show_what_they_trust() -> None:
     ):
         assert "hunter2" not in text
         assert "AKIA" not in text
+
+
+# --- what the source says -----------------------------------------------------------------------------------
+
+
+@cache
+def sources() -> dict[str, str]:
+    """The modules of the program, without what tests alone use."""
+    paths = [*(ROOT / "shardcore").rglob("*.py"), *(ROOT / "app").rglob("*.py")]
+    names = {str(path.relative_to(ROOT)): path.read_text(encoding="utf-8") for path in paths}
+    return {name: text for name, text in names.items() if not name.startswith("shardcore/testing/")}
+
+
+def test_the_environment_is_read_for_nothing_else() -> None:
+    """The names that the source reads are those of the page; some modules read names that stand elsewhere."""
+    named = re.compile(r"environ(?:\.get\(|\[)([^,)\]]+)")
+    read = {(name, what) for name, text in sources().items() for what in named.findall(text)}
+    literal = {what.strip("\"'") for _, what in read if what[0] in "\"'"}
+    allowed = r"XDG_\w+|APPDATA|AWS_\w+|HF_\w+|SSL_CERT_FILE|DISPLAY|WAYLAND_DISPLAY|QT_\w+|PYTHONSAFEPATH"
+    assert not [what for what in (*literal, *VARIABLES) if not re.fullmatch(allowed, what)]
+    others = {name for name, what in read if what[0] not in "\"'"}
+    assert others <= {
+        "shardcore/sources/remote/certificates.py",  # VARIABLES
+        "shardcore/sources/remote/headers.py",  # those that headers.toml names
+        "shardcore/system.py",  # XDG_*, APPDATA
+        "shardcore/cli/program.py",  # completion
+        "app/shardscope/startup/single.py",  # of the display
+        "app/shardscope/__main__.py",
+    }
+
+
+def test_nothing_turns_verification_off() -> None:
+    """No module makes a context that does not verify, and no option of a store does."""
+    off = re.compile(r"CERT_NONE|verify\s*=\s*False|check_hostname|_create_unverified|assert_hostname|cert_reqs")
+    assert not [name for name, text in sources().items() if off.search(text)]
+    assert not [name for name in vars(RemoteOptions()) if re.search("tls|ssl|verify|insecure", name)]
+
+
+def test_only_sources_connect() -> None:
+    """Modules that can connect are those of remote sources; the window has a local socket, and a pair for signals."""
+    modules = r"socket|ssl|http\.|urllib3|urllib\.request|requests|boto|PySide6\.QtNetwork"
+    network = re.compile(rf"^\s*(?:import|from) (?:{modules})")
+    found = {name for name, text in sources().items() if any(map(network.match, text.splitlines()))}
+    assert {name for name in found if not name.startswith("shardcore/sources/remote/")} == {
+        "app/shardscope/startup/interrupts.py",
+        "app/shardscope/startup/single.py",
+    }
+    assert "QNetworkAccessManager" not in "".join(sources().values())
+
+
+def test_no_view_loads_resources() -> None:
+    """Rich text is shown by one class that loads nothing, and labels take Markdown of lessons through one function."""
+    for name, text in sources().items():
+        if name != "app/shardscope/widgets/plain_text.py":
+            assert not re.search(r"\bQTextBrowser\b|[^\w.]QTextEdit\(", text), name
+        assert "MarkdownText" not in text or "without_resources(" in text, name
+
+
+# --- what is planted ----------------------------------------------------------------------------------------
+
+
+def test_no_module_of_the_current_folder_is_loaded(tmp_path: Path) -> None:
+    """Modules of the names that Python and the decoder process import do nothing where a command runs beside them."""
+    for name in ("multiprocessing", "pickle", "signal", "numpy", "blosc2", "sitecustomize", "shardcore", "typer"):
+        (tmp_path / f"{name}.py").write_text("open('loaded', 'w').close()\n")
+    shutil.copy(ROOT / "resources" / "samples" / "bloscpack" / "array.blp", tmp_path)
+    code = "import sys; from shardcore.cli.program import run; sys.exit(run(sys.argv[1:]))"
+    command = [sys.executable, "-P", "-c", code, "show", "array.blp", "[24,40]"]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    environment.pop("PYTHONSAFEPATH", None)
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert "10,240 bytes" in done.stdout, done.stderr
+    assert not (tmp_path / "loaded").exists()
+
+
+NAMES = ("../up", "/root", "C:\\drive", "c:stream", "..\\back", "a/../../b", "NUL", "con.txt", r"\\host\share", "x/./y")
+
+
+def test_no_key_leads_out_of_the_folder(tmp_path: Path) -> None:
+    """Members of a zip and keys of a shard with names that lead elsewhere become files in the folder, flat or not."""
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        for name in NAMES:
+            archive.writestr(zipfile.ZipInfo(name), b"content")
+    (tmp_path / "a.des").write_bytes(shard([Stored(name.encode(), b"content", "none", {}) for name in NAMES]))
+    before = {*tmp_path.iterdir()}
+    for source in ("a.zip", "a.des"):
+        for flags in ((), ("--folders",)):
+            out = tmp_path / "out"
+            run(["extract", str(tmp_path / source), str(out), *flags])
+            files = [path for path in out.rglob("*") if path.is_file()]
+            assert len(files) >= len(NAMES) - 1, (source, flags, files)
+            assert not [path for path in files if re.search(r"[:\\]|^(nul|con)(\.|$)", path.name, re.IGNORECASE)]
+            shutil.rmtree(out)
+            assert {*tmp_path.iterdir()} == before
+
+
+def test_temporary_files_are_private(tmp_path: Path) -> None:
+    """What will replace a private file is private while it is written."""
+    for name in ("swh", "des"):
+        path = tmp_path / name / "a.shard"
+        path.parent.mkdir()
+        path.touch(0o600)
+        with shardcore.create(path, format=name, force=True) as writer:
+            writer.add("00" * 32, bytes(1 << 20))
+            modes = [one.stat().st_mode & 0o777 for one in path.parent.iterdir() if one != path]
+        assert set(modes) == {0o600}, name
+        assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_no_redirect_leaves_encryption(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a server redirects from HTTPS to HTTP, nothing is requested there."""
+    made = certificate(tmp_path)
+    monkeypatch.setenv("SSL_CERT_FILE", str(made))
+    with RangeServer() as plain, TlsServer(made) as safe, RedirectServer(plain.url) as answers:
+        safe.answer = answers.answer
+        with pytest.raises(RemoteError, match="nothing is encrypted"):
+            shardcore.open(f"{safe.url}/a.shard")
+        assert not list(plain.log)

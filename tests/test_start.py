@@ -37,6 +37,7 @@ def test_telling_about_the_program_loads_next_to_nothing(arguments: tuple[str, .
     assert imported(*arguments) == set()
 
 
+@pytest.mark.thorough
 def test_looking_at_a_file_loads_the_formats_that_were_asked(data: Path) -> None:
     """The first format recognises its own file: the others, and what only they need, are not loaded."""
     assert imported("info", data / "swh/small.shard") == {"swh", "numpy"}
@@ -72,6 +73,7 @@ def test_public_names_are_there() -> None:
         shardcore.nothing  # type: ignore[attr-defined]  # noqa: B018
 
 
+@pytest.mark.thorough
 def test_a_window_is_seen_before_anything_is_fetched() -> None:
     """The window is imported without what speaks HTTP: files of this machine need none of it."""
     code = "import sys, shardscope.shell.main_window\n"

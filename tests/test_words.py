@@ -139,6 +139,7 @@ def cleaned(text: str) -> str:
 
 
 # One worker reads all texts for both.
+@pytest.mark.thorough
 @pytest.mark.xdist_group("words")
 def test_no_word_of_the_left_side_is_shown() -> None:
     """Each thing has one word, and the others are not used."""
@@ -155,6 +156,7 @@ def test_no_word_of_the_left_side_is_shown() -> None:
     assert hits == []
 
 
+@pytest.mark.thorough
 @pytest.mark.xdist_group("words")
 def test_what_is_allowed_is_there() -> None:
     """No phrase is allowed that nobody uses."""
@@ -179,6 +181,7 @@ def test_a_wrong_word_is_found(source: str, found: list[str]) -> None:
     assert hits == found
 
 
+@pytest.mark.thorough
 def test_rules_hold_where_they_say() -> None:
     """A row about one format does not reach another; a row about a folder does not reach its neighbours."""
     by_word = {word: rule for rule in rules(LIST.read_text()) for word in rule.words}

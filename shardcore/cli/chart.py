@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shardcore.cli.options import USUAL, Json, Opening, Uri, opens, progress_bar
+from shardcore.cli.options import USUAL, Json, Opening, Uri, only, opens, progress_bar
 from shardcore.cli.output import print_json, print_line
 from shardcore.errors import UsageError
 from shardcore.model.text import short
@@ -37,7 +37,7 @@ class What(StrEnum):
 @opens
 def chart(
     uri: Uri,
-    what: Annotated[What, typer.Argument(help="The figures to count.")] = What.BUDGET,
+    what: Annotated[What, typer.Argument(metavar="WHAT", help="budget, sizes, entropy or load.")] = What.BUDGET,
     of: Annotated[str, typer.Option("--of", metavar="NAME", help="The load, or the kind of objects.")] = "",
     whole: Annotated[bool, typer.Option("--whole", help="Entropy of all bytes, instead of a sample.")] = False,
     spread: Annotated[bool, typer.Option("--spread", help="Load: number of slots per number of objects.")] = False,
@@ -45,7 +45,16 @@ def chart(
     as_csv: Annotated[bool, typer.Option("--csv", help="Print rows of values separated by commas.")] = False,
     how: Opening = USUAL,
 ) -> int:
-    """Count bytes per use, object sizes, entropy, or the load of slots."""
+    """Count bytes per use, object sizes, entropy, or the load of slots.
+
+    Examples:
+        shardcore chart small.shard load
+        shardcore chart array.blp entropy --csv
+    """
+    only("with sizes and load", what in (What.SIZES, What.LOAD), of=of)
+    only("with entropy", what is What.ENTROPY, whole=whole)
+    only("with load", what is What.LOAD, spread=spread)
+    only("without --json", not json, csv=as_csv)
     from shardcore.cli.rows import warn_unreadable
     from shardcore.teaching.charts import export as written
 
@@ -82,11 +91,7 @@ def _shares(shard: Shard) -> tuple[Share, ...]:
 
 
 def _counted(shard: Shard, what: What, of: str, *, whole: bool, spread: bool) -> Chart:
-    """Return the chart that was requested.
-
-    Raises:
-        UsageError: There is nothing like that to count.
-    """
+    """Return the chart that was requested."""
     from shardcore.teaching.charts.charts import entropy_chart, load_chart, object_sizes, spread_chart
     from shardcore.teaching.charts.entropy import sampled_entropy, whole_entropy
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shardcore.cli.options import Force, Json, progress_bar, size_from
+from shardcore.cli.options import Force, Json, one_of, only, progress_bar, size_from
 from shardcore.cli.output import print_json, print_line, printable, warn, write_text_to
 from shardcore.errors import UsageError
 
@@ -37,20 +37,31 @@ def compare(
         int | None,
         typer.Option("--size", metavar="BYTES", help="Bytes of each (1K, 1M); default: their own.", parser=size_from),
     ] = None,
-    own_codecs: Annotated[
-        bool, typer.Option("--own-codecs", help="Compress by the default codec of each format; default: uncompressed.")
-    ] = False,
+    codec: Annotated[
+        str,
+        typer.Option(
+            "--codec",
+            metavar="NAME",
+            help="Codec of all formats that have it: none, zstd, or usual (the default of each); default: none.",
+            autocompletion=one_of("none", "zstd", "usual"),
+        ),
+    ] = "none",
     csv: Annotated[str | None, typer.Option("--csv", metavar="FILE", help="Write the table.")] = None,
     force: Force = False,
     json: Json = False,
 ) -> int:
-    """Pack the same objects into every format in memory, and compare size, lookups and edits."""
+    """Pack the same objects into every format in memory, and compare size, lookups and edits.
+
+    Examples:
+        shardcore compare folder --codec zstd --csv table.csv
+    """
     from shardcore.teaching.comparison.comparison import compare, to_csv, to_json
     from shardcore.teaching.comparison.contents import BUILT_IN, files_of
     from shardcore.writing.temporary import write_whole
 
     if option == ["help"]:
         return _tell_dials()
+    only("with --csv FILE", csv not in (None, "-"), force=force)
     contents = files_of(inputs) if inputs else BUILT_IN
     with progress_bar("comparing") as progress:
         found = compare(
@@ -58,7 +69,7 @@ def compare(
             count=count,
             size=size,
             options=_by_format(option),
-            own_codecs=own_codecs,
+            codec=codec,
             progress=progress,
         )
     if csv is not None:
@@ -74,11 +85,7 @@ def compare(
 
 
 def _by_format(option: list[str] | None) -> dict[str, dict[str, Any]]:
-    """Return the options of `-O`, by format.
-
-    Raises:
-        UsageError: One is not `FORMAT.NAME=VALUE`.
-    """
+    """Return the options of `-O`, by format."""
     found: dict[str, dict[str, Any]] = {}
     for one in option or ():
         name, equals, value = one.partition("=")

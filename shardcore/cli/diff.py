@@ -33,7 +33,11 @@ def diff(
     json: Json = False,
     how: Opening = USUAL,
 ) -> int:
-    """Compare two shards object by object; exit code 1 where they differ."""
+    """Compare two shards object by object; exit code 1 where they differ.
+
+    Examples:
+        shardcore diff archive archive
+    """
     from shardcore.operations.diff import diff as compared
     from shardcore.sources.remote.address import is_address
 

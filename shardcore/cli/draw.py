@@ -6,13 +6,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shardcore.cli.options import USUAL, Json, Opening, Uri, opens
+from shardcore.cli.options import USUAL, Json, Opening, Uri, only, opens
 from shardcore.cli.output import print_json, print_line, write_text_to
 from shardcore.errors import UsageError
 from shardcore.model.text import short
 
 if TYPE_CHECKING:
     from shardcore.model.drawing import Drawing, Sketch
+
+WIDTH = 760
+"""Width of an SVG in pixels, unless another is given."""
 
 
 @opens
@@ -24,13 +27,19 @@ def draw(
         list[str] | None, typer.Option("--set", metavar="CONTROL=VALUE", help="Set a control of the drawing.")
     ] = None,
     svg: Annotated[str, typer.Option("--svg", metavar="FILE", help="Write an SVG file; - for standard output.")] = "",
-    width: Annotated[int, typer.Option("--width", metavar="PIXELS", min=320, max=4096, help="Of the SVG.")] = 760,
+    width: Annotated[int, typer.Option("--width", metavar="PIXELS", min=320, max=4096, help="Of the SVG.")] = WIDTH,
     dark: Annotated[bool, typer.Option("--dark", help="SVG: light on dark.")] = False,
     text: Annotated[bool, typer.Option("--text", help="Print text; the default without SVG and JSON.")] = False,
     json: Json = False,
     how: Opening = USUAL,
 ) -> int:
-    """Draw the file, or the lookup of a key, as text, SVG or JSON."""
+    """Draw the file, or the lookup of a key, as text, SVG or JSON.
+
+    Examples:
+        shardcore draw archive 2090
+        shardcore draw archive 2090 --name address --svg address.svg
+    """
+    only("with --svg", svg, dark=dark, width=width != WIDTH)
     with how.open(uri) as shard:
         sketches = shard.sketches(shard.trace(key) if key else None)
         if not name:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shardcore.cli.options import USUAL, Json, KeyFile, Keys, Opening, all_keys, opens_local, progress_bar
+from shardcore.cli.options import USUAL, Json, KeyFile, Keys, Opening, all_keys, edits, only, progress_bar
 from shardcore.cli.output import print_json, print_line, tell_json, tell_line, warn
 from shardcore.errors import UsageError
 from shardcore.model.number_words import plural
@@ -67,7 +67,7 @@ InLog = Annotated[bool, typer.Option("--audit", help="Append a line about it to 
 NoUndo = Annotated[bool, typer.Option("--no-undo", help="Keep no copy of what is overwritten: for takedowns.")]
 
 
-@opens_local
+@edits
 def delete(
     uri: LocalFile,
     keys: Keys = None,
@@ -83,7 +83,12 @@ def delete(
     json: Json = False,
     how: Opening = USUAL,
 ) -> int:
-    """Delete objects of a shard in place: their bytes become zeros."""
+    """Delete objects of a shard in place: their bytes become zeros.
+
+    Examples:
+        shardcore delete small.shard --keys takedown.txt --dry-run
+        shardcore delete small.shard --keys takedown.txt --yes
+    """
     if not audit and (reason or who or ticket):
         warn("--reason, --who and --ticket are only written to FILE.audit.jsonl: pass --audit")
     from shardcore.operations.edit import audit_of
@@ -93,7 +98,7 @@ def delete(
     return change(uri, how, given, as_json=json)
 
 
-@opens_local
+@edits
 def truncate(
     uri: LocalFile,
     dry_run: DryRun = False,
@@ -103,16 +108,20 @@ def truncate(
     json: Json = False,
     how: Opening = USUAL,
 ) -> int:
-    """Cut off the bytes that follow the end of a shard."""
+    """Cut off the bytes that follow the end of a shard.
+
+    Examples:
+        shardcore truncate small.shard --dry-run
+    """
     given = EditArguments("truncate", None, (), yes, dry_run, no_undo, hard_links)
     return change(uri, how, given, as_json=json)
 
 
-@opens_local
+@edits
 def append(
     uri: LocalFile,
     inputs: Annotated[
-        list[str], typer.Argument(metavar="INPUT...", help="Files whose bytes are appended.", show_default=False)
+        list[str], typer.Argument(metavar="INPUT", help="Files whose bytes are appended.", show_default=False)
     ],
     dry_run: DryRun = False,
     yes: Yes = False,
@@ -121,7 +130,11 @@ def append(
     json: Json = False,
     how: Opening = USUAL,
 ) -> int:
-    """Append the bytes of files to the content of a shard, in place or by rewriting it."""
+    """Append the bytes of files to the content of a shard, in place or by rewriting it.
+
+    Examples:
+        shardcore append log.blp more.txt --yes
+    """
     given = EditArguments("append", None, tuple(map(Path, inputs)), yes, dry_run, no_undo, hard_links)
     return change(uri, how, given, as_json=json)
 
@@ -143,11 +156,17 @@ def undo(
     dry_run: DryRun = False,
     json: Json = False,
 ) -> int:
-    """Undo the last edit of a file from FILE.undo; called again, the edit before."""
+    """Undo the last edit of a file from FILE.undo; called again, the edit before.
+
+    Examples:
+        shardcore undo small.shard --dry-run
+        shardcore undo small.shard --yes
+    """
     from shardcore.operations.edit import refuse_address, take_back
     from shardcore.writing.lock import locked, real_path
     from shardcore.writing.undo_chain import earlier_journals
 
+    only("without --purge", not purge, trust=trust)
     refuse_address(file)
     path = real_path(file)
     if purge:
@@ -197,7 +216,7 @@ def _purge(path: Path, *, yes: bool, dry_run: bool, as_json: bool) -> int:
     return 0
 
 
-@opens_local
+@edits
 def tombstone(
     uri: Annotated[str, typer.Argument(metavar="URI", help="A local file, or a folder.", show_default=False)],
     keys: Keys = None,
@@ -214,7 +233,11 @@ def tombstone(
     json: Json = False,
     how: Opening = USUAL,
 ) -> int:
-    """Mark objects as deleted in the sidecar; the shard itself stays as it is."""
+    """Mark objects as deleted in the sidecar; the shard itself stays as it is.
+
+    Examples:
+        shardcore tombstone archive 2090 --date 2026-01-05T09:30:00Z --reason 'request 17' --yes
+    """
     from shardcore.operations.edit import put_tombstones
 
     asked: list[bool] = [yes]
@@ -271,7 +294,7 @@ class EditArguments:
         dry_run: Whether nothing is changed.
         no_undo: Whether the old bytes are not kept.
         hard_links: Whether a file with several names is edited.
-        audit: What the audit log notes; None for no note.
+        audit: Note for the audit log, or None.
     """
 
     name: str
@@ -372,11 +395,7 @@ def tell_edited(uri: str, done: EditResult, *, as_json: bool) -> int:
 
 
 def _ask(question: str, *, yes: bool) -> None:
-    """Ask on the terminal.
-
-    Raises:
-        UsageError: There is none, and no `--yes`; or the answer is no.
-    """
+    """Ask on the terminal."""
     if yes:
         return
     if not sys.stdin.isatty():

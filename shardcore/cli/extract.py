@@ -24,6 +24,8 @@ from shardcore.cli.options import (
     Uri,
     all_keys,
     byte_range,
+    one_of,
+    only,
     opens,
     progress_bar,
 )
@@ -47,10 +49,13 @@ FEW_ROWS = 10_000
 @opens
 def ls(
     uri: Uri,
-    digest: Annotated[str | None, typer.Option(metavar="sha256", help="Also the sha256 of the content.")] = None,
-    kind: Annotated[str | None, typer.Option(help="Only objects of this kind.")] = None,
-    limit: Annotated[int | None, typer.Option(help="At most so many objects.", min=0)] = None,
-    skip: Annotated[int, typer.Option(help="Leave out the first so many objects.", min=0)] = 0,
+    digest: Annotated[
+        str | None,
+        typer.Option(metavar="sha256", help="Also the sha256 of the content.", autocompletion=one_of("sha256")),
+    ] = None,
+    kind: Annotated[str | None, typer.Option(metavar="KIND", help="Only objects of this kind.")] = None,
+    limit: Annotated[int | None, typer.Option(metavar="N", help="At most so many objects.", min=0)] = None,
+    skip: Annotated[int, typer.Option(metavar="N", help="Leave out the first so many objects.", min=0)] = 0,
     everything: Annotated[bool, typer.Option("--all", help="Unused, deleted and tombstoned rows, too.")] = False,
     human: Annotated[bool, typer.Option("--human", help="Sizes in KiB, MiB and GiB.")] = False,
     cluster: Cluster = None,
@@ -59,7 +64,13 @@ def ls(
     json: Json = False,
     how: Opening = USUAL,
 ) -> int:
-    """List the objects: state, kind, size in bytes, key."""
+    """List the objects: state, kind, size in bytes, key.
+
+    Examples:
+        shardcore ls archive --human
+        shardcore ls contents.des --json
+    """
+    only("without --json", not json, human=human)
     if digest not in (None, "sha256"):
         raise UsageError(f"--digest must be sha256, not {digest!r}")
     from shardcore.cli.rows import (
@@ -89,7 +100,7 @@ def ls(
         # Of a folder of very many files the rows are printed while these are opened.
         streamed = shard.source is None and shard.index_bytes > SMALL_INDEX
         # What slots without object are (swh) is known from the whole index alone.
-        few = limit is not None and limit + skip <= FEW_ROWS and not everything
+        few = limit is not None and limit <= FEW_ROWS and not everything
         if not streamed and (json or not sizes_stated(shard)) and (not few or shard.source is None):
             with progress_bar("loading the index") as progress:
                 shard.load_index(progress)
@@ -110,14 +121,21 @@ def get(
     uri: Uri,
     keys: Keys = None,
     output: Annotated[Path | None, typer.Option("-o", "--output", metavar="PATH", help="Write to a file.")] = None,
-    part: Annotated[str | None, typer.Option(help="A part of the object instead of the object.")] = None,
+    part: Annotated[
+        str | None, typer.Option(metavar="NAME", help="A part of the object instead of the object.")
+    ] = None,
     bytes_wanted: Annotated[str | None, typer.Option("--range", metavar="A:B", help="Only these bytes of it.")] = None,
     key_file: KeyFile = None,
     limit_bytes: Limit = DEFAULT_LIMIT,
     force: Force = False,
     how: Opening = USUAL,
 ) -> int:
-    """Write the content of objects to standard output, one after the other."""
+    """Write the content of objects to standard output, one after the other.
+
+    Examples:
+        shardcore get archive 2090 --output object
+        shardcore get contents.des README.md --range 0:100
+    """
     wanted = all_keys(keys, key_file)
     if not wanted:
         raise UsageError("no keys: give them after URI or with --keys; those that begin with a dash after --")
@@ -126,6 +144,7 @@ def get(
 
     window = byte_range(bytes_wanted)
     output = None if str(output) == "-" else output
+    only("with --output FILE", output, force=force)
     with how.open_rest(uri) as shard:
         refs = [shard.find(key) for key in wanted]
         if output is not None and not takes_writes(output) and len(refs) == 1 and part is None and window is None:
@@ -149,7 +168,7 @@ def extract(
     folder: Annotated[str, typer.Argument(metavar="DIR", help="Created if it does not exist.", show_default=False)],
     keys: Keys = None,
     pattern: Annotated[str | None, typer.Option("--match", metavar="GLOB", help="Only keys that match.")] = None,
-    kind: Annotated[str | None, typer.Option(help="Only objects of this kind.")] = None,
+    kind: Annotated[str | None, typer.Option(metavar="KIND", help="Only objects of this kind.")] = None,
     key_file: KeyFile = None,
     limit_bytes: Limit = DEFAULT_LIMIT,
     folders: Annotated[
@@ -157,7 +176,11 @@ def extract(
     ] = False,
     conflict: Annotated[
         str | None,
-        typer.Option(metavar="POLICY", help="Where a file exists: error (default), skip, rename or replace."),
+        typer.Option(
+            metavar="POLICY",
+            help="Where a file exists: error (default), skip, rename or replace.",
+            autocompletion=one_of("error", "skip", "rename", "replace"),
+        ),
     ] = None,
     guess_extension: Annotated[
         bool, typer.Option("--guess-extension", help="Give names without an ending one by their content.")
@@ -177,6 +200,10 @@ def extract(
     """Write objects into files of a folder, with safe names and a manifest.
 
     Without keys all of them; of a Bloscpack file or a xorb the whole content as one file, unless --kind is given.
+
+    Examples:
+        shardcore extract archive out
+        shardcore extract contents.des tables --match '*.csv'
     """
     from shardcore.operations.extraction import Conflict, ExtractOptions, extract_each
     from shardcore.shards.dataset import DataSet
@@ -205,7 +232,11 @@ def extract(
                 if isinstance(shard, DataSet) and shard.joins:
                     each = partial(extract_on, tasks, shard, out, remote=how.remote, **chosen)
                     return _extracted(each, pattern, None, as_json=json)
-    with target_of(out, how, force=options.conflict is Conflict.REPLACE) as target, how.open_rest(uri) as shard:
+    whole = not wanted and pattern is None and kind is None and options.conflict is not Conflict.SKIP
+    with (
+        target_of(out, how, force=options.conflict is Conflict.REPLACE) as target,
+        how.open_rest(uri, whole=whole) as shard,
+    ):
         each = partial(extract_each, shard, target.path, wanted or None, delivery=target.delivery, **chosen)
         return _extracted(each, pattern, shard.damage, as_json=json)
 
@@ -234,11 +265,7 @@ def _extracted(
 
 
 def _conflict(name: str | None, *, force: bool) -> Conflict:
-    """Return the policy for files that exist.
-
-    Raises:
-        UsageError: There is no such policy, or --force says another.
-    """
+    """Return the policy for files that exist."""
     from shardcore.operations.extraction import Conflict
 
     if name is None:

@@ -20,14 +20,18 @@ def find(
     key: Annotated[str, typer.Argument(metavar="KEY", help="A key, in the text form of its format.")],
     paths: Annotated[
         list[str],
-        typer.Argument(metavar="PATH…", help="Files, folders (with their sub-folders) and addresses."),
+        typer.Argument(metavar="PATH", help="Files, folders (with their sub-folders) and addresses."),
     ],
     cluster: Cluster = None,
     send_keys: SendKeys = False,
     json: Json = False,
     how: Opening = USUAL,
 ) -> int:
-    """Find the files and folders that hold a key; exit code 1 where none does, 4 where a source is unreachable."""
+    """Find the files and folders that hold a key; exit code 1 where none does, 4 where a source is unreachable.
+
+    Examples:
+        shardcore find 2090 archive small.shard
+    """
     from shardcore.operations.find_key import find_in
 
     given = {"format": how.format, "remote": how.remote, "tape": how.tape, **how.options}

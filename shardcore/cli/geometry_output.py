@@ -15,17 +15,12 @@ from shardcore.operations.content.geometry import (
     MeshContent,
     SkeletonContent,
 )
-from shardcore.operations.content.scene import scene_of
-from shardcore.operations.content.shade import Camera, shade
 
 ROWS = 20
 """Fragments, vertices and annotations that are printed for people."""
 
 MOST_JSON = 10_000
 """Fragments and annotations in JSON."""
-
-PICTURE = 512
-"""Pixels along each edge of a picture."""
 
 
 def geometry_json(found: GeometryContent) -> dict[str, Any]:
@@ -130,10 +125,3 @@ def _print_skeleton(found: SkeletonContent) -> None:
         place = ", ".join(f"{value:,.6g}" for value in one.vertices[at].tolist())
         print_line("  ".join((f"{at:>6}", place, *(str(column[at]) for column in one.attributes.values()))))
     print_rest(len(one.vertices), ROWS, "vertex", "vertices")
-
-
-def picture_of_geometry(found: GeometryContent) -> Any:
-    """Return a content as grey pixels on white, uint8 of shape `(512, 512)`."""
-    seen = shade(scene_of(found), Camera.first(), 2 * PICTURE, 2 * PICTURE, wide=2)
-    light = np.where(seen.hit >= 0, 0.8 * seen.light, 1)
-    return (light.reshape(PICTURE, 2, PICTURE, 2).mean(axis=(1, 3)) * 255).astype(np.uint8)

@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shardcore.cli.options import (
+    FORMATS_PANEL,
     USUAL,
     Json,
     Opening,
     Uri,
     format_options,
+    one_of,
+    only,
     opening_flags,
     opens,
     progress_bar,
@@ -58,7 +61,7 @@ if TYPE_CHECKING:
     from shardcore.sources.cold import ColdCost
 
 
-_ROUTING = " or ".join(one.name for one in all_formats() if one.locate is not None)
+_ROUTING = tuple(one.name for one in all_formats() if one.locate is not None)
 """Formats that compute the shard of a key."""
 
 _INDENT = "    "
@@ -206,7 +209,12 @@ def info(
     count: Annotated[bool, typer.Option("--count", help="Load the index to know how many objects there are.")] = False,
     how: Opening = USUAL,
 ) -> int:
-    """Print format, sections and header fields."""
+    """Print format, sections and header fields.
+
+    Examples:
+        shardcore info small.shard
+        shardcore info s3://bucket/archive.shard --no-sign-request --tape log.jsonl
+    """
     with how.open(uri, partial=True) as shard:
         _refuse_unknown(shard)
         if count:
@@ -239,13 +247,17 @@ def info(
 @opens
 def tree(
     uri: Uri,
-    depth: Annotated[int, typer.Option(help="How many levels below the file.", min=0)] = 2,
+    depth: Annotated[int, typer.Option(metavar="N", help="How many levels below the file.", min=0)] = 2,
     json: Json = False,
     source: Annotated[str, typer.Option("--in", metavar="SOURCE", help="The tree of a decoded source.")] = "",
-    nodes: Annotated[int, typer.Option(help="At most so many nodes; 0 for all.", min=0)] = MANY_NODES,
+    nodes: Annotated[int, typer.Option(metavar="N", help="At most so many nodes; 0 for all.", min=0)] = MANY_NODES,
     how: Opening = USUAL,
 ) -> int:
-    """Print the tree of sections, records and fields."""
+    """Print the tree of sections, records and fields.
+
+    Examples:
+        shardcore tree contents.des --depth 3
+    """
     count = NodeCount(nodes or None)
     with how.open(uri, partial=True) as shard:
         _refuse_unknown(shard)
@@ -270,7 +282,12 @@ def explain(
     json: Json = False,
     how: Opening = USUAL,
 ) -> int:
-    """Explain one byte: the path from the file to the smallest field that has it."""
+    """Explain one byte: the path from the file to the smallest field that has it.
+
+    Examples:
+        shardcore explain small.shard 0x1a0
+        shardcore explain small.shard 4465 --leads
+    """
     from shardcore.model.span import Span
     from shardcore.operations.references import leads_to
 
@@ -318,7 +335,13 @@ def trace(
     brief: Annotated[bool, typer.Option("--brief", help="One line per step.")] = False,
     how: Opening = USUAL,
 ) -> int:
-    """Look up a key step by step; the last step proves the answer."""
+    """Look up a key step by step; the last step proves the answer.
+
+    Examples:
+        shardcore trace archive 2090 --cold
+        shardcore trace archive 2090 --draw
+    """
+    only("without --json", not json, draw=draw, brief=brief)
     from shardcore.operations.cold_cost import cold_trace
     from shardcore.shards.trace import ABSENT, FOUND
 
@@ -351,11 +374,15 @@ def verify(
     An error means: some reader fails, or returns wrong bytes. Warnings, notes and contents without a checksum leave
     exit code 0; the last line, and "unverified" with --json, count the objects whose content was not verified. A source
     that cannot be reached any more is no error of the file: exit code 4, after the findings until then.
+
+    Examples:
+        shardcore verify small.shard
+        shardcore verify archive --depth index --json
     """
     try:
         with (
             WorkerOptions(cluster, state, send_keys).pool() as tasks,
-            how.open_rest(uri) as shard,
+            how.open_rest(uri, whole=depth is Depth.CONTENT and tasks is None) as shard,
             progress_bar("verifying") as progress,
         ):
             report = _verified(shard, depth, tasks, progress)
@@ -401,21 +428,42 @@ def _tell_report(report: Report, *, as_json: bool) -> None:
 
 @reaches
 def locate(
-    format_name: Annotated[str, typer.Argument(metavar="FORMAT", help=f"{_ROUTING}.", show_default=False)],
-    key: Annotated[str, typer.Argument(metavar="KEY", help="The key.", show_default=False)],
+    format_name: Annotated[
+        str,
+        typer.Argument(
+            metavar="FORMAT",
+            help=f"{' or '.join(_ROUTING)}.",
+            show_default=False,
+            autocompletion=one_of(*_ROUTING),
+        ),
+    ],
+    key: Annotated[str, typer.Argument(metavar="KEY", help="The key.", show_default=False)] = "",
     option: Annotated[
-        list[str] | None, typer.Option("-O", metavar="NAME=VALUE", help="An option of the routing; -O help lists them.")
+        list[str] | None,
+        typer.Option(
+            "-O",
+            metavar="NAME=VALUE",
+            help="An option of the routing; -O help lists them.",
+            rich_help_panel=FORMATS_PANEL,
+        ),
     ] = None,
     json: Json = False,
     how: Opening = USUAL,
 ) -> int:
-    """Compute the shard of a key from the routing rule alone."""
+    """Compute the shard of a key from the routing rule alone.
+
+    Examples:
+        shardcore locate des 2090 -O date=2026-01-05
+        shardcore locate des -O help
+    """
     from shardcore.cli.pack import tell_options
     from shardcore.model.options import OptionPurpose
     from shardcore.shards.opening import locate as locate_key
 
     if option == ["help"]:
         return tell_options(format_name, OptionPurpose.LOCATE)
+    if not key:
+        raise UsageError("missing: KEY")
     answer = locate_key(format_name, key, remote=how.remote, tape=how.tape, **format_options(option))
     if json:
         print_json(json_safe(answer))

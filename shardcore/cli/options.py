@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import wraps
@@ -20,13 +20,28 @@ from shardcore.model.options import Option, OptionPurpose, OptionType
 from shardcore.model.text import short
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.registry import FORMATS, all_formats
+from shardcore.sources.read_purpose import opening_whole
 from shardcore.sources.remote.address import is_address, shown_address
 from shardcore.sources.where import local_path
 
 if TYPE_CHECKING:
+    from shardcore.shards.format import Format
     from shardcore.shards.shard import Shard
     from shardcore.sources.remote.options import RemoteOptions
     from shardcore.sources.remote.request_log import RequestLog
+
+FORMATS_PANEL, REMOTE_PANEL, WORKERS_PANEL = "Formats", "Remote files", "Workers"
+"""Groups of options in the help of a command, after the general ones."""
+
+
+def one_of(*values: str) -> Callable[[str], list[str]]:
+    """Return the completion of an option or argument that takes one of some values."""
+
+    def complete(incomplete: str) -> list[str]:
+        return [value for value in values if value.startswith(incomplete)]
+
+    return complete
+
 
 Uri = Annotated[
     str,
@@ -79,8 +94,8 @@ class Opening:
         format: The name of the format, instead of recognising it.
         options: Values of options that formats declare for opening, by name.
         written: Values of options that formats declare for writing, by name.
-        remote: How remote things are reached; None as usual.
-        tape: Where requests are noted; None when nobody wants to know.
+        remote: Options for remote files; None: the defaults.
+        tape: The request log, or None.
         jobs: How many members or objects are worked on at the same time; None as usual.
     """
 
@@ -128,20 +143,41 @@ class Opening:
             raise
         return shard
 
-    def open_rest(self, uri: str) -> Shard:
+    def open_rest(self, uri: str, *, whole: bool = False) -> Shard:
         """Open strictly; of a damaged file, what is left, if it has objects. `Shard.damage` tells.
+
+        Args:
+            uri: The file or folder.
+            whole: Whether all bytes of a file are needed.
 
         Raises:
             FormatError: Nothing useful is left.
         """
         try:
-            return self.open(uri)
+            with opening_whole(whole):
+                return self.open(uri)
         except (FormatError, NotAShard):
             shard = self.open(uri, partial=True)
             if len(shard.objects) or shard.damage is None:
                 return shard
             shard.close()
             raise
+
+
+def only(when: str, applies: object, **given: object) -> None:
+    """Refuse options that have no effect.
+
+    Args:
+        when: The condition of their effect: `with --svg`.
+        applies: Whether it is met.
+        **given: Options by name, false where they were not given.
+
+    Raises:
+        UsageError: One was given, and the condition is not met.
+    """
+    for name, value in given.items():
+        if value and not applies:
+            raise UsageError(f"--{name.replace('_', '-')} is only used {when}")
 
 
 def shown_uri(uri: str) -> str:
@@ -185,23 +221,35 @@ def check_flags(given: Mapping[str, Any], format_name: str, purpose: OptionPurpo
 USUAL = Opening()
 """Recognised, without options; what a command gets without flags."""
 
-_FORMAT = Annotated[str | None, typer.Option("--format", metavar="NAME", help="The format, instead of recognising it.")]
+_FORMAT = Annotated[
+    str | None,
+    typer.Option(
+        "--format",
+        metavar="NAME",
+        help="The format, instead of recognising it.",
+        rich_help_panel=FORMATS_PANEL,
+        autocompletion=one_of(*FORMATS),
+    ),
+]
 
 
 SOURCE = "source_"
 """Put before the name of a flag of opening where a flag of writing has that name."""
 
 
-def _format_flags(purpose: OptionPurpose, beside: Container[str] = ()) -> dict[str, tuple[Any, Any]]:
+def _format_flags(
+    purpose: OptionPurpose, beside: Container[str] = (), formats: Iterable[Format] | None = None
+) -> dict[str, tuple[Any, Any]]:
     """Return the flags that formats declare for one purpose: annotation and default, by name.
 
     Args:
         purpose: The purpose.
         beside: Names that are taken.
+        formats: The formats; default: all.
     """
     users: dict[str, list[str]] = {}
     options: dict[str, Option] = {}
-    for one in all_formats():
+    for one in all_formats() if formats is None else formats:
         for option in one.options_for(purpose):
             if option.flag is not None:
                 users.setdefault(option.name, []).append(one.name)
@@ -214,60 +262,64 @@ def _flag_of(name: str, option: Option, users: str) -> tuple[Any, Any]:
     name = f"--{name.replace('_', '-')}"
     words = f"{users}: {option.help[0].lower()}{option.help[1:]}"
     if option.type is OptionType.FLAG:
-        return Annotated[bool, typer.Option(name, help=words)], False
-    return Annotated[str | None, typer.Option(name, metavar=option.flag, help=words)], None
+        return Annotated[bool, typer.Option(name, help=words, rich_help_panel=FORMATS_PANEL)], False
+    return Annotated[
+        str | None, typer.Option(name, metavar=option.flag, help=words, rich_help_panel=FORMATS_PANEL)
+    ], None
+
+
+def _remote(flag: str, help: str, **settings: Any) -> Any:
+    return typer.Option(flag, help=help, rich_help_panel=REMOTE_PANEL, **settings)
 
 
 # The flags of whatever may be remote, by the names that `RemoteOptions` has; two are called otherwise there.
 _REMOTE: dict[str, tuple[Any, Any]] = {
-    "endpoint_url": (
-        Annotated[str | None, typer.Option("--endpoint-url", metavar="URL", help="Remote: a store that speaks S3.")],
-        None,
-    ),
-    "region": (
-        Annotated[str | None, typer.Option("--region", metavar="NAME", help="Remote: region of the bucket.")],
-        None,
-    ),
-    "profile": (
-        Annotated[str | None, typer.Option("--profile", metavar="NAME", help="Remote: sign with this AWS profile.")],
-        None,
-    ),
-    "no_sign_request": (
-        Annotated[bool, typer.Option("--no-sign-request", help="Remote: send anonymous requests.")],
-        False,
-    ),
-    "requester_pays": (
-        Annotated[bool, typer.Option("--requester-pays", help="Remote: you pay for what is read.")],
-        False,
-    ),
-    "give_up_slow": (
-        Annotated[bool, typer.Option("--give-up-slow", help="Remote: give up below 1 KB/s for 30 seconds.")],
-        False,
-    ),
+    "endpoint_url": (Annotated[str | None, _remote("--endpoint-url", "A store that speaks S3.", metavar="URL")], None),
+    "region": (Annotated[str | None, _remote("--region", "Region of the bucket.", metavar="NAME")], None),
+    "profile": (Annotated[str | None, _remote("--profile", "Sign with this AWS profile.", metavar="NAME")], None),
+    "no_sign_request": (Annotated[bool, _remote("--no-sign-request", "Send anonymous requests.")], False),
+    "requester_pays": (Annotated[bool, _remote("--requester-pays", "You pay for what is read.")], False),
+    "give_up_slow": (Annotated[bool, _remote("--give-up-slow", "Give up below 1 KB/s for 30 seconds.")], False),
     "addressing": (
-        Annotated[str | None, typer.Option(metavar="path|virtual", help="Remote: how buckets are named.")],
+        Annotated[
+            str | None,
+            _remote(
+                "--addressing",
+                "How buckets are named.",
+                metavar="path|virtual",
+                autocompletion=one_of("path", "virtual"),
+            ),
+        ],
         None,
     ),
     "limit_requests": (
-        Annotated[int | None, typer.Option("--limit-requests", metavar="N", min=1, help="Remote: at most N requests.")],
+        Annotated[int | None, _remote("--limit-requests", "At most N requests.", metavar="N", min=1)],
         None,
     ),
     "limit_fetch": (
         Annotated[
-            int | None, typer.Option(metavar="BYTES", parser=size_from, help="Remote: at most so many bytes (1K, 1M).")
+            int | None, _remote("--limit-fetch", "At most so many bytes (1K, 1M).", metavar="BYTES", parser=size_from)
         ],
         None,
     ),
 }
-_TAPE = Annotated[
-    str | None, typer.Option("--tape", metavar="FILE|-", help="Remote: write the request log; print its sum.")
-]
+_TAPE = Annotated[str | None, _remote("--tape", "Write the request log; print its sum.", metavar="FILE|-")]
 
-_YES = Annotated[bool, typer.Option("--yes", "-y", help="Connect without asking to stores that a file names.")]
+_YES = Annotated[
+    bool,
+    typer.Option(
+        "--yes", "-y", help="Connect without asking to stores that a file names.", rich_help_panel=FORMATS_PANEL
+    ),
+]
 
 _OPTION = Annotated[
     list[str] | None,
-    typer.Option("-O", metavar="NAME=VALUE", help="Another option of the format for opening, such as n_bits=8."),
+    typer.Option(
+        "-O",
+        metavar="NAME=VALUE",
+        help="Another option of the format for opening, such as n_bits=8.",
+        rich_help_panel=FORMATS_PANEL,
+    ),
 ]
 
 _JOBS = Annotated[
@@ -281,9 +333,10 @@ def opens(command: Callable[..., int]) -> Callable[..., int]:
     return _with_flags(command, opening=True)
 
 
-def opens_local(command: Callable[..., int]) -> Callable[..., int]:
-    """Add the options of a command that changes a local file: those of `opens` without remote ones."""
-    return _with_flags(command, opening=True, remote=False)
+def edits(command: Callable[..., int]) -> Callable[..., int]:
+    """Add the options of a command that changes a local file: those for opening the formats that have this edit."""
+    users = [one for one in all_formats() if command.__name__ in one.edits]
+    return _with_flags(command, opening=True, remote=False, formats=users)
 
 
 def reaches(command: Callable[..., int]) -> Callable[..., int]:
@@ -302,19 +355,25 @@ def opens_and_writes(command: Callable[..., int]) -> Callable[..., int]:
 
 
 def _with_flags(
-    command: Callable[..., int], *, opening: bool = False, writing: bool = False, remote: bool = True
+    command: Callable[..., int],
+    *,
+    opening: bool = False,
+    writing: bool = False,
+    remote: bool = True,
+    formats: Sequence[Format] | None = None,
 ) -> Callable[..., int]:
     hints = get_type_hints(command, include_extras=True)
     own = [one.replace(annotation=hints[one.name]) for one in signature(command).parameters.values()]
     own = [one for one in own if one.name != "how"]
     to_write = _format_flags(OptionPurpose.WRITE) if writing else {}
-    to_open = _format_flags(OptionPurpose.OPEN, beside=to_write) if opening else {}
+    to_open = _format_flags(OptionPurpose.OPEN, to_write, formats) if opening else {}
     flags: dict[str, tuple[Any, Any]] = {"source_format": (_FORMAT, None)} if opening else {}
     flags |= to_open | to_write
     asks = opening and all(one.name != "yes" for one in own)
     if asks:
         flags["yes"] = (_YES, False)
-    with_options = opening and all(one.name != "option" for one in own)
+    # No format that such a command opens has an option of its own where it has no flag.
+    with_options = bool(to_open) and all(one.name != "option" for one in own)
     if with_options:
         flags["opening_options"] = (_OPTION, None)
     if remote:
@@ -345,11 +404,7 @@ def _with_flags(
 
 
 def _remote_options(given: dict[str, Any]) -> RemoteOptions | None:
-    """Return what the flags say about remote things; None when they state nothing.
-
-    Raises:
-        UsageError: They contradict each other.
-    """
+    """Return what the flags say about remote things; None when they state nothing."""
     if not any(value not in (None, False) for value in given.values()):
         return None
     from shardcore.sources.remote.options import RemoteOptions
@@ -360,11 +415,7 @@ def _remote_options(given: dict[str, Any]) -> RemoteOptions | None:
 
 @contextmanager
 def _taped(target: str | None) -> Iterator[RequestLog | None]:
-    """Write the request log at the end, whatever became of the command; and what it notes, urgent notes as they come.
-
-    Raises:
-        SourceError: It cannot be written.
-    """
+    """Write the request log at the end, whatever became of the command; and its notes, urgent ones as they come."""
     from shardcore.cli.output import warn, write_text_to
     from shardcore.sources.remote.request_log import RequestLog
 
@@ -418,11 +469,7 @@ def all_keys(keys: list[str] | None, key_file: str | None) -> list[str]:
 
 
 def _key_of(line: str, place: str) -> str:
-    """Return the key that a line of `--keys` states: a JSON string, or the line as it is.
-
-    Raises:
-        UsageError: It begins with a double quote, but is not a JSON string.
-    """
+    """Return the key that a line of `--keys` states: a JSON string, or the line as it is."""
     from shardcore.codecs.json_text import parse_json
 
     if not line.lstrip().startswith('"'):

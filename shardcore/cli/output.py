@@ -229,7 +229,7 @@ class NodeCount:
     """Number of nodes that may still be printed.
 
     Args:
-        most: How many; None for all.
+        most: Count; None for all.
     """
 
     def __init__(self, most: int | None) -> None:

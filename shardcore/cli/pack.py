@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shardcore.cli.options import (
+    FORMATS_PANEL,
     USUAL,
     Force,
     Json,
@@ -19,6 +20,7 @@ from shardcore.cli.options import (
     Uri,
     check_flags,
     format_options,
+    one_of,
     opens,
     opens_and_writes,
     progress_bar,
@@ -45,11 +47,36 @@ MOST_TOLD = 20
 """Inputs that were skipped, for people."""
 
 WrittenFormat = Annotated[
-    str, typer.Argument(metavar="FORMAT", help=f"The format to write: {', '.join(FORMATS)}.", show_default=False)
+    str,
+    typer.Argument(
+        metavar="FORMAT",
+        help=f"The format to write: {', '.join(FORMATS)}.",
+        show_default=False,
+        autocompletion=one_of(*FORMATS),
+    ),
 ]
+
+
+def _options_of(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Return the options for writing that `-O` takes, for completion: with their values where these are few."""
+    from shardcore.shards.registry import format_of
+
+    # The arguments before an option without its value are not parsed.
+    name = next((word for word in (ctx.params.get("format_name"), *ctx.args) if word in FORMATS), "")
+    found = format_of(name).options_for(OptionPurpose.WRITE) if name else ()
+    pairs = [f"{one.name}={value}" for one in found if not one.hidden for value in one.choices or ("",)]
+    return one_of("help", *pairs)(incomplete)
+
+
 Options = Annotated[
     list[str] | None,
-    typer.Option("-O", metavar="NAME=VALUE", help="An option of the format, such as seed=1; -O help lists them."),
+    typer.Option(
+        "-O",
+        metavar="NAME=VALUE",
+        help="An option of the format, such as seed=1; -O help lists them.",
+        rich_help_panel=FORMATS_PANEL,
+        autocompletion=_options_of,
+    ),
 ]
 PlanOnly = Annotated[bool, typer.Option("--plan", help="Print what would be written, and write nothing.")]
 NoVerify = Annotated[bool, typer.Option("--no-verify", help="Do not read the contents back; the index always is.")]
@@ -93,7 +120,13 @@ def pack(
     json: Json = False,
     how: Opening = USUAL,
 ) -> int:
-    """Pack files into a new shard; it appears when it is complete, and is read back."""
+    """Pack files into a new shard; it appears when it is complete, and is read back.
+
+    Examples:
+        shardcore pack des out.des folder
+        shardcore pack swh out.shard folder -O seed=7 --plan
+        shardcore pack bloscpack out.blp -O help
+    """
     from shardcore.operations.pack import pack as pack_files
 
     if option == ["help"]:
@@ -143,7 +176,12 @@ def convert(
     ],
     key: Annotated[
         str,
-        typer.Option("--key", metavar="RULE", help="Keys: as-is, sha256, number or name; as-is where they fit."),
+        typer.Option(
+            "--key",
+            metavar="RULE",
+            help="Keys: as-is, sha256, number or name; as-is where they fit.",
+            autocompletion=one_of("as-is", "sha256", "number", "name"),
+        ),
     ] = "",
     manifest: Annotated[
         str | None,
@@ -172,7 +210,11 @@ def convert(
     json: Json = False,
     how: Opening = USUAL,
 ) -> int:
-    """Write all objects of a shard into a new one of another format."""
+    """Write all objects of a shard into a new one of another format.
+
+    Examples:
+        shardcore convert contents.des swh copy.shard --key sha256
+    """
     from shardcore.operations.convert import convert as convert_shard
 
     if option == ["help"]:
@@ -213,7 +255,11 @@ def rekey(
     json: Json = False,
     how: Opening = USUAL,
 ) -> int:
-    """Write a Xet shard again with an HMAC key for its chunk hashes, another expiry, or both."""
+    """Write a Xet shard again with an HMAC key for its chunk hashes, another expiry, or both.
+
+    Examples:
+        shardcore rekey store.mdb new.mdb --expiry 2027-01-01
+    """
     from shardcore.operations.edit import edit_for
     from shardcore.operations.edit import rekey as rekey_shard
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import os
 import signal
@@ -19,6 +18,7 @@ from shardcore.cli.output import silence_output, warn, worded
 from shardcore.errors import Cancelled, KeyAbsent, LayerUnchosen, NotAShard, ShardError, SourceError, UsageError
 from shardcore.model.budget import budgeted
 from shardcore.model.text import without_secrets
+from shardcore.system import allow_many_files, ending_signals
 
 
 class Plain:
@@ -36,6 +36,8 @@ class Plain:
     def __call__(self, ctx: Any, value: Any) -> Any:
         """Return the value that the command gets."""
         parameter = self._parameter
+        if ctx.resilient_parsing:
+            return value  # completion looks at names alone
         is_default = value is parameter.default and not parameter.required
         if is_default or (self._annotation is str and isinstance(value, str)):
             taken = value
@@ -46,8 +48,46 @@ class Plain:
         return taken if parameter.callback is None else parameter.callback(ctx, parameter, taken)
 
 
+def help_panels(command: Any, ctx: Any) -> dict[str, list[tuple[str, str]]]:
+    """Return names and texts of the arguments and options of a command, by the titles of its help."""
+    panels: dict[str, list[tuple[str, str]]] = {}
+    for one in command.get_params(ctx):
+        if (record := one.get_help_record(ctx)) is not None:
+            title = "Arguments" if one.param_type_name == "argument" else "Options"
+            name, text = record
+            if title == "Arguments":
+                name = name.partition(" <")[0]  # their Python type tells a user nothing
+            panels.setdefault(getattr(one, "rich_help_panel", None) or title, []).append((name, text))
+    return panels
+
+
 class PlainCommand(TyperCommand):
-    """A command that takes texts, flags and defaults as they are."""
+    """A command that takes texts, flags and defaults as they are; its help is plain text.
+
+    Attributes:
+        examples: Command lines under *Examples* in the docstring of the command.
+    """
+
+    def __init__(self, *arguments: Any, **settings: Any) -> None:
+        settings["help"], _, examples = (settings.get("help") or "").partition("\nExamples:\n")
+        self.examples = tuple(line.strip() for line in examples.splitlines() if line.strip())
+        super().__init__(*arguments, **settings)
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the arguments and options, by their panels."""
+        for title, records in help_panels(self, ctx).items():
+            with formatter.section(title):
+                formatter.write_dl(records)
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """Return the parts of the usage line: what is needed without braces, as manuals have it."""
+        return [piece.replace("{", "").replace("}", "") for piece in super().collect_usage_pieces(ctx)]
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """Write the examples, each on its line."""
+        with formatter.section("Examples"):
+            for line in self.examples:
+                formatter.write(f"  {line}\n")
 
     def get_params(self, ctx: Any) -> Any:
         """Return the parameters, `--help` among them."""
@@ -60,6 +100,10 @@ class Commands(TyperGroup):
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
         self.commands = LoadedCommands()  # type: ignore[assignment]  # none is added later
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names of the commands, without loading them: completion needs those that begin alike."""
+        return list(self.commands)
 
     def get_params(self, ctx: Any) -> Any:
         """Return the parameters, `--help` among them."""
@@ -105,6 +149,7 @@ _MODULES = {
     name: module
     for module, names in (
         ("inspect", "info tree explain trace verify locate"),
+        ("formats", "formats"),
         ("draw", "draw"),
         ("chart", "chart"),
         ("show", "show"),
@@ -115,6 +160,8 @@ _MODULES = {
         ("pack", "pack convert rekey"),
         ("edit", "delete truncate append tombstone undo"),
         ("compare", "compare"),
+        ("exercise", "exercise grade"),
+        ("lesson", "lesson"),
         ("uploads", "uploads"),
     )
     for name in names.split()
@@ -135,6 +182,7 @@ WRITING = frozenset(
         "tombstone",
         "undo",
         "compare",
+        "lesson",
         "find",
     )
 )
@@ -189,14 +237,14 @@ def loaded(name: str) -> Any:
     function = getattr(import_module(f"shardcore.cli.{_MODULES[name]}"), name)
     # Said apart from the help, the summary is not cut where a line ends.
     summary = (function.__doc__ or "").partition("\n")[0]
-    part = typer.Typer(**_SETTINGS)
+    part = typer.Typer(**_SETTINGS, add_completion=False)
     part.callback()(lambda: None)
-    part.command(cls=PlainCommand, short_help=summary)(guarded(function, taking=name in WRITING))
+    settings = {"short_help": summary, "context_settings": _SETTINGS["context_settings"]}
+    part.command(cls=PlainCommand, **settings)(guarded(function, taking=name in WRITING))
     return typer.main.get_group(part).commands[name]
 
 
 _SETTINGS: dict[str, Any] = {
-    "add_completion": False,
     "pretty_exceptions_enable": False,
     "rich_markup_mode": None,  # plain help: drawing boxes would load rich, and take longer than most commands
     "context_settings": {"help_option_names": ["-h", "--help"]},
@@ -253,6 +301,10 @@ def exit_code(error: ShardError) -> int:
     return EXIT_DAMAGED
 
 
+_COMPLETING = "_SHARDCORE_COMPLETE"
+"""Environment variable by which a shell requests completions."""
+
+
 def run(arguments: list[str] | None = None) -> int:
     """Run the program; return the exit code."""
     given = sys.argv[1:] if arguments is None else arguments
@@ -265,8 +317,10 @@ def run(arguments: list[str] | None = None) -> int:
         return EXIT_TERMINATED
     except (typer.Abort, KeyboardInterrupt):
         return EXIT_INTERRUPTED
-    except SystemExit:
-        # Whoever reads the help through a pipe has seen enough.
+    except SystemExit as error:
+        if os.environ.get(_COMPLETING):
+            return int(error.code or EXIT_FINE)
+        # The reader of the help through a pipe has seen enough.
         silence_output()
         return EXIT_FINE
     if not given:
@@ -282,26 +336,14 @@ def main() -> None:
         # A terminal that knows no Unicode shows escapes.
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
-    allow_many_files()
-    signal.signal(signal.SIGTERM, _terminate)
+    allow_many_files(MANY_FILES)
+    for number in ending_signals():
+        signal.signal(number, _terminate)
     sys.exit(run())
 
 
 def _terminate(number: int, frame: object) -> None:
     raise Terminated
-
-
-def allow_many_files() -> None:
-    """Let this process keep as many files open as the system allows: a data set may have thousands of shards."""
-    if sys.platform == "win32":
-        return
-    import resource
-
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = MANY_FILES if hard == resource.RLIM_INFINITY else min(hard, MANY_FILES)
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        with contextlib.suppress(OSError, ValueError):
-            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 _PLAIN_WORDS = {

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,15 @@ from shardcore.model.objects import ObjectColumns, State, in_states, located
 from shardcore.model.parallel import in_order
 from shardcore.operations.extraction.default_objects import no_kind
 from shardcore.shards.dataset import DataSet
-from shardcore.shards.member_work import ObjectRow, RowsAsked, RowsFound, member_rows, row_of, wanted_rows
+from shardcore.shards.member_work import (
+    ObjectRow,
+    RowsAsked,
+    RowsFound,
+    member_rows,
+    object_rows,
+    wanted_rows,
+    with_digest,
+)
 from shardcore.shards.prefetch import fetched_ahead
 from shardcore.shards.shard import Shard
 
@@ -40,13 +49,20 @@ def shown_rows(
     shard: Shard, kind: int | None, skip: int, limit: int | None, hidden: Collection[State], *, keys: bool
 ) -> Iterator[tuple[ObjectColumns, list[str | None]]]:
     """Yield the columns of the rows to list, in the order of the slots, and their keys where these are printed."""
-    left = limit
+    left, count = limit, len(shard.objects)
     # Each row of a data set may open a file.
     step = FILES_AT_ONCE if shard.source is None and not shard.loaded else ROWS_AT_ONCE
-    for first in range(0, len(shard.objects), step):
+    for first in range(0, count, step):
         if left == 0:
             return
-        rows = np.arange(first, min(first + step, len(shard.objects)), dtype=np.int64)
+        last = min(first + step, count)
+        if skip and kind is None:
+            # Rows that are left out are counted by their states: their keys and sizes are not read.
+            counted = int(np.count_nonzero(~in_states(shard.objects.states(first, last), hidden)))
+            if counted <= skip:
+                skip -= counted
+                continue
+        rows = np.arange(first, last, dtype=np.int64)
         columns, texts = shard.objects.page(rows) if keys else (shard.objects.columns(rows), [])
         keep = ~in_states(columns.state, hidden)
         if kind is not None:
@@ -100,17 +116,13 @@ def list_rows(
     asked = RowsAsked(refs=True, digest=digest, bare=tuple(without_content))
     errors = 0
 
-    def told(row: int) -> dict[str, Any] | None:
-        found = row_of(shard, row, asked)
-        return None if found is None else _line(found, member)
+    def told(row: ObjectRow) -> dict[str, Any]:
+        return _line(with_digest(shard, row, asked) if digest else row, member)
 
-    things: Iterable[int] = columns.row.tolist()
-    if digest:
-        things = fetched_ahead(shard, things, shard.objects.ref)
+    rows = object_rows(shard, columns.row)
+    things = fetched_ahead(shard, rows, attrgetter("ref")) if digest else rows
     with closing(in_order(told, things, shard.jobs if digest else 1)) as lines:
         for found in lines:
-            if found is None:
-                break
             errors += "error" in found
             _tell(found, as_json=as_json, human=human)
     return errors
@@ -157,7 +169,7 @@ class _Printing:
 
     Attributes:
         errors: Rows with an error, and members that cannot be read.
-        left: How many rows may still be printed; None for all.
+        left: Number of rows that may still be printed; None for all.
     """
 
     def __init__(
@@ -185,11 +197,7 @@ class _Printing:
         _print_columns(columns, found.keys[first:stop], found.kinds, human=self._human)
 
     def check_kind(self) -> None:
-        """Refuse a kind that no member has.
-
-        Raises:
-            UsageError: None has it.
-        """
+        """Refuse a kind that no member has."""
         kind = self._asked.kind
         if kind is not None and self._kinds and kind not in self._kinds:
             raise no_kind(kind, tuple(self._kinds))
@@ -255,6 +263,14 @@ def _tell(found: dict[str, Any], *, as_json: bool, human: bool) -> None:
             warn(f"{key}: {found['error']}")
 
 
+def _is_printable(text: str) -> bool:
+    """Return `text.isprintable()`, ten times as fast for the usual letters."""
+    if not text.isascii():
+        return text.isprintable()
+    codes = np.frombuffer(text.encode(), np.uint8)
+    return not len(codes) or bool(codes.min() >= ord(" ") and codes.max() <= ord("~"))
+
+
 def _size_text(size: int, *, human: bool) -> str:
     if size < 0:
         return f"{'-':>12}"
@@ -274,11 +290,17 @@ def _print_columns(columns: ObjectColumns, texts: Sequence[str | None], kinds: t
     if not texts:
         return
     keys = [key if key is not None else "-" for key in texts]
-    if not "".join(keys).isprintable():
+    if not _is_printable("".join(keys)):
         keys = [printable(key) for key in keys]
-    sizes = [_size_text(size, human=human) for size in columns.size.tolist()]
-    names = [f"{state.name.lower():<10}" for state in State]
-    states = [names[code] for code in columns.state.tolist()]
-    sorts = [f"{kind:<8}" for kind in kinds]
-    parts = (states, [sorts[code] for code in columns.kind.tolist()], sizes, keys)
-    sys.stdout.write("\n".join(map("  ".join, zip(*parts, strict=True))) + "\n")
+    # Few lines differ in more than their keys: what stands before these is made once for all that share it.
+    many, numbers = np.unique(columns.size, return_inverse=True)
+    code = (numbers * len(State) + columns.state) * len(kinds) + columns.kind
+    codes, which = np.unique(code, return_inverse=True)
+    sizes, states, sorts = many[codes // len(kinds) // len(State)], codes // len(kinds) % len(State), codes % len(kinds)
+    leads = [
+        f"{State(state).name.lower():<10}  {kinds[sort]:<8}  {_size_text(size, human=human)}  "
+        for state, sort, size in zip(states.tolist(), sorts.tolist(), sizes.tolist(), strict=True)
+    ]
+    lines = [""] * (3 * len(keys))
+    lines[0::3], lines[1::3], lines[2::3] = [leads[at] for at in which.tolist()], keys, ["\n"] * len(keys)
+    sys.stdout.write("".join(lines))

@@ -37,7 +37,12 @@ def salvage(
     json: Json = False,
     how: Opening = USUAL,
 ) -> int:
-    """Extract the intact objects of a damaged file, also without its index, and write a report."""
+    """Extract the intact objects of a damaged file, also without its index, and write a report.
+
+    Examples:
+        shardcore salvage damaged.shard --plan
+        shardcore salvage damaged.shard saved
+    """
     if folder is None and not plan:
         raise UsageError("give the folder to write to, or --plan to only report")
     from shardcore.operations.extraction import ANY_SIZE
@@ -52,7 +57,7 @@ def salvage(
     try:
         with workers.pool() as tasks, progress_bar("salvaging") as progress:
             if tasks is None:
-                done = save(uri, target, progress=progress, **given)
+                done = save(uri, target, progress=progress, tape=how.tape, **given)
             else:
                 tasks.check_keys(ShardTicket(uri, "", given))
                 place = None if target is None else target.absolute()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shardcore.cli.options import USUAL, Force, Json, Opening, Uri, opens
+from shardcore.cli.options import USUAL, Force, Json, Opening, Uri, only, opens
 from shardcore.cli.output import print_json
 from shardcore.errors import UsageError
 from shardcore.model.number_words import plural
@@ -38,14 +38,18 @@ def show(
     force: Force = False,
     how: Opening = USUAL,
 ) -> int:
-    """Show an object as what it is: text, table, picture, array, tensors, archive, mesh, skeleton, annotations."""
+    """Show an object as what it is: text, table, picture, array, tensors, archive, mesh, skeleton, annotations.
+
+    Examples:
+        shardcore show contents.des src/tides.py
+        shardcore show segmentation/mesh 42 --png mesh.png
+    """
     from shardcore.cli.content_output import content_json, print_content
     from shardcore.operations.content.geometry import mesh_level
     from shardcore.operations.content.members import member_content
     from shardcore.operations.content.recognise import content
 
-    if index is not None and png is None:
-        raise UsageError("--index is only used with --png")
+    only("with --png", png, index=index, force=force)
     if level is not None and member is not None:
         raise UsageError("--level is of meshes, --member of tensors and archives: give one of them")
     with how.open(uri) as shard:
@@ -64,14 +68,14 @@ def show(
 
 
 def _write_png(shard: Shard, found: Content, target: Path, index: str | None, *, force: bool) -> None:
-    from shardcore.cli.content_output import pixels_of
     from shardcore.codecs.pictures import encode_png
     from shardcore.operations.content.geometry import GeometryContent
+    from shardcore.operations.content.pictures import pixels_of
     from shardcore.operations.content.results import ArrayContent, PictureContent
     from shardcore.writing.temporary import write_whole
 
     if isinstance(found, GeometryContent):
-        from shardcore.cli.geometry_output import picture_of_geometry
+        from shardcore.operations.content.shade import picture_of_geometry
 
         write_whole(target, [encode_png(picture_of_geometry(found))], force=force)
         return

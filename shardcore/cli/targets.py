@@ -17,6 +17,7 @@ from shardcore.errors import ShardError, SourceError, UsageError, reason_of
 from shardcore.model.number_words import plural
 from shardcore.model.parallel import in_order
 from shardcore.sources.remote.address import is_address, parse_address
+from shardcore.system import open_to_lock
 from shardcore.writing.temporary_names import lock, remove_tree, sweep, temporary_path
 
 if TYPE_CHECKING:
@@ -114,11 +115,7 @@ def _warn_of_unfinished(upload: Upload, address: Address) -> None:
 
 @contextmanager
 def _scratch_folder() -> Iterator[Path]:
-    """A folder of the system for temporary files; those of killed programs are removed.
-
-    Raises:
-        SourceError: It cannot be made.
-    """
+    """A folder of the system for temporary files; those of killed programs are removed."""
     parent = Path(tempfile.gettempdir()).resolve()
     sweep(parent, SCRATCH)
     folder, held = _locked_folder(parent)
@@ -136,9 +133,9 @@ def _locked_folder(parent: Path) -> tuple[Path, int | None]:
         while True:
             folder = temporary_path(parent / SCRATCH)
             folder.mkdir(mode=0o700)
-            if os.name == "nt":
+            held = open_to_lock(folder)
+            if held is None:
                 return folder, None
-            held = os.open(folder, os.O_RDONLY)
             lock(held)
             if folder.exists():
                 return folder, held

@@ -24,7 +24,12 @@ def uploads(
     json: Json = False,
     how: Opening = USUAL,
 ) -> int:
-    """List the unfinished multipart uploads of a bucket: start time, bytes stored, address. Their parts cost."""
+    """List the unfinished multipart uploads of a bucket: start time, bytes stored, address. Their parts cost.
+
+    Examples:
+        shardcore uploads s3://bucket/prefix
+        shardcore uploads s3://bucket/prefix --abort
+    """
     from shardcore.sources.remote.upload import UnfinishedUpload
 
     where = writable(address)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from shardcore.cli.options import WORKERS_PANEL, only
 from shardcore.errors import UsageError
 from shardcore.model.text import short
 from shardcore.sources.remote.address import is_address
@@ -25,6 +26,7 @@ Cluster = Annotated[
         "--cluster",
         metavar="ADDRESS|local[:N]",
         help="Work on the shards in N processes, or on the workers of a Dask scheduler.",
+        rich_help_panel=WORKERS_PANEL,
     ),
 ]
 State = Annotated[
@@ -32,15 +34,26 @@ State = Annotated[
     typer.Option(
         "--state",
         metavar="FILE",
-        help="With --cluster: keep the result of each shard; a later run continues there.",
+        help="Keep the result of each shard; a later run continues there.",
+        rich_help_panel=WORKERS_PANEL,
         dir_okay=False,
     ),
 ]
 SharedFolder = Annotated[
-    bool, typer.Option("--shared", help="With --cluster ADDRESS: the workers see DIR under the same path.")
+    bool,
+    typer.Option(
+        "--shared",
+        help="With --cluster ADDRESS: the workers see DIR under the same path.",
+        rich_help_panel=WORKERS_PANEL,
+    ),
 ]
 SendKeys = Annotated[
-    bool, typer.Option("--send-keys", help="With --cluster tls://…: send the login or signature in an address, too.")
+    bool,
+    typer.Option(
+        "--send-keys",
+        help="With --cluster tls://…: send the login or signature in an address, too.",
+        rich_help_panel=WORKERS_PANEL,
+    ),
 ]
 
 
@@ -80,6 +93,7 @@ class WorkerOptions:
         Raises:
             UsageError: It is one.
         """
+        only("with --cluster ADDRESS", self.cluster is not None and self.processes is None, shared=shared)
         if self.cluster is not None and self.processes is None and not shared and not is_address(out):
             where = f"{out} is a folder of this machine, and the workers write on theirs"
             raise UsageError(f"{where}: give an s3:// address, or --shared if they see it under the same path")
@@ -93,8 +107,7 @@ class WorkerOptions:
             SourceError: The scheduler does not answer.
         """
         if self.cluster is None:
-            if self.state is not None or self.send_keys:
-                raise UsageError("--state and --send-keys belong to --cluster: give that, too")
+            only("with --cluster", False, state=self.state, send_keys=self.send_keys)
             yield None
             return
         from shardcore.shards.task_pool import dask_cluster, local_processes

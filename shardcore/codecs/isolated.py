@@ -6,29 +6,30 @@ through the pipe is bytes and JSON, never pickled objects: the process is not tr
 
 A task is a function `(header, data) -> (header, bytes)`: a dictionary of JSON values and the payload in, the same out.
 `header["limit"]` is the number of bytes that it may return. Tasks raise `ShardError`s only. They are named in `TASKS`
-and loaded where they run, so that the table can name modules of formats.
+and loaded where they run, so that the table can name modules of formats. Their libraries are those of an extra; a task
+without its library is `Unsupported`.
 """
 
 from __future__ import annotations
 
 import json
-import multiprocessing
 import os
-import sys
 import threading
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from multiprocessing.connection import Connection
+from multiprocessing.context import SpawnContext, SpawnProcess
 from multiprocessing.process import BaseProcess
-from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol
 
 from shardcore.errors import DEFAULT_LIMIT, FormatError, LimitExceeded, ShardError, Truncated, Unsupported, UsageError
 from shardcore.model.budget import charge_expanded
 from shardcore.model.number_words import grouped_digits
+from shardcore.model.packages import PREVIEW, not_installed
 from shardcore.model.span import Span
+from shardcore.system import WINDOWS, limit_memory
 
 Header = dict[str, Any]
 Task = Callable[[Header, bytes], tuple[Header, bytes]]
@@ -53,6 +54,45 @@ _COPIES = 4
 """Copies of payload and result that decoders may hold."""
 
 
+_starting = threading.RLock()
+
+
+@contextmanager
+def _own_modules() -> Iterator[None]:
+    """Let Python processes that are started inside import nothing from the current folder: it may be a stranger's."""
+    with _starting:
+        before = os.environ.get("PYTHONSAFEPATH")
+        os.environ["PYTHONSAFEPATH"] = "1"
+        try:
+            yield
+        finally:
+            if before is None:
+                del os.environ["PYTHONSAFEPATH"]
+            else:
+                os.environ["PYTHONSAFEPATH"] = before
+
+
+class _SafeProcess(SpawnProcess):
+    def start(self) -> None:
+        with _own_modules():
+            super().start()
+
+
+class SafeContext(SpawnContext):
+    """The `spawn` method, for processes that take no module from the current folder."""
+
+    Process = _SafeProcess
+
+    def __init__(self) -> None:
+        super().__init__()
+        if not WINDOWS:
+            from multiprocessing import resource_tracker
+
+            # A process, too; locks start it otherwise.
+            with _own_modules():
+                resource_tracker.ensure_running()
+
+
 class Decoder(Protocol):
     """Runs tasks: `run_task` in this process, `IsolatedDecoder.run` in another one."""
 
@@ -71,6 +111,8 @@ def run_task(
     except ShardError as error:
         error.span = error.span or place
         raise
+    except ModuleNotFoundError as error:
+        raise Unsupported(not_installed(error.name or task, PREVIEW), span=place) from error
     except MemoryError as error:
         raise LimitExceeded("the decoder needs more memory than there is", span=place) from error
     except Exception as error:
@@ -168,8 +210,8 @@ class IsolatedDecoder:
         if self._pipe is not None and self._process is not None and self._process.is_alive():
             return self._pipe
         self._kill()
-        context = multiprocessing.get_context("spawn")
         try:
+            context = SafeContext()
             self._pipe, theirs = context.Pipe()
             self._process = context.Process(target=_serve, args=(theirs,), name="decoder", daemon=True)
             self._process.start()
@@ -232,26 +274,16 @@ def _answer(name: str, header: Header, data: bytes) -> tuple[Header, bytes]:
     limit = int(header["limit"])
     try:
         task = _task(name)
-        _limit_memory(_ROOM + _COPIES * (limit + len(data)))
+        limit_memory(_ROOM + _COPIES * (limit + len(data)))
         answer, result = task(header, data)
         if len(result) > limit:
             raise LimitExceeded(f"the decoder returns {grouped_digits(len(result))} bytes; the limit is {limit:,}")
     except ShardError as error:
         return {"error": type(error).__name__, "message": error.message[:1000]}, b""
+    except ModuleNotFoundError as error:
+        return {"error": "Unsupported", "message": not_installed(error.name or name, PREVIEW)}, b""
     except MemoryError:
         return {"error": "LimitExceeded", "message": "the decoder needs more memory than it may have"}, b""
     except Exception as error:  # noqa: BLE001 - whatever a decoder raises is the fault of the bytes
         return {"error": "FormatError", "message": f"the decoder failed: {error!r}"[:1000]}, b""
     return answer, result
-
-
-def _limit_memory(room: int) -> None:
-    """Limit the address space to what the process has now, and some; only where the platform states it."""
-    if not sys.platform.startswith("linux"):
-        return
-    import resource
-
-    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
-    _, hard = resource.getrlimit(resource.RLIMIT_AS)
-    wanted = pages * resource.getpagesize() + room
-    resource.setrlimit(resource.RLIMIT_AS, (wanted if hard == resource.RLIM_INFINITY else min(wanted, hard), hard))

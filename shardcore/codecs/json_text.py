@@ -108,6 +108,11 @@ def parse_json(
 
 def json_fault(error: json.JSONDecodeError) -> str:
     """Return the error of a text that is not JSON and its place, in plain words."""
+    if error.msg.startswith("Illegal trailing comma"):
+        # Python 3.13 names the comma, others the bracket after it.
+        rest = error.doc[error.pos + 1 :]
+        at = len(error.doc) - len(rest.lstrip(" \t\n\r"))
+        error = json.JSONDecodeError("Expecting property name" if rest.lstrip()[:1] == "}" else "", error.doc, at)
     told, close = error.msg, error.doc[error.pos : error.pos + 1]
     if told.startswith("Extra data"):
         text = "there is more after its end"
@@ -121,7 +126,7 @@ def json_fault(error: json.JSONDecodeError) -> str:
         text = "it begins with a byte order mark"
     elif not close:
         text = "it ends too early"
-    elif told.startswith(("Expecting property name", "Illegal trailing comma")):
+    elif told.startswith("Expecting property name"):
         text = _COMMA if close == "}" else "a name in double quotes should stand here"
     elif told.startswith("Expecting ':'"):
         text = "a colon should stand here, after a name"

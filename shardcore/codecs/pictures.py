@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from shardcore.codecs.isolated import run_task
 from shardcore.errors import FormatError, LimitExceeded, Unsupported
 from shardcore.model.number_words import plural
+from shardcore.model.packages import PREVIEW, optional
 from shardcore.model.span import Span
 
 if TYPE_CHECKING:
@@ -113,11 +114,14 @@ def decode_samples(
 
 
 def encode_png(pixels: NDArray[np.uint8]) -> bytes:
-    """Return pixels as a PNG: shape `(rows, columns)` for grey, `(rows, columns, 3)` or `4` for colours."""
-    from PIL import Image
+    """Return pixels as a PNG: shape `(rows, columns)` for grey, `(rows, columns, 3)` or `4` for colours.
 
+    Raises:
+        PackageMissing: Pillow is not installed.
+    """
+    image = optional("PIL.Image", PREVIEW)
     target = io.BytesIO()
-    Image.fromarray(np.ascontiguousarray(pixels)).save(target, "PNG")
+    image.fromarray(np.ascontiguousarray(pixels)).save(target, "PNG")
     return target.getvalue()
 
 
@@ -175,11 +179,7 @@ def _rgba(image: Any) -> NDArray[np.uint8]:
 
 
 def _samples(image: Any) -> NDArray[Any]:
-    """Return the samples of a loaded picture.
-
-    Raises:
-        Unsupported: Its mode has no type of NumPy.
-    """
+    """Return the samples of a loaded picture."""
     if image.mode in ("1", "P", "CMYK", "YCbCr"):
         image = image.convert("L" if image.mode == "1" else "RGB")
     if image.mode not in _DTYPES:

@@ -51,9 +51,9 @@ class ContainerPart:
         start: First byte of its stored content.
         stop: One past the last.
         size: Uncompressed bytes; -1 where nothing states it.
-        codec: How it is stored.
+        codec: The codec.
         record: The bytes that describe it.
-        error: Why it cannot be read, or empty.
+        error: Reason why it cannot be read, or empty.
         extras: Further values, by name.
     """
 
@@ -74,7 +74,7 @@ class OpeningStep:
     Attributes:
         title: Title.
         text: What is done and what came out.
-        why: Why a reader does it.
+        why: Reason why a reader does it.
         span: The bytes looked at.
     """
 
@@ -316,7 +316,7 @@ class ContainerShard(FileShard):
         )
         return ref
 
-    def lookup_all(self, key: Any) -> tuple[ObjectRef, ...]:
+    def lookup_all(self, key: Any) -> Sequence[ObjectRef]:
         """Return all parts of that name."""
         if key not in self._rows.get(self._by_key):
             return ()

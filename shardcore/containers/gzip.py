@@ -88,7 +88,7 @@ def read_header(data: bytes, at: int) -> GzipHeader:
 
     Args:
         data: The bytes from its first byte on.
-        at: Where that is in the file.
+        at: Offset of that byte in the file.
 
     Raises:
         FormatError: It is no header, or longer than the bytes.
@@ -276,11 +276,7 @@ def _only_zeros(source: Source, at: int) -> bool:
 
 
 def _member_end(source: Source, header: GzipHeader, at: int) -> tuple[int, int]:
-    """Return where a member ends, and its uncompressed bytes, by decompressing it.
-
-    Raises:
-        FormatError: It is damaged, or ends early.
-    """
+    """Return where a member ends, and its uncompressed bytes, by decompressing it."""
     engine, expanded, place = zlib.decompressobj(-15), 0, header.stop
     while place < source.size:
         chunk = source.read(place, min(place + FEED, source.size))

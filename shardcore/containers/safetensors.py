@@ -91,11 +91,7 @@ class SafetensorsFile(ContainerFile):
         )
 
     def _entries_of(self, text: bytes) -> list[tuple[str, Any, int, int]]:
-        """Return the members of the header: name, value, and the bytes of both.
-
-        Raises:
-            FormatError: It is no JSON object.
-        """
+        """Return the members of the header: name, value, and the bytes of both."""
         place = Span("", LENGTH.size, self.base)
         if not isinstance(parse_json(text.rstrip(b" "), "the header", span=place), dict):
             raise FormatError("the header is no JSON object", span=place)

@@ -122,6 +122,8 @@ CODECS = {0: "none", 8: "deflate", 93: "zstd"}
 
 ENCRYPTED, SIZES_FOLLOW, UTF8 = 1, 8, 1 << 11
 MOST_COMMENT = 0xFFFF
+_FILE_KIND, _LINK = 0o170000, 0o120000
+"""The kind of a file in the attributes of a Unix system, and that of a symbolic link."""
 ONES16, ONES32 = 0xFFFF, 0xFFFFFFFF
 ZIP64 = 1
 MOST_DIRECTORY = 256 << 20
@@ -282,7 +284,8 @@ class ZipFile(ContainerFile):
         """Return further values of a member in the directory."""
         entry = CENTRAL.read_one(self._directory, self.entries[row][1])
         found = {"crc32": f"{entry['crc32']:08x}", "method": entry["method"], "time": _time(entry)}
-        return found | ({"encrypted": True} if self.is_encrypted(row) else {})
+        is_link = entry["external"] >> 16 & _FILE_KIND == _LINK
+        return found | ({"encrypted": True} if self.is_encrypted(row) else {}) | ({"link": True} if is_link else {})
 
     def is_encrypted(self, row: int) -> bool:
         """Return whether the content of a member is encrypted."""

@@ -96,7 +96,7 @@ def read_frame(data: bytes, at: int) -> ZstdHeader:
 
     Args:
         data: The bytes from its first byte on.
-        at: Where that is in the file.
+        at: Offset of that byte in the file.
 
     Raises:
         FormatError: It is no header, or longer than the bytes.
@@ -267,11 +267,7 @@ def _is_skipped(head: bytes) -> bool:
 
 
 def _edges(source: Source, header: ZstdHeader) -> Iterator[int]:
-    """Yield where each block begins, then where the frame ends.
-
-    Raises:
-        FormatError: A block is of no type, too large, or missing.
-    """
+    """Yield where each block begins, then where the frame ends."""
     at, size = header.stop, source.size
     kept, first = b"", at  # small blocks are followed in what is read at once
     for _ in range(MOST_BLOCKS):

@@ -63,7 +63,7 @@ class Share:
     Attributes:
         use: What for.
         name: What they are, in the words of the format.
-        size: How many bytes.
+        size: Number of bytes.
         span: Where they are; of several stretches, the first; None where there is no byte, or nobody knows.
         stretches: In how many pieces they lie.
         doc: One sentence.

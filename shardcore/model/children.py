@@ -81,8 +81,8 @@ class Grouped(Children):
     def _group(self, number: int) -> Node:
         first = number * GROUP_SIZE
         last = min(first + GROUP_SIZE, len(self.base)) - 1
-        edge = self.base.make(first, first + 1) + self.base.make(last, last + 1)
-        span = Span(self.source, edge[0].span.start, max(edge[0].span.stop, edge[1].span.stop))
+        begin, end = self.base.span_of(first), self.base.span_of(last)
+        span = Span(self.source, begin.start, max(begin.stop, end.stop))
         return Node(
             f"[{first}..{last}]",
             span,
@@ -130,7 +130,7 @@ class RecordTable(Children):
         read: Gives the rows `[first, last)` as an array of the record's dtype.
         describe: Create the node of one row from its number and the row; `row_node` by default.
         paint: Gives the roles of the fields of some rows, shape `(rows, fields)`; the record's by default.
-        source: Where the rows lie.
+        source: The source that has the rows.
     """
 
     def __init__(
@@ -160,6 +160,11 @@ class RecordTable(Children):
         rows = self.read(start, stop)
         return [self.describe(start + i, row) for i, row in enumerate(rows)]
 
+    def span_of(self, number: int) -> Span:
+        """Return the bytes of a row."""
+        start = self.start + number * self.record.size
+        return Span(self.source, start, start + self.record.size)
+
     def overlap(self, start: int, stop: int) -> range:
         """See `Children.overlap`."""
         first = max(start - self.start, 0) // self.record.size
@@ -168,9 +173,8 @@ class RecordTable(Children):
 
     def row_node(self, number: int, row: Any) -> Node:
         """Return the plain node of a row: its number and its fields."""
-        start = self.start + number * self.record.size
-        span = Span(self.source, start, start + self.record.size)
-        return Node(f"[{number}]", span, children=field_nodes(self.record, row, start, self.source))
+        span = self.span_of(number)
+        return Node(f"[{number}]", span, children=field_nodes(self.record, row, span.start, self.source))
 
     def runs(self, start: int, stop: int) -> Runs | None:
         """Run of all fields of all rows in `[start, stop)`, without a node."""
@@ -198,7 +202,7 @@ class Extents(Children):
         stops: One past the last bytes, int64; cut where the next one begins.
         describe: Create the nodes of the numbers `[first, last)`.
         paint: Gives the runs of the numbers `[first, last)`; collected node by node by default.
-        source: Where they lie.
+        source: The source that has them.
     """
 
     def __init__(
@@ -222,6 +226,10 @@ class Extents(Children):
     def make(self, start: int, stop: int) -> list[Node]:
         """See `Children.make`."""
         return self.describe(start, stop)
+
+    def span_of(self, number: int) -> Span:
+        """Return the bytes of one node, cut where the next one begins."""
+        return Span(self.source, int(self.starts[number]), int(self.stops[number]))
 
     def overlap(self, start: int, stop: int) -> range:
         """See `Children.overlap`."""
@@ -247,6 +255,7 @@ class BitFields(Children):
 
     def __init__(self, span: Span, rows: int, describe: Callable[[int, int], list[Node]]) -> None:
         self.source = span.source
+        self.span = span
         self.rows = rows
         self.describe = describe
 
@@ -256,6 +265,10 @@ class BitFields(Children):
     def make(self, start: int, stop: int) -> list[Node]:
         """See `Children.make`."""
         return self.describe(start, stop)
+
+    def span_of(self, number: int) -> Span:
+        """Return the bytes of the array."""
+        return self.span
 
     def overlap(self, start: int, stop: int) -> range:
         """None: bytes belong to the array as a whole."""
@@ -268,8 +281,8 @@ def gaps(starts: NDArray[np.int64], stops: NDArray[np.int64], start: int, stop: 
     Args:
         starts: First bytes, shape `(n,)`, ascending; the ranges may overlap.
         stops: One past the last bytes, shape `(n,)`.
-        start: Where the search begins.
-        stop: Where it ends.
+        start: Start of the search.
+        stop: End.
 
     Returns:
         Half-open ranges, shape `(m, 2)`, ascending.
@@ -313,7 +326,7 @@ def section_nodes(
     Args:
         sections: The sections of a source.
         makers: By section name, what makes the node of such a section.
-        source: Where they lie.
+        source: The source that has them.
     """
     return tuple(
         makers[section.name](section) if section.name in makers else section_leaf(section, source=source)
@@ -338,7 +351,7 @@ def field_nodes(
     Args:
         record: The layout.
         row: One row of `record.read`, or its `values`.
-        start: Where the record begins.
+        start: Start of the record.
         source: In which source.
         texts: What to show instead of the plain value, by field name.
         targets: What fields point to.

@@ -13,6 +13,7 @@ from shardcore.model.number_words import plural, product_text
 from shardcore.model.record import Differs, FieldRole
 from shardcore.model.span import Span
 from shardcore.model.text import shell_line, typed, visible, without_marks
+from shardcore.system import last_part
 
 _GROUPED = (FieldRole.COUNT, FieldRole.OFFSET, FieldRole.NUMBER)
 """Roles whose numbers get a comma before every three digits."""
@@ -138,9 +139,9 @@ class Card:
         value: What it states, as a person reads it; empty for what is made of others.
         adds: How the value adds up, or empty.
         meaning: One sentence.
-        specification: Where it is stated, or empty.
+        specification: Section of the specification, or empty.
         type: How the bytes hold the value, or empty.
-        place: Where its bytes are, in words.
+        place: Location of its bytes, in words.
         raw: Its first bytes in hex.
         differs: Where page and practice differ on it, or None.
         key: The key of the object that it belongs to, as it is shown; or empty.
@@ -189,7 +190,7 @@ def card_of(
     part = chosen if chosen is not None and chosen.size > 1 and chosen != node.span else None
     span = part or node.span
     raw = raw[span.start - node.span.start :][: span.size]
-    file = uri.rstrip("/").rpartition("/")[2] or uri
+    file = last_part(uri)
     names = (file, *(each.name for each in path[1:]))
     shown = raw[:MOST_RAW].hex(" ")
     if span.size > min(len(raw), MOST_RAW) and shown:

@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import Any, Protocol
 
 from shardcore.errors import UsageError
+from shardcore.model.displayed import Displayed
 from shardcore.model.span import Span
 from shardcore.model.text import short
 
@@ -85,9 +86,9 @@ def window(count: int, around: int, most: int) -> range:
     """At most `most` of `count` cells, with `around` in the middle where there is room on both sides.
 
     Args:
-        count: How many there are.
+        count: Number of them.
         around: The one that matters.
-        most: How many are drawn.
+        most: Maximum number that is drawn.
     """
     first = max(min(around - most // 2, count - most), 0)
     return range(first, min(first + most, count))
@@ -198,13 +199,14 @@ class Item:
     Attributes:
         text: The content in it; short.
         spans: The bytes it stands for; empty when it is computed. Pointing at it lights them.
-        at: Where it begins, in the unit of its figure: a bit (0 is the lowest), a place on a ruler, a cell's number.
+        at: Start, in the unit of its figure: a bit (0 is the lowest), a place on a ruler, a cell's number.
         size: How far it reaches, in the same unit; 0 on a ruler is a mark at one place.
         tone: What it is.
         doc: One sentence, told when it is pointed at.
         name: What links call it; empty where none leads to it. Unique in a drawing.
         here: Whether the lookup is about this one: it is framed.
         handle: The control that its upper end (`at + size`) sets when it is dragged; empty when it cannot be.
+        stage: The stage of the walk at which it appears; 0 is there from the start.
     """
 
     text: str = ""
@@ -216,6 +218,7 @@ class Item:
     name: str = ""
     here: bool = False
     handle: str = ""
+    stage: int = 0
 
     @property
     def computed(self) -> bool:
@@ -354,19 +357,23 @@ class Link:
         stop: The name of the item where it ends.
         text: The content at it.
         tone: What it is.
+        stage: The stage of the walk at which it appears; 0 is there from the start, or with its later end.
+        doc: What happens at that stage, in one sentence.
     """
 
     start: str
     stop: str
     text: str = ""
     tone: Tone = Tone.PLAIN
+    stage: int = 0
+    doc: str = ""
 
 
 Figure = Bits | Ruler | Cells | Table | Ribbon
 
 
 @dataclass(frozen=True, slots=True)
-class Drawing:
+class Drawing(Displayed):
     """A drawing: parts from top to bottom, and arrows between their items.
 
     Attributes:
@@ -374,7 +381,7 @@ class Drawing:
         figures: The parts.
         links: The arrows.
         caption: One or two plain sentences: what to see in it.
-        more: How many items are left out.
+        more: Number of items left out.
         what_if: Whether it shows what would be, not what the file states.
         legend: What tones mean in this drawing, where that is not what they usually mean.
     """
@@ -395,6 +402,22 @@ class Drawing:
             raise ValueError("two items of a drawing have the same name")
         if (lost := {end for link in self.links for end in (link.start, link.stop)} - set(names)) != set():
             raise ValueError(f"links lead to items that are not drawn: {', '.join(sorted(lost))}")
+        if any(not sentence for sentence in self.stages):
+            raise ValueError("a stage of the walk has no sentence")
+
+    @property
+    def stages(self) -> tuple[str, ...]:
+        """A sentence for each stage of the walk that it shows, in order; empty where nothing moves."""
+        # Of a walk tells the figure that begins it, not what comes with its end.
+        walks: list[Figure] = sorted(self.figures, key=lambda figure: all(item.stage != 1 for item in figure.items))
+        parts: list[Item | Link] = [link for link in self.links if link.stage]
+        parts += [item for figure in walks for item in figure.items if item.stage]
+        told = {one.stage: one.doc for one in reversed(parts) if one.doc}
+        return tuple(told.get(stage, "") for stage in range(1, max((one.stage for one in parts), default=0) + 1))
+
+    def stage_of(self, link: Link) -> int:
+        """Return the stage at which an arrow appears: not before its ends."""
+        return max(link.stage, *(item.stage for item in self.items if item.name in (link.start, link.stop)))
 
     @property
     def items(self) -> tuple[Item, ...]:
@@ -426,7 +449,7 @@ class Control:
         value: What the file or the lookup states: where it begins, and what *Reset* returns to.
         low: Least number of a slider.
         high: Greatest number of a slider.
-        choices: What can be chosen.
+        choices: The choices.
         doc: One sentence.
         follows: `row` or `key` where the control stands for an object: it takes that of the selected one.
     """
@@ -476,6 +499,10 @@ class Sketch(Protocol):
             ShardError: What it needs cannot be read.
         """
         ...
+
+
+STEP = "step"
+"""Name of the sketch that is the drawing of the current step."""
 
 
 @dataclass(frozen=True, slots=True)

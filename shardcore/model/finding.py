@@ -12,6 +12,7 @@ from typing import Any
 
 from shardcore.errors import UsageError
 from shardcore.model.budget import Budget, budget
+from shardcore.model.displayed import Displayed
 from shardcore.model.number_words import grouped_digits, plural
 from shardcore.model.span import Span
 
@@ -198,12 +199,12 @@ class ContentBudget:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class Report(Displayed):
     """The result of a verification.
 
     Attributes:
-        depth: How far it went.
-        objects: How many objects were looked at.
+        depth: Depth reached.
+        objects: Number of objects looked at.
         findings: What was found.
         checked: Objects whose content was compared with a checksum or hash, or could not be read.
         without_checksum: Objects whose content has none.

@@ -15,6 +15,7 @@ from typing import overload
 import numpy as np
 
 from shardcore.model.budget import charge_items
+from shardcore.model.displayed import Displayed
 from shardcore.model.record import Differs, FieldRole, Value
 from shardcore.model.runs import Runs
 from shardcore.model.span import Span
@@ -37,6 +38,10 @@ class Children(Sequence["Node"]):
     @abstractmethod
     def make(self, start: int, stop: int) -> list[Node]:
         """Return the nodes number `start` to `stop`, half-open, inside the length."""
+
+    def span_of(self, number: int) -> Span:
+        """Return the bytes of one node; tables compute them without reading the row."""
+        return self.make(number, number + 1)[0].span
 
     @abstractmethod
     def overlap(self, start: int, stop: int) -> range:
@@ -88,7 +93,7 @@ class ExternalBytes:
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class Node(Displayed):
     """A named stretch of a file: a section, a record, a field, an object.
 
     Attributes:
@@ -96,7 +101,7 @@ class Node:
         span: Its bytes.
         value: What the bytes hold, or None for a node made of others.
         text: The value as a person reads it.
-        role: What it is for.
+        role: The role.
         doc: One plain sentence.
         error: What is wrong with it, or empty.
         children: What it is made of; computed when requested.
@@ -180,7 +185,7 @@ def fields_of(root: Node, start: int, stop: int, limit: int) -> list[tuple[Node,
         root: The tree.
         start: First byte.
         stop: One past the last byte.
-        limit: How many leaves are given at most: the first ones.
+        limit: Number of leaves given at most: the first ones.
     """
     found: list[tuple[Node, ...]] = []
     _find_fields((root,), max(start, root.span.start), min(stop, root.span.stop), limit, found)

@@ -24,7 +24,7 @@ def plural(count: SupportsInt, noun: str, many: str = "") -> str:
     """Return a number and its noun, in agreement: `1 byte`, `2,400 bytes`, `0 entries`.
 
     Args:
-        count: How many; NumPy's integers are fine.
+        count: Count; NumPy's integers are fine.
         noun: What is counted, in the singular; its last word takes the ending (`shard index` is `shard indices`).
         many: The plural, where it is not formed by rule or a verb follows: `plural(n, "byte follows", "bytes follow")`.
     """
@@ -53,7 +53,7 @@ def product_text(count: SupportsInt, noun: str, each: SupportsInt, total: Suppor
     """Return how a size adds up, in words: `13 slots × 40`.
 
     Args:
-        count: How many.
+        count: Count.
         noun: What, in the singular.
         each: Bytes of one of them.
         total: What it should come to; where it does not, the sentence states it.

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cached_property
+from importlib import import_module
 from operator import index
 from typing import Any, overload
 
@@ -16,12 +17,14 @@ from numpy.typing import NDArray
 from shardcore.errors import ShardError, UsageError
 from shardcore.model.byte_strings import ByteStrings
 from shardcore.model.children import Extents
-from shardcore.model.member_nodes import inside_span, placed_span
+from shardcore.model.displayed import Displayed
+from shardcore.model.member_nodes import inside_span, placed_name, placed_span
 from shardcore.model.node import Node
 from shardcore.model.number_words import plural
 from shardcore.model.record import FieldRole
 from shardcore.model.section import Section
 from shardcore.model.span import Span
+from shardcore.progress import check_stopped
 
 
 class State(IntEnum):
@@ -43,7 +46,7 @@ def in_states(states: NDArray[np.uint8], wanted: Iterable[State]) -> NDArray[np.
 
 
 @dataclass(frozen=True, slots=True)
-class ObjectRef:
+class ObjectRef(Displayed):
     """One object of a shard.
 
     Attributes:
@@ -57,7 +60,7 @@ class ObjectRef:
         kind: `object`, or one of the kinds of the format.
         parts: Names of further contents that belong to it (`fragments`).
         shard: The member of a data set it lies in, or empty.
-        error: Why it cannot be read, or empty.
+        error: Reason why it cannot be read, or empty.
         extras: What the format knows besides, by name.
         record: The bytes of the index that speak of it, where the row is one of a table; else None.
     """
@@ -145,6 +148,50 @@ AT_ONCE = 1024
 """Rows that iterating reads at once."""
 
 
+Rows = range | NDArray[np.int64]
+"""Row numbers in an order."""
+
+
+class _Columnar(Displayed):
+    """Rows as columns of other programs; needs the extra `pandas`."""
+
+    def to_arrow(self, *, raw_keys: bool = False) -> Any:
+        """Return the rows as a `pyarrow.RecordBatchReader`, which reads 65,536 rows at a time.
+
+        Columns are those of `shardcore ls --json`: `key`, `kind`, `state`, `size`, `stored_size`, `start`, `stop`,
+        `codec` and `shard`. Sizes and offsets are uint64, null where they are unknown.
+
+        Args:
+            raw_keys: Whether keys are as the format stores them, where all are hashes (32 bytes) or numbers (uint64).
+
+        Raises:
+            PackageMissing: pyarrow is not installed.
+            ShardError: The index is damaged, or the bytes cannot be read; the reader raises it, too.
+        """
+        return _arrow().record_reader(self._all_rows(), raw_keys=raw_keys)
+
+    def to_pandas(self, *, raw_keys: bool = False) -> Any:
+        """Return the rows as a `pandas.DataFrame`; its index is the row in `Shard.objects`. See `to_arrow`.
+
+        Raises:
+            PackageMissing: pandas or pyarrow is not installed.
+            ShardError: The index is damaged, or the bytes cannot be read.
+        """
+        return _arrow().data_frame(self._all_rows(), raw_keys=raw_keys)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Return the rows for programs that take a stream of Arrow: `pyarrow.table`, `polars.DataFrame`."""
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
+
+    def _all_rows(self) -> ObjectSlice:
+        raise NotImplementedError
+
+
+def _arrow() -> Any:
+    # By name: it stands above.
+    return import_module("shardcore.arrow")
+
+
 class Keys(Sequence[str | None]):
     """The keys of some rows, as text, read when they are used; a slice is a list.
 
@@ -153,7 +200,7 @@ class Keys(Sequence[str | None]):
         rows: Rows of them.
     """
 
-    def __init__(self, objects: Objects, rows: range) -> None:
+    def __init__(self, objects: Objects, rows: Rows) -> None:
         self._objects = objects
         self._rows = rows
 
@@ -167,29 +214,32 @@ class Keys(Sequence[str | None]):
     def __getitem__(self, place: int | slice) -> str | list[str | None] | None:
         if isinstance(place, slice):
             return self._objects.key_texts(as_array(self._rows[place]))
-        return self._objects.key_texts(np.array([self._rows[index(place)]], np.int64))[0]
+        return self._objects.key_texts(np.array([int(self._rows[index(place)])], np.int64))[0]
 
     def __iter__(self) -> Iterator[str | None]:
         for at in range(0, len(self), AT_ONCE):
             yield from self[at : at + AT_ONCE]
 
 
-class ObjectSlice(Sequence[ObjectRef]):
+class ObjectSlice(_Columnar, Sequence[ObjectRef]):
     """Some rows of the objects: a sequence of `ObjectRef`, with a NumPy array for each of their columns.
 
     Nothing is read before a reference, a column or a key is used. The columns are read once, sizes included.
 
-    Args:
-        objects: The objects.
-        rows: Rows of them.
+    Attributes:
+        objects: The objects of which these are some.
+        rows: Row numbers.
     """
 
-    def __init__(self, objects: Objects, rows: range) -> None:
-        self._objects = objects
-        self._rows = rows
+    def __init__(self, objects: Objects, rows: Rows) -> None:
+        self.objects = objects
+        self.rows = rows
+
+    def _all_rows(self) -> ObjectSlice:
+        return self
 
     def __len__(self) -> int:
-        return len(self._rows)
+        return len(self.rows)
 
     @overload
     def __getitem__(self, place: int) -> ObjectRef: ...
@@ -197,12 +247,20 @@ class ObjectSlice(Sequence[ObjectRef]):
     def __getitem__(self, place: slice) -> ObjectSlice: ...
     def __getitem__(self, place: int | slice) -> ObjectRef | ObjectSlice:
         if isinstance(place, slice):
-            return ObjectSlice(self._objects, self._rows[place])
-        return self._objects.ref(self._rows[index(place)])
+            return ObjectSlice(self.objects, self.rows[place])
+        return self.objects.ref(int(self.rows[index(place)]))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Sequence):
+            return NotImplemented
+        return len(self) == len(other) and all(one == two for one, two in zip(self, other, strict=True))
 
     def __iter__(self) -> Iterator[ObjectRef]:
         for at in range(0, len(self), AT_ONCE):
-            yield from self._objects.refs(as_array(self._rows[at : at + AT_ONCE]))
+            check_stopped()
+            yield from self.objects.refs(as_array(self.rows[at : at + AT_ONCE]))
 
     @cached_property
     def columns(self) -> ObjectColumns:
@@ -212,19 +270,19 @@ class ObjectSlice(Sequence[ObjectRef]):
             ShardError: There is not enough memory for so many rows, or the bytes cannot be read.
         """
         try:
-            return self._objects.columns(as_array(self._rows), sizes=True)
+            return self.objects.columns(as_array(self.rows), sizes=True)
         except MemoryError as error:
             raise ShardError(f"there is not enough memory for {plural(len(self), 'row')}") from error
 
     @property
     def keys(self) -> Keys:
         """The keys of the rows."""
-        return Keys(self._objects, self._rows)
+        return Keys(self.objects, self.rows)
 
     @property
     def row(self) -> NDArray[np.int64]:
         """Row numbers; see `ObjectColumns`, as for all columns."""
-        return as_array(self._rows)
+        return as_array(self.rows)
 
     @property
     def start(self) -> NDArray[np.int64]:
@@ -267,8 +325,10 @@ class ObjectSlice(Sequence[ObjectRef]):
         return self.columns.shard
 
 
-def as_array(rows: range) -> NDArray[np.int64]:
-    """Return a range of rows as an array."""
+def as_array(rows: Rows) -> NDArray[np.int64]:
+    """Return rows as an array."""
+    if not isinstance(rows, range):
+        return rows
     return np.arange(rows.start, rows.stop, rows.step, dtype=np.int64)
 
 
@@ -278,7 +338,7 @@ def row_steps(count: int, step: int = 1 << 16) -> Iterator[NDArray[np.int64]]:
         yield np.arange(first, min(first + step, count), dtype=np.int64)
 
 
-class Objects(Sequence[ObjectRef]):
+class Objects(_Columnar, Sequence[ObjectRef]):
     """All objects of a shard, as a sequence of `ObjectRef`. A row is what the format has a slot for.
 
     `objects[3]` and iterating give references, made when they are used; `objects[10:20]` is a sequence, too, and has
@@ -289,7 +349,7 @@ class Objects(Sequence[ObjectRef]):
         inner_kinds: Kinds whose content is part of what others hold; extracting everything leaves them out.
         codecs: The codecs that `ObjectColumns.codec` counts.
         hashed_rows: Whether rows are slots of a hash function: `extract` then takes objects in the order `offset`.
-        key_encoding: The form of `key_bytes`: `text` in UTF-8, `number` of 8 bytes, `hash` as stored.
+        key_encoding: The form of `key_bytes`: `text` in UTF-8, `number` of 8 bytes, `hash` of 32 bytes as stored.
     """
 
     hashed_rows = False
@@ -297,6 +357,14 @@ class Objects(Sequence[ObjectRef]):
     kinds: tuple[str, ...] = ("object",)
     inner_kinds: frozenset[str] = frozenset()
     codecs: tuple[str, ...] = ("none",)
+
+    def _all_rows(self) -> ObjectSlice:
+        return self[:]
+
+    @property
+    def shards(self) -> Sequence[str]:
+        """Names that `ObjectColumns.shard` counts; an empty name for a single shard."""
+        return ("",)
 
     @property
     def counted(self) -> bool:
@@ -335,6 +403,14 @@ class Objects(Sequence[ObjectRef]):
         """
         return self.columns(np.arange(first, last, dtype=np.int64))
 
+    def states(self, first: int, last: int) -> NDArray[np.uint8]:
+        """Return the states of the rows `[first, last)`, without their sizes and keys.
+
+        Raises:
+            SourceError: The bytes cannot be read.
+        """
+        return self.columns(np.arange(first, last, dtype=np.int64)).state
+
     @abstractmethod
     def key_texts(self, rows: NDArray[np.int64]) -> list[str | None]:
         """Return the keys of some rows, as text; None for unused rows and keys that have no text."""
@@ -363,6 +439,14 @@ class Objects(Sequence[ObjectRef]):
         """
         return self.columns(rows, sizes=sizes), self.key_texts(rows)
 
+    def keyed(self, rows: NDArray[np.int64]) -> tuple[ObjectColumns, ByteStrings]:
+        """Return the columns of some rows, sizes included, and their keys as `key_bytes`.
+
+        Raises:
+            SourceError: The bytes cannot be read.
+        """
+        return self.columns(rows, sizes=True), self.key_bytes(rows)
+
     def with_sizes(self, columns: ObjectColumns) -> ObjectColumns:
         """Return columns with the sizes that are unknown yet, which are read from the file."""
         return self.columns(columns.row, sizes=True)
@@ -376,15 +460,6 @@ class Objects(Sequence[ObjectRef]):
             SourceError: The bytes cannot be read.
         """
 
-    def unsized_ref(self, row: int) -> ObjectRef:
-        """Return one row as an object whose content is read next; a size that would have to be read is -1.
-
-        Raises:
-            IndexError: There is no such row.
-            SourceError: The bytes cannot be read.
-        """
-        return self.ref(row)
-
     def refs(self, rows: NDArray[np.int64]) -> Iterator[ObjectRef]:
         """Return some rows as objects; formats with small objects make many of them at once.
 
@@ -392,6 +467,34 @@ class Objects(Sequence[ObjectRef]):
             rows: Row numbers, shape `(n,)`.
         """
         return map(self.ref, rows.tolist())
+
+    def unsized_refs(self, rows: NDArray[np.int64]) -> Iterator[ObjectRef]:
+        """Return some rows as objects whose contents are read next; a size that would have to be read is -1."""
+        return self.refs(rows)
+
+    def each_ref(self, rows: NDArray[np.int64], *, sizes: bool = True) -> Iterator[ObjectRef | ShardError]:
+        """Yield some rows as objects, or why one cannot be read; those before and after it are not affected.
+
+        Args:
+            rows: Row numbers; where records turn out to be fewer than rows, the others are left out.
+            sizes: Whether sizes that are unknown yet are read from the file.
+        """
+        refs, done = self.refs if sizes else self.unsized_refs, 0
+        try:
+            for ref in refs(rows):
+                done += 1
+                yield ref
+            return
+        except (ShardError, IndexError):
+            pass
+        for at in range(done, len(rows)):
+            try:
+                yield from refs(rows[at : at + 1])
+            except ShardError as error:
+                yield error
+            except IndexError:
+                # The tables said that there are more; reading the records told that there are not.
+                return
 
     @property
     def orders(self) -> tuple[str, ...]:
@@ -476,20 +579,44 @@ def located(ref: ObjectRef, member: str, first_row: int | None) -> ObjectRef:
         first_row: The row of the data set at which those of the member begin; None when that is unknown (yet), and
             the object has the row -1 then.
     """
-    spans = tuple(placed_span(span, member) for span in ref.spans)
+    own = placed_name("", member)
+    spans = tuple(placed_span(one, member) if one.source else Span(own, one.start, one.stop) for one in ref.spans)
     row = ref.row + first_row if first_row is not None and ref.row >= 0 else -1
     record = None if ref.record is None else placed_span(ref.record, member)
-    extras = ref.extras | {MEMBER_ROW: ref.row}
-    return replace(ref, row=row, spans=spans, shard=member, extras=extras, record=record)
+    return _moved(ref, row, spans, member, ref.extras | {MEMBER_ROW: ref.row}, record)
 
 
 def inside_member(ref: ObjectRef) -> ObjectRef:
     """Return the exact inverse of `located`."""
-    spans = tuple(inside_span(span, ref.shard) for span in ref.spans)
+    own = placed_name("", ref.shard)
+    spans = tuple(
+        Span("", one.start, one.stop) if one.source == own else inside_span(one, ref.shard) for one in ref.spans
+    )
     record = None if ref.record is None else inside_span(ref.record, ref.shard)
     extras = dict(ref.extras)
     row = extras.pop(MEMBER_ROW, ref.row)
-    return replace(ref, row=row, spans=spans, shard="", extras=extras, record=record)
+    return _moved(ref, row, spans, "", extras, record)
+
+
+def _moved(
+    ref: ObjectRef, row: int, spans: tuple[Span, ...], shard: str, extras: dict[str, Any], record: Span | None
+) -> ObjectRef:
+    """Return an object with another place; `dataclasses.replace` takes ten times as long, for each of millions."""
+    return ObjectRef(
+        ref.key,
+        row,
+        spans,
+        ref.size,
+        ref.stored_size,
+        ref.codec,
+        ref.state,
+        ref.kind,
+        ref.parts,
+        shard,
+        ref.error,
+        extras,
+        record,
+    )
 
 
 class LazyObjects(Objects):
@@ -526,6 +653,11 @@ class LazyObjects(Objects):
         return self._load().codecs
 
     @property
+    def shards(self) -> Sequence[str]:
+        """See `Objects.shards`."""
+        return self._load().shards
+
+    @property
     def counted(self) -> bool:
         """False: the caller loads them."""
         return False
@@ -549,6 +681,10 @@ class LazyObjects(Objects):
     def page(self, rows: NDArray[np.int64], *, sizes: bool = False) -> tuple[ObjectColumns, list[str | None]]:
         """See `Objects.page`."""
         return self._load().page(rows, sizes=sizes)
+
+    def keyed(self, rows: NDArray[np.int64]) -> tuple[ObjectColumns, ByteStrings]:
+        """See `Objects.keyed`."""
+        return self._load().keyed(rows)
 
     def with_sizes(self, columns: ObjectColumns) -> ObjectColumns:
         """See `Objects.with_sizes`."""
@@ -580,7 +716,7 @@ class ColumnObjects(Objects):
         key_texts: See `Objects.key_texts`.
         ref: See `Objects.ref`; called for rows that exist. By default what the columns state: the stored bytes as one
             span, none where the state is not live.
-        fault: Why the object of a row cannot be read; for references of damaged rows.
+        fault: Reason why the object of a row cannot be read; for references of damaged rows.
         record: The bytes of the index that speak of a damaged row; see `ObjectRef.record`.
     """
 

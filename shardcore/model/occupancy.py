@@ -23,7 +23,7 @@ class Load:
         title: `Keys in each minishard`.
         place: What a place is called, in the singular.
         thing: What is counted, in the singular.
-        counts: How many, shape `(places,)`.
+        counts: Count, shape `(places,)`.
         doc: One or two sentences: what the reader sees, and why it matters.
         ideal: How many there would be at best, for each place or for all; None where there is no such number.
         ideal_name: What the ideal is: `evenly spread`.
@@ -105,7 +105,7 @@ def binomial(things: int, places: int, most: int) -> F64:
     """Return how many of some places hold 0, 1, … `most` things when each thing falls into any place alike.
 
     Args:
-        things: How many are spread.
+        things: Number of things.
         places: Over how many places.
         most: The largest number that is requested.
 

@@ -52,7 +52,7 @@ class Option:
         name: As in `-O name=value` and in keyword arguments.
         type: What its value is.
         help: One plain sentence.
-        purpose: What it is for.
+        purpose: The purpose.
         default: The value when it is not given.
         choices: For `OptionType.CHOICE`.
         names_format: For opening: whether giving it states that the file is of this format. Other options for opening

@@ -30,7 +30,7 @@ class Peer:
         name: The reader, with the version that was tried.
         codes: Codes of findings, as patterns; or `SILENT`.
         answer: What it does.
-        says: Why, as a sentence.
+        says: Reason, in one sentence.
         within: Stretches of the file, half-open, to which it is bound; empty for findings at any place.
     """
 

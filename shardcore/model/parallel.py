@@ -29,7 +29,7 @@ class JobThreads(ThreadPoolExecutor):
     """Threads that work in copies of the caller's context; `stop` ends what is under way, too.
 
     Args:
-        jobs: How many threads.
+        jobs: Number of threads.
     """
 
     def __init__(self, jobs: int) -> None:
@@ -79,7 +79,7 @@ def in_order(
     Args:
         work: Called with each thing.
         things: The things, taken as they are needed.
-        jobs: How many threads; 1 for none but the caller's.
+        jobs: Number of threads; 1 for none but the caller's.
         stop: Called again and again when the caller stops, or work fails: wakes what waits for another machine.
 
     Raises:

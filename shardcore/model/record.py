@@ -110,7 +110,7 @@ class Record:
 
     Args:
         name: What one record is called, in the words of the specification.
-        source: Where the specification states it.
+        source: Section of the specification that states it.
         fields: The fields, in the order of their bytes.
     """
 
@@ -169,7 +169,7 @@ class Record:
         Args:
             data: The bytes.
             at: Where in `data` the first record begins.
-            count: How many records.
+            count: Number of records.
             place: Where `data` lies in its source; only used to say where an error is.
 
         Returns:
@@ -238,7 +238,7 @@ class Columns:
 
     Args:
         name: What the table is called.
-        source: Where the specification states it.
+        source: Section of the specification that states it.
         fields: One scalar field per column, in the order of their bytes.
     """
 

@@ -59,7 +59,7 @@ class Leads:
 
     Attributes:
         found: What leads there: the most exact first.
-        more: How many others there are.
+        more: Number of others.
         complete: Whether all that could lead there is known; else only reading the index would tell.
     """
 
@@ -73,7 +73,7 @@ class ReferenceCollector:
 
     Args:
         span: The bytes; of an empty span, the byte after it.
-        most: How many are kept; the others are counted.
+        most: Maximum number that is kept; the others are counted.
     """
 
     def __init__(self, span: Span, most: int = MOST_LEADS) -> None:
@@ -128,7 +128,7 @@ def gather_declared(root: Node, path: Iterable[Node], into: ReferenceCollector) 
     Args:
         root: The root of a source.
         path: The path to the bytes that are asked about, when they lie in the same source.
-        into: Where it is gathered.
+        into: Collector of the results.
     """
     left = _MOST_NODES
     seen: set[Span] = set()

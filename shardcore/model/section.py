@@ -48,7 +48,7 @@ class Section:
 
     Attributes:
         name: In the words of the specification.
-        role: What it is for.
+        role: The role.
         start: First byte.
         stop: One past the last byte.
         doc: One plain sentence.

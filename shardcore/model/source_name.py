@@ -28,6 +28,8 @@ class SourceName:
     @classmethod
     def parse(cls, text: str) -> SourceName:
         """Return the name that a text stands for; the inverse of `str`. Every text is some name."""
+        if "@" not in text and "%" not in text:
+            return cls(text)
         stretches: list[tuple[int, int]] = []
         while (match := _STRETCH.search(text)) is not None:
             stretches.append((int(match[1]), int(match[2])))
@@ -36,6 +38,8 @@ class SourceName:
         return cls(path, tuple(reversed(stretches)))
 
     def __str__(self) -> str:
+        if not self.stretches and "%" not in self.path and "@" not in self.path:
+            return self.path
         path = self.path.replace("%", "%25").replace("@", "%40")
         return path + "".join(f"@{start}-{stop}" for start, stop in self.stretches)
 

@@ -108,14 +108,9 @@ class PointerTable(RecordTable):
         """Return the row of the object that a row of the table belongs to."""
         return number
 
-    def row_span(self, number: int) -> Span:
-        """Return the bytes of a row."""
-        start = self.start + number * self.record.size
-        return Span(self.source, start, start + self.record.size)
-
     def pointer_span(self, number: int) -> Span:
         """Return the bytes of a row that point."""
-        row = self.row_span(number)
+        row = self.span_of(number)
         if not self.pointer:
             return row
         start = row.start + self.record.offsets[self.pointer]
@@ -135,7 +130,7 @@ class PointerTable(RecordTable):
         """
         one = np.asarray(row).reshape(1)
         state, roles = State(int(self._states(one)[0])), self.roles(one)[0].tolist()
-        span = self.row_span(number)
+        span = self.span_of(number)
         target = self._target(number, row) if state is State.LIVE else None
         error = self._fault(number, row) if state is State.DAMAGED else ""
         fields = field_nodes(

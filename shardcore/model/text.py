@@ -9,6 +9,8 @@ from collections.abc import Iterable, Sequence
 
 SHOWN = 80
 """Letters of a value that a sentence quotes."""
+MOST_LETTERS = 4_000
+"""Letters of one text that are shown: Qt takes seconds to lay out some MB of them. Copies are whole."""
 
 
 def visible(text: str, keep: str = "") -> str:
@@ -197,3 +199,20 @@ def sentence(message: str) -> str:
     first, _, rest = message.partition(" ")
     start = first.capitalize() if first.isalpha() and first.islower() else first
     return f"{start} {rest}".rstrip(" .") + "."
+
+
+def shown(text: str) -> str:
+    """Text for a cell, a title or a line: control characters and marks of direction are escapes, the end is cut."""
+    return visible(_cut(text))
+
+
+def shown_lines(text: str) -> str:
+    """As `shown`, where there are lines: line ends stay."""
+    return visible(_cut(text), keep="\n")
+
+
+def _cut(text: str) -> str:
+    """Return a text of bearable length."""
+    if len(text) <= MOST_LETTERS:
+        return text
+    return f"{text[:MOST_LETTERS]} … ({len(text):,} characters)"

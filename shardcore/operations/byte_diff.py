@@ -75,7 +75,7 @@ class AlignedRows:
         data: Bytes, uint8 of shape `(2, rows, width)`.
         there: Which cells have a byte, of the same shape.
         differing: Which cells differ from the cell beside them.
-        error: Why bytes could not be read, or empty.
+        error: Reason why bytes could not be read, or empty.
     """
 
     top: int
@@ -132,7 +132,7 @@ class ByteDiff:
 
         Args:
             top: The first row.
-            count: How many; fewer where the files end.
+            count: Count; fewer where the files end.
 
         Raises:
             ShardError: Bytes cannot be read.

@@ -27,11 +27,13 @@ class ColdTrace:
         trace: The lookup.
         opening: What it cost to open the file or folder.
         steps: What each step of the lookup cost.
+        trips: The round trips, those of opening first: in each the ranges that were requested at once.
     """
 
     trace: Trace
     opening: ColdCost
     steps: tuple[ColdCost, ...]
+    trips: tuple[tuple[Span, ...], ...] = ()
 
     @property
     def total(self) -> ColdCost:
@@ -63,17 +65,13 @@ def cold_trace(shard: Shard, key: str, *, fetch: bool = False) -> ColdTrace:
             parsed = found.parse_key(key)
             with reading_for(ReadPurpose.LOOKUP):
                 trace = tell(key, lambda look: found.lookup(parsed, look), found.meanings, look, lambda: found.sections)
-            return ColdTrace(trace, opening, tuple(look.costs))
+            return ColdTrace(trace, opening, tuple(look.costs), bill.trips)
     finally:
         bill.close()
 
 
 def _cold(shard: Shard, bill: Bill) -> Source | Folder:
-    """Return what was opened, as if nothing had been read of it.
-
-    Raises:
-        UsageError: There is no such thing: the shard was made of something else.
-    """
+    """Return what was opened, as if nothing had been read of it."""
     if isinstance(shard, DataSet):
         return ColdFolder(shard.folder, bill)
     if shard.source is None:

@@ -177,11 +177,7 @@ def convert(
 
 
 def _check_apart(shard: Shard, out: Path) -> None:
-    """Look whether what is read would be replaced: the file itself, the folder of the data set, or a file in it.
-
-    Raises:
-        UsageError: It would.
-    """
+    """Look whether what is read would be replaced: the file itself, the folder of the data set, or a file in it."""
     target = place_of(out, follow=out.is_dir())
     if target is None:
         return
@@ -324,9 +320,6 @@ class _Source:
         Args:
             choice: What was chosen.
             progress: Called while keys are looked through.
-
-        Raises:
-            UsageError: Keys are to stay as they are, and one does not fit.
         """
         if self._earlier is not None:
             self._choice = KeyChoice.AS_IS
@@ -353,9 +346,6 @@ class _Source:
             settings: Its settings.
             given: The options that were given.
             folder: Whether the target is a folder.
-
-        Raises:
-            UsageError: One does not fit.
         """
         kept = settings if format == self._format else {}
         if self._earlier is not None:
@@ -547,9 +537,6 @@ def _limited(items: Generator[InputItem], budget: Budget, limit: int | None) -> 
         items: The items.
         budget: That of the operation, which counts what the files store.
         limit: See `convert`.
-
-    Raises:
-        LimitExceeded: While a content is read: they have more bytes.
     """
     total = 0
 

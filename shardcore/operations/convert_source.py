@@ -61,7 +61,7 @@ class Taking(ABC):
     """The objects that are converted.
 
     Attributes:
-        total: How many there are; None while that is unknown.
+        total: Number of them; None while that is unknown.
         left: What is left out, and how many; complete when all objects were requested.
     """
 

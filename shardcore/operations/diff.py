@@ -10,6 +10,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from shardcore.model.displayed import Displayed
 from shardcore.model.objects import ObjectRef
 from shardcore.model.record import Value
 from shardcore.operations.diff_contents import KeyPairs, across, compare_contents, renamed
@@ -48,7 +49,7 @@ class ObjectDiff:
         key: Its key in the first shard, or in the second where the first does not have it.
         first: The object in the first shard; None where it is not there.
         second: The object in the second shard; None where it is not there.
-        why: Why it could not be compared, or empty.
+        why: Reason why it could not be compared, or empty.
     """
 
     change: DiffKind
@@ -68,7 +69,7 @@ class MemberDiff:
         first: Its bytes in the first data set; None where it is not there.
         second: Its bytes in the second data set; None where it is not there.
         counts: Number of its objects per kind; an object that is in another shard now is counted where it was.
-        why: Why it could not be read, or empty.
+        why: Reason why it could not be read, or empty.
     """
 
     name: str
@@ -80,7 +81,7 @@ class MemberDiff:
 
 
 @dataclass(frozen=True)
-class ShardDiff:
+class ShardDiff(Displayed):
     """Difference of two shards.
 
     Attributes:
@@ -91,7 +92,7 @@ class ShardDiff:
         kinds: Kind of each object, an index into `DiffKind`, uint8; equal objects included.
         first: Row of each object in the first shard, int64; -1 for none.
         second: Row of each object in the second shard, int64; -1 for none.
-        unread: Why an object could not be compared, by its number in these arrays.
+        unread: Reasons why an object could not be compared, by its number in these arrays.
         shards: Shards of two data sets; empty for single shards.
         across: Whether the shards have different formats: objects with other keys and the same contents are equal then.
     """

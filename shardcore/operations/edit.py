@@ -49,7 +49,7 @@ class EditResult:
         undoes: Of undoing, the journal of the edit that was taken back.
         journal: The file that holds the old bytes; None where none are kept.
         finished: The keys of an interrupted edit that was finished first; None where there was none.
-        objects: How many objects the file has now; None when only loading the index would tell.
+        objects: Number of objects that the file has now; None when only loading the index would tell.
         size: Bytes of the file now.
         report: What verifying the index found afterwards; None where nothing was changed.
     """
@@ -346,7 +346,7 @@ def change(
         agreed: Called before anything is written; returns whether to go on.
         keep: Whether the old bytes are kept.
         hard_links: Whether a file with several names is edited.
-        audit: What the audit log notes; None for no note.
+        audit: Note for the audit log, or None.
         dry_run: Whether nothing is changed.
         progress: Called after every piece.
 

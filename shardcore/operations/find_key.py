@@ -58,7 +58,7 @@ class _Place:
     Attributes:
         path: Its path or address.
         named: Whether the caller named it, rather than a folder around it.
-        error: Why there is nothing to open, or None.
+        error: Reason why there is nothing to open, or None.
     """
 
     path: str
@@ -92,11 +92,7 @@ def _searched(place: _Place, key: Key, options: dict[str, Any]) -> _Outcome:
 
 @operation
 def _look(path: str, key: Key, options: dict[str, Any]) -> _Outcome:
-    """Search one file or data set.
-
-    Raises:
-        ShardError: It cannot be searched.
-    """
+    """Search one file or data set."""
     with open_shard(path, **options) as shard:
         if not _takes(shard, key):
             return _Outcome(searched=True)
@@ -217,11 +213,7 @@ class KeySearch(Iterator[KeyHit]):
                 yield _Place(str(path / name))
 
     def _listing(self, path: Path) -> tuple[list[Entry], _Place | None]:
-        """Return what is searched for itself in a folder, and the data set that it is or None.
-
-        Raises:
-            SourceError: The folder cannot be listed.
-        """
+        """Return what is searched for itself in a folder, and the data set that it is or None."""
         with listed_once():
             entries = LocalFolder(path).list()
             try:
@@ -270,7 +262,7 @@ def find_in(
     Args:
         key: Its text form, or the bytes or the number that formats store.
         paths: Files, folders and addresses.
-        jobs: How many files are searched at the same time; by default as many as there are processors, at most 8, and
+        jobs: Number of files searched at the same time; by default as many as there are processors, at most 8, and
             8 where a path is an address.
         progress: Called as `progress(done, total)` after each file; the total grows while folders are listed.
         tasks: Workers that search the files; None for threads of this process.

@@ -38,7 +38,7 @@ class TakenAsked:
     Attributes:
         deleted: Whether tombstoned objects are.
         unread: Whether sizes are enough where they are known.
-        jobs: How many members are worked on at the same time.
+        jobs: Number of members worked on at the same time.
     """
 
     deleted: bool = False
@@ -70,7 +70,7 @@ class MemberTaken:
     """Objects read from one shard.
 
     Attributes:
-        count: How many objects there are to take.
+        count: Number of objects to take.
         left: What is left out, and how many.
         first: The first of the objects, in order; what comes after them is too much to be held.
     """
@@ -85,8 +85,8 @@ class KeysSeen:
     """Properties of the keys of one shard.
 
     Attributes:
-        count: How many objects there are to take.
-        misfit: Why a key does not fit the format that is written; empty where all do.
+        count: Number of objects to take.
+        misfit: Reason why a key does not fit the format that is written; empty where all do.
     """
 
     count: int

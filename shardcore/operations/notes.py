@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -31,6 +30,7 @@ from shardcore.sources.local import read_side_file
 from shardcore.sources.patched import PatchedSource
 from shardcore.sources.remote.address import is_address
 from shardcore.sources.where import local_path
+from shardcore.system import last_part, user_folder
 from shardcore.writing.temporary import write_whole
 
 MOST_NOTES = 10_000
@@ -127,16 +127,7 @@ class _Stored:
 
 def user_data_folder() -> Path:
     """Return the folder in which this user's notes are kept, by the rules of the system."""
-    home = Path.home()
-    if sys.platform == "win32":
-        base = Path(os.environ.get("APPDATA") or home / "AppData" / "Roaming")
-    elif sys.platform == "darwin":
-        base = home / "Library" / "Application Support"
-    else:
-        # The specification ignores a relative path.
-        named_one = Path(os.environ.get("XDG_DATA_HOME", ""))
-        base = named_one if named_one.is_absolute() else home / ".local" / "share"
-    return base / "shardscope" / "notes"
+    return user_folder("data") / "notes"
 
 
 def content_identity(shard: Shard) -> ContentIdentity:
@@ -327,12 +318,7 @@ def _remove(path: Path) -> None:
 
 
 def _read(path: Path) -> _Stored:
-    """Return the content of a notes file.
-
-    Raises:
-        FormatError: It is damaged, or no notes file.
-        SourceError: It cannot be read.
-    """
+    """Return the content of a notes file."""
     data = read_side_file(path, MOST_BYTES + 1)
     try:
         told = parse_json(data, f"the notes file {path}", limits=_LIMITS)
@@ -422,7 +408,7 @@ def _lead(size: int) -> str:
 
 def _name(shard: Shard) -> str:
     uri = shard.uri if isinstance(shard, DataSet) else _file_of(shard).name
-    return uri.rstrip("/").rpartition("/")[2] or uri
+    return last_part(uri)
 
 
 def _beside(shard: Shard) -> Path | None:

@@ -93,7 +93,7 @@ def pack(
         verify: How far the result is verified.
         jobs: Number of threads that compress and hash contents; None: one per core, at most 8. The bytes written do
             not depend on it.
-        total: How many objects there are, where known: for `progress`.
+        total: Number of objects, where known: for `progress`.
         progress: Called after every object.
         verifying: Called instead while the result is verified.
 
@@ -270,11 +270,7 @@ def add_items(
 
 
 def _check_key(check: Callable[[str], str], item: InputItem) -> None:
-    """Check the key of an object before its content is read.
-
-    Raises:
-        OddName: The format cannot hold it.
-    """
+    """Check the key of an object before its content is read."""
     try:
         if item.key is not None:
             check(item.key)

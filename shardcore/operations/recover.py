@@ -22,8 +22,9 @@ from shardcore.shards.registry import all_formats, format_of
 from shardcore.shards.salvage import EACH_FOUND, Condition, Damaged, Effort, SalvagedObject, indexed
 from shardcore.shards.shard import Shard
 from shardcore.shards.whole_file import WholeFiles
-from shardcore.sources.base import Folder, Source
+from shardcore.sources.base import RANGE, Folder, Source
 from shardcore.sources.remote.options import RemoteOptions
+from shardcore.sources.remote.request_log import RequestLog
 from shardcore.sources.where import source_of
 from shardcore.sources.wrapped import WrapperSource
 from shardcore.writing.temporary import write_whole
@@ -46,13 +47,13 @@ class Saved:
 
     Attributes:
         key: Its key; None where it was found without one.
-        name: What its file is called, before it is made safe.
+        name: Name of its file, before it is made safe.
         condition: How it is.
         path: The file, relative to the folder; empty where none was written.
         size: Its uncompressed bytes; -1 where they were not had.
         sha256: Of its uncompressed bytes.
         checked_by: What vouches for it.
-        why: Why it is damaged or lost, or was not written.
+        why: Reason why it is damaged or lost, or was not written.
         spans: Where its stored bytes are; the first of them.
         without_index: Whether it was found without the index.
         raw: Whether it is a stretch that belongs to nothing, and no object.
@@ -93,12 +94,12 @@ class Salvage:
 
     Attributes:
         format: As which format it was taken.
-        opens: Why it does not open as a whole; empty where it does.
+        opens: Reason why it does not open as a whole; empty where it does.
         items: What was found, in the order in which it was.
         folder: Where files were written; None where it was only looked.
         notes: What was left out, a sentence each.
         unclaimed: Bytes that belong to nothing, and may be payloads that are stored plain.
-        declared: How many objects the file declares; None where it does not, or where that cannot be read.
+        declared: Number of objects that the file declares; None where it does not, or where that cannot be read.
     """
 
     format: str
@@ -153,6 +154,7 @@ def salvage(
     raw: bool = False,
     progress: Progress = no_progress,
     remote: RemoteOptions | None = None,
+    tape: RequestLog | None = None,
     **options: Any,
 ) -> Salvage:
     """Take out of a file what is whole, and what nothing speaks against into a sub-folder; damaged things stay.
@@ -166,7 +168,8 @@ def salvage(
         limit: Most uncompressed bytes of one object.
         raw: Whether stretches that belong to nothing are taken, too, where a format can have plain payloads there.
         progress: Called often; may raise `Cancelled`.
-        remote: How remote things are reached.
+        remote: Options for remote files.
+        tape: Request log for remote files.
         **options: Options for opening, as of `shardcore.open`.
 
     Raises:
@@ -174,7 +177,7 @@ def salvage(
         SourceError: The bytes cannot be read, or a file cannot be written. Files that were written before stay, without
             a report; `partial` has what was found.
     """
-    source = source_of(where, remote)
+    source = source_of(where, remote, tape)
     if isinstance(source, Folder):
         source.close()
         raise UsageError(f"{source.uri} is a folder: give one of its files")
@@ -182,7 +185,8 @@ def salvage(
         target = _made(folder)
         allowed = limit if limit != DEFAULT_LIMIT else 0
         # All of it is searched, some parts several times: a remote file comes in large pieces, in parallel.
-        with WholeFiles(source, READ_WHOLE), budgeted(taking=target is not None, allowed=allowed) as budget:
+        fetching = WholeFiles(source, READ_WHOLE, longest=RANGE)
+        with fetching, budgeted(taking=target is not None, allowed=allowed) as budget:
             done = _saved(_Search(_Lent(source), limit, raw, progress, options, budget), format, target)
         if target is not None:
             _write_report(target, source, done)
@@ -262,11 +266,7 @@ class _Search:
 
 
 def _format_of(search: _Search) -> str:
-    """Return the format that opens it; where none does, the one that finds the most.
-
-    Raises:
-        UsageError: None finds anything.
-    """
+    """Return the format that opens it; where none does, the one that finds the most."""
     source, options = search.source, search.options
     with _opened(source, None, options) as shard:
         if shard.format != "unknown":

@@ -33,7 +33,7 @@ def leads_to(shard: Shard, span: Span, most: int = MOST_LEADS) -> Leads:
     Args:
         shard: An opened shard or data set.
         span: The bytes asked about; of an empty span, the byte after it.
-        most: How many are reported; the others are counted.
+        most: Maximum number that is reported; the others are counted.
 
     Raises:
         UsageError: There is no such source.

@@ -200,7 +200,7 @@ class Hits:
 
     Attributes:
         offsets: Where the pattern begins, in the order of the search; at most `limit` of them.
-        count: How many there are.
+        count: Number of them.
         wrapped: How many of the listed hits lie at or after the start position; the others were found after the search
             went on at the beginning.
         which: For each listed hit the number of its pattern.
@@ -273,9 +273,9 @@ def search(
         source: Where.
         pattern: What; of several patterns any.
         progress: Called as `progress(bytes done, bytes total)` per chunk; may raise `Cancelled`.
-        start: Where the search begins.
+        start: Start of the search.
         found: Called with the offsets of each chunk that has some, while the search goes on.
-        limit: How many hits are listed.
+        limit: Number of hits listed.
         chunk: Bytes read at a time.
 
     Raises:

@@ -284,6 +284,8 @@ class DataSet(Shard):
             SourceError: The data set is closed, or the bytes cannot be read.
             ShardError: It cannot be opened.
         """
+        if (opened := self._opened.value(name)) is not None and not self._closed:
+            return opened
         member = self._arrived_member(name)
         if member is None:
             member = self._by_name.get(name) if self.listed or not self.may_hold(name) else Member(name, -1)
@@ -638,7 +640,7 @@ class DataSet(Shard):
 
         return moved_sketches(sketches, lambda span: placed_span(span, name))
 
-    def lookup_all(self, key: Any) -> tuple[ObjectRef, ...]:
+    def lookup_all(self, key: Any) -> Sequence[ObjectRef]:
         """Return all objects with a parsed key, in all members that may hold it."""
         found: list[ObjectRef] = []
         damage: ShardError | None = None

@@ -16,7 +16,7 @@ from shardcore.shards.shard import Shard, SourcePart
 from shardcore.sources.base import read_pieces
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from contextlib import AbstractContextManager
 
     from shardcore.model.byte_shares import Share
@@ -115,11 +115,11 @@ class FileShard(Shard):
         found: ObjectRef = self._lookup.find(key, look)
         return found
 
-    def lookup_all(self, key: Any) -> tuple[ObjectRef, ...]:
+    def lookup_all(self, key: Any) -> Sequence[ObjectRef]:
         """Return all objects with a parsed key; see `Shard.lookup_all`."""
         if not hasattr(self._lookup, "find_all"):
             return super().lookup_all(key)
-        found: tuple[ObjectRef, ...] = self._lookup.find_all(key)
+        found: Sequence[ObjectRef] = self._lookup.find_all(key)
         return found
 
     def stream(self, ref: ObjectRef) -> Iterator[bytes]:

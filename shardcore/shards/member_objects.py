@@ -102,6 +102,14 @@ class JoinedObjects(Objects):
     def __len__(self) -> int:
         return self._firsts[-1]
 
+    @property
+    def shards(self) -> Sequence[str]:
+        """Names of the members by their numbers; empty for those that are not joined."""
+        names = [""] * (1 + max((number for _, number, _ in self._parts), default=0))
+        for name, number, _ in self._parts:
+            names[number] = name
+        return names
+
     def first_row(self, name: str) -> int:
         """Return the row at which a member's objects begin; 0 for one that is not joined."""
         return self._first_rows.get(name, 0)

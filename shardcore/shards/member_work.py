@@ -7,11 +7,13 @@ done wherever a member can be opened. Those that are called for each member get 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shardcore.codecs.content_hash import sha256_of
 from shardcore.errors import Remedy, ShardError, SourceError, ends_reading
@@ -43,8 +45,9 @@ class RowsAsked:
         digest: Whether the sha256 of each content is needed.
         bare: States of rows that have no content to digest.
         most: More rows than so many are not held.
-        jobs: How many members are worked on at the same time.
+        jobs: Number of members worked on at the same time.
         contents: Whether the contents of the objects are read soon.
+        keep: Whether the member stays open, as its objects are read next; the caller releases it.
     """
 
     hidden: tuple[State, ...] = ()
@@ -56,6 +59,7 @@ class RowsAsked:
     most: int = MOST_ROWS
     jobs: int = 1
     contents: bool = False
+    keep: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +144,7 @@ def member_settings(shard: Shard, name: str, progress: Progress) -> dict[str, An
 
 def member_rows(shard: Shard, name: str, progress: Progress, asked: RowsAsked) -> RowsFound:
     """Return the rows of a member; see `rows_of`."""
-    with shard.borrowed(name) as member:
+    with shard.borrowed(name, keep=asked.keep) as member:
         return rows_of(member, asked)
 
 
@@ -162,14 +166,10 @@ def rows_of(member: Shard, asked: RowsAsked) -> RowsFound:
     columns = columns.take(np.flatnonzero(wanted_rows(member, columns, asked)))
     found = RowsFound(objects.kinds, columns)
     if asked.refs or asked.digest:
-        wanted: Iterable[int] = columns.row.tolist()
+        found.rows.extend(object_rows(member, columns.row))
         if asked.digest:
-            wanted = fetched_ahead(member, wanted, objects.ref, among=asked.jobs)
-        for row in wanted:
-            told = row_of(member, row, asked)
-            if told is None:
-                break
-            found.rows.append(told)
+            ahead = fetched_ahead(member, found.rows, attrgetter("ref"), among=asked.jobs)
+            found.rows[:] = [with_digest(member, row, asked) for row in ahead]
         if asked.contents and asked.jobs > 1:
             member.fetch_soon(row.ref for row in found.rows if row.ref is not None)
     else:
@@ -190,20 +190,23 @@ def wanted_rows(member: Shard, columns: ObjectColumns, asked: RowsAsked) -> Any:
     return keep
 
 
-def row_of(member: Shard, row: int, asked: RowsAsked) -> ObjectRow | None:
-    """Return one row of a member; None where there is none."""
-    try:
-        ref = member.objects.ref(row)
-    except ShardError as error:
-        if ends_reading(error):
-            raise
-        return ObjectRow(None, str(error))
-    except IndexError:
-        # The tables said that there are more; reading the records told that there are not.
-        return None
-    if not asked.digest or ref.state in asked.bare or ref.error:
-        return ObjectRow(ref)
-    return ObjectRow(ref, digested=digest_of(member, ref))
+def object_rows(member: Shard, rows: NDArray[np.int64]) -> Iterator[ObjectRow]:
+    """Yield some rows of a member as objects.
+
+    Raises:
+        SourceError: The source was lost.
+    """
+    for ref in member.objects.each_ref(rows):
+        if isinstance(ref, ShardError) and ends_reading(ref):
+            raise ref
+        yield ObjectRow(None, str(ref)) if isinstance(ref, ShardError) else ObjectRow(ref)
+
+
+def with_digest(member: Shard, row: ObjectRow, asked: RowsAsked) -> ObjectRow:
+    """Return a row with the digest of its content, where it has one."""
+    if row.ref is None or row.ref.state in asked.bare or row.ref.error:
+        return row
+    return ObjectRow(row.ref, digested=digest_of(member, row.ref))
 
 
 def digest_of(shard: Shard, ref: ObjectRef) -> Digested:
@@ -226,7 +229,7 @@ def joined_report(
         format: The name of the format.
         depth: How far was looked.
         reports: Of each member, by name, its report, or why there is none.
-        total: How many members there are.
+        total: Number of members.
 
     Raises:
         SourceError: The source was lost; `partial` is the report of the members before.

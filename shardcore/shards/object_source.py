@@ -17,7 +17,7 @@ from shardcore.model.span import Span
 from shardcore.model.text import short
 from shardcore.shards.cache import Once
 from shardcore.shards.shard import Shard, bounded
-from shardcore.sources.base import Source
+from shardcore.sources.base import RANGE, Source
 
 if TYPE_CHECKING:
     from shardcore.model.objects import ObjectRef
@@ -128,9 +128,9 @@ class WindowSource(InnerSource):
         found = self.base.loaded(start + self._start, stop + self._start)
         return tuple((first - self._start, last - self._start) for first, last in found)
 
-    def prefetch(self, start: int, stop: int) -> None:
+    def prefetch(self, start: int, stop: int, most: int = RANGE) -> None:
         """See `Source`: the answer of the source that stores the bytes."""
-        self.base.prefetch(max(start, 0) + self._start, min(stop, self._size) + self._start)
+        self.base.prefetch(max(start, 0) + self._start, min(stop, self._size) + self._start, most)
 
     def _read(self, start: int, stop: int) -> bytes:
         return self.base.read(start + self._start, stop + self._start)
@@ -239,12 +239,7 @@ class _Kept:
 
     @classmethod
     def of(cls, pieces: Iterator[bytes], ref: ObjectRef) -> _Kept:
-        """Keep the pieces of a content.
-
-        Raises:
-            FormatError: The content has another size than is stated.
-            SourceError: The temporary file cannot be written.
-        """
+        """Keep the pieces of a content."""
         held, size = bytearray(), 0
         file: IO[bytes] | None = None
         try:

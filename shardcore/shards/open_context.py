@@ -108,7 +108,7 @@ class PartialShard(Shard):
         name: The format, or `unknown`.
         source: The file.
         draft: What was known when opening failed.
-        damage: Why it failed.
+        damage: Reason why it failed.
     """
 
     key_form = KeyForm(of_bytes=bytes.hex, numbers=True)

@@ -23,9 +23,10 @@ from shardcore.shards.open_context import Draft, OpenContext, PartialShard
 from shardcore.shards.registry import all_containers, all_formats, each_format, folder_marks, format_of, writes_of
 from shardcore.shards.shard import Shard, tell_purposes
 from shardcore.shards.viewer_link import chosen_address
-from shardcore.sources.base import SMALL_HEAD, WHOLE_HEAD, Folder, Source
+from shardcore.sources.base import SMALL_HEAD, WHOLE_HEAD, WHOLE_RANGE, Folder, Source
 from shardcore.sources.local import FileSource, LocalFolder, listed_once
 from shardcore.sources.opening import PrefetchedSource
+from shardcore.sources.read_purpose import opens_whole
 from shardcore.sources.remote.address import is_address
 from shardcore.sources.where import FolderOpener, folder_of, local_path, source_of, text_at
 from shardcore.writing.temporary_names import check_replaced
@@ -65,7 +66,7 @@ def detect(where: str | Path | bytes | Source | Folder, *, remote: RemoteOptions
 
     Args:
         where: A path (of a file or folder), an address, bytes, a `Source` or a `Folder`.
-        remote: How remote things are reached, and how much may be fetched.
+        remote: Options for remote files, and how much may be fetched.
 
     Raises:
         NotAShard: No format is sure enough; the candidates are named.
@@ -112,7 +113,7 @@ def open(
         format: The name of the format, instead of recognising it.
         partial: Whether damage gives what is left of the shard (with `damage` set) rather than an error.
         progress: Called as `progress(done, total)` by openings that take long.
-        remote: How remote things are reached, and how much may be fetched.
+        remote: Options for remote files, and how much may be fetched.
         tape: Where each request for remote bytes is noted; `shard.tape` is the same.
         jobs: How many members or objects are worked on at the same time where all of them are; as usual by default:
             one after the other where they are near.
@@ -219,7 +220,7 @@ def open_inside(
         format: The name of the format of the innermost, instead of recognising it.
         partial: Whether damage gives what is left of it rather than an error.
         progress: Called as `progress(done, total)` by openings that take long.
-        remote: How remote things are reached that it names.
+        remote: Options for the remote files that it names.
         closing: Whether closing it closes the shard, too; then an error closes it as well.
 
     Raises:
@@ -311,17 +312,14 @@ def head_bytes(name: str, format: str | None = None) -> int:
     """
     formats = [one for one in all_formats() if one.head_names and format in (None, one.name)]
     whole = any(re.fullmatch(one.head_names, name) for one in formats)
-    return WHOLE_HEAD if whole else SMALL_HEAD
+    # Where the index is at the beginning, some checks need nothing else.
+    return WHOLE_HEAD if whole else WHOLE_RANGE if opens_whole() else SMALL_HEAD
 
 
 def _opening_options(
     given: Mapping[str, Any], remote: RemoteOptions | None, tape: RequestLog | None
 ) -> tuple[dict[str, Any], str | None, str]:
-    """Return the values of options for opening, the format that one of them names, and which one that is.
-
-    Raises:
-        UsageError: No format declares an option, or its value is not of its type.
-    """
+    """Return the values of options for opening, the format that one of them names, and which one that is."""
     values: dict[str, Any] = {}
     named: str | None = None
     claim = ""
@@ -463,11 +461,7 @@ def _open_source(target: Source, name: str | None, context: OpenContext, *, clai
 
 
 def _check_claim(probe: PrefetchedSource, named: str, option: str) -> None:
-    """Refuse an option that names a format where the file states itself that it is of another one.
-
-    Raises:
-        UsageError: It does.
-    """
+    """Refuse an option that names a format where the file states itself that it is of another one."""
     head = probe.head(LONGEST_BEGINNING)
     for one in all_formats():
         marks = (*one.begins, *one.marks)
@@ -481,11 +475,7 @@ def _check_claim(probe: PrefetchedSource, named: str, option: str) -> None:
 
 
 def _check_mark(found: Format, verdict: Verdict, probe: PrefetchedSource) -> None:
-    """Ask a format that saw a part of its mark whether it can tell anything of the bytes.
-
-    Raises:
-        NotAShard: It cannot.
-    """
+    """Ask a format that saw a part of its mark whether it can tell anything of the bytes."""
     context = OpenContext(_open_as)
     try:
         found.open(probe, context)

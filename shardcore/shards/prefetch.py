@@ -43,7 +43,7 @@ def fetched_ahead(
     """Yield the things in their order; of a remote shard, the bytes of the next few are fetched ahead.
 
     Args:
-        shard: What has the objects.
+        shard: The shard that has the objects.
         things: What is taken one after the other.
         ref_of: The object of a thing; None, or a `ShardError`, where there is none.
         among: How many members of a data set are gone through at the same time, where the shard is one of them: all

@@ -63,7 +63,7 @@ class Effort:
         """Return whether there are as many looks left; if not, it is noted what was left out.
 
         Args:
-            looks: How many.
+            looks: Count.
             otherwise: What is left out without them, as a sentence.
         """
         self.left -= looks
@@ -131,7 +131,7 @@ class Damaged:
         notes: What a reader of the report has to know of this file, a sentence each; searches add to them.
         raw: Whether stretches that nobody claims are needed, too.
         unclaimed: The stretches that there are, half-open, where a format can have plain payloads in them.
-        declared: How many objects the file declares; None where it does not, or where that cannot be read.
+        declared: Number of objects that the file declares; None where it does not, or where that cannot be read.
     """
 
     source: Source
@@ -156,11 +156,11 @@ class SalvagedObject:
 
     Attributes:
         key: Its key; None where it was found without one.
-        name: What its file is called, before it is made safe.
+        name: Name of its file, before it is made safe.
         spans: Where its stored bytes are.
         pieces: Gives its content, and raises where that is damaged; None where there is nothing to be had.
         checked_by: What vouches for the content when `pieces` comes to its end; empty where nothing does.
-        why: Why it is damaged or lost, where known beforehand.
+        why: Reason why it is damaged or lost, where known beforehand.
         without_index: Whether it was found without the index.
         raw: Whether it is a stretch that belongs to nothing, and no object.
         looks: Looks that it costs, besides those that were taken to find it.

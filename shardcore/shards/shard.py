@@ -21,6 +21,7 @@ from shardcore.errors import KeyAbsent, LimitExceeded, ShardError, SourceError, 
 from shardcore.model.array_layout import RAW, ArrayLayout
 from shardcore.model.budget import UNFORESEEN, OverBudget, budget, budgeted, count_source, unforeseen
 from shardcore.model.content_part import ContentPart
+from shardcore.model.displayed import Displayed
 from shardcore.model.finding import Depth, Finding, Findings, Report, Severity, collecting
 from shardcore.model.keys import Key, KeyForm, several
 from shardcore.model.node import Node, fields_of, path_to, runs_of
@@ -110,7 +111,7 @@ def _ranged(read: Callable[..., bytes]) -> Callable[..., bytes]:
     return call
 
 
-class Shard(ABC):
+class Shard(Displayed, ABC):
     """An opened shard. Thread-safe.
 
     Attributes:
@@ -127,7 +128,7 @@ class Shard(ABC):
         isolated: Process that runs decoders written in C; None where they run in this one.
         tasks: Workers for work on each shard of a data set; None for threads of this process.
         opened_at: The path or address that it was opened by; empty for bytes.
-        opened_with: How remote things are reached for it; None as usual.
+        opened_with: Options for its remote files; None: the defaults.
         jobs: How many members or objects are worked on at the same time where all of them are: one after the other
             where they are near, several where each answer takes its time.
         no_loads: Why `loads` is empty, in a sentence.
@@ -238,7 +239,7 @@ class Shard(ABC):
             FormatError: The shard is damaged where the lookup needs it.
         """
 
-    def lookup_all(self, key: Any) -> tuple[ObjectRef, ...]:
+    def lookup_all(self, key: Any) -> Sequence[ObjectRef]:
         """Return all objects with a parsed key; empty when there is none."""
         try:
             return (self.lookup(key, Look()),)
@@ -343,8 +344,10 @@ class Shard(ABC):
             return self.lookup(parsed, Look())
 
     @_operation
-    def find_all(self, key: Key) -> tuple[ObjectRef, ...]:
+    def find_all(self, key: Key) -> Sequence[ObjectRef]:
         """Return all objects with this key; empty when there is none.
+
+        Where a key may have very many objects, they are created when they are used, as those of `objects`.
 
         Raises:
             UsageError: The key is not of the format's form.
@@ -414,7 +417,13 @@ class Shard(ABC):
     def array(self, ref: ObjectRef | Key, *, limit: int = DEFAULT_LIMIT) -> NDArray[Any]:
         """Return an object as a NumPy array; read-only.
 
-        Arrays are what the format states to be one (`array_layout`), and contents that are `.npy` files.
+        Arrays are what the format states to be one (`array_layout`), and contents that are `.npy` files. A box of an
+        array of many chunks is read by slices instead: `shard[0:64, 0:64, 12]`.
+
+        Args:
+            ref: An object, or its key.
+            limit: Bytes that it may have, stored or decoded; nothing is read of an array that the format states to be
+                larger.
 
         Raises:
             UsageError: It is no array.
@@ -425,6 +434,9 @@ class Shard(ABC):
         """
         wanted = self.ref_of(ref)
         layout = self.array_layout(wanted)
+        if layout is not None and layout.nbytes > limit:
+            size = plural(layout.nbytes, "byte")
+            raise LimitExceeded(f"{short(wanted.key)} is an array of {size}; the limit is {limit:,}")
         data = self.read(wanted, limit=limit)
         if layout is None:
             from shardcore.codecs.npy import MAGIC, npy_layout
@@ -470,7 +482,7 @@ class Shard(ABC):
                 break
         return bytes(kept)
 
-    def fetch_soon(self, refs: Iterable[ObjectRef]) -> None:  # noqa: B027 - most contents are in the file
+    def fetch_soon(self, refs: Iterable[ObjectRef]) -> None:
         """Begin to fetch what contents need beside the file, of which they are read soon; errors come then.
 
         Args:
@@ -705,7 +717,7 @@ class Shard(ABC):
         depth = next((n for n, node in enumerate(outer) if node.decoded == source), None)
         return path if depth is None else (*outer[: depth + 1], *path)
 
-    def point_to(self, into: ReferenceCollector) -> None:  # noqa: B027 - formats without tables have none
+    def point_to(self, into: ReferenceCollector) -> None:
         """Gather the rows of tables that refer to some bytes; see `shardcore.operations.references`."""
 
     @_operation
@@ -725,7 +737,7 @@ class Shard(ABC):
             start: First byte.
             stop: One past the last byte.
             source: Which source.
-            limit: How many fields are given at most: the first ones.
+            limit: Number of fields given at most: the first ones.
 
         Raises:
             SourceError: The bytes cannot be read.
@@ -752,8 +764,12 @@ class Shard(ABC):
         return run_task if self.isolated is None else self.isolated.run
 
     @contextmanager
-    def borrowed(self, name: str) -> Iterator[Shard]:
+    def borrowed(self, name: str, *, keep: bool = False) -> Iterator[Shard]:
         """Return the member of that name while it is needed; a file has itself, under an empty name.
+
+        Args:
+            name: The name of the member.
+            keep: Whether it stays open, because it is needed again soon.
 
         Raises:
             ShardError: It cannot be opened.

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from shardcore.model.drawing import MOST_ITEMS, Cells, Drawing, Figure, Item, Link, Ruler, Table, Tone
+from shardcore.model.drawing import MOST_ITEMS, Cells, Drawing, Figure, Item, Link, Ribbon, Ruler, Table, Tone
 from shardcore.model.number_words import grouped_digits, plural
 from shardcore.model.record import FieldRole
 from shardcore.model.section import Section, SectionRole
@@ -17,6 +17,9 @@ from shardcore.shards.step_content import Compared, Fields, StepContent, StepVal
 
 _LEGEND = {Tone.LOOKUP: "bytes of this step", Tone.FOUR: "bytes of an earlier step"}
 _VERDICTS = {Tone.HIT: "equal", Tone.MISS: "different"}
+
+VALUES = ("Values", "Computed values")
+"""Titles of the table of values: of a step that reads bytes, and of one that computes."""
 
 _MOST_SECTIONS = 8
 _MOST_SPANS = 6
@@ -85,11 +88,14 @@ def step_drawing(step: StepContent, sections: Sequence[Section] = ()) -> Drawing
     if shown:
         headings = ("name", "value", "meaning") if any(row[2].text for row in shown) else ("name", "value")
         cut = tuple(row[: len(headings)] for row in shown)
-        title = "Values" if step.spans else "Computed values"
+        title = VALUES[not step.spans]
         # Arrows from fields to the ruler do not go around the values.
         first = any(target.section for target in found)
         figures.insert(0 if first else len(figures), Table(title, headings, cut))
     figures += rulers
+    stages = max((item.stage for figure in figures for item in figure.items), default=0)
+    if stages:
+        figures = [one if any(item.stage for item in one.items) else _at_the_end(one, stages) for one in figures]
     names = {item.name for figure in figures for item in figure.items}
     links = tuple(
         Link(target.item, end, tone=Tone.POINTER)
@@ -99,6 +105,14 @@ def step_drawing(step: StepContent, sections: Sequence[Section] = ()) -> Drawing
     legend = _LEGEND | (_VERDICTS if any(isinstance(one, Compared) for one in step.shown) else {})
     more = len(rows) - len(shown) + max(len(step.spans) - _MOST_SPANS, 0)
     return Drawing(step.title, tuple(figures), links, step.caption, more, legend=MappingProxyType(legend))
+
+
+def _at_the_end(figure: Figure, stage: int) -> Figure:
+    """Return a figure whose values appear with the last stage of a walk, which arrives at them; sections stay."""
+    late = lambda item: replace(item, stage=0 if item.name.startswith("section") else stage)  # noqa: E731
+    if isinstance(figure, Table):
+        return replace(figure, rows=tuple((row[0], *map(late, row[1:])) for row in figure.rows))
+    return replace(figure, items=tuple(map(late, figure.items))) if not isinstance(figure, Ribbon) else figure
 
 
 def _rows(values: Sequence[StepValue], targets: list[_Target]) -> list[tuple[Item, ...]]:
@@ -144,7 +158,9 @@ def _fields_figure(fields: Fields, targets: list[_Target]) -> Table:
                 Item(_cut(visible(text)), (span,), tone=tone, doc=field.doc, name=name),
             )
         )
-    title = f"{record.name[:1].upper()}{record.name[1:]}, {plural(record.size, 'byte')}"
+    drawn = sum(record.sizes[field.name] for field in record.fields if field.name in fields.values)
+    part = f"{drawn} of " if drawn < record.size else ""
+    title = f"{record.name[:1].upper()}{record.name[1:]}, {part}{plural(record.size, 'byte')}"
     return Table(title, ("byte", "field", "value"), tuple(rows))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import pickle
 import signal
@@ -12,11 +11,12 @@ from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future,
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from functools import cached_property
-from importlib import import_module
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from shardcore.codecs.isolated import SafeContext
 from shardcore.errors import BudgetSpent, Cancelled, Remedy, RemoteError, ShardError, SourceError, UsageError
+from shardcore.model.packages import optional
 from shardcore.model.parallel import Call, JobThreads, completed
 from shardcore.model.text import short
 from shardcore.progress import stopped_by
@@ -66,7 +66,7 @@ class TaskPool:
         renewed: Returns another executor for one whose processes ended; None where there is no other.
 
     Attributes:
-        workers: How many tasks run at the same time, as far as the executor states it.
+        workers: Number of tasks that run at the same time, as far as the executor states it.
         batch: See above.
         state: See above.
     """
@@ -151,11 +151,7 @@ class TaskPool:
                 self._executor = self._renewed()
 
     def _check_sendable(self, *parts: Any) -> None:
-        """Refuse what processes of a pool cannot be given; Dask sends functions of a notebook, too.
-
-        Raises:
-            UsageError: It cannot be pickled.
-        """
+        """Refuse what processes of a pool cannot be given; Dask sends functions of a notebook, too."""
         if isinstance(self._executor, ProcessPoolExecutor):
             try:
                 pickle.dumps(parts)
@@ -241,7 +237,7 @@ class _Asked(Generic[R]):
         tickets: The shards; none where the work is done in this process.
 
     Attributes:
-        count: How many shards there are.
+        count: Number of shards.
         sizes: Bytes of each.
     """
 
@@ -340,11 +336,7 @@ class TaskLimits:
 
 
 def _outcome(future: Future[R]) -> R | ShardError:
-    """Return what came out of a task, or why nothing did.
-
-    Raises:
-        BrokenExecutor: The processes of the executor ended.
-    """
+    """Return what came out of a task, or why nothing did."""
     try:
         return future.result()
     except ShardError as error:
@@ -388,10 +380,10 @@ def local_processes(count: int, *, state: TaskState | None = None) -> Iterator[T
     """Processes of this machine; one that ends early is replaced, and its shards are worked on again.
 
     Args:
-        count: How many.
+        count: Count.
         state: See `TaskPool`.
     """
-    context = multiprocessing.get_context("spawn")
+    context = SafeContext()
     # Plain memory: an event has a lock, and a process that is killed while it holds it would hold up all others.
     over = context.RawValue("b", 0)
     pools: list[ProcessPoolExecutor] = []
@@ -436,10 +428,7 @@ def dask_cluster(address: str, *, keys: bool = False, state: TaskState | None = 
         UsageError: The extra `cluster` is not installed.
         SourceError: The scheduler does not answer.
     """
-    try:
-        distributed = import_module("distributed")
-    except ImportError:
-        raise UsageError("a cluster needs Dask: pip install 'shardscope[cluster]'") from None
+    distributed = optional("distributed", "cluster")
     try:
         client = distributed.Client(address, timeout=CONNECT, set_as_default=False)
     except (OSError, ValueError) as error:

@@ -73,7 +73,7 @@ class ListedFolder(Folder):
     Args:
         base: The folder.
         files: What is in it, as far as it is requested.
-        tape: Where requests are noted.
+        tape: The request log.
     """
 
     def __init__(self, base: Folder, files: Sequence[Entry], tape: RequestLog | None = None) -> None:
@@ -131,7 +131,7 @@ def open_ticket(ticket: ShardTicket, *, tape: RequestLog | None = None) -> Shard
 
     Args:
         ticket: The ticket.
-        tape: Where requests are noted.
+        tape: The request log.
 
     Raises:
         ShardError: It cannot be opened.
@@ -208,11 +208,7 @@ def run_tickets(
 
 
 def _check_plain(done: TaskResult[Any]) -> None:
-    """Refuse results that cannot be sent back: Dask would never return them, and the caller would wait for ever.
-
-    Raises:
-        UsageError: They cannot be pickled.
-    """
+    """Refuse results that cannot be sent back: Dask would never return them, and the caller would wait for ever."""
     try:
         pickle.dumps(done)
     except Exception as error:  # noqa: BLE001 - whatever a class raises when it is pickled

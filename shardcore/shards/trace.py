@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from shardcore.errors import FormatError, KeyAbsent, LimitExceeded, NotAShard, Remedy, ShardError
+from shardcore.model.displayed import Displayed
 from shardcore.model.member_nodes import placed_span
 from shardcore.model.objects import ObjectRef, State
 from shardcore.model.source_name import SourceName
@@ -81,7 +82,7 @@ _DAMAGED_WHY = "A reader that went on from here would serve wrong bytes; so it s
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class Step(Displayed):
     """One step of a lookup.
 
     Attributes:
@@ -146,7 +147,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Trace:
+class Trace(Displayed):
     """A whole lookup.
 
     Attributes:
@@ -154,7 +155,7 @@ class Trace:
         outcome: `found`, `absent` (the last step proves it) or `damaged`.
         steps: In order.
         ref: The object, when found.
-        error: Why it ended, when it was not found.
+        error: Reason why it ended, when it was not found.
         described: What was found of an object whose content is out of reach: `recipe`; else empty.
         remedy: What helps against the error, if anything does.
     """
@@ -227,7 +228,7 @@ class Look:
             title: A few words.
             text: What is done and what came out.
             *spans: The bytes looked at.
-            why: Why a reader does this.
+            why: Reason why a reader does this.
             inputs: Bytes that steps before looked at and this one computes with.
             at: Locations where values are stored, by name.
             shown: Additional figures of the drawing.

@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from shardcore.errors import ShardError
+from shardcore.sources.base import WHOLE_RANGE
 
 if TYPE_CHECKING:
     from shardcore.sources.base import Source
@@ -28,12 +29,16 @@ class WholeFiles:
     Args:
         source: The first one; None where a shard has no file of its own.
         most: Bytes of the largest file that is fetched; None: `MOST_WHOLE`.
+        longest: Bytes of one request: shorter ones, where the first bytes are worked on while the last ones come.
     """
 
     room: ClassVar[int] = ROOM
     _lock: ClassVar[threading.Lock] = threading.Lock()
 
-    def __init__(self, source: Source | None = None, most: int | None = None) -> None:
+    def __init__(
+        self, source: Source | None = None, most: int | None = None, *, longest: int = WHOLE_RANGE
+    ) -> None:
+        self._longest = longest
         self._most = MOST_WHOLE if most is None else most
         self._taken = 0
         self._ended = False
@@ -50,16 +55,18 @@ class WholeFiles:
             Whether it was begun.
         """
         size = 0 if source.near else source.size
-        if not 0 < size <= self._most:
-            return False
         with self._lock:
-            if self._ended or size > WholeFiles.room:
+            if not size or not self.has_room(size):
                 return False
             WholeFiles.room -= size
             self._taken += size
         with contextlib.suppress(ShardError):
-            source.prefetch(0, size)
+            source.prefetch(0, size, self._longest)
         return True
+
+    def has_room(self, size: int) -> bool:
+        """Return whether a file of so many bytes may be fetched whole now."""
+        return size <= self._most and not self._ended and size <= WholeFiles.room
 
     def release(self, *, end: bool = False) -> None:
         """Let others have the room; what was fetched stays in the cache as long as that has room.

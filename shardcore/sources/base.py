@@ -44,6 +44,9 @@ MERGE_LIMIT = 16 * 1024 * 1024
 RANGE = 8 * 1024 * 1024
 """Most bytes of one request: more are fetched by several at the same time."""
 
+WHOLE_RANGE = 3 * RANGE
+"""Most bytes of one request where a file comes whole: nothing of it is needed before most of it is here."""
+
 AHEAD = 8 * RANGE
 """Bytes that are fetched before a reader of a large range needs them; several readers share them."""
 
@@ -59,7 +62,7 @@ class Source(ABC):
 
     Attributes:
         name: What a person calls it: the file name.
-        uri: Where it is: a path or an address.
+        uri: A path or an address.
         folder: The folder it lies in, or None.
         merge_gap: Ranges that lie at most this many bytes apart are cheaper to read as one.
         watchable: Whether `check_unchanged` can be asked again and again at next to no cost.
@@ -162,8 +165,14 @@ class Source(ABC):
         """Return the parts of `[start, stop)` that a read would answer at once, as sorted half-open ranges."""
         return ((start, stop),)
 
-    def prefetch(self, start: int, stop: int) -> None:  # noqa: B027 - local bytes are near
-        """Begin to fetch bytes that will probably be needed, and wait for nothing."""
+    def prefetch(self, start: int, stop: int, most: int = RANGE) -> None:  # noqa: B027 - local bytes are near
+        """Begin to fetch bytes that will probably be needed, and wait for nothing.
+
+        Args:
+            start: The first byte.
+            stop: One past the last.
+            most: Bytes of one request.
+        """
 
     def learn_purposes(self, at: PurposeAt) -> None:  # noqa: B027 - only what has a request log cares
         """Report what the bytes at each offset are for, once the shard is open."""
@@ -266,6 +275,8 @@ def read_pieces(source: Source, start: int, stop: int, size: int = PIECE) -> Ite
     if ahead < stop <= start + RANGE // 2:
         source.prefetch(start, stop)
     yield source.read(start, ahead)
+    if ahead == stop:
+        return
     with _READERS.one_more():
         for at in range(ahead, stop, size):
             while ahead < min(at + _READERS.share, stop):
@@ -275,9 +286,9 @@ def read_pieces(source: Source, start: int, stop: int, size: int = PIECE) -> Ite
             yield source.read(at, min(at + size, stop))
 
 
-def range_cuts(start: int, stop: int) -> Iterator[tuple[int, int]]:
+def range_cuts(start: int, stop: int, most: int = RANGE) -> Iterator[tuple[int, int]]:
     """Yield the ranges by which the bytes `[start, stop)` of a remote file are requested: about equally long."""
-    count = max(-(-(stop - start) // RANGE), 1)
+    count = max(-(-(stop - start) // most), 1)
     for number in range(count):
         yield start + (stop - start) * number // count, start + (stop - start) * (number + 1) // count
 
@@ -317,7 +328,7 @@ class Folder(ABC):
 
     Attributes:
         name: The last part of its address.
-        uri: Where it is.
+        uri: A path or an address.
         lists_cheaply: Whether a listing costs next to nothing; elsewhere, what is called by its name is tried first.
         listable: Whether it can be listed at all.
     """

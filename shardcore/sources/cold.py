@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from shardcore.errors import ShardError, SourceError, UsageError
 from shardcore.model.number_words import plural
+from shardcore.model.span import Span
 from shardcore.sources.base import FAR_GAP, Entry, Folder, Source, merged, range_cuts
 from shardcore.sources.block_cache import Piece, ReadAhead, joined, missing
 from shardcore.sources.read_purpose import ReadPurpose, purpose
@@ -56,17 +57,23 @@ class Bill:
         self.absent: dict[str, ShardError] = {}
         self.listings: dict[tuple[str, str], list[Entry]] = {}
         self.lock = threading.RLock()
-        self._cost = ColdCost()
+        self._trips: list[tuple[Span, ...]] = []
+
+    @property
+    def trips(self) -> tuple[tuple[Span, ...], ...]:
+        """The round trips so far: in each the ranges requested at once; a listing or a missing file has no bytes."""
+        return tuple(self._trips)
 
     @property
     def cost(self) -> ColdCost:
         """All that was requested so far."""
-        return self._cost
+        spans = [span for trip in self.trips for span in trip]
+        return ColdCost(len(spans), sum(span.size for span in spans), len(self._trips))
 
-    def add(self, requests: int, size: int) -> None:
-        """One round of requests."""
+    def add(self, *spans: Span) -> None:
+        """Note a round trip: ranges that are requested at once."""
         with self.lock:
-            self._cost += ColdCost(requests, size, 1)
+            self._trips.append(spans)
 
     def close(self) -> None:
         """Close what was opened."""
@@ -165,7 +172,7 @@ class ColdSource(Source):
             self._bill.check_at_hand(at_hand, f"{plural(stop - start, 'byte')} of {base.name}")
             self._kept.append((start, base.read(start, stop)))
         self._kept.sort(key=lambda piece: piece[0])
-        self._bill.add(len(wanted), sum(stop - start for start, stop in wanted))
+        self._bill.add(*(Span(base.name, start, stop) for start, stop in wanted))
 
     def _pieces(self, start: int, stop: int) -> list[Piece]:
         return [piece for piece in self._kept if piece[0] < stop and piece[0] + len(piece[1]) > start]
@@ -198,7 +205,7 @@ class ColdFolder(Folder):
             place = (self.uri, prefix)
             if place not in self._bill.listings:
                 self._bill.listings[place] = self._base.list(prefix)
-                self._bill.add(1, 0)
+                self._bill.add(Span(prefix or self.name, 0, 0))
             return [*self._bill.listings[place]]
 
     def open(self, name: str) -> Source:
@@ -234,7 +241,7 @@ class ColdFolder(Folder):
             try:
                 base = self._base.open_on_demand(name)
             except SourceError as error:
-                bill.add(1, 0)
+                bill.add(Span(name, 0, 0))
                 bill.absent[place] = error
                 raise
             inside = name.rpartition("/")[0]

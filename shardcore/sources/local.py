@@ -1,6 +1,6 @@
 """Local files and directories.
 
-Files are read with `pread`, not mapped: a file that shrinks while it is open must give an error, not kill the process.
+Files are read, not mapped: a file that shrinks while it is open must give an error, not kill the process.
 """
 
 from __future__ import annotations
@@ -19,8 +19,10 @@ from typing import IO
 
 from shardcore.errors import SourceChanged, SourceError, reason_of
 from shardcore.model.span import Span
+from shardcore.model.text import short
 from shardcore.progress import check_stopped
 from shardcore.sources.base import Entry, Folder, Source, check_name
+from shardcore.system import is_link_entry, is_link_status, leads_elsewhere, listed_name, open_file, read_at
 
 MOST_EXTENTS = 4096
 """Stretches without holes that are counted of a sparse file; of more, the file system says how much they store."""
@@ -61,7 +63,6 @@ class FileSource(Source):
         self.uri = str(path)
         self._descriptor = open_at_once(self.path, os.O_RDONLY, follow_links=follow_links)
         self._lock = threading.Lock()
-        self._seeking = threading.Lock()
         self._readers = 0
         self._closed = False
         try:
@@ -99,9 +100,8 @@ class FileSource(Source):
         blocks: int = self._blocks
         try:
             for _ in range(MOST_EXTENTS):
-                with self._seeking:
-                    first = os.lseek(self._descriptor, at, os.SEEK_DATA)
-                    at = os.lseek(self._descriptor, first, os.SEEK_HOLE)
+                first = os.lseek(self._descriptor, at, os.SEEK_DATA)
+                at = os.lseek(self._descriptor, first, os.SEEK_HOLE)
                 total += at - first
                 if at >= self._size:
                     return total
@@ -179,11 +179,7 @@ class FileSource(Source):
                 raise SourceError(f"{self.name} is closed")
             self._readers += 1
         try:
-            if hasattr(os, "pread"):
-                return os.pread(self._descriptor, count, at)
-            with self._seeking:
-                os.lseek(self._descriptor, at, os.SEEK_SET)
-                return os.read(self._descriptor, count)
+            return read_at(self._descriptor, count, at)
         except (OSError, OverflowError) as error:
             raise SourceError(f"cannot read {self.uri}: {reason_of(error)}", span=Span("", at, at + count)) from error
         finally:
@@ -259,12 +255,14 @@ class LocalFolder(Folder):
         # Each step down is looked at; below what is not there, nothing is.
         step = str(self.path)
         for part in name.split("/"):
+            if leads_elsewhere(part):
+                raise SourceError(f"refused to open {short(name)}: on this system that is no name of a file")
             step = f"{step}/{part}"
             try:
-                mode = os.lstat(step).st_mode
+                status = os.lstat(step)
             except (OSError, ValueError):
                 break
-            if stat.S_ISLNK(mode):
+            if is_link_status(status):
                 raise SourceError(f"refused to follow the link {step}")
         return path
 
@@ -293,7 +291,7 @@ class OnDemandSource(Source):
         with folder.open(name) as source:
             self.name, self.uri, self._size, self._status = source.name, source.uri, source.size, source.status
 
-    @property
+    @cached_property
     def folder(self) -> LocalFolder:  # type: ignore[override]
         """The folder of the file."""
         return LocalFolder((self._folder.path.absolute() / self._path).parent)
@@ -395,13 +393,8 @@ def open_at_once(path: Path, flags: int, *, follow_links: bool) -> int:
     Raises:
         SourceError: It cannot be opened, or a link is at `path` and is not to be followed.
     """
-    flags |= getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)
-    if not follow_links:
-        flags |= getattr(os, "O_NOFOLLOW", 0)
     try:
-        if not follow_links and not hasattr(os, "O_NOFOLLOW") and path.is_symlink():
-            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
-        return os.open(path, flags)
+        return open_file(path, flags, follow_links=follow_links)
     except (OSError, ValueError) as error:
         if isinstance(error, OSError) and error.errno == errno.ELOOP and not follow_links:
             raise SourceError(f"refused to follow the link {path}; give the file itself") from error
@@ -411,10 +404,10 @@ def open_at_once(path: Path, flags: int, *, follow_links: bool) -> int:
 def _entry(lead: str, inner: os.DirEntry[str]) -> Entry | None:
     """Return what a listing says of one entry; None for links, and for what went away meanwhile."""
     try:
-        if inner.is_symlink():
+        if is_link_entry(inner):
             return None
         is_folder = inner.is_dir()
-        return Entry(lead + inner.name, -1 if is_folder else inner.stat().st_size, is_folder)
+        return Entry(lead + listed_name(inner.name), -1 if is_folder else inner.stat().st_size, is_folder)
     except FileNotFoundError:
         return None
 

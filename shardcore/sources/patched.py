@@ -10,7 +10,7 @@ from itertools import accumulate
 
 from shardcore.errors import LimitExceeded, SourceChanged, UsageError
 from shardcore.model.number_words import plural
-from shardcore.sources.base import PurposeAt, Source
+from shardcore.sources.base import RANGE, PurposeAt, Source
 from shardcore.sources.wrapped import WrapperSource
 
 MOST_CHANGES = 1000
@@ -82,7 +82,8 @@ class PatchedSource(WrapperSource):
     """A source as it would be with some changes.
 
     Name, address and folder are those of the source underneath, so that what lies beside it is found. The identity is
-    another with every change: caches never mix the two.
+    another with every change: caches never mix the two. Over an empty source bytes may be written past the end: a new
+    file grows.
 
     Args:
         base: The source; it is only read.
@@ -103,8 +104,9 @@ class PatchedSource(WrapperSource):
         self.changes = tuple(changes)
         check_room(self.changes)
         pieces = [_Piece(0, base.size)] if base.size else []
+        self.grows = not base.size
         for change in self.changes:
-            pieces = _applied(pieces, change)
+            pieces = _applied(pieces, change, grows=self.grows)
         self._pieces = pieces
         self._starts = [0, *accumulate(piece.size for piece in pieces)]
         self._identity = ""
@@ -192,11 +194,11 @@ class PatchedSource(WrapperSource):
                     found.append((a, b))
         return tuple(found)
 
-    def prefetch(self, start: int, stop: int) -> None:
+    def prefetch(self, start: int, stop: int, most: int = RANGE) -> None:
         """As the source underneath."""
         for _, piece in self._inside(max(start, 0), min(stop, self.size)):
             if piece.data is None:
-                self.base.prefetch(piece.at, piece.at + piece.size)
+                self.base.prefetch(piece.at, piece.at + piece.size, most)
 
     def learn_purposes(self, at: PurposeAt) -> None:
         """As the source underneath, of whose bytes those that were taken out have no purpose."""
@@ -237,7 +239,7 @@ def overwriting(
     Args:
         changes: The changes before.
         pieces: Offsets and the new bytes there.
-        what: What it is; by default how many bytes are overwritten.
+        what: Description; default: the number of bytes that are overwritten.
         second: Whether it is the second digit of the byte that was overwritten last: both are one change.
     """
     last = changes[-1] if changes else None
@@ -294,8 +296,13 @@ def check_room(changes: Sequence[Change]) -> None:
         raise LimitExceeded(f"{size:,} new bytes; at most {MOST_NEW:,} are held in memory")
 
 
-def _applied(pieces: list[_Piece], change: Change) -> list[_Piece]:
+def _applied(pieces: list[_Piece], change: Change, *, grows: bool = False) -> list[_Piece]:
     size = sum(piece.size for piece in pieces)
+    if grows and change.data is not None and 0 <= change.start <= size < change.stop:
+        # New bytes have places of their own underneath, one after the other.
+        end = max((piece.at + piece.size for piece in pieces), default=0)
+        pieces = [*pieces, _Piece(end, change.stop - size, bytes(change.stop - size))]
+        size = change.stop
     if not 0 <= change.start < change.stop <= size:
         raise UsageError(f"bytes {change.start}..{change.stop} cannot be changed: there are {size}")
     if change.data is not None and len(change.data) != change.stop - change.start:

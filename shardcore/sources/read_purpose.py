@@ -39,6 +39,7 @@ class ReadPurpose(Enum):
 
 _priority: ContextVar[ReadPriority] = ContextVar("priority", default=ReadPriority.SELECTED)
 _purpose: ContextVar[ReadPurpose | None] = ContextVar("purpose", default=None)
+_all: ContextVar[bool] = ContextVar("all", default=False)
 _most: ContextVar[int | None] = ContextVar("most", default=None)
 
 
@@ -66,10 +67,25 @@ def reading_for(purpose: ReadPurpose) -> Iterator[None]:
 
 
 @contextmanager
+def opening_whole(needed: bool = True) -> Iterator[None]:
+    """Open remote files in this context with a range that has all bytes of most files: all of them are needed."""
+    token = _all.set(needed)
+    try:
+        yield
+    finally:
+        _all.reset(token)
+
+
+def opens_whole() -> bool:
+    """Return whether all bytes of a file that is opened are needed."""
+    return _all.get()
+
+
+@contextmanager
 def at_most(size: int | None) -> Iterator[None]:
     """Read in this context that would fetch more than `size` bytes from another machine are refused (`LargeRead`).
 
-    So that somebody can be asked first; None refuses nothing.
+    So that you can be asked first; None refuses nothing, 0 refuses every request.
     """
     token = _most.set(size)
     try:

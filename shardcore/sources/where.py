@@ -15,6 +15,7 @@ from shardcore.sources.base import Folder, Source
 from shardcore.sources.local import FileSource, LocalFolder
 from shardcore.sources.memory import BytesSource
 from shardcore.sources.remote.address import is_address, parse_address
+from shardcore.system import path_of_url
 
 if TYPE_CHECKING:
     from shardcore.sources.remote.options import RemoteOptions
@@ -34,9 +35,9 @@ def source_of(
     """Return the source or folder behind a path, an address or bytes.
 
     Args:
-        where: Where it is.
-        remote: How remote things are reached.
-        tape: Where requests are noted.
+        where: The location.
+        remote: Options for remote files.
+        tape: The request log.
         first: Bytes of the beginning of a remote file that are fetched at once.
         marks: Names of files that mark a folder as a data set; they are probed in folders that cannot be listed.
 
@@ -66,10 +67,7 @@ def local_path(where: str | Path) -> Path:
     """Return the path of a local file or folder that is named by its path, or by a `file://` URL."""
     text = str(where)
     if text.startswith("file://"):
-        from urllib.parse import urlsplit
-        from urllib.request import url2pathname
-
-        text = url2pathname(urlsplit(text).path)
+        text = path_of_url(text)
     return Path(text)
 
 
@@ -79,9 +77,9 @@ def folder_of(
     """Return the folder behind a path or an address.
 
     Args:
-        where: Where it is.
-        remote: How remote things are reached.
-        tape: Where requests are noted.
+        where: The location.
+        remote: Options for remote files.
+        tape: The request log.
 
     Raises:
         UsageError: It is a file, or the kind of address is unknown.
@@ -100,8 +98,8 @@ def text_at(where: str, mark: str, remote: RemoteOptions | None = None, tape: Re
     Args:
         where: The address.
         mark: Name of the file that marks a folder; empty where the format has none.
-        remote: How remote things are reached.
-        tape: Where requests are noted.
+        remote: Options for remote files.
+        tape: The request log.
 
     Raises:
         UsageError: The kind of address is unknown.
@@ -130,8 +128,8 @@ class FolderOpener:
     """Opens folders at addresses that a file names, as the caller of `open` chose, all on one request log.
 
     Args:
-        remote: How remote things are reached.
-        tape: Where requests are noted; None: on one that is created when it is needed.
+        remote: Options for remote files.
+        tape: The request log; None: one that is created when it is needed.
 
     Attributes:
         tape: See above.

@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import accumulate
 
-from shardcore.sources.base import MERGE_GAP, PurposeAt, Source, merged
+from shardcore.sources.base import MERGE_GAP, RANGE, PurposeAt, Source, merged
 
 
 class ConcatSource(Source):
@@ -115,9 +115,9 @@ class WrapperSource(Source):
         """As the source underneath."""
         return self.base.loaded(start, stop)
 
-    def prefetch(self, start: int, stop: int) -> None:
+    def prefetch(self, start: int, stop: int, most: int = RANGE) -> None:
         """As the source underneath."""
-        self.base.prefetch(start, stop)
+        self.base.prefetch(start, stop, most)
 
     def learn_purposes(self, at: PurposeAt) -> None:
         """As the source underneath."""
@@ -192,7 +192,7 @@ class KeptSource(WrapperSource):
 
     Args:
         base: The source.
-        start: Where the stretch begins.
+        start: Start of the stretch.
         data: Its bytes.
     """
 

@@ -16,14 +16,17 @@ from shardcore.model.record import FieldRole
 from shardcore.model.span import Span
 from shardcore.shards.shard import Shard
 from shardcore.shards.trace import Trace
-from shardcore.testing.sampling import sampled
+from shardcore.testing.sampling import rounds, sampled
 from shardcore.testing.sources import Line
 
 SMALL = 8192
-"""Files up to this many bytes are tested at every byte."""
+"""Every offset of files up to this many bytes may be tried."""
 
-QUICK_OFFSETS = 60
-"""Offsets that a quick run takes; as many first bytes of runs come in addition."""
+OFFSETS = rounds(300, 60)
+"""Offsets that are explained; as many first bytes of runs come in addition."""
+
+DECODED = rounds(8, 4)
+"""Decoded sources of a source that are explained, too."""
 
 SEEDED = 500
 """Places tried in longer files, besides the edges of nodes."""
@@ -44,19 +47,20 @@ def check_tiling(shard: Shard) -> None:
 FIELDS_BYTES = 1024
 """Bytes of a stretch whose fields are compared with `explain`."""
 
-FIELDS_COMPARED = 12
-"""Fields of a stretch that are compared in a quick run."""
+FIELDS_COMPARED = rounds(80, 12)
+"""Fields of a stretch that are compared."""
 
 
 def check_explained(shard: Shard, source: str = "", *, complete: bool = True) -> None:
-    """Asserts that runs tile the source and agree with `explain`, and (if complete) that every byte has an owner."""
+    """Asserts that runs tile the source and agree with `explain`, and (if complete) that bytes have an owner."""
     size = shard.bytes_of(source).size
     runs = shard.runs(0, size, source)
     assert runs.start.tolist() == [0, *runs.stop.tolist()[:-1]] if size else len(runs) == 0
     assert size == 0 or runs.stop[-1] == size
     decoded: set[str] = set()
     offsets = [offset for offset in places(shard, size, source) if offset < size]
-    for offset in sampled(offsets, QUICK_OFFSETS, keep=sampled(runs.start.tolist(), QUICK_OFFSETS)):
+    first = sampled(runs.start.tolist(), OFFSETS, full=False)
+    for offset in sampled(offsets, OFFSETS, keep=first, full=False):
         path = shard.explain(offset, source)
         leaf = path[-1]
         number = int(np.searchsorted(runs.start, offset, "right")) - 1
@@ -68,7 +72,7 @@ def check_explained(shard: Shard, source: str = "", *, complete: bool = True) ->
             assert leaf.role is not FieldRole.GROUP or leaf.error, (offset, leaf)
         decoded.update(node.decoded for node in path if node.decoded)
     check_fields(shard, source)
-    for name in sorted(decoded - {source})[:20]:
+    for name in sampled(sorted(decoded - {source}), DECODED, full=False):
         check_explained(shard, name, complete=complete)
 
 
@@ -80,7 +84,7 @@ def check_fields(shard: Shard, source: str = "") -> None:
         found = shard.fields_in(start, stop, source)
         begins = [path[-1].span.start for path in found]
         assert begins == sorted(begins), source
-        for number in sampled(range(len(found)), FIELDS_COMPARED):
+        for number in sampled(range(len(found)), FIELDS_COMPARED, full=False):
             told = shard.explain(begins[number], source)
             assert [(n.name, n.span) for n in told] == [(n.name, n.span) for n in found[number]], source
         runs = shard.runs(start, stop, source)
@@ -237,7 +241,7 @@ def check_lost_line(opened: Callable[[Line], Shard], count: int) -> None:
 
     Args:
         opened: Opens a shard behind a line.
-        count: How many of the places where it can break are tried.
+        count: Number of places, of those where it can break, that are tried.
     """
     whole = Line()
     with opened(whole) as shard:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
 
 import shardcore
-from shardcore.errors import KeyAbsent, ShardError
+from shardcore.errors import ShardError
 from shardcore.model.node import nearest_row
 from shardcore.model.source_name import SourceName
 from shardcore.model.span import Span
@@ -19,35 +19,26 @@ from shardcore.shards.dataset import DataSet
 from shardcore.sources.base import Folder
 from shardcore.sources.local import LocalFolder
 from shardcore.testing.checks import (
-    check_columns,
     check_lost_line,
-    check_mapping,
-    check_sequence,
     check_steps,
     live_keys,
     walk,
 )
 from shardcore.testing.sampling import rounds
+from shardcore.testing.shard_contract import CommonContract
 from shardcore.testing.sources import CountingFolder, LineFolder
 
 DESCRIPTORS = Path("/proc/self/fd")
 
 
-class DataSetContract:
+class DataSetContract(CommonContract):
     """Contract of every data set. Derive, and name the samples.
 
     Attributes:
-        samples: Well-formed folders.
-        absent: Keys of the format's form that no sample holds.
-        most_keys: How many keys of a sample are looked up.
-        alone: Titles of steps that compute with the key alone, or with what the caller gave.
         listed: Whether opening tells all rows, so that nothing has to be loaded to list them.
     """
 
-    samples: ClassVar[Sequence[Path]] = ()
-    absent: ClassVar[Sequence[str]] = ()
     most_keys: ClassVar[int] = 40
-    alone: ClassVar[Sequence[str]] = ()
     listed: ClassVar[bool] = False
 
     def opened(self, where: Path | Folder, **options: Any) -> DataSet:
@@ -120,33 +111,6 @@ class DataSetContract:
                 # Spans beyond that of the content may be learned with the index: fragments of meshes.
                 assert (ref.key, ref.spans[:1], ref.shard) == (late.key, late.spans[:1], late.shard)
                 assert found.read(ref) == found.read(late)
-
-    def test_absent_keys_are_absent(self, sample: Path) -> None:
-        """An absent key is `KeyAbsent`, an empty `find_all`, and a trace that ends absent."""
-        with self.opened(sample) as found:
-            for key in self.absent:
-                with pytest.raises(KeyAbsent):
-                    found.find(key)
-                assert found.find_all(key) == ()
-                trace = found.trace(key)
-                assert trace.outcome == "absent"
-                check_steps(found, trace, self.alone)
-
-    def test_objects_are_a_sequence(self, sample: Path) -> None:
-        """`objects[i]`, negative indices, slices, iteration and `len` agree, in a shard that was only opened."""
-        with self.opened(sample) as shard:
-            check_sequence(shard)
-
-    def test_a_shard_is_read_by_key(self, sample: Path) -> None:
-        """`shard[key]` and `key in shard` answer, for text and for the bytes or numbers that the format stores."""
-        with self.opened(sample) as shard:
-            check_mapping(shard, live_keys(shard)[:5], self.absent)
-
-    def test_columns_agree_with_references(self, sample: Path) -> None:
-        """The columns of the objects state what the references state, in any order of rows."""
-        with self.opened(sample) as found:
-            found.load_index()
-            check_columns(found)
 
     def test_everything_speaks_in_the_words_of_the_data_set(self, sample: Path) -> None:
         """Spans of objects, steps, findings, trees, paths and runs are found by the data set, and agree."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from xml.etree import ElementTree
 
 from shardcore.model.drawing import MOST_ITEMS, Control, ControlKind, Drawing, Tone
@@ -26,15 +26,15 @@ SILENT = (Tone.EMPTY, Tone.DEAD, Tone.FAINT)
 _NEAR = 40.0
 
 
-def check_drawing(shard: Shard, drawing: Drawing) -> None:
-    """Asserts that every rectangle stands for bytes that the node tree names, and that it can be shown anywhere."""
+def check_drawing(shard: Shard, drawing: Drawing, widths: Sequence[int] = WIDTHS) -> None:
+    """Asserts that every rectangle stands for bytes that the node tree names, and that it can be shown."""
     assert drawing.title
     assert len(drawing.items) <= MOST_ITEMS
     assert drawing.more >= 0
     for item in drawing.items:
         for span in item.spans:
             check_span(shard, span, item.text)
-    for width in WIDTHS:
+    for width in widths:
         check_picture(placed(drawing, width))
     picture = placed(drawing, 900)
     for shape in picture.shapes:

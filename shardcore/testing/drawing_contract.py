@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import cycle
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -14,7 +15,7 @@ from shardcore.model.drawing import Drawing, Sketch
 from shardcore.shards.shard import Shard
 from shardcore.shards.trace import Trace
 from shardcore.testing.checks import live_keys
-from shardcore.testing.drawing_checks import check_drawing, values_at_ends, wrong_values
+from shardcore.testing.drawing_checks import WIDTHS, check_drawing, values_at_ends, wrong_values
 from shardcore.testing.sampling import sampled
 from shardcore.testing.sources import CountingSource
 
@@ -27,7 +28,7 @@ class DrawingContract:
         quick_samples: How many of them a quick run takes.
         names: The sketches that every sample has for the lookup of one of its keys.
         absent: Keys of the format's form that no sample holds.
-        most_keys: How many keys of a sample are looked up.
+        most_keys: Maximum number of keys of a sample that are looked up.
     """
 
     samples: ClassVar[Sequence[Path]] = ()
@@ -65,18 +66,21 @@ class DrawingContract:
             steps = trace.steps if trace is not None else ()
             drawn = [step.drawing for step in steps if step.drawing is not None]
             assert len(drawn) == len(steps), "a step without a drawing"
-            for drawing in (*drawn, *(sketch.draw({}) for sketch in sketches)):
-                check_drawing(shard, drawing)
+            for number, drawing in enumerate(drawn):
+                check_drawing(shard, drawing, WIDTHS[number % 2 :: 2])
+            for sketch in sketches:
+                check_drawing(shard, sketch.draw({}))
 
     def test_controls_can_be_set(self, sample: Path) -> None:
         """A drawing is made for both ends of every control, and for what it begins with; it is the same each time."""
+        widths = cycle(WIDTHS)
         for shard, _, sketches in self.told(sample):
             for sketch in sketches:
                 usual: Drawing = sketch.draw({})
                 assert usual == sketch.draw({one.name: one.value for one in sketch.controls})
                 for control in sketch.controls:
                     for value in values_at_ends(control):
-                        check_drawing(shard, sketch.draw({control.name: value}))
+                        check_drawing(shard, sketch.draw({control.name: value}), [next(widths)])
 
     def test_wrong_values_are_refused(self, sample: Path) -> None:
         """A value that a control cannot have is a `UsageError` that states which it can."""

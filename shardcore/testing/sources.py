@@ -32,7 +32,7 @@ class CountingFolder(Folder):
 
     Attributes:
         ranges: The ranges read, `(name, start, stop)`.
-        listed: How often it was listed.
+        listed: Number of times it was listed.
     """
 
     def __init__(self, base: Folder) -> None:

@@ -46,7 +46,7 @@ class WriterContract:
     options: ClassVar[dict[str, Any]] = {}
     wrong_keys: ClassVar[tuple[str, ...]] = ()
     keyless: ClassVar[bool] = False
-    moments: ClassVar[int] = 40
+    moments: ClassVar[int] = 20
 
     def objects(self) -> list[tuple[str | None, bytes]]:
         """Keys and contents to write, five or more, all of them small; one content is empty where that can be."""

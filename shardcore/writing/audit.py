@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from shardcore.errors import SourceError, reason_of
+from shardcore.system import give_mode, open_file, sync_file, sync_folder
 from shardcore.writing.lock import real_path
-from shardcore.writing.temporary import give_mode, sync_folder
 
 SUFFIX = ".audit.jsonl"
 
@@ -24,7 +24,7 @@ class Audit:
     """Facts of an edit for the audit log that the edit itself does not state.
 
     Attributes:
-        reason: Why.
+        reason: Reason.
         who: Who edits.
         ticket: Where it was decided.
         time: In ISO 8601 and UTC; empty for now.
@@ -81,7 +81,7 @@ def _append(path: Path, line: bytes) -> None:
         if written < len(line):
             os.ftruncate(descriptor, size)
             raise OSError("the disk is full")
-        os.fsync(descriptor)
+        sync_file(descriptor)
     except OSError as error:
         raise SourceError(f"cannot write {audit_log_of(path)}: {reason_of(error)}") from error
     finally:
@@ -90,16 +90,15 @@ def _append(path: Path, line: bytes) -> None:
 
 def _opened(path: Path) -> int:
     log = audit_log_of(path)
-    flags = os.O_RDWR | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-    flags |= getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+    flags = os.O_RDWR | os.O_APPEND
     try:
         with contextlib.suppress(FileNotFoundError):
-            descriptor = os.open(log, flags)
+            descriptor = open_file(log, flags)
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                 os.close(descriptor)
                 raise SourceError(f"cannot write {log}: not a regular file")
             return descriptor
-        descriptor = os.open(log, flags | os.O_CREAT | os.O_EXCL, 0o600)
+        descriptor = open_file(log, flags | os.O_CREAT | os.O_EXCL, 0o600)
         give_mode(descriptor, real_path(path))
         sync_folder(log.parent)
         return descriptor

@@ -87,7 +87,7 @@ def twins_error(
 
     Args:
         pairs: For the first `MOST_PAIRS` pairs: what both objects are called, and their key.
-        count: How many pairs there are.
+        count: Number of pairs.
         what: What a key is called.
         remedy: What would help.
     """

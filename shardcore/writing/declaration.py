@@ -29,7 +29,7 @@ class Dial:
     """The one choice of writing that changes most what a shard looks like: where formats are compared, people turn it.
 
     Attributes:
-        name: What it is called: an option for writing, or a part of one.
+        name: Name: an option for writing, or a part of one.
         help: One sentence: what it changes.
         values: What can be chosen, in order.
         usual: The one to begin with.
@@ -100,9 +100,11 @@ class Writes:
         inherited: The same by a rule of the format, from the settings, the options that were given, whether the target
             is a folder, and whether objects have other keys.
         dial: Its main parameter; None where nothing that can be chosen changes much.
-        uncompressed: Options with which contents are stored uncompressed. A mapping has the members that differ from
-            those that the dial sets.
-        without: Why there is no edit that adds an object (`append`) or takes one out (`delete`), by these names.
+        codecs: Options with which contents are stored by a codec that formats have in common, by its name: `none`,
+            `zstd`. A codec that the format does not have is left out; all are where it compresses nothing. A mapping
+            among the options has the members that differ from those that the dial sets.
+        usual_codec: The codec of a writer without options, in a few words.
+        without: Reason why there is no edit that adds an object (`append`) or takes one out (`delete`), by these names.
     """
 
     create: Callable[..., Writer]
@@ -123,7 +125,8 @@ class Writes:
     settings: tuple[str, ...] = ()
     inherited: Callable[[Mapping[str, Any], Mapping[str, Any], bool, bool], Mapping[str, Any]] | None = None
     dial: Dial | None = None
-    uncompressed: Mapping[str, Any] = field(default_factory=dict)
+    codecs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    usual_codec: str = ""
     without: Mapping[str, Without] = field(default_factory=dict)
 
     def key_of(self, name: str) -> str | None:

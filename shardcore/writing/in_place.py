@@ -16,9 +16,10 @@ from shardcore.errors import Remedy, SourceChanged, SourceError, UsageError, rea
 from shardcore.progress import Progress, no_progress
 from shardcore.sources.base import Source
 from shardcore.sources.local import FileSource, open_at_once, read_side_file
+from shardcore.system import sync_file, sync_folder
 from shardcore.writing.audit import Audit, check_audit_log
 from shardcore.writing.lock import locked, real_path
-from shardcore.writing.temporary import STREAM_PIECE, TemporaryFile, sync_folder
+from shardcore.writing.temporary import STREAM_PIECE, TemporaryFile
 from shardcore.writing.temporary_names import stem_of, sweep
 
 SHOWN = 64
@@ -30,7 +31,7 @@ class Zeros:
     """New bytes that are all zero.
 
     Attributes:
-        size: How many.
+        size: Count.
     """
 
     size: int
@@ -41,7 +42,7 @@ class Stream:
     """New bytes that come in pieces, and need not fit into memory.
 
     Attributes:
-        size: How many.
+        size: Count.
         pieces: Begins to give them, each time it is called.
     """
 
@@ -254,7 +255,7 @@ def make_durable(file: IO[bytes], *, before: int) -> None:
     if status.st_mtime_ns == before and os.utime in os.supports_fd:
         # The clock of a file system ticks slower than two edits may follow each other.
         os.utime(file.fileno(), ns=(status.st_atime_ns, before + 1))
-    os.fsync(file.fileno())
+    sync_file(file.fileno())
 
 
 def write_all(file: IO[bytes], data: bytes) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from shardcore.errors import Remedy, ShardError, SourceError, UsageError, reason_of
 from shardcore.model.number_words import plural
+from shardcore.system import is_link_entry, listed_name
 from shardcore.writing.items import Content, InputItem
 from shardcore.writing.temporary_names import is_left_over
 from shardcore.writing.writer import OddName
@@ -65,7 +66,7 @@ class LeftOut:
 
     def add(self, entry: os.DirEntry[str]) -> None:
         """Count something that is neither a file nor a folder."""
-        if entry.is_symlink():
+        if is_link_entry(entry):
             self._links += 1
         else:
             self._others += 1
@@ -129,13 +130,13 @@ def _files_below(folder: Path, above: str, left_out: LeftOut, *, deep: bool = Tr
     for entry in entries:
         if is_left_over(entry.name):
             continue
-        if entry.is_dir(follow_symlinks=False):
-            if deep:
-                yield from _files_below(Path(entry.path), f"{above}{entry.name}/", left_out)
-        elif not entry.is_file(follow_symlinks=False):
+        name = above + listed_name(entry.name)
+        if is_link_entry(entry) or not (entry.is_dir() or entry.is_file()):
             left_out.add(entry)
-        else:
-            yield Path(entry.path), f"{above}{entry.name}"
+        elif entry.is_file():
+            yield Path(entry.path), name
+        elif deep:
+            yield from _files_below(Path(entry.path), f"{name}/", left_out)
 
 
 def place_of(path: str | Path, *, follow: bool = True) -> Place | None:

@@ -13,6 +13,7 @@ from typing import IO, Any
 
 from shardcore.errors import SourceError, reason_of
 from shardcore.model.number_words import grouped_digits
+from shardcore.system import open_file
 from shardcore.writing.writer import Data, Sized, UnreadableInput, Writer, pieces_of
 
 Content = str | Path | bytes | Sized | Callable[[], Data]
@@ -20,8 +21,6 @@ Content = str | Path | bytes | Sized | Callable[[], Data]
 
 SMALL_FILE = 1 << 16
 """Files of up to this many bytes are read at once."""
-
-_READ_SMALL = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
 @dataclass(slots=True)
@@ -67,7 +66,7 @@ class InputItem:
     Attributes:
         key: In the text form of the format; None where the format makes it.
         content: Where its content comes from.
-        label: What errors call it.
+        label: Name in errors.
         name: The name of its file, relative, with `/`.
         parts: Further contents, by name.
         stated: Size and digest stated of the contents: by the name of the part, of the content itself under "".
@@ -173,7 +172,7 @@ def opened(content: Content, label: str = "", stated: Stated = NOTHING_STATED) -
 
     Args:
         content: The content.
-        label: What errors call it; by default the path.
+        label: Name in errors; default: the path.
         stated: What is stated of a file: it is compared while the file is read, without reading it again.
 
     Raises:
@@ -209,13 +208,10 @@ def _read_small(path: str | Path, label: str, stated: Stated) -> tuple[bytes, os
 
     Returns:
         The content, and the status of the file before it was read, for `check_unchanged`.
-
-    Raises:
-        SourceError: The file cannot be read, or is not what is stated.
     """
     label = label or str(path)
     try:
-        descriptor = os.open(path, _READ_SMALL)
+        descriptor = open_file(path, os.O_RDONLY, follow_links=True)
     except (OSError, ValueError):
         return None  # `opened` reports it
     try:
@@ -240,7 +236,7 @@ class _StatedStream:
 
     Args:
         stream: The open file.
-        label: What errors call it.
+        label: Name in errors.
         stated: What it is compared with.
     """
 
@@ -261,11 +257,7 @@ class _StatedStream:
         return piece
 
     def check(self) -> None:
-        """Compare what was read with what is stated.
-
-        Raises:
-            SourceError: They differ.
-        """
+        """Compare what was read with what is stated."""
         for _ in pieces_of(self, self._label):  # type: ignore[arg-type]
             pass
         self._stated.check_size(self._size, self._label)

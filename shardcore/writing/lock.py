@@ -8,9 +8,7 @@ edits are not serialised.
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
-import sys
 import threading
 import time
 from collections.abc import Iterable, Iterator
@@ -18,13 +16,12 @@ from pathlib import Path
 
 from shardcore.errors import Remedy, SourceError, UsageError, reason_of
 from shardcore.sources.where import local_path
+from shardcore.system import lock_file, open_to_lock
 
 WAIT = 5.0
 """Seconds to wait for another editor before the edit is refused."""
 
 _POLL = 0.02
-_FAR = 1 << 62
-"""Windows locks bytes against reading, too: one far beyond the end of any file is locked."""
 
 _held = threading.local()
 
@@ -70,10 +67,13 @@ def _locked(path: Path, until: float) -> Iterator[None]:
     mine: dict[tuple[int, int], int] = _held.__dict__.setdefault("files", {})
     while True:
         descriptor, inode = _opened(path)
+        if descriptor is None:
+            yield
+            return
         try:
             if mine.get(inode):
                 break
-            if not _lock(descriptor):
+            if lock_file(descriptor) is False:
                 if time.monotonic() >= until:
                     raise UsageError(f"{path} is being edited by another process{_holder(inode)}", remedy=Remedy.AGAIN)
                 time.sleep(_POLL)
@@ -94,15 +94,14 @@ def _locked(path: Path, until: float) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _opened(path: Path) -> tuple[int, tuple[int, int]]:
-    flags = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)
+def _opened(path: Path) -> tuple[int | None, tuple[int, int]]:
     try:
         try:
             # Locks of a network file system need a file that is open for writing.
-            descriptor = os.open(path, os.O_RDWR | flags)
+            descriptor = open_to_lock(path, os.O_RDWR)
         except OSError:
-            descriptor = os.open(path, os.O_RDONLY | flags)
-        status = os.fstat(descriptor)
+            descriptor = open_to_lock(path)
+        status = os.fstat(descriptor) if descriptor is not None else path.lstat()
     except (OSError, ValueError) as error:
         raise SourceError(f"cannot open {path}: {reason_of(error)}") from error
     return descriptor, (status.st_dev, status.st_ino)
@@ -114,23 +113,6 @@ def _inode_at(path: Path) -> tuple[int, int] | None:
     except OSError:
         return None
     return status.st_dev, status.st_ino
-
-
-def _lock(descriptor: int) -> bool:
-    """Lock an open file; False where another one has done so."""
-    try:
-        if sys.platform == "win32":
-            import msvcrt
-
-            os.lseek(descriptor, _FAR, os.SEEK_SET)
-            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
-        else:
-            import fcntl
-
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        return error.errno not in (errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES, errno.EDEADLK)
-    return True
 
 
 def _holder(inode: tuple[int, int]) -> str:

@@ -63,7 +63,7 @@ class Loss:
     Attributes:
         kind: What it is.
         name: The name of the fact, setting, state, checksum or kind of object.
-        objects: How many objects it concerns; 0 for all of them.
+        objects: Number of objects that it concerns; 0 for all of them.
         text: One line about it.
     """
 
@@ -318,7 +318,7 @@ class ResultManifest:
     stayed. With a path it has all objects, and the inputs that were skipped.
 
     Args:
-        output: Where the shard is written.
+        output: The output.
         format: Its format.
         path: Where all objects are reported; None for the keys that changed.
         source: What it records about the source of a conversion.
@@ -357,7 +357,7 @@ class ResultManifest:
         Args:
             item: The object.
             stored: The key under which it is found; empty where the format has no keys.
-            rows: How many rows it became; None where each object is one row, and only the first is noted.
+            rows: Number of rows that it became; None where each object is one row, and only the first is noted.
 
         Raises:
             SourceError: The file cannot be written.

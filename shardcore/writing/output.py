@@ -9,6 +9,7 @@ from pathlib import Path
 
 from shardcore.errors import Remedy, ShardError, SourceError, UsageError, reason_of
 from shardcore.sources.base import check_name
+from shardcore.system import is_link, lock_file, open_to_lock
 from shardcore.writing.plan import WrittenFile
 from shardcore.writing.replacement import FILES, begin, finish, finish_interrupted, is_removable
 from shardcore.writing.temporary import (
@@ -20,10 +21,10 @@ from shardcore.writing.temporary import (
     sync_folders,
     taken,
 )
-from shardcore.writing.temporary_names import lock, new_run, remove_tree, replacing_path, stem_of, sweep, temporary_path
+from shardcore.writing.temporary_names import new_run, remove_tree, replacing_path, stem_of, sweep, temporary_path
 
 TRIES = 5
-"""Temporary folders that are begun before one stays unlocked: some file systems have no locks."""
+"""Temporary folders that are begun: other runs may take them for left-overs before they are locked."""
 
 
 class Output:
@@ -256,12 +257,13 @@ class Output:
             self._prepared = temporary_path(final, self._run)
             self._make_folders(self._prepared)
             with contextlib.suppress(OSError):
-                self._staged_lock = os.open(self._prepared, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0))
-                if lock(self._staged_lock) and is_there(self._prepared):
+                held = open_to_lock(self._prepared)
+                free = lock_file(held) if held is not None else None
+                if held is None or free is None or (free and is_there(self._prepared)):
+                    self._staged_lock = held
                     break
                 # Another run took it for a left-over before it was locked.
-                os.close(self._staged_lock)
-                self._staged_lock = None
+                os.close(held)
                 self._prepared.rmdir()
         assert self._prepared is not None
         self._staged = self._prepared / files
@@ -360,17 +362,13 @@ def _size_of(path: Path) -> int:
 
 
 def _check_movable(root: Path, name: str, prepared: Path) -> None:
-    """Check that files can be moved into a folder below `root`, before the first one is.
-
-    Raises:
-        SourceError: They cannot.
-    """
+    """Check that files can be moved into a folder below `root`, before the first one is."""
     folder, target = root, root / name
     for part in name.split("/") if name else ():
         if not is_there(folder / part):
             break
         folder = folder / part
-        if folder.is_symlink() or not folder.is_dir():
+        if is_link(folder) or not folder.is_dir():
             raise SourceError(f"cannot write into {target}: {folder} is not a folder")
     if folder.stat().st_dev != prepared.stat().st_dev:
         raise SourceError(f"cannot write into {target}: {folder} is on another file system than {root}")

@@ -13,12 +13,14 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import IO
 
 from shardcore.codecs.json_text import parse_json
 from shardcore.errors import FormatError, RemoteError, SourceChanged, SourceError
 from shardcore.sources.local import open_side_file, read_side_file
+from shardcore.system import is_own, open_file, replace_file, user_folder
 from shardcore.writing.temporary import BUFFER, STREAM_PIECE, Draining, TemporaryFile, free_name
 from shardcore.writing.temporary_names import is_left_over, lock, new_run
 
@@ -37,7 +39,7 @@ class KeptFile(TemporaryFile):
 
     Args:
         final: The name under which it appears.
-        path: Where it is.
+        path: The path.
         file: It, open.
     """
 
@@ -59,20 +61,17 @@ class PartialRecord:
     def __init__(self, path: Path, mark: str) -> None:
         self._final = path
         name = hashlib.sha256(f"{os.path.abspath(path)}\n{mark}".encode("utf-8", "surrogatepass")).hexdigest()  # noqa: PTH100
-        self._path = _state_folder() / f"{name}.json"
+        self._path = user_folder("state") / "resume" / f"{name}.json"
 
     def note(self, file: TemporaryFile, sha256: str) -> bool:
         """Write the record; whether that could be done."""
         text = json.dumps({"part": file.path.name, "size": file.at, "sha256": sha256})
         fresh = self._path.with_name(f"{new_run()}.new")
         try:
-            if not self._path.is_absolute():
-                return False
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
-            with os.fdopen(os.open(fresh, flags, 0o600), "w", encoding="utf-8") as stream:
+            with open(fresh, "x", encoding="utf-8", opener=partial(open_file, mode=0o600)) as stream:
                 stream.write(text)
-            fresh.replace(self._path)
+            replace_file(fresh, self._path)
             self._forget_oldest()
         except (OSError, ValueError):
             return False
@@ -116,8 +115,6 @@ class PartialRecord:
         return None
 
     def _noted(self) -> tuple[str, int, str] | None:
-        if not self._path.is_absolute():
-            return None
         try:
             found = parse_json(read_side_file(self._path, _MOST_TEXT).decode(), "the record")
             part, size, sha256 = found["part"], found["size"], found["sha256"]
@@ -199,7 +196,7 @@ def write_kept(
 def _is_own(file: IO[bytes]) -> bool:
     """Return True for an open file of this user with one name: under a second name it would change, too."""
     found = os.fstat(file.fileno())
-    return found.st_nlink == 1 and (not hasattr(os, "geteuid") or found.st_uid == os.geteuid())
+    return found.st_nlink == 1 and is_own(found)
 
 
 def _is_at(file: IO[bytes], path: Path) -> bool:
@@ -208,11 +205,3 @@ def _is_at(file: IO[bytes], path: Path) -> bool:
         return os.path.samestat(os.fstat(file.fileno()), path.lstat())
     except OSError:
         return False
-
-
-def _state_folder() -> Path:
-    """Return the folder of the records, which nobody but the user writes to."""
-    named = Path(os.environ.get("XDG_STATE_HOME", ""))
-    # Without a home folder the name stays relative, and there are no records.
-    base = named if named.is_absolute() else Path(os.path.expanduser("~/.local/state"))  # noqa: PTH111
-    return base / "shardscope" / "resume"

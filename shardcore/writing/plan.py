@@ -58,7 +58,7 @@ class WrittenFile:
 
     Attributes:
         path: Where.
-        objects: How many objects it holds.
+        objects: Number of objects.
         size: Bytes.
         sha256: Of the whole file, hexadecimal.
     """

@@ -20,8 +20,10 @@ from pathlib import Path
 
 from shardcore.codecs.json_text import JsonLimits, parse_json
 from shardcore.errors import FormatError, Remedy, SourceError, UsageError, reason_of
+from shardcore.model.text import short
 from shardcore.sources.base import check_name
-from shardcore.writing.temporary import is_replaceable, sync_folder, sync_folders
+from shardcore.system import is_link, is_own, leads_elsewhere, open_file, replace_file, sync_file, sync_folder
+from shardcore.writing.temporary import is_replaceable, sync_folders
 from shardcore.writing.temporary_names import in_use, is_left, remove_tree, replacing_path
 
 FILES, LIST = "files", "replacement.json"
@@ -44,7 +46,7 @@ def begin(prepared: Path, place: Path, files: Sequence[str], remove: Sequence[st
         with (prepared / LIST).open("x", encoding="ascii") as stream:
             json.dump({"files": list(files), "remove": list(remove)}, stream)
             stream.flush()
-            os.fsync(stream.fileno())
+            sync_file(stream.fileno())
         sync_folders([Path(folder) for folder, _, _ in os.walk(prepared)])
         while not is_left(place):
             try:
@@ -90,7 +92,7 @@ def finish(place: Path) -> list[Path]:
                 folders.add(folder)
             if not stat.S_ISREG(new.lstat().st_mode):
                 raise FormatError(f"{new} is not a regular file")
-            new.replace(root / name)
+            replace_file(new, root / name)
         sync_folders({root / folder for folder in {name.rpartition("/")[0] for name in files}})
         for name in remove:
             _check_folders(root, name)
@@ -130,7 +132,7 @@ def finish_interrupted(target: Path, *, folder: bool, force: bool) -> list[Path]
     if not force:
         raise UsageError(f"replacing {target} was interrupted", remedy=Remedy.FINISH)
     found = place.lstat()
-    if not stat.S_ISDIR(found.st_mode) or (hasattr(os, "geteuid") and found.st_uid != os.geteuid()):
+    if not stat.S_ISDIR(found.st_mode) or not is_own(found):
         raise FormatError(f"{place} is not a folder of this user: remove it")
     return finish(place)
 
@@ -149,8 +151,7 @@ def is_removable(root: Path, path: Path) -> bool:
 def _read(place: Path) -> tuple[list[str], list[str]]:
     """Return the names of new files, and of old ones that go; none where all of it was done."""
     try:
-        descriptor = os.open(place / LIST, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
-        with open(descriptor, "rb") as stream:
+        with open(place / LIST, "rb", opener=open_file) as stream:
             text = stream.read(LIMITS.size + 1)
     except FileNotFoundError:
         return [], []
@@ -161,17 +162,15 @@ def _read(place: Path) -> tuple[list[str], list[str]]:
     if not lists or not all(isinstance(one, list) and all(isinstance(name, str) for name in one) for one in lists):
         raise FormatError(f"{place / LIST} does not list files")
     files, remove = ([check_name(name) for name in one or ()] for one in lists)
+    if odd := next((name for name in (*files, *remove) if any(map(leads_elsewhere, name.split("/")))), None):
+        raise FormatError(f"{place / LIST} lists {short(odd)}, which is no name of a file on this system")
     return files, remove
 
 
 def _check_folders(root: Path, name: str) -> None:
-    """Refuse names that lead through a link.
-
-    Raises:
-        FormatError: A folder on the way is a link.
-    """
+    """Refuse names that lead through a link."""
     folder = root
     for part in name.split("/")[:-1]:
         folder = folder / part
-        if folder.is_symlink():
+        if is_link(folder):
             raise FormatError(f"{folder} is a link: nothing is moved or removed through it")

@@ -7,15 +7,26 @@ import hashlib
 import os
 import re
 import stat
-import sys
 from collections.abc import Callable, Collection, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from io import FileIO
+from itertools import chain
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from shardcore.errors import Remedy, SourceError, UsageError, reason_of
-from shardcore.writing.temporary_names import lock, temporary_path
+from shardcore.system import (
+    give_mode,
+    lock_file,
+    name_new,
+    open_file,
+    replace_file,
+    sync_file,
+    sync_file_systems,
+    sync_folder,
+)
+from shardcore.writing.temporary_names import lock, temporary_path, temporary_text
 
 if TYPE_CHECKING:
     from blake3 import blake3
@@ -72,14 +83,15 @@ class TemporaryFile(Draining):
         final: The name under which it appears.
         run: See `temporary_path`.
         stem: See `temporary_path`.
-        like: A file whose mode and owner it gets, as far as that is allowed; else those of a new file.
+        like: A file whose mode and owner it gets, as far as that is allowed; else those of the file that it
+            replaces, or of a new file.
         path: Another name than `temporary_path`, in a folder that the run has locked.
         finishing: Thread on which large complete files are hashed and made durable. With it, `make_durable` has to
             follow for the others before they appear.
 
     Attributes:
         final: The name under which it appears; may be changed until then, within the folder.
-        objects: How many objects it holds, once it is complete.
+        objects: Number of objects, once it is complete.
         durable: Whether its bytes are on the disk.
 
     Raises:
@@ -117,25 +129,23 @@ class TemporaryFile(Draining):
         for left in reversed(range(TRIES)):
             self.path = path or temporary_path(final, run, stem)
             self._file = self._opened("x+b")
-            if path is not None or (lock(self._file.fileno()) and os.path.lexists(self.path)) or not left:
+            free = path is not None or lock_file(self._file.fileno()) is not False
+            if (free and os.path.lexists(self.path)) or not left:
                 break
-            # Another run took it for a left-over before it was locked; or the file system has no locks.
+            # Another run took it for a left-over before it was locked.
             self._file.close()
             self.path.unlink(missing_ok=True)
 
     def _opened(self, mode: str) -> IO[bytes]:
         try:
-            if mode == "x+b" and self._like is not None:
-                file = open(self.path, mode, buffering=BUFFER, opener=_private)  # noqa: SIM115
-                give_mode(file.fileno(), self._like)
-                return file
-            if mode == "x+b":
-                return self.path.open(mode, buffering=BUFFER)
-            return open(self.path, mode, buffering=BUFFER, opener=_without_links)
+            like = self._like or (self.final if self.final.is_file() else None)
+            if mode != "x+b" or like is None:
+                return open(self.path, mode, buffering=BUFFER, opener=open_file)
+            file = open(self.path, mode, buffering=BUFFER, opener=_private)  # noqa: SIM115
+            give_mode(file.fileno(), like)
+            return file
         except (OSError, ValueError) as error:
-            gone = isinstance(error, FileNotFoundError) and not os.path.isdir(self.final.parent)  # noqa: PTH112
-            reason = f"there is no folder {self.final.parent}" if gone else reason_of(error)
-            raise SourceError(f"cannot write {self.final}: {reason}") from error
+            raise _cannot_create(self.final, error) from error
 
     @property
     def file(self) -> IO[bytes]:
@@ -239,9 +249,8 @@ class TemporaryFile(Draining):
 
     def _create_whole(self, data: bytearray) -> bytes:
         """Create the file with its first bytes, which are in memory; return them as read back from it."""
-        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
         try:
-            descriptor = os.open(self.path, flags, 0o666)
+            descriptor = open_file(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL)
             try:
                 left = memoryview(data)
                 while left:
@@ -288,7 +297,7 @@ class TemporaryFile(Draining):
         """Make the bytes durable and close the file; completing it once more does nothing.
 
         Args:
-            objects: How many objects it holds.
+            objects: Number of objects.
 
         Raises:
             SourceError: The file cannot be written.
@@ -321,20 +330,16 @@ class TemporaryFile(Draining):
     def _finished(self) -> str:
         """Hash the closed file and make it durable."""
         try:
-            with open(self.path, "r+b", buffering=0, opener=_without_links) as file:
+            with open(self.path, "r+b", buffering=0, opener=open_file) as file:
                 digest = self._digest_of(_pieces(file))
-                os.fsync(file.fileno())
+                sync_file(file.fileno())
         except (OSError, ValueError) as error:
             raise self._failed(error) from error
         self.durable = True
         return digest
 
     def _digest_of(self, pieces: Iterable[bytes | memoryview]) -> str:
-        """Return the digest of the bytes of the complete file, after what is to be proven was compared.
-
-        Raises:
-            SourceError: They are not those that were written.
-        """
+        """Return the digest of the bytes of the complete file, after what is to be proven was compared."""
         digest, at = hashlib.sha256(), 0
         start, meant = self._proof or (0, None)
         found = type(meant)() if meant is not None else None
@@ -354,9 +359,9 @@ class TemporaryFile(Draining):
             SourceError: The file cannot be written.
         """
         try:
-            descriptor = _without_links(str(self.path), os.O_RDWR | getattr(os, "O_BINARY", 0))
+            descriptor = open_file(self.path, os.O_RDWR)
             try:
-                os.fsync(descriptor)
+                sync_file(descriptor)
             finally:
                 os.close(descriptor)
         except OSError as error:
@@ -389,26 +394,11 @@ class TemporaryFile(Draining):
         if self.path == self.final:
             return
         try:
-            if force or not hasattr(os, "link"):
-                self.path.replace(self.final)
-                return
-            # A hard link fails when somebody else made the file meanwhile; a rename would replace it.
-            try:
-                os.link(self.path, self.final)
-            except FileExistsError:
-                raise
-            except OSError:
-                # The file system has no hard links. What is left is to look once more, and to rename.
-                if is_there(self.final):
-                    raise FileExistsError(self.final) from None
-                self.path.rename(self.final)
-                return
+            (replace_file if force else name_new)(self.path, self.final)
         except FileExistsError as error:
             raise UsageError(f"{self.final} exists already", remedy=Remedy.REPLACE) from error
         except OSError as error:
             raise self._failed(error) from error
-        with contextlib.suppress(OSError):
-            self.path.unlink()
 
     def appear_as(self, other: Callable[[], Path] | None = None, *, force: bool = False) -> Path:
         """Give the closed file its final name, or another one of the folder where that was taken meanwhile.
@@ -444,6 +434,8 @@ class TemporaryFile(Draining):
             self.path = self.path.rename(final.parent / self.path.name)
         except OSError as error:
             raise self._failed(error) from error
+        # The run has a lock on that folder.
+        self.let_go()
         self.final = final
 
     def discard(self) -> None:
@@ -457,7 +449,7 @@ class TemporaryFile(Draining):
             self.path.unlink()
 
     def _failed(self, error: Exception) -> SourceError:
-        return SourceError(f"cannot write {self.final}: {reason_of(error)}")
+        return _cannot_write(self.final, error)
 
 
 def _pieces(file: FileIO) -> Iterator[memoryview]:
@@ -500,7 +492,12 @@ def write_whole(path: Path, pieces: Iterable[bytes], *, force: bool = False) -> 
 
 
 def write_as(
-    path: Path, pieces: Iterable[bytes], *, force: bool = False, other: Callable[[], Path] | None = None
+    path: Path,
+    pieces: Iterable[bytes],
+    *,
+    force: bool = False,
+    other: Callable[[], Path] | None = None,
+    free: bool = False,
 ) -> tuple[Path, int]:
     """Write one file that appears when it is complete; return its name and its bytes.
 
@@ -509,14 +506,23 @@ def write_as(
         pieces: Its content.
         force: Whether a file is replaced.
         other: See `TemporaryFile.appear_as`.
+        free: Whether the name was free a moment ago: it is not looked at before the content is read.
 
     Raises:
         UsageError: The file exists already, and `force` is not set.
         SourceError: It cannot be written.
     """
-    file = TemporaryFile(free_name(path, force=force, other=other))
+    if not free:
+        path = free_name(path, force=force, other=other)
+    rest, first, size = iter(pieces), list[bytes](), 0
+    while size <= BUFFER and (piece := next(rest, None)) is not None:
+        first.append(piece)
+        size += len(piece)
+    if size <= BUFFER:
+        return write_small(path, b"".join(first), force=force, other=other), size
+    file = TemporaryFile(path)
     try:
-        for piece in pieces:
+        for piece in chain(first, rest):
             file.write(piece)
         # Another run that looks for left-overs must find it locked until it has its name.
         file.hold()
@@ -527,6 +533,75 @@ def write_as(
         raise
     file.let_go()
     return file.final, file.at
+
+
+def write_small(path: Path, data: bytes, *, force: bool = False, other: Callable[[], Path] | None = None) -> Path:
+    """Write one file of which all bytes are here, with few system calls; return its name.
+
+    Args:
+        path: The file.
+        data: Its content.
+        force: Whether a file is replaced; see `free_name`.
+        other: See `TemporaryFile.appear_as`.
+
+    Raises:
+        UsageError: The file exists already, and `force` is not set.
+        SourceError: It cannot be written.
+    """
+    for left in reversed(range(TRIES)):
+        try:
+            return _write_small(path, data, force, other)
+        except FileNotFoundError as error:
+            # Another run took it for a left-over before it was locked.
+            if not left:
+                raise _cannot_write(path, error) from error
+        except OSError as error:
+            raise _cannot_write(path, error) from error
+    raise AssertionError("the last attempt returns or raises")
+
+
+def _write_small(path: Path, data: bytes, force: bool, other: Callable[[], Path] | None) -> Path:
+    temporary = temporary_text(str(path))
+    descriptor = _created(temporary, path)
+    try:
+        # Another run that looks for left-overs must find it locked until it has its name.
+        lock(descriptor)
+        rest = memoryview(data)
+        while rest:
+            rest = rest[os.write(descriptor, rest) :]
+        while True:
+            try:
+                (replace_file if force else name_new)(temporary, path)
+            except FileExistsError as error:
+                if other is None:
+                    raise taken(path) from error
+                path = other()
+            else:
+                return path
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)  # noqa: PTH108
+        raise
+    finally:
+        os.close(descriptor)
+
+
+def _created(temporary: str, final: Path) -> int:
+    """Create a file that is going to have another name, and return its descriptor."""
+    try:
+        return open_file(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+    except (OSError, ValueError) as error:
+        raise _cannot_create(final, error) from error
+
+
+def _cannot_create(final: Path, error: Exception) -> SourceError:
+    gone = isinstance(error, FileNotFoundError) and not os.path.isdir(final.parent)  # noqa: PTH112
+    reason = f"there is no folder {final.parent}" if gone else reason_of(error)
+    return SourceError(f"cannot write {final}: {reason}")
+
+
+def _cannot_write(final: Path, error: Exception) -> SourceError:
+    return SourceError(f"cannot write {final}: {reason_of(error)}")
 
 
 def takes_writes(path: Path) -> bool:
@@ -581,35 +656,8 @@ def is_replaceable(path: Path) -> bool:
     return os.path.isfile(path) or (os.path.islink(path) and not os.path.exists(path))  # noqa: PTH110, PTH113, PTH114
 
 
-def _without_links(path: str, flags: int) -> int:
-    """Open a file that is there; never what a link in its place leads to."""
-    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0))
-
-
-def _private(path: str, flags: int) -> int:
-    """Open a new file that only you may read until it has its mode."""
-    return os.open(path, flags, 0o600)
-
-
-def give_mode(descriptor: int, like: Path) -> None:
-    """Give a new private file the owner and the mode of another one, as far as that is allowed.
-
-    Where it cannot get the group, the group gets no rights; where there is no other file, it stays private.
-    """
-    if not hasattr(os, "fchmod"):
-        return
-    with contextlib.suppress(OSError):
-        there, mine = like.stat(), os.fstat(descriptor)
-        mode = there.st_mode & 0o666
-        if (there.st_uid, there.st_gid) != (mine.st_uid, mine.st_gid):
-            try:
-                os.fchown(descriptor, there.st_uid, there.st_gid)
-            except OSError:
-                try:
-                    os.fchown(descriptor, -1, there.st_gid)
-                except OSError:
-                    mode &= 0o606
-        os.fchmod(descriptor, mode)
+_private = partial(open_file, mode=0o600)
+"""Opens a new file that only you may read until it has its mode."""
 
 
 def is_there(path: Path) -> bool:
@@ -627,21 +675,9 @@ def is_there(path: Path) -> bool:
     return True
 
 
-def sync_folder(folder: Path) -> None:
-    """Make a rename durable, where the system knows how; the file is complete even where it does not."""
-    if not hasattr(os, "O_DIRECTORY"):
-        return
-    with contextlib.suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-
-
 def sync_folders(folders: Collection[Path]) -> None:
     """Make renames in folders durable, as far as the system can."""
-    if len(folders) <= FEW or not _sync_file_systems(folders):
+    if len(folders) <= FEW or not sync_file_systems(folders):
         for folder in folders:
             sync_folder(folder)
 
@@ -653,31 +689,6 @@ def make_durable(files: Collection[TemporaryFile]) -> None:
         SourceError: A file cannot be written.
     """
     left = [file for file in files if file.sha256 and not file.durable]
-    if len(left) <= FEW or not _sync_file_systems({file.path.parent for file in left}):
+    if len(left) <= FEW or not sync_file_systems({file.path.parent for file in left}):
         for file in left:
             file.make_durable()
-
-
-def _sync_file_systems(folders: Collection[Path]) -> bool:
-    """Write everything in the file systems of folders to the disk; False where the system cannot do it in one call."""
-    if sys.platform != "linux":
-        return False
-    import ctypes
-
-    sync = getattr(ctypes.CDLL(None), "syncfs", None)
-    if sync is None:
-        return False
-    try:
-        # Folders of one shard are all, or but for one, in the same file system.
-        devices = {folder.stat().st_dev: folder for folder in folders}
-        return all(_sync_file_system(sync, folder) for folder in devices.values())
-    except OSError:
-        return False
-
-
-def _sync_file_system(sync: Callable[[int], int], folder: Path) -> bool:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        return sync(descriptor) == 0
-    finally:
-        os.close(descriptor)

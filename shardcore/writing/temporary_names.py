@@ -5,11 +5,11 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import sys
 import time
 from pathlib import Path
 
 from shardcore.errors import Remedy, SourceError
+from shardcore.system import is_link, is_own, lock_file, open_to_lock
 
 _LEFT_OVER = re.compile(r"\.(?P<stem>.*)\.(?P<run>[0-9a-f]{12})(-[0-9]+)?\.part", re.DOTALL)
 
@@ -34,15 +34,26 @@ def temporary_path(final: Path, run: str = "", stem: str = "") -> Path:
         run: The mark of the run.
         stem: What stands for the final name; it is that of the file for whose sake this one is written.
     """
-    stem = stem or stem_of(final)
-    if not run:
-        return final.parent / f".{stem}.{new_run()}.part"
-    return final.parent / f".{stem}.{run}-{int.from_bytes(os.urandom(3))}.part"
+    return final.parent / _temporary_name(stem or stem_of(final), run)
+
+
+def temporary_text(final: str) -> str:
+    """Return the text of `temporary_path`, without a path object: it is needed for each of many files."""
+    folder, name = os.path.split(final)
+    return os.path.join(folder, _temporary_name(_stem(name)))  # noqa: PTH118
+
+
+def _temporary_name(stem: str, run: str = "") -> str:
+    return f".{stem}.{run}-{int.from_bytes(os.urandom(3))}.part" if run else f".{stem}.{new_run()}.part"
 
 
 def stem_of(final: Path) -> str:
     """Return what the temporary names of a final one have of it."""
-    return os.fsencode(final.name)[:100].decode("utf-8", "ignore")
+    return _stem(final.name)
+
+
+def _stem(name: str) -> str:
+    return os.fsencode(name)[:100].decode("utf-8", "ignore")
 
 
 def is_left_over(name: str) -> bool:
@@ -76,8 +87,12 @@ def _swept(paths: list[Path]) -> list[Path]:
     held: list[int] = []
     try:
         for path in paths:
-            held.append(os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0)))
-            if not (_is_own(held[-1]) and lock(held[-1])):
+            descriptor = open_to_lock(path)
+            if descriptor is None:
+                return []
+            held.append(descriptor)
+            # In a shared folder another user may give any file such a name.
+            if not (is_own(os.fstat(descriptor)) and lock(descriptor)):
                 return []
         for path in paths:
             remove_tree(path)
@@ -89,48 +104,32 @@ def _swept(paths: list[Path]) -> list[Path]:
     return paths
 
 
-def _is_own(descriptor: int) -> bool:
-    """Return whether an open file is the user's: in a shared folder another user may give any file such a name."""
-    return not hasattr(os, "geteuid") or os.fstat(descriptor).st_uid == os.geteuid()
-
-
 def lock(descriptor: int) -> bool:
     """Lock an open file or folder against being swept; False where that cannot be, or another one has done so."""
-    if sys.platform == "win32":
-        # No locks of that kind: nothing is swept there.
-        return False
-    import fcntl
+    return lock_file(descriptor) is True
 
+
+def in_use(path: Path) -> bool | None:
+    """Return whether a run that is alive holds this; None where there are no locks, True where it cannot be opened."""
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True
-
-
-def in_use(path: Path) -> bool:
-    """Return whether a run that is alive holds this, or nothing can be stated about it."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
+        descriptor = open_to_lock(path)
     except OSError:
         return True
+    if descriptor is None:
+        return None
     try:
-        return not lock(descriptor)
+        free = lock_file(descriptor)
     finally:
         os.close(descriptor)
+    return None if free is None else not free
 
 
 def remove_tree(path: Path) -> None:
     """Remove a file, or a folder with all in it, as far as that can be; links are not followed."""
-    if not path.is_symlink() and path.is_dir():
-        for inner in sorted(path.rglob("*"), reverse=True):
-            with contextlib.suppress(OSError):
-                if inner.is_dir() and not inner.is_symlink():
-                    inner.rmdir()
-                else:
-                    inner.unlink()
-        with contextlib.suppress(OSError):
-            path.rmdir()
+    if path.is_dir() and not is_link(path):
+        import shutil  # most runs leave nothing
+
+        shutil.rmtree(path, ignore_errors=True)
         return
     with contextlib.suppress(OSError):
         path.unlink()
@@ -168,10 +167,13 @@ def check_replaced(path: Path, *, folder: bool) -> None:
 
 
 def is_left(place: Path) -> bool:
-    """Return True when a folder of new files is there and stays; wait for a run that is about to end."""
+    """Return True when a folder of new files is there and stays; wait for a run that is about to end.
+
+    Where there are no locks, a run that does not end within `WAITED` counts as interrupted.
+    """
     end = time.monotonic() + WAITED
     while os.path.lexists(place):
-        if not in_use(place) or time.monotonic() > end:
+        if in_use(place) is False or time.monotonic() > end:
             return True
         time.sleep(0.02)
     return False

@@ -37,6 +37,7 @@ from shardcore.model.text import shell_line, typed
 from shardcore.progress import Progress, no_progress
 from shardcore.sources.base import Source
 from shardcore.sources.local import FileSource, open_side_file
+from shardcore.system import is_own, sync_file, sync_folder
 from shardcore.writing.audit import Audit, check_audit_log
 from shardcore.writing.in_place import (
     SHOWN,
@@ -52,7 +53,7 @@ from shardcore.writing.in_place import (
     write_all,
 )
 from shardcore.writing.lock import locked, real_path
-from shardcore.writing.temporary import TemporaryFile, sync_folder
+from shardcore.writing.temporary import TemporaryFile
 from shardcore.writing.temporary_names import stem_of, sweep
 from shardcore.writing.undo_chain import all_journals, bring_back, earlier_journals, forget, journal_of, put_aside
 
@@ -108,7 +109,7 @@ class Journal:
 
     Attributes:
         path: The file that was edited.
-        what: What the edit did.
+        what: Description of the edit.
         verb: The kind of edit.
         old_size: Bytes of the file before.
         new_size: Bytes of it afterwards.
@@ -222,7 +223,7 @@ def note_interrupted(findings: Findings, source: Source, format_name: str) -> No
     """Report an edit of a file that did not come to its end.
 
     Args:
-        findings: Where to report.
+        findings: The findings.
         source: The file.
         format_name: The beginning of the code.
     """
@@ -259,11 +260,7 @@ def kept_of(path: Path) -> int | None:
 
 
 def _check_ours(where: Path) -> None:
-    """Refuse to replace what has the name of a journal and is none.
-
-    Raises:
-        UsageError: It is none.
-    """
+    """Refuse to replace what has the name of a journal and is none."""
     try:
         with open_side_file(where) as file:
             ours = file.read(len(MAGIC)) == MAGIC
@@ -307,7 +304,7 @@ def apply(
         edit: The edit.
         journal: Whether the old bytes are kept.
         hard_links: Whether a file with several names is edited.
-        audit: What the audit log notes; None for no note.
+        audit: Note for the audit log, or None.
         progress: Called after every piece.
 
     Returns:
@@ -405,7 +402,7 @@ def finish(
     Args:
         path: The file.
         keep: Whether its old bytes stay in the journal, where it holds them.
-        audit: What the audit log notes; None for no note.
+        audit: Note for the audit log, or None.
         progress: Called after every piece.
 
     Raises:
@@ -499,11 +496,7 @@ def purge(path: str | Path, *, dry_run: bool = False) -> list[Path]:
 
 
 def _write(path: Path, raw: IO[bytes], records: Sequence[JournalRecord], size: int, progress: Progress) -> None:
-    """Write records to a file, and set its size.
-
-    Raises:
-        SourceError: It cannot be written.
-    """
+    """Write records to a file, and set its size."""
     done, total = 0, max(sum(one.size for one in records), 1)
     with open_for_edit(path) as file:
         try:
@@ -534,11 +527,7 @@ def _pieces(raw: IO[bytes], record: JournalRecord, end: int) -> Iterator[tuple[i
 
 
 def _held(raw: IO[bytes], record: JournalRecord, first: int, size: int) -> bytes:
-    """Bytes of a record out of the journal.
-
-    Raises:
-        SourceError: The journal cannot be read, or shrank.
-    """
+    """Bytes of a record out of the journal."""
     try:
         raw.seek(record.at + first)
         data = raw.read(size)
@@ -592,12 +581,7 @@ def _kept(path: Path, record: JournalRecord) -> Iterator[bytes]:
 
 @contextlib.contextmanager
 def _journal(path: Path, *, writable: bool = False) -> Iterator[IO[bytes]]:
-    """Open the journal of a file.
-
-    Raises:
-        UsageError: There is none.
-        SourceError: It cannot be opened.
-    """
+    """Open the journal of a file."""
     where = journal_of(path)
     try:
         raw = open_side_file(where, writable=writable)
@@ -615,18 +599,12 @@ def _checked(path: Path, raw: IO[bytes], *, trust: bool = False) -> Journal:
     The journal belongs to the owner of the file, to the superuser or to you. It names device and inode of the file, its
     records stay within the old and new size, do not overlap and cover just what the edit overwrites; bytes at the ends
     of the file and around each change are those of the edit, and so are the new bytes where the edit came to its end.
-
-    Raises:
-        UsageError: It was made for another file.
-        FormatError: It is damaged.
-        SourceError: It cannot be read.
     """
     where = journal_of(path)
     try:
         status = os.fstat(raw.fileno())
         with FileSource(real_path(path), follow_links=False) as source:
-            owners = (0, source.path.stat().st_uid, *([os.geteuid()] if hasattr(os, "geteuid") else []))
-            if status.st_uid not in owners and not trust:
+            if not (is_own(status) or status.st_uid in (0, source.path.stat().st_uid) or trust):
                 raise UsageError(f"{where} belongs to another user than {path}", remedy=Remedy.JOURNAL)
             found = _read(path, where, io.BufferedReader(_Raw(raw)), source, trust=trust)
             _check_records(found, where)
@@ -726,11 +704,7 @@ def _records(file: IO[bytes], where: Path, digest: Any, at: int) -> Iterator[Jou
 
 
 def _check_records(journal: Journal, where: Path) -> None:
-    """Refuse records that no edit writes.
-
-    Raises:
-        FormatError: A change or an old byte lies outside the file, twice, or where nothing was overwritten.
-    """
+    """Refuse records that no edit writes."""
     wrong = FormatError(f"{where} is damaged: its records are not those of an edit of {journal.path}")
     old, new = journal.old_size, journal.new_size
     if not (0 <= old < 1 << 63 and 0 <= new < 1 << 63):
@@ -765,12 +739,7 @@ def _merged(stretches: Any) -> list[tuple[int, int]]:
 
 
 def _check_file(journal: Journal, raw: IO[bytes], source: FileSource, *, trust: bool) -> None:
-    """Refuse a file that is another one than the journal is about.
-
-    Raises:
-        UsageError: It is.
-        SourceError: It cannot be read.
-    """
+    """Refuse a file that is another one than the journal is about."""
     fits = min(journal.old_size, journal.new_size) <= source.size <= max(journal.old_size, journal.new_size)
     if fits:
         stretches = _merged((one.start, one.stop) for one in journal.changes)
@@ -920,11 +889,7 @@ def _record(source: FileSource, kind: int, first: int, last: int) -> Iterator[by
 
 
 def _mark(path: Path, state: bytes) -> None:
-    """Note in a journal how far the edit came.
-
-    Raises:
-        SourceError: It cannot be written.
-    """
+    """Note in a journal how far the edit came."""
     with open_side_file(path, writable=True) as raw:
         _set_state(raw, state)
 
@@ -933,7 +898,7 @@ def _set_state(raw: IO[bytes], state: bytes) -> None:
     try:
         raw.seek(len(MAGIC))
         write_all(raw, state)
-        os.fsync(raw.fileno())
+        sync_file(raw.fileno())
     except OSError as error:
         raise SourceError(f"cannot write the journal: {reason_of(error)}") from error
 
@@ -944,9 +909,6 @@ def _remove_journal(path: Path, *, wipe: bool = False) -> None:
     Args:
         path: The journal.
         wipe: Overwrites its bytes with zeros, once it has no name any more: so no half of it is left under one.
-
-    Raises:
-        SourceError: It cannot be removed.
     """
     try:
         if not wipe:
@@ -956,7 +918,7 @@ def _remove_journal(path: Path, *, wipe: bool = False) -> None:
             path.unlink()
             for _ in range(0, os.fstat(raw.fileno()).st_size, BLOCK * BLOCKS):
                 write_all(raw, bytes(BLOCK * BLOCKS))
-            os.fsync(raw.fileno())
+            sync_file(raw.fileno())
     except OSError as error:
         raise SourceError(f"cannot remove {path}: {reason_of(error)}") from error
 
@@ -969,7 +931,7 @@ class Edited:
     """Outcome of an edit.
 
     Attributes:
-        what: What the edit did.
+        what: Description of the edit.
         finished: Keys of an interrupted edit that was finished first; None where there was none.
         journal: The journal of the edit; None without.
         changed: Whether the file was changed.
@@ -1003,7 +965,7 @@ def edit_in_place(
         agreed: Whether the edit is to be made, or the interrupted one of the journal to be finished; it may ask.
         keep: Whether the old bytes are kept.
         hard_links: Whether a file with several names is edited.
-        audit: What the audit log notes; None for no note.
+        audit: Note for the audit log, or None.
         progress: Called after every piece.
 
     Raises:

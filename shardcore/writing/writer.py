@@ -49,7 +49,7 @@ class More:
     """Metadata of an object besides its key and its content.
 
     Attributes:
-        label: What errors call it: the path of its file.
+        label: Name in errors: the path of its file.
         name: The name of its file, relative, with `/`; empty where there is none.
         parts: Further contents, by the names that the format declares.
         facts: What the format keeps about it, as declared; facts that were not given are not in it.
@@ -119,7 +119,7 @@ class Writer(ABC):
             key: Its text form, or the bytes or the number that the format stores; None where the format makes it from
                 the content, or has no keys.
             data: The content.
-            label: What errors call the object: the path of its file.
+            label: Name in errors: the path of its file.
             name: The name of its file, relative, with `/`; formats that keep names or look at endings use it.
             parts: Further contents of the object, by name (neuroglancer: `fragments`).
             **facts: What else the format keeps about an object, as it declares.
@@ -223,7 +223,7 @@ def pieces_of(data: Data, label: str = "") -> Iterator[bytes | bytearray | memor
 
     Args:
         data: The content.
-        label: What errors call it.
+        label: Name in errors.
 
     Raises:
         SourceError: The stream cannot be read.

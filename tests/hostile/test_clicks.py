@@ -18,7 +18,7 @@ from tests.hostile.files import ALL
 from tests.hostile.making import Hostile
 
 QUICK_FILES = 1
-FULL_FILES = 6
+FULL_FILES = 3
 WALL_SECONDS = 600.0
 """After this time by the clock a window is ended; the bounds are seconds of the processor."""
 

@@ -122,7 +122,7 @@ def test_who_serves_wrong_bytes_is_named(case: Case, tmp_path: Path) -> None:
     with Reader(case.reader) as reader:
         good = reader.ask(path, keys, spec=spec, sizes=sizes)
         assert {what for what, _ in good.values()} == {"ok"}
-        for change in flips(original, dice, rounds(40, 12)):
+        for change in flips(original, dice, rounds(20, 12)):
             data = bytearray(original.read_bytes())
             data[change.start : change.stop] = change.data or b""
             path.write_bytes(data)

@@ -57,7 +57,7 @@ def by_tensorstore(folder: Path, spec: dict[str, Any], values: dict[int, bytes])
 
 
 @pytest.mark.parametrize("writer", [by_cloud_volume, by_tensorstore], ids=["cloud-volume", "tensorstore"])
-@pytest.mark.parametrize("seed", range(rounds(12, 2)))
+@pytest.mark.parametrize("seed", range(rounds(6, 2)))
 def test_fresh_data_sets_are_read_right(tmp_path: Path, writer: Any, seed: int) -> None:
     """Every key and value comes back, nothing else is listed, and verification finds nothing."""
     dice = random.Random(seed)
@@ -74,7 +74,7 @@ def test_fresh_data_sets_are_read_right(tmp_path: Path, writer: Any, seed: int) 
 
 
 @pytest.mark.parametrize("writer", [by_cloud_volume, by_tensorstore], ids=["cloud-volume", "tensorstore"])
-@pytest.mark.parametrize("seed", range(rounds(8, 1)))
+@pytest.mark.parametrize("seed", range(rounds(4, 1)))
 def test_fresh_bare_shards_are_inferred(tmp_path: Path, writer: Any, seed: int) -> None:
     """Without the info, the true specification is among the fits of every shard, and what is certain is right."""
     dice = random.Random(1000 + seed)

@@ -66,7 +66,7 @@ def test_large_functions_are_equal(tmp_path: Path, count: int) -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_million_keys_are_equal(tmp_path: Path) -> None:
     """A million keys, built and decoded."""
     keys = random_keys(1_000_000, seed=1)

@@ -6,8 +6,15 @@ from collections.abc import Iterator
 
 import pytest
 
+from shardcore.sources.remote import session as remote
 from tests.remote.s3 import Place, s3_server
 from tests.remote.servers import RangeServer
+
+
+@pytest.fixture(autouse=True)
+def _short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Retries come after short pauses."""
+    monkeypatch.setattr(remote, "FIRST_PAUSE", 0.01)
 
 
 @pytest.fixture

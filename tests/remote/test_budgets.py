@@ -181,6 +181,7 @@ def data_set(files: Mapping[str, bytes]) -> Iterator[tuple[str, RemoteOptions, L
         yield "s3://shards/set/", options, server.log
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", SETS)
 def test_small_shards_come_with_one_request(name: str, tmp_path: Path) -> None:
     """Whatever is done with all shards of a data set: one request fetches one of up to 256 KiB, and no byte twice."""

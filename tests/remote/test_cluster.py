@@ -217,6 +217,7 @@ def test_limits_are_shared_among_tasks(folder: Path) -> None:
             list(pool.each(shards, on_shard, (object_count,)))
 
 
+@pytest.mark.thorough
 def test_shards_of_a_lost_process_are_done_again(folder: Path, tmp_path: Path) -> None:
     """A process that is killed is replaced, and nothing is missing or doubled."""
     work = partial(killed_once, mark=str(tmp_path / "mark"))
@@ -226,6 +227,7 @@ def test_shards_of_a_lost_process_are_done_again(folder: Path, tmp_path: Path) -
     assert len(results) == 20
 
 
+@pytest.mark.thorough
 def test_a_search_survives_a_lost_process(tmp_path: Path) -> None:
     """Calls that were under way when a process ended are made again, once each and in order."""
     work = partial(doubled_once_killed, mark=str(tmp_path / "mark"))
@@ -300,6 +302,7 @@ def test_other_commands_print_the_same(
         assert member_taken in given
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "command",
     [["verify", "--json"], ["extract"]],
@@ -322,6 +325,7 @@ def test_commands_print_the_same(
     assert written[0] == written[1]
 
 
+@pytest.mark.thorough
 def test_an_interrupted_run_goes_on(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Results that are in the state are not computed again; those of changed shards, and half a line, are."""
     state, base = tmp_path / "state", ["ls", str(folder), "--digest", "sha256", "--cluster", "local:2"]
@@ -342,6 +346,7 @@ def test_an_interrupted_run_goes_on(folder: Path, tmp_path: Path, capsys: pytest
         found.found(["x"])
 
 
+@pytest.mark.thorough
 def test_an_interrupted_extraction_into_a_bucket_goes_on(
     tmp_path: Path, s3: Place, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -372,8 +377,8 @@ def test_targets_that_workers_do_not_see_are_refused(folder: Path, capsys: pytes
 def test_a_cluster_that_loses_a_worker(
     s3: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """200 shards of a bucket, two workers, one killed on the way: the same output, and no key in any task or log."""
-    files = {f"many/{path.name}": path.read_bytes() for path in _shards(tmp_path / "set", 200).iterdir()}
+    """60 shards of a bucket, two workers, one killed on the way: the same output, and no key in any task or log."""
+    files = {f"many/{path.name}": path.read_bytes() for path in _shards(tmp_path / "set", 60).iterdir()}
     s3.put(files)
     for name, value in s3.environment().items():
         monkeypatch.setenv(name, value)

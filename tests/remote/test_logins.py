@@ -11,6 +11,7 @@ import shardcore
 from shardcore.cli.program import run
 from shardcore.errors import CredentialsRefused, Forbidden, Remedy, UsageError
 from shardcore.sources.remote.headers import headers_for
+from shardcore.sources.remote.options import RemoteOptions
 from shardcore.sources.remote.request_log import RequestLog
 from shardcore.sources.where import source_of
 from tests.remote.faults import FaultProxy, Refuse
@@ -102,6 +103,19 @@ def test_the_file_of_headers_is_checked(configured: Callable[[str], None]) -> No
         configured(f'["data.example.org"]\n{line}\n')
         with pytest.raises(UsageError, match=words):
             headers_for(("https", "data.example.org"))
+
+
+def test_a_profile_has_headers_of_its_own(server: RangeServer, configured: Callable[[str], None]) -> None:
+    """Headers in a table of the server's section are sent with the profile of that name only, beside the others."""
+    server.put("/a", b"shard")
+    configured(f'["{server.url}"]\nX-All = "1"\nX-Who = "none"\n["{server.url}".lab]\nX-Who = "${{LAB_TOKEN}}"\n')
+    for profile, sent in (("lab", WORD), (None, "none"), ("other", "none"), ("lab", WORD)):
+        source = source_of(f"{server.url}/a", remote=RemoteOptions(profile=profile))
+        assert isinstance(source, shardcore.Source)
+        with source:
+            assert source.read(0, 5) == b"shard"
+        headers = list(server.log)[-1].request.headers
+        assert (headers["x-all"], headers["x-who"]) == ("1", sent)
 
 
 def test_a_file_of_the_hub(

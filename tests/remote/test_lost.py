@@ -13,7 +13,6 @@ import pytest
 import shardcore
 from shardcore.cli.program import run
 from shardcore.operations import recover
-from shardcore.sources.remote import session as remote
 from shardcore.testing import FULL, rounds, sampled
 from tests.remote.faults import Drop, Fault, FaultProxy, NoListing, Refuse, after, always
 from tests.remote.samples import samples
@@ -25,12 +24,6 @@ SHARDS, OBJECTS = 10, 8
 
 Lose = Callable[[int], Fault]
 Capture = pytest.CaptureFixture[str]
-
-
-@pytest.fixture(autouse=True)
-def _short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Makes the pauses between attempts short."""
-    monkeypatch.setattr(remote, "FIRST_PAUSE", 0.01)
 
 
 @pytest.fixture(scope="module")
@@ -92,6 +85,7 @@ CELLS = [(command, sample) for command in COMMANDS for sample in FORMATS]
 QUICK = [cell for number, cell in enumerate(CELLS) if cell[0] == "verify" or number % 4 == 1]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("command", "sample"), CELLS if FULL else QUICK)
 def test_every_format_stops_with_one_line(command: str, sample: str, tmp_path: Path, capsys: Capture) -> None:
     """Whatever is under way on a file of any format ends with one line and exit code 4; what was printed is right."""
@@ -104,7 +98,7 @@ def test_every_format_stops_with_one_line(command: str, sample: str, tmp_path: P
         _, right, _ = outcome(filled(words, uri, tmp_path / "whole", [*beside, *more]), capsys)
         requests = len(proxy.log.seen)
     whole = {line.replace(str(tmp_path / "whole"), "") for line in right}
-    for left in sampled(range(requests), rounds(20, 1), full=False):
+    for left in sampled(range(requests), rounds(6, 1), full=False):
         with losing(one.files, dropped(left)) as (proxy, more):
             out = tmp_path / f"cut{left}"
             code, lines, errors = outcome(filled(words, uri, out, [*beside, *more]), capsys)
@@ -138,6 +132,7 @@ def test_verify_of_a_folder_prints_what_it_found(
     assert [finding["code"] for finding in report["findings"]] == ["des.unreadable"]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("command", "wrong"),
     [

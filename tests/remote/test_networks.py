@@ -30,12 +30,6 @@ DATA = bytes(range(256)) * 4000  # a megabyte
 QUICK = RemoteOptions(stall_timeout=0.2, connect_timeout=0.5, patience=1.0, retries=2)
 
 
-@pytest.fixture(autouse=True)
-def _short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is asked again is asked soon."""
-    monkeypatch.setattr(remote, "FIRST_PAUSE", 0.01)
-
-
 def source(uri: str, options: RemoteOptions = QUICK) -> shardcore.Source:
     """What lies at an address."""
     from shardcore.sources.remote.address import parse_address

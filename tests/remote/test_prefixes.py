@@ -43,6 +43,7 @@ def options(server: ManyKeysServer) -> RemoteOptions:
     return RemoteOptions(endpoint_url=server.url, addressing="path", anonymous=True)
 
 
+@pytest.mark.thorough
 def test_one_pass(store: ManyKeysServer) -> None:
     """Opening needs the first page; the members take the others, and nothing is listed again after that."""
     with shardcore.open("s3://bucket/many/", remote=options(store)) as found:

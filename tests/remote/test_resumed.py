@@ -169,9 +169,8 @@ def test_skip_where_files_are_missing_fetches_members_whole(tmp_path: Path) -> N
     assert requests[2] <= requests[0] + 20
 
 
-def test_progress_resets_the_count_of_attempts(shard: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_resets_the_count_of_attempts(shard: bytes, tmp_path: Path) -> None:
     """With half of all bodies cut midway, more often in a row than attempts are allowed, a large object still comes."""
-    monkeypatch.setattr("shardcore.sources.remote.session.FIRST_PAUSE", 0.001)
     with RangeServer() as server, FaultProxy(server.host) as proxy:
         server.put("/a.shard", shard)
         proxy.faults = [Cut(0.5, when=lambda request: request.number % 4 > 0)]

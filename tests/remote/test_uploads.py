@@ -83,6 +83,7 @@ def methods(proxy: FaultProxy) -> Counter[str]:
     return found
 
 
+@pytest.mark.thorough
 def test_uploads_go_several_at_once_as_jobs_says(shard: Path, proxy: FaultProxy, client: Any) -> None:
     """Eight by default; one PUT for each object and the manifest, and two listings."""
     proxy.latency = 0.05
@@ -95,6 +96,7 @@ def test_uploads_go_several_at_once_as_jobs_says(shard: Path, proxy: FaultProxy,
     assert proxy.log.most_at_once == 2
 
 
+@pytest.mark.thorough
 def test_skip_is_decided_by_one_listing(
     shard: Path, proxy: FaultProxy, client: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -138,6 +140,7 @@ def test_a_line_is_printed_after_its_put(
     assert keys(client, "line/") == set(order)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("more", [[], ["--conflict", "rename"], ["--force"]])
 def test_other_policies_hold_in_a_bucket(
     shard: Path, proxy: FaultProxy, client: Any, more: list[str], capsys: pytest.CaptureFixture[str]
@@ -201,11 +204,9 @@ def test_errors_of_writing_speak_of_writing(
     tmp_path: Path,
     command: str,
     fault: Fault,
-    monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """No error of a write says *read*, and none has a temporary path in it."""
-    monkeypatch.setattr("shardcore.sources.remote.session.FIRST_PAUSE", 0.001)
     proxy.faults = [type(fault)(*_code(fault), when=lambda request: request.method == "PUT")]
     (tmp_path / "a").write_bytes(b"hello")
     given = {
@@ -235,8 +236,7 @@ def test_plans_and_local_errors_have_no_temporary_path(
     def full(*_: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("shardcore.writing.temporary.os.link", full)
-    monkeypatch.setattr("pathlib.Path.rename", full)
+    monkeypatch.setattr("shardcore.writing.temporary.name_new", full)
     assert run(["extract", str(shard), "s3://shards/plan/out/", "--no-manifest", *flags(proxy)]) == 1
     error = capsys.readouterr().err
     assert "cannot write s3://shards/plan/out/" in error
@@ -244,6 +244,8 @@ def test_plans_and_local_errors_have_no_temporary_path(
 
 
 SMALL_PARTS = (
+    # A program that a shell starts in the background ignores SIGINT, and its own programs do.
+    "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
     "import shardcore.sources.remote.upload as upload; upload.PART = 5 << 20\n"
     "from shardcore.cli.program import main; main()"
 )
@@ -256,6 +258,7 @@ def large(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, TERMINATED), (signal.SIGINT, 130)])
 def test_signals_abort_uploads_and_remove_temporary_files(
     proxy: FaultProxy, client: Any, tmp_path: Path, number: signal.Signals, code: int

@@ -17,6 +17,7 @@ from shardcore.cli.program import run
 from shardcore.errors import LargeRead
 from shardcore.operations.extraction import extract
 from shardcore.shards import whole_file
+from shardcore.sources.base import WHOLE_RANGE, range_cuts
 from shardcore.sources.read_purpose import at_most
 from tests.remote.bills import SPEC
 from tests.remote.servers import RangeServer
@@ -33,8 +34,8 @@ REQUESTS = {
     "des": (3, 4, 4),
     "bloscpack": (1, 2, 2),
     "xorb": (2, 3, 3),
-    # One request for a xorb where it is not, one for its beginning.
-    "mdb": (2, 5, 5),
+    # One request for a xorb where it is not, one for all of it.
+    "mdb": (2, 4, 4),
     # The list reads the indices of the minishards, one range each.
     "neuroglancer": (10, 4, 4),
 }
@@ -115,6 +116,33 @@ def test_verifying_fetches_the_file_in_one_range(server: RangeServer, name: str)
     check(server.log, name, REQUESTS[name][1])
 
 
+COMMANDS = {"swh": 1, "des": 2, "bloscpack": 2, "xorb": 1, "mdb": 3, "neuroglancer": 4}
+"""Requests of `verify` and `extract` on the command line: the first range of a file has all bytes of most of them."""
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_commands_that_read_all_begin_with_all(
+    server: RangeServer, name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The first request of a command that needs all bytes is for all of them, where the format needs its end, too."""
+    address = served(server, name).replace("a.shard", "objects.shard")
+    if name == "swh":
+        server.put("/objects.shard", files(name)["a.shard"])
+    for words in (["verify", address], ["extract", address, str(tmp_path / "out")]):
+        server.log.clear()
+        assert run(words) == 0
+        check(server.log, name, COMMANDS[name])
+    capsys.readouterr()
+
+
+def test_what_is_not_needed_is_not_begun_with(server: RangeServer, tmp_path: Path) -> None:
+    """Checks of the index and the extraction of one object fetch no large range."""
+    address = served(server, "des")
+    assert run(["verify", address, "--depth", "index"]) == 0
+    assert run(["extract", address, str(tmp_path), "document 3"]) == 0
+    assert server.log.sent < OBJECTS * SIZE / 3, server.log
+
+
 @pytest.mark.parametrize("name", REQUESTS)
 def test_extracting_all_fetches_the_file_in_one_range(server: RangeServer, name: str, tmp_path: Path) -> None:
     """Extracting everything costs what opening costs, and one range more."""
@@ -123,6 +151,18 @@ def test_extracting_all_fetches_the_file_in_one_range(server: RangeServer, name:
     assert done.ok
     assert sum(one.size for one in done.files) == OBJECTS * SIZE
     check(server.log, name, REQUESTS[name][2])
+
+
+def test_a_file_of_many_megabytes_takes_no_more_requests(server: RangeServer, tmp_path: Path) -> None:
+    """A file of 18 MB costs what one of 3 MB does: it comes with one range, where larger ones come with several."""
+    with shardcore.create(tmp_path / "a.shard", format="swh") as writer:
+        for number in range(18):
+            writer.add(None, bytes([number]) * 1_000_000)
+    server.put("/a.shard", (tmp_path / "a.shard").read_bytes())
+    with shardcore.open(f"{server.url}/a.shard") as shard:
+        assert extract(shard, tmp_path / "out").ok
+    assert len(server.log) <= REQUESTS["swh"][2], server.log
+    assert [len(list(range_cuts(0, size, WHOLE_RANGE))) for size in (18 << 20, 64 << 20)] == [1, 3]
 
 
 def test_raw_values_are_not_fetched_to_verify_them(server: RangeServer) -> None:

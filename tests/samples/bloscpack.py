@@ -94,7 +94,7 @@ def _array() -> Entry:
         "Bloscpack",
         "58 × 64 numbers: 3 chunks of 3 blocks",
         "An element becomes a plain byte, a chunk, a block, a stream: heights of a hill, 8 bytes each, shuffled.",
-        Key("[24,40]", "The top of the hill: element, plain byte, chunk 1, block 0."),
+        Key("[52,21]", "Element, uncompressed byte, chunk 2, block 1."),
         Key(
             "@4096",
             "The first byte of block 1: its 512 elements are stored as eight streams, one for each of their bytes.",

@@ -218,7 +218,7 @@ def _single(name: str, keys: Mapping[str, str], shared: str) -> Entry:
         "One shard of the cache",
         "four files, one xorb, seven chunks",
         "Header, two sections of records, three tables and a footer: all that a shard has, in 2 KB.",
-        Key(keys["weights.f32"], "Two chunks of numbers, stored in byte groups."),
+        Key(keys["report-2.txt"], "Three segments of one chunk each, not in the order of the xorb."),
         Key(f"chunk:{shared}", "The first chunk of two reports: stored once, listed once in the table of chunks."),
         Key(
             keys["report-3.txt"],

@@ -171,7 +171,7 @@ def _volume(folder: Path) -> Entry:
         "A volume",
         "38 × 30 × 14 voxels in chunks of 8 × 8 × 8",
         "Keys are places: the bits of x, y and z of a chunk, dealt out in turn; dark chunks are not stored at all.",
-        Key(str(encode((2, 1, 0), GRID)), "Chunk 2, 1, 0: the bits of three numbers in turn make the key."),
+        Key(str(encode((3, 0, 1), GRID)), "Chunk 3, 0, 1: the bits of three numbers in turn make the key."),
         Key(
             str(encode((1, 0, 0), GRID)),
             "Its neighbour 0, 0, 0 differs in the dropped bit alone: both share a minishard.",

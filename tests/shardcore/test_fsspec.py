@@ -364,6 +364,7 @@ def test_pandas(archive: Path) -> None:
         assert frame.height.tolist() == [4.5, 4.75, 5.0]
 
 
+@pytest.mark.thorough
 @pytest.mark.interop("pyarrow", "pandas")
 def test_pyarrow(tmp_path: Path) -> None:
     """Pyarrow lists a shard and reads Parquet files in it, also all of a folder as one data set."""

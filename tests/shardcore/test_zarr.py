@@ -279,6 +279,7 @@ def test_what_is_no_array() -> None:
         zarr.open_array(store, mode="r")
 
 
+@pytest.mark.thorough
 @pytest.mark.interop("xarray", "dask.array")
 def test_xarray_and_dask(pyramid: Path, array: NDArray[Any]) -> None:
     """Both open a volume as they are: axes have coordinates in nanometres, chunks are those of the volume."""

@@ -48,7 +48,7 @@ class InfoPart:
     """A stretch of the info block: a record, or a list of them.
 
     Attributes:
-        name: What it is called.
+        name: Name.
         record: Its layout.
         start: First byte, from the start of the info block.
         count: Number of records; a list may have any.
@@ -122,7 +122,7 @@ def read_info(data: bytes, start: int) -> XorbInfo:
 
     Args:
         data: Exactly the block, without the length after it.
-        start: Where it begins in the file; the chunk records end there.
+        start: Start in the file; the chunk records end there.
 
     Raises:
         FormatError: The idents are not there, the numbers of chunks differ or do not fit the length, the distances

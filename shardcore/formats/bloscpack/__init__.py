@@ -7,6 +7,7 @@ from shardcore.writing.declaration import Dial, Instead, KeyRule, Without, Write
 FORMAT = Format(
     name="bloscpack",
     title="Bloscpack",
+    specification="https://github.com/Blosc/bloscpack#bloscpack-format",
     suffixes=(".blp",),
     detect=lazily("shardcore.formats.bloscpack.shard:detect"),
     open=lazily("shardcore.formats.bloscpack.shard:open_shard"),
@@ -30,7 +31,9 @@ FORMAT = Format(
             ("1K", "4K", "16K", "64K", "256K", "1M"),
             "1M",
         ),
-        uncompressed={"level": 0},
+        # Level 2 of Blosc is level 3 of zstd, the usual one; the others do not shuffle.
+        codecs={"none": {"level": 0}, "zstd": {"codec": "zstd", "level": 2, "shuffle": "none"}},
+        usual_codec="blosclz",
         without={"delete": Without(Instead.REMOVE, "A file is one content: to delete that is to remove the file.")},
     ),
     edits={"append": lazily("shardcore.formats.bloscpack.append:append")},
@@ -129,5 +132,6 @@ FORMAT = Format(
         "typesize": Detail("typesize", unit="byte"),
     },
     peers=lazily("shardcore.formats.bloscpack.other_readers:peers"),
+    practice=lazily("shardcore.formats.bloscpack.practice:practice"),
     salvage=lazily("shardcore.formats.bloscpack.salvage:salvage"),
 )

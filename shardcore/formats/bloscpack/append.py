@@ -47,11 +47,7 @@ class _Kept:
         return SourceError(f"cannot write a temporary file in {self._folder}: {reason_of(error)}")
 
     def write(self, data: bytes) -> None:
-        """Append bytes.
-
-        Raises:
-            SourceError: The disk is full.
-        """
+        """Append bytes."""
         try:
             self._file.write(data)
         except OSError as error:
@@ -206,11 +202,7 @@ class _Append:
         return FileChange(at, HEADER_V3.pack(**values)[at:], "chunk_size, last_chunk, nchunks, max_app_chunks")
 
     def _metadata_change(self) -> list[FileChange]:
-        """Return the shape of an array grows along its first axis.
-
-        Raises:
-            UsageError: What is appended is no whole number of places of that axis, or the metadata has no room.
-        """
+        """Return the shape of an array grows along its first axis."""
         array, section = self._shard.whole_layout, self._file.metadata
         if array is None or section is None:
             for label, content in self._contents:
@@ -238,11 +230,7 @@ class _Append:
 
 
 def _all_of(content: InputContent, label: str) -> Iterator[bytes | bytearray | memoryview]:
-    """Yield the pieces of a content, which have to be as many bytes as it said.
-
-    Raises:
-        SourceError: They are not, or cannot be read.
-    """
+    """Yield the pieces of a content, which have to be as many bytes as it said."""
     total = 0
     for piece in content.pieces:
         total += len(piece)
@@ -252,11 +240,7 @@ def _all_of(content: InputContent, label: str) -> Iterator[bytes | bytearray | m
 
 
 def _check(shard: BloscpackShard) -> None:
-    """Refuse files to which nothing can be appended.
-
-    Raises:
-        UsageError: It is another version than 3, or does not state how many chunks of which size it has.
-    """
+    """Refuse files to which nothing can be appended."""
     header = shard.file.header
     if header.version != 3:
         raise UsageError(f"version {header.version}: append supports version 3 only; pack the content again")

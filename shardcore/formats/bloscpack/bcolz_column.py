@@ -52,7 +52,7 @@ class BloscpackColumn(BloscpackDataSet):
 
     Args:
         folder: The folder.
-        context: How members are opened.
+        context: Options for opening members.
 
     Attributes:
         column: What the JSON files state of it.

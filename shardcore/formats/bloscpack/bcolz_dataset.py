@@ -51,7 +51,7 @@ class BloscpackDataSet(DataSet):
         folder: The folder.
         columns: The columns, in order.
         texts: JSON files beside those of the columns, by name.
-        context: How members are opened.
+        context: Options for opening members.
     """
 
     meanings = MEANINGS
@@ -189,9 +189,7 @@ class BloscpackDataSet(DataSet):
         texts = {name: text.decode("utf-8", "replace").strip() for name, text in self._texts.items()}
         return {"checksum": self.checksum or "None", "bcolz": texts}
 
-    def lookup_all(self, key: Any) -> tuple[ObjectRef, ...]:
-        """Return the one object with a parsed key, or none."""
-        return Shard.lookup_all(self, key)
+    lookup_all = Shard.lookup_all
 
     def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
         """Verify every file, then whether they make up the columns that the JSON files describe."""

@@ -49,6 +49,11 @@ class BcolzChunks(Objects):
     def __len__(self) -> int:
         return len(self._files)
 
+    @property
+    def shards(self) -> Sequence[str]:
+        """Return the names of the files."""
+        return [file.name for file in self._files]
+
     def columns(self, rows: I64, *, sizes: bool = False) -> ObjectColumns:
         """The columns of some chunks; of files that nobody opened yet what the column states, unless with `sizes`."""
         if not len(rows):
@@ -105,7 +110,7 @@ class TableObjects(Objects):
     Args:
         names: The columns, in order.
         columns: Those that can be read, by name.
-        damage: Why the others cannot.
+        damage: Reason why the others cannot.
         unreadable: Gives what is wrong with the files of a column that could not be opened, or empty.
         first_members: The number of the first file of each column among the members of the data set.
     """
@@ -165,7 +170,7 @@ def column_ref(column: BcolzColumn, key: str, row: int, kind: str) -> ObjectRef:
 
     Args:
         column: The column.
-        key: What it is called.
+        key: Name.
         row: Its row; -1 where it is none.
         kind: What it is.
     """

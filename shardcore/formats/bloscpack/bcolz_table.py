@@ -40,7 +40,7 @@ class BloscpackTable(BloscpackDataSet):
 
     Args:
         folder: The folder.
-        context: How members are opened.
+        context: Options for opening members.
 
     Attributes:
         names: The columns, in order.

@@ -214,8 +214,8 @@ def _caption(one: _Block, counts: tuple[int, int, int], *, shuffled: bool) -> st
         why = "Elements of one byte have nothing to shuffle: both orders are the same."
     elif (counts[1] - counts[0]) * GAIN > counts[2]:
         why = (
-            "Neighbouring numbers differ in their low bytes and agree in the high ones; shuffled, what is alike lies "
-            "together in long runs, which a codec writes short."
+            "At the same place, neighbouring numbers often have equal bytes; shuffled, these are in long runs, "
+            "which a codec writes short."
         )
     else:
         why = "These bytes are hardly more alike when they are shuffled, so shuffling gains next to nothing here."

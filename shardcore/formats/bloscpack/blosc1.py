@@ -222,7 +222,7 @@ def check_chunk(chunk: bytes | memoryview, *, limit: int = DEFAULT_LIMIT, place:
     Args:
         chunk: The whole chunk, header and all, and nothing else.
         limit: Uncompressed bytes allowed.
-        place: Where the chunk lies, for errors.
+        place: Location of the chunk, for errors.
 
     Returns:
         Its header.

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shardcore.formats.bloscpack.file import BloscpackFile
-from shardcore.formats.bloscpack.layout import CHUNK_HEADER, UNKNOWN
+from shardcore.formats.bloscpack.layout import BLOCK_START, CHUNK_HEADER, UNKNOWN, Flag
 from shardcore.model.byte_shares import Share, Use, budget, share_of
 from shardcore.model.occupancy import Load, LoadSource
 from shardcore.progress import Progress
@@ -40,12 +41,21 @@ def _chunks(file: BloscpackFile) -> list[Share]:
     places, headers = file.table.places[found], file.table.headers[found]
     stops = geometry.stops(places, headers)
     inner = np.minimum(places + CHUNK_HEADER.size, stops)
+    blocks = np.minimum(inner + BLOCK_START.size * _block_counts(headers), stops)
     digests = np.minimum(stops + geometry.digest, geometry.size)
     return [
-        share_of(Use.PAYLOAD, "blocks", inner, stops, "The content: where its blocks begin, and the blocks."),
+        share_of(Use.PAYLOAD, "blocks", blocks, stops, "The content, block by block."),
         share_of(Use.INDEX, "Blosc headers", places, inner, "16 bytes at the beginning of each chunk."),
+        share_of(Use.INDEX, "block starts", inner, blocks, "Where each block of a compressed chunk begins."),
         share_of(Use.INDEX, "digests", stops, digests, "After each chunk, so that damage to it is detected."),
     ]
+
+
+def _block_counts(headers: NDArray[np.void]) -> NDArray[np.int64]:
+    """Return the number of blocks of each chunk; 0 of a plain copy, which has no block starts."""
+    nbytes, blocksize = headers["nbytes"].astype(np.int64), headers["blocksize"].astype(np.int64)
+    plain = (headers["flags"] & Flag.PLAIN_COPY) != 0
+    return np.where(plain | (nbytes <= 0) | (blocksize <= 0), 0, -(-nbytes // np.maximum(blocksize, 1)))
 
 
 def loads(file: BloscpackFile) -> tuple[LoadSource, ...]:

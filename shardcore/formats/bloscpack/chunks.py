@@ -39,7 +39,7 @@ class ChunkWalk:
         places: First byte of each chunk.
         headers: Their headers, one after the other.
         next: Where the next chunk begins.
-        end: Why the walk cannot go on.
+        end: Reason why the walk cannot go on.
         cut: Whether it ended at bytes that are too few for a header.
     """
 

@@ -39,8 +39,8 @@ GUESS = 65536
 THREADS = min(os.cpu_count() or 1, 8)
 SMALL_FILE = 2**18
 """Files of at most this many bytes are not worth starting threads for."""
-BATCH = 2**21
-"""Plain bytes of the neighbours that a thread gets at once."""
+BATCH = 2**20
+"""Uncompressed bytes of the neighbours that a thread gets at once: few enough to be in its cache still when used."""
 CREDIBLE = 64
 """A content is made room for at once when it is at most this many times as large as the file."""
 SMALL_CHUNK = 2**18
@@ -102,7 +102,7 @@ class ChunkReader:
     Args:
         source: The file.
         header: Its header.
-        table: Where the chunks are.
+        table: The table of chunks.
         decoder: What decompresses a chunk instead of the usual way in this process.
     """
 
@@ -340,7 +340,7 @@ class ChunkReader:
         try:
             for numbers in batches:
                 waiting.append(pool.submit(work, numbers))
-                if len(waiting) > 2 * THREADS:
+                if len(waiting) > THREADS:
                     yield from waiting.popleft().result()
             while waiting:
                 yield from waiting.popleft().result()
@@ -365,12 +365,7 @@ class ChunkReader:
         return found
 
     def _try(self, stored: Stored) -> None:
-        """Decompress a chunk and keep nothing; a large one in pieces where its codec lets have them.
-
-        Raises:
-            FormatError: It is damaged.
-            LimitExceeded: Expanded at once it would take very much more memory than the file has bytes.
-        """
+        """Decompress a chunk and keep nothing; a large one in pieces where its codec lets have them."""
         header = stored.header
         if header.nbytes <= TRIED_WHOLE or header.plain_copy:
             self.decoded(stored)

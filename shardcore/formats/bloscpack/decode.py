@@ -58,7 +58,7 @@ def decompress(
     Args:
         chunk: The whole chunk, header and all, and nothing else.
         limit: Uncompressed bytes allowed.
-        place: Where the chunk lies, for errors.
+        place: Location of the chunk, for errors.
         threads: Threads inside this one call; worth it for a single large chunk.
         out: Writable bytes of exactly the chunk's uncompressed size, to be filled instead of allocating.
 
@@ -116,7 +116,7 @@ def split_chunk(chunk: bytes | memoryview, most: int, *, place: Span | None = No
     Args:
         chunk: The whole chunk, header and all, and nothing else.
         most: Uncompressed bytes of a part; a single block may have more.
-        place: Where the chunk lies, for errors.
+        place: Location of the chunk, for errors.
 
     Yields:
         Chunks that together decompress to the same bytes.
@@ -143,7 +143,7 @@ def stream_chunk(chunk: bytes | memoryview, codec: str, *, place: Span | None = 
     Args:
         chunk: The whole chunk, header and all, and nothing else.
         codec: `zlib` or `zstd`; the others have no pieces.
-        place: Where the chunk lies, for errors.
+        place: Location of the chunk, for errors.
 
     Raises:
         FormatError: The chunk is damaged.

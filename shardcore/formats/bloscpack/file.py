@@ -38,7 +38,7 @@ class BloscpackFile:
         offsets: Its offsets, as far as opening read them.
 
     Attributes:
-        table: Where the chunks are.
+        table: The table of chunks.
         content: Their uncompressed bytes.
     """
 

@@ -50,7 +50,7 @@ class BloscpackFiles(DataSet):
 
     Args:
         folder: The folder.
-        context: How members are opened.
+        context: Options for opening members.
     """
 
     meanings = MEANINGS
@@ -93,9 +93,7 @@ class BloscpackFiles(DataSet):
             self.member(names[0])  # raises what is wrong with it
         return ref
 
-    def lookup_all(self, key: str) -> tuple[ObjectRef, ...]:
-        """Return the one object with a key, or none."""
-        return Shard.lookup_all(self, key)
+    lookup_all = Shard.lookup_all
 
     def route(self, key: str, look: Look) -> Sequence[str]:
         """Return the one file of that name."""
@@ -219,6 +217,11 @@ class FilesObjects(Objects):
 
     def __len__(self) -> int:
         return len(self._files.members)
+
+    @property
+    def shards(self) -> Sequence[str]:
+        """Return the names of the files."""
+        return [member.name for member in self._files.members]
 
     def columns(self, rows: I64, *, sizes: bool = False) -> ObjectColumns:
         """Sizes and states; of files that nobody opened yet only the stored size, unless with `sizes`."""

@@ -48,7 +48,7 @@ def content_of(data: Data, label: str, name: str, facts: Mapping[str, Any], spoo
 
     Args:
         data: The input.
-        label: What errors call it.
+        label: Name in errors.
         name: The name of its file; one that ends with `.npy` may be an array.
         facts: `dtype`, `shape` and `order` of an array.
         spool: Where an input of unknown size is kept until its size is known.
@@ -197,11 +197,7 @@ def _without(pieces: Pieces, count: int) -> Pieces:
 
 
 def _npy_array(head: bytes, who: str) -> tuple[ArrayLayout, int]:
-    """Return the array of a `.npy` file, and the bytes of its header.
-
-    Raises:
-        UsageError: The header is invalid, or the elements are Python objects.
-    """
+    """Return the array of a `.npy` file, and the bytes of its header."""
     try:
         layout = npy_layout(head)
     except Unsupported as error:

@@ -37,7 +37,7 @@ def intact_report(data: bytes, depth: Depth) -> Report | None:
 
     Args:
         data: The whole file.
-        depth: How far it is verified.
+        depth: Depth of the verification.
     """
     try:
         header = read_header(data)

@@ -33,7 +33,7 @@ class _Done:
 
     Attributes:
         name: Relative to the folder; empty for the target itself.
-        label: What errors call its input.
+        label: Name in errors.
         file: The file.
     """
 
@@ -46,7 +46,7 @@ class BloscpackWriter(Writer):
     """Writes one file, or into a folder a file for each input. `Recipe.chunk` decodes each chunk again.
 
     Args:
-        output: Where to write.
+        output: The output.
         codec: What compresses.
         level: 0 to 9.
         shuffle: `byte` or `none`.
@@ -150,12 +150,7 @@ class BloscpackWriter(Writer):
         return new
 
     def _name_of(self, key: str | None, more: More, who: str) -> str:
-        """Return the name of the new file in the folder; empty for the target itself.
-
-        Raises:
-            OddName: There can be no such file.
-            UsageError: The target is one file and holds a content.
-        """
+        """Return the name of the new file in the folder; empty for the target itself."""
         if self._file is not None and self._done:
             raise UsageError(
                 f"{who}: a Bloscpack file holds one content, and this one has {self._done[0].label} already; "

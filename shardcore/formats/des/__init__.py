@@ -7,6 +7,7 @@ from shardcore.writing.declaration import Dial, Instead, KeyRule, Without, Write
 FORMAT = Format(
     name="des",
     title="Data Easy Store",
+    specification="https://github.com/dariuszduszynski/DES/blob/HEAD/docs/FORMAT.md",
     suffixes=(".des",),
     detect=lazily("shardcore.formats.des.detect:detect"),
     open=lazily("shardcore.formats.des.detect:open_shard"),
@@ -26,7 +27,8 @@ FORMAT = Format(
         settings=("sidecar",),
         checksum=lazily("shardcore.formats.des.writer:checksum_of"),
         dial=Dial("codec", "How each content is stored.", ("none", "lz4", "zstd"), "none"),
-        uncompressed={"codec": "none"},
+        codecs={"none": {"codec": "none"}, "zstd": {"codec": "zstd", "level": 3}},
+        usual_codec="none",
         without={
             "append": Without(Instead.BESIDE, "A shard that is written stays: new objects go into its next part."),
         },
@@ -128,5 +130,6 @@ FORMAT = Format(
         "flags": Detail(),
     },
     peers=lazily("shardcore.formats.des.other_readers:peers"),
+    practice=lazily("shardcore.formats.des.practice:practice"),
     salvage=lazily("shardcore.formats.des.salvage:salvage"),
 )

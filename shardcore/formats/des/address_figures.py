@@ -109,7 +109,7 @@ def bits_figure(uid: str, route: Route, *, grip: bool = False) -> Bits:
         handle="n_bits" if grip else "",
     )
     what = "The number" if route.rule == "digits" else "The CRC-32"
-    return Bits(f"{what} in bits: the low {route.n_bits} choose the file", width, number, (low,))
+    return Bits(f"{what} in bits: the low {route.n_bits} are the shard number", width, number, (low,))
 
 
 def _low(n_bits: int) -> str:
@@ -121,7 +121,7 @@ def board_figure(route: Route, present: Mapping[int, int], *, known: bool) -> tu
 
     Args:
         route: The one in question.
-        present: How many files each number has.
+        present: Number of files that each number has.
         known: Whether `present` are all files; of a single file only its own number is known.
     """
     count = 1 << route.n_bits

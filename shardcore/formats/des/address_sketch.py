@@ -44,8 +44,8 @@ CANDIDATES = 4
 JUDGED = 1000
 """Uids of a single file by which the number of bits is inferred."""
 
-_UID_DOC = "Any uid: where it would lie. Reset returns to the one that was looked up."
-_BITS_DOC = "n_bits: how many low bits choose the file. It is written nowhere, and inferred from names and uids."
+_UID_DOC = "Any uid: the files it belongs in. Reset returns to the one that was looked up."
+_BITS_DOC = "n_bits: how many low bits are the shard number. It is written nowhere, and inferred from names and uids."
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class _UidEntry:
     Attributes:
         file: The shard in which it lies, or should.
         row: The entry; None where there is none.
-        count: How many entries have the uid.
+        count: Number of entries with the uid.
     """
 
     file: DesFile
@@ -274,7 +274,7 @@ class AddressSketch:
             if number == at:
                 said.append((ended, Tone.HIT if present else Tone.MISS))
             elif scene.trace is None:
-                said.append(("may hold it", Tone.INDEX))
+                said.append(("may contain it", Tone.INDEX))
             elif number < at:
                 said.append(("not in it", Tone.FAINT))
             else:
@@ -299,9 +299,9 @@ class AddressSketch:
             return self._agreement(uid, route, found)
         if scene.n_bits is None:
             return (
-                f"How many bits choose the file is not known, so any file may hold the uid; {route.n_bits} are drawn."
+                f"How many bits a shard number has is unknown, so any file may hold the uid; {route.n_bits} are drawn."
             )
-        told = "The file is computed from the uid alone: no list of uids is kept anywhere, without a server."
+        told = "The shard number is computed from the uid alone: readers need no server and no list of uids."
         if scene.trace is not None and scene.trace.ref is not None and scene.trace.ref.kind == "copy":
             return f"{told} No shard has the uid any more, but a copy of it was kept longer."
         if found is None:
@@ -312,7 +312,7 @@ class AddressSketch:
             return f"{told} The sidecar cannot be used, so it is unknown whether the entry was deleted."
         if found.file.tombstone(found.row) is not None:
             return f"{told} The entry is still there: what deletes it is the stamp beside the shard, and readers look."
-        return f"{told} In it entries differ in length, so a reader walks from one to the next."
+        return f"{told} Entries differ in length, so a reader walks from one to the next."
 
     def _agreement(self, uid: Uid, route: Route, found: _UidEntry | None) -> str:
         """Return whether the name of a single file is the one that the uid leads to."""
@@ -338,26 +338,26 @@ class AddressSketch:
     # --- what if -----------------------------------------------------------------------------------------------------
 
     def _what_if(self, uid: Uid, route: Route) -> Drawing:
-        """Return where another uid would lie, or this one with other numbers of bits; no entry is looked for."""
+        """Return the files another uid belongs in, or this one with other numbers of bits; no entry is looked for."""
         scene = self._scene
         pieces = Pieces(ANY, route.hex, ANY)
         figures, links, more = self._route_figures(uid, route, (), pieces)
         names = scene.by_hex.get(route.hex, ())
         if scene.folder and names:
             shown = names[:CANDIDATES]
-            said = [("it would be looked for here", Tone.INDEX)] * len(shown)
-            figures.append(candidates_figure(shown, said, f"{plural(len(names), 'file')} would be asked"))
+            said = [("may contain it", Tone.INDEX)] * len(shown)
+            figures.append(candidates_figure(shown, said, f"{plural(len(names), 'file')} may contain it"))
             more += len(names) - len(shown)
         who = f"{shown_uid(uid.text)}, with {route.n_bits} bits,"
         if scene.folder:
             there = f"{plural(len(names), 'file has', 'files have')}" if names else "no file here has"
-            caption = f"{who} would lie in {pieces}: {there} such a name. Nothing else has to be known of it."
+            caption = f"{who} belongs in {pieces}: {there} such a name. Only the entries show whether it is stored."
         else:
             own = self._own_name()
             same = own is not None and own.hex == route.hex
             would = "would" if same else "would not"
             caption = f"{who} {would} be looked for in this file: the name of its file is {pieces}."
-        title = f"Where {shown_uid(uid.text)} would lie"
+        title = f"Where {shown_uid(uid.text)} belongs"
         return Drawing(title, tuple(figures), tuple(links), caption, more, what_if=True)
 
 

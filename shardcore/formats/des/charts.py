@@ -33,7 +33,7 @@ def numbers(names: Sequence[tuple[str, int]], n_bits: int) -> Load:
 
     Args:
         names: The files of a folder, with the objects of each.
-        n_bits: How many bits a shard number has.
+        n_bits: Number of bits that a shard number has.
     """
     parsed = [(ShardName.parse(name.rpartition("/")[2]), count) for name, count in names]
     named = [(name.number, count) for name, count in parsed if name is not None and name.number < 1 << n_bits]

@@ -14,19 +14,28 @@ from shardcore.model.span import Span
 from shardcore.sources.base import Folder, Source, read_pieces
 
 
-def stream_inline(source: Source, entries: Entries, row: int) -> Iterator[bytes]:
+def stream_inline(source: Source, entries: Entries, row: int, limit: int | None = None) -> Iterator[bytes]:
     """Return the plain content of an inline object.
 
     The declared size holds for every codec; the reference does not look at it when there is no compression.
 
+    Args:
+        source: The shard.
+        entries: Its index.
+        row: The entry.
+        limit: Most bytes that a compressed content may have, in place of exactly the declared size.
+
     Raises:
         FormatError: The place or the codec is impossible, or the payload is damaged.
+        LimitExceeded: The content has more than `limit` bytes.
         SourceError: The bytes cannot be read.
     """
     start, stop, codec, size = inline_place(entries, row)
     chunks = read_pieces(source, start, stop)
     if codec == "none":
         return chunks
+    if limit is not None:
+        return decompress_stream(codec, chunks, limit=limit, span=Span("", start, stop))
     return decompress_stream(codec, chunks, limit=size, expected=size, span=Span("", start, stop))
 
 
@@ -42,8 +51,14 @@ def inline_place(entries: Entries, row: int) -> tuple[int, int, str, int]:
     return start, start + int(c.length[row]), CODECS[int(c.codec[row])], int(c.size[row])
 
 
-def open_bigfile(folder: Folder | None, entries: Entries, row: int) -> Source:
+def open_bigfile(folder: Folder | None, entries: Entries, row: int, limit: int | None = None) -> Source:
     """Return the external file of a BigFile entry; its name was checked to be 64 hex digits, and no link is followed.
+
+    Args:
+        folder: The folder of the shard.
+        entries: The index of the shard.
+        row: The entry.
+        limit: Most bytes of the file, in place of exactly the size that the entry states.
 
     Raises:
         FormatError: The hash is no file name, or the file has another size than the entry states.
@@ -59,16 +74,17 @@ def open_bigfile(folder: Folder | None, entries: Entries, row: int) -> Source:
         if not says_absent(error):
             raise
         raise ExternalMissing(f"{name} is not beside the shard: {error.message}", span=entry) from error
-    declared = int(entries.columns.size[row])
-    if source.size != declared:
-        size = source.size
+    size, declared = source.size, int(entries.columns.size[row]) if limit is None else limit
+    if size != declared and (limit is None or size > limit):
         source.close()
         raise FormatError(f"{name} has {plural(size, 'byte')}; the entry declares {declared:,}", span=entry)
     return source
 
 
-def stream_bigfile(folder: Folder | None, entries: Entries, row: int) -> Iterator[bytes]:
+def stream_bigfile(folder: Folder | None, entries: Entries, row: int, limit: int | None = None) -> Iterator[bytes]:
     """Yield the content of a BigFile; that its sha256 is its name is known at the end.
+
+    The arguments and errors are those of `open_bigfile`, and:
 
     Raises:
         FormatError: The hash is no file name, or the file has another size than the entry states.
@@ -78,7 +94,7 @@ def stream_bigfile(folder: Folder | None, entries: Entries, row: int) -> Iterato
     """
     wanted = entries.hash(row).decode("ascii", "replace").lower()
     digest = hashlib.sha256()
-    with open_bigfile(folder, entries, row) as source:
+    with open_bigfile(folder, entries, row, limit) as source:
         for piece in read_pieces(source, 0, source.size):
             digest.update(piece)
             yield piece

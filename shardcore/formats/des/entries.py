@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -36,6 +37,9 @@ from shardcore.model.byte_strings import ByteStrings
 from shardcore.model.record import Record
 from shardcore.model.span import Span
 from shardcore.model.table import Links
+
+SCANS = 30
+"""Uids of one length that are sought by comparing all entries; for further ones the entries are sorted."""
 
 Rows = NDArray[np.int64]
 
@@ -99,6 +103,8 @@ class Entries:
         )
         self.shape, self.walk = _walk(index, version, self.declared)
         self.trailing = len(index) - self.walk.end
+        self._scans: Counter[int] = Counter()
+        self._by_length: dict[int, tuple[Rows, NDArray[np.bytes_]]] = {}
 
     def __len__(self) -> int:
         return len(self.walk.starts)
@@ -234,21 +240,28 @@ class Entries:
         return bad
 
     def rows_of(self, uids: Iterable[bytes]) -> list[Rows]:
-        """For each uid the rows that have it, ascending; one pass over the uids of equal length."""
+        """For each uid the rows that have it, ascending; one pass over the uids of equal length.
+
+        Uids sought one by one are sorted when so many were sought that sorting pays.
+        """
         wanted = list(uids)
         found: list[Rows] = [np.zeros(0, np.int64)] * len(wanted)
         by_length: dict[int, list[int]] = {}
         for number, uid in enumerate(wanted):
             by_length.setdefault(len(uid), []).append(number)
         for length, numbers in by_length.items():
-            rows = np.flatnonzero(self.columns.uid_length == length)
+            kept = self._by_length.get(length)
+            rows = np.flatnonzero(self.columns.uid_length == length) if kept is None else kept[0]
             if length == 0 or not len(rows):
                 hits = [(0, len(rows))] * len(numbers)
-            elif len(numbers) == 1:
+            elif kept is None and len(numbers) == 1 and self._scans[length] < SCANS:
+                self._scans[length] += 1
                 rows = rows[(self._texts(rows, length) == np.frombuffer(wanted[numbers[0]], np.uint8)).all(axis=1)]
                 hits = [(0, len(rows))]
             else:
-                rows, texts = self._sorted(rows, length)
+                rows, texts = kept or self._sorted(rows, length)
+                if len(numbers) == 1:
+                    self._by_length[length] = rows, texts
                 asked = np.array([wanted[n] for n in numbers], f"S{length}")
                 left, right = (np.searchsorted(texts, asked, side) for side in ("left", "right"))
                 hits = list(zip(left.tolist(), right.tolist(), strict=True))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from shardcore.formats.des.address_figures import shown_uid
@@ -57,11 +57,11 @@ def tape(file: DesFile, row: int | None) -> EntryStrip:
         head = Span("", start, start + INDEX_HEAD.size)
         doc = f"The number of entries, {grouped_digits(entries.declared)}; the first entry follows."
         items.append(Item("count", (head,), start, head.size, Tone.SIZE, doc, "walk -1"))
-    items += [_entry_item(file, n, here=n == row) for n in shown]
+    items += [replace(_entry_item(file, n, here=n == row), stage=n - first + 1) for n in shown]
     ends = [f"walk {n}" for n in (-1, *(n for n in shown if n <= last))]
     if row is None:
         doc = f"{plural(count, 'entry was', 'entries were')} walked: none has this uid."
-        items.append(Item("no entry", (), stop, 0, Tone.MISS, doc, "end", here=True))
+        items.append(Item("no entry", (), stop, 0, Tone.MISS, doc, "end", here=True, stage=len(shown) + 1))
         ends.append("end")
     counts = range(first, last + 2)
     links = [

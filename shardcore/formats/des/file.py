@@ -139,6 +139,8 @@ class DesFile:
         return self._read_sidecar()[1]
 
     def _read_sidecar(self) -> tuple[Sidecar | None, ShardError | None]:
+        if (found := self._sidecar.value) is not None:
+            return found
         folder, name = self.source.folder, self.sidecar_name
         if folder is None or not name or not self.has_sidecar:
             return None, None

@@ -42,7 +42,7 @@ class NewEntry:
         uid: The uid, UTF-8.
         meta: The metadata as stored.
         size: Uncompressed bytes of the content.
-        codec: How it is stored.
+        codec: The codec.
         digest: Of a BigFile, its sha256 in hex; empty for others.
     """
 

@@ -330,7 +330,7 @@ class DesDataSet(DataSet):
             "Route",
             text,
             shown=figures,
-            why="The file is computed from the uid alone: every reader opens the same one, without a server.",
+            why="The shard number is computed from the uid alone: a reader needs no server and no list of uids.",
             **values,
             candidates=found[:100],
         )
@@ -368,11 +368,7 @@ class DesDataSet(DataSet):
         return shard.file if isinstance(shard, DesShard) else None
 
     def _find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
-        """Return the rows of many uids, member by member; -1 where a uid is in none (or only kept as a retention copy).
-
-        Raises:
-            FormatError: A uid is in no member that can be read, and one that cannot may hold it.
-        """
+        """Return the rows of many uids, member by member; -1 where a uid is in none (or only a retention copy is)."""
         wanted = [self.parse_key(key) for key in keys]
         self.load_index()
         self._agree.get(self._uids_agree)
@@ -422,14 +418,16 @@ class DesDataSet(DataSet):
             ref.extras["copies"] = names
         return ref
 
-    def lookup_all(self, key: Uid) -> tuple[ObjectRef, ...]:
+    def lookup_all(self, key: Uid) -> Sequence[ObjectRef]:
         """Return all entries with this uid in all parts, then its retention copies."""
         copies = self.retention.of(key.text)
         listed = super().lookup_all(key)
         if not listed and self._routing_bits != self.n_bits:
             listed = super().lookup_all(key)
+        if not copies:
+            return listed
         found = (*listed, *map(_copy_ref, copies))
-        for ref in found if copies else ():
+        for ref in found:
             ref.extras["copies"] = [copy.name for copy in copies]
         return found
 

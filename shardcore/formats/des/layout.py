@@ -299,7 +299,7 @@ def payload_faults(
         length: Likewise.
         codec: Likewise.
         size: Likewise, `uncompressed_size`.
-        data_stop: Where the index begins.
+        data_stop: Start of the index.
     """
     stop = np.uint64(data_stop)
     faults = np.zeros(len(offset), np.uint8)

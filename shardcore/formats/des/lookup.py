@@ -29,6 +29,7 @@ from shardcore.formats.des.tombstone_span import tombstone_span
 from shardcore.formats.des.walk import ShapeV1Short, ShapeV2
 from shardcore.formats.des.zones import MAX_TEXT, Zones
 from shardcore.model.number_words import plural
+from shardcore.model.objects import ObjectSlice
 from shardcore.model.source_name import SourceName
 from shardcore.model.span import Span
 from shardcore.model.text import sentence
@@ -107,9 +108,9 @@ class DesLookup:
             _tell_content(file, ref, look)
         return ref
 
-    def find_all(self, key: Uid) -> tuple[ObjectRef, ...]:
+    def find_all(self, key: Uid) -> ObjectSlice:
         """Return all entries with this uid, in the order of the index."""
-        return tuple(self._objects.ref(row) for row in self._rows(key).tolist())
+        return ObjectSlice(self._objects, self._rows(key))
 
     def find_many(self, keys: Sequence[Uid]) -> NDArray[np.int64]:
         """Return the last row of each uid, -1 for those that are not here."""
@@ -298,12 +299,7 @@ def _tell_sidecar(file: DesFile, ref: ObjectRef, look: Look) -> None:
 
 
 def _tell_content(file: DesFile, ref: ObjectRef, look: Look) -> None:
-    """The last step: what the stored bytes are, and what comes out of them.
-
-    Raises:
-        FormatError: They are damaged.
-        SourceError: They cannot be read.
-    """
+    """The last step: what the stored bytes are, and what comes out of them."""
     if file.sidecar_error is not None or (not file.deleted and ref.row in file.tombstoned):
         look.step(
             "Payload",

@@ -50,7 +50,7 @@ class Loose:
         span: The entry.
         start: First byte of the payload.
         stop: One past its last byte.
-        codec: How it is stored.
+        codec: The codec.
         size: Its uncompressed bytes, as the entry states.
     """
 
@@ -165,7 +165,7 @@ def is_nested(source: Source, index: int, last: int) -> bool:
 
     Args:
         source: The file.
-        index: Where the index begins.
+        index: Start of the index.
         last: Where the last of its payloads ends, as it counts.
     """
     begins = index - last

@@ -9,7 +9,7 @@ from shardcore.shards.trace import Meaning, Meanings
 MEANINGS: Meanings = MappingProxyType(
     {
         "n_bits": Meaning("how many bits a shard number has", "bits"),
-        "rule": Meaning("what the number is taken from: the digits of the uid, or its CRC-32"),
+        "rule": Meaning("number of the uid: its digits, or its CRC-32"),
         "number": Meaning("the shard number"),
         "hex": Meaning("the number as file names print it"),
         "candidates": Meaning("the files that may hold the uid"),
@@ -24,17 +24,17 @@ MEANINGS: Meanings = MappingProxyType(
         "stop": Meaning("where the entry ends", "byte"),
         "flags": Meaning("bit 0: the content is a BigFile"),
         "hash": Meaning("the sha256 of the BigFile, which is its name, too"),
-        "size": Meaning("size of the plain content", "bytes"),
+        "size": Meaning("size of the content", "bytes"),
         "offset": Meaning("where the stored content begins", "byte"),
         "length": Meaning("size of the stored content", "bytes"),
         "codec": Meaning("how it is compressed"),
         "compressed_size": Meaning("what the entry says of the stored size", "bytes"),
-        "uncompressed_size": Meaning("size of the plain content", "bytes"),
+        "uncompressed_size": Meaning("size of the uncompressed content", "bytes"),
         "meta": Meaning("the metadata of the object"),
         "sidecar": Meaning("whether there is a sidecar"),
         "tombstone": Meaning("whether the sidecar says that it was deleted"),
         "checksum": Meaning("what the sidecar says the content's digest is"),
-        "sha256": Meaning("the sha256 of the plain content"),
+        "sha256": Meaning("the sha256 of the uncompressed content"),
         "copies": Meaning("the files with copies that are kept longer"),
     }
 )

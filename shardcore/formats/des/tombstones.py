@@ -115,11 +115,7 @@ def _on_day(shard: DesShard, date: str) -> bool:
 
 
 def _dated(key: str, entries: list[_Entry], date: str, *, undo: bool) -> list[tuple[_Entry, str]]:
-    """Return the entries that are meant, with their times.
-
-    Raises:
-        UsageError: The time of one is unknown, or none was created at `date`.
-    """
+    """Return the entries that are meant, with their times."""
     given = time_of_day(date)
     found: list[tuple[_Entry, str]] = []
     unknown = [entry for entry in entries if not entry.times]
@@ -184,12 +180,7 @@ def _required(tree: dict[str, Any], shard: DesShard) -> dict[str, Any]:
 
 
 def _read(path: Path) -> bytes | None:
-    """Return the sidecar, or None where there is none.
-
-    Raises:
-        SourceError: It cannot be read.
-        UsageError: It is larger than any that is read.
-    """
+    """Return the sidecar, or None where there is none."""
     if not os.path.lexists(path):
         return None
     with FileSource(path, follow_links=False) as source:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.codecs.content_hash import sha256_of
-from shardcore.errors import ExternalMissing, FormatError
+from shardcore.errors import ExternalMissing, FormatError, LimitExceeded
 from shardcore.formats.des.content import stream_bigfile, stream_inline
 from shardcore.formats.des.file import DesFile
 from shardcore.formats.des.layout import BIGFILE_FLAG, CODECS, HEADER
@@ -22,6 +22,7 @@ from shardcore.model.span import Span
 from shardcore.model.text import short
 from shardcore.progress import Progress
 from shardcore.shards.shard import DEFAULT_LIMIT
+from shardcore.sources.base import MERGE_GAP, read_pieces
 
 RATIO = 1 << 16
 """Uncompressed bytes per stored one that are trusted: zstd makes 32,768 of runs of one byte."""
@@ -149,9 +150,11 @@ def _check_places(file: DesFile, findings: Findings) -> None:
 def _check_name(file: DesFile, findings: Findings) -> None:
     """The number in the file name has to be that of all uids, for some number of bits."""
     name = ShardName.parse(file.source.name)
+    if name is None:
+        return
     rows = np.arange(len(file.entries), dtype=np.int64)
     uids = [uid for uid in file.entries.uids(rows) if uid is not None]
-    if name is None or not uids or infer_n_bits({name.hex: uids}) is not None:
+    if not uids or infer_n_bits({name.hex: uids}) is not None:
         return
     message = (
         f"no n_bits from {MIN_BITS} to {MAX_BITS} routes all uids to {name.hex}, the number in the file name: "
@@ -224,106 +227,138 @@ def _facts(file: DesFile, row: int) -> dict[str, Any]:
 
 
 def _check_contents(file: DesFile, findings: Findings, progress: Progress) -> tuple[int, int]:
-    """Decode every content, in the order of the file; return how many were compared, and how many have no sha256."""
+    """Decode each payload once; return how many contents were compared, and how many have no sha256."""
     rows = np.arange(len(file.entries), dtype=np.int64)
+    c, work = file.entries.columns, ContentBudget(file.source.size)
     readable = ~file.entries.unreadable(rows)
-    c, work, last = file.entries.columns, ContentBudget(file.source.size), _Checked(None)
-    bigfiles: dict[tuple[bytes, int], _Checked] = {}
-    compared: Counter[bool] = Counter({True: int(np.count_nonzero(~readable))})
-    for number, row in enumerate(file.by_offset().tolist()):
+    absurd = readable & (c.codec > 0) & (c.size > DEFAULT_LIMIT) & (c.size // np.uint64(RATIO) >= c.length)
+    _tell(
+        file,
+        findings,
+        Severity.ERROR,
+        "des.over-limit",
+        np.flatnonzero(absurd),
+        lambda row: (
+            f"not decompressed: {plural(c.size[row], 'byte')} declared, for {plural(c.length[row], 'stored byte')}"
+        ),
+    )
+    bare = readable & ~absurd & ~c.big & (c.codec == 0) if file.sidecar is None else np.zeros(len(rows), np.bool_)
+    _read_bare(file, np.flatnonzero(bare), progress)
+    entries = _by_payload(file, np.flatnonzero(readable & ~absurd & ~bare))
+    compared: Counter[bool] = Counter({True: len(rows) - len(entries) - int(bare.sum()), False: int(bare.sum())})
+    payload: _Payload | None = None
+    for number, (row, begins, largest) in enumerate(entries):
         progress(number, len(rows))
-        if not readable[row]:
-            continue
         findings.verified = number
-        place = (int(c.offset[row]), int(c.compressed[row]), int(c.length[row]), int(c.codec[row]), int(c.size[row]))
-        named = (file.entries.hash(row), int(c.size[row])) if c.big[row] else None
-        if named in bigfiles:
-            compared[_compare(file, row, bigfiles[named], findings)] += 1
-        elif named is None and place == last.place:
-            compared[_compare(file, row, last, findings)] += 1
-        elif work.takes(_cost(file, row)):
-            last = _content_digest(file, row, place)
-            if named is not None:
-                bigfiles[named] = last
-            compared[_compare(file, row, last, findings)] += 1
+        if begins or payload is None:
+            payload = _check_payload(file, row, largest) if work.takes(_cost(file, row, largest)) else None
+        if payload is not None:
+            compared[_compare(file, row, payload, findings)] += 1
     work.tell(findings, "des.unchecked")
     return compared[True], compared[False]
 
 
-def _cost(file: DesFile, row: int) -> int:
-    """Bytes that checking an entry reads or produces; 0 for what is refused.
+def _read_bare(file: DesFile, rows: NDArray[np.int64], progress: Progress) -> None:
+    """Read payloads that have neither a codec nor a checksum: they cannot be wrong, only unreadable.
 
-    0 for BigFiles, too: each is read once, and is stored as large as it is.
+    Raises:
+        SourceError: Some of the bytes cannot be read.
     """
     c = file.entries.columns
-    if c.big[row] or _impossible(file, row):
-        return 0
-    return max(int(c.length[row]), int(c.size[row]) if c.codec[row] else 0)
+    rows = rows[c.length[rows] > 0]
+    if not len(rows):
+        return
+    rows = rows[np.argsort(c.offset[rows], kind="stable")]
+    starts, stops = c.offset[rows], np.maximum.accumulate(c.offset[rows] + c.length[rows])
+    apart = np.flatnonzero(np.append(True, starts[1:] > stops[:-1] + np.uint64(MERGE_GAP)))
+    for first, last in zip(apart.tolist(), np.append(apart[1:], len(rows)).tolist(), strict=True):
+        at = int(starts[first])
+        for piece in read_pieces(file.source, at, int(stops[last - 1])):
+            at += len(piece)
+            progress(int(np.searchsorted(stops, at, "right")), len(file.entries))
 
 
-def _impossible(file: DesFile, row: int) -> bool:
-    """Return whether an entry declares a content that is too large for its compressed bytes."""
+def _by_payload(file: DesFile, rows: NDArray[np.int64]) -> list[tuple[int, bool, int]]:
+    """Return rows in the order of the file, those of one payload or BigFile together.
+
+    With each row: whether it is the first of its payload, and the largest size that an entry declares for the payload.
+    """
     c = file.entries.columns
-    size = int(c.size[row])
-    return bool(c.codec[row]) and not c.big[row] and size > DEFAULT_LIMIT and size > RATIO * int(c.length[row])
+    named = np.zeros(len(rows), np.uint64)
+    numbers: dict[bytes, int] = {}
+    for at in np.flatnonzero(c.big[rows]).tolist():
+        named[at] = numbers.setdefault(file.entries.hash(int(rows[at])).lower(), len(numbers) + 1)
+    place = np.stack([named, c.offset[rows], c.length[rows], c.codec[rows].astype(np.uint64)])
+    order = np.lexsort(place[::-1])
+    place, rows = place[:, order], rows[order]
+    begins = np.append(True, (place[:, 1:] != place[:, :-1]).any(axis=0))[: len(rows)]
+    largest = np.maximum.reduceat(c.size[rows], np.flatnonzero(begins)) if len(rows) else c.size[:0]
+    return list(zip(rows.tolist(), begins.tolist(), largest[np.cumsum(begins) - 1].tolist(), strict=True))
+
+
+def _cost(file: DesFile, row: int, largest: int) -> int:
+    """Bytes that checking a payload reads or produces; 0 for BigFiles: each is stored as large as it is."""
+    c = file.entries.columns
+    return 0 if c.big[row] else max(int(c.length[row]), largest if c.codec[row] else 0)
 
 
 @dataclass(frozen=True, slots=True)
-class _Checked:
-    """Result of checking the payload of an entry; other entries may share it.
+class _Payload:
+    """Result of checking a payload or a BigFile, which several entries may share.
 
     Attributes:
-        place: Where it lies, how long it is, and how it is coded.
         digest: The sha256 of its content; empty when it cannot be read.
-        code: The code of the finding that states why.
-        message: What is wrong.
+        size: Bytes of its content; None when it has more than any entry declares.
+        code: The code of the finding that states why it cannot be read.
+        message: Description of the error.
         span: Where; None for the entry itself.
     """
 
-    place: tuple[int, ...] | None
     digest: str = ""
+    size: int | None = None
     code: str = ""
     message: str = ""
     span: Span | None = None
 
 
-def _content_digest(file: DesFile, row: int, place: tuple[int, ...]) -> _Checked:
-    """Decode the content of an entry."""
-    c = file.entries.columns
-    if _impossible(file, row):
-        message = (
-            f"not decompressed: {plural(c.size[row], 'byte')} declared, for {plural(c.length[row], 'stored byte')}"
-        )
-        return _Checked(place, "", "des.over-limit", message)
+def _check_payload(file: DesFile, row: int, largest: int) -> _Payload:
+    """Decode the payload of an entry, or read its BigFile, up to the largest size that is declared for it."""
+    big = file.entries.columns.big[row]
     try:
-        if c.big[row]:
-            pieces = stream_bigfile(file.source.folder, file.entries, row)
-        else:
-            pieces = stream_inline(file.source, file.entries, row)
-        digest, _ = sha256_of(pieces)
+        pieces = (
+            stream_bigfile(file.source.folder, file.entries, row, largest)
+            if big
+            else stream_inline(file.source, file.entries, row, largest)
+        )
+        return _Payload(*sha256_of(pieces))
+    except LimitExceeded:
+        return _Payload()
     except ExternalMissing as error:
-        return _Checked(place, "", "des.bigfile-missing", error.message)
+        return _Payload(code="des.bigfile-missing", message=error.message)
     except FormatError as error:
-        return _Checked(place, "", "des.bigfile" if c.big[row] else "des.content", error.message, error.span)
-    return _Checked(place, digest)
+        return _Payload(code="des.bigfile" if big else "des.content", message=error.message, span=error.span)
 
 
-def _compare(file: DesFile, row: int, checked: _Checked, findings: Findings) -> bool:
+def _compare(file: DesFile, row: int, payload: _Payload, findings: Findings) -> bool:
     """Report what is wrong with a content, or compare its sha256; False where there is none to compare it with."""
-    entry, key = file.entries.span(row), file.uid(row)
-    if checked.code:
-        findings.error(checked.code, checked.span or entry, f"entry {row}: {checked.message}", key=key)
-        return True
-    said = _checksum(file, row, key)
-    if said and said != checked.digest:
-        message = f"entry {row}: sha256 of the content: computed {checked.digest}, in the sidecar {said}"
-        findings.error("des.checksum", entry, message, key=key)
+    c = file.entries.columns
+    code, message, span = payload.code, payload.message, payload.span
+    if not code and payload.size != c.size[row] and (c.big[row] or c.codec[row]):
+        code, declared = "des.bigfile" if c.big[row] else "des.content", f"{int(c.size[row]):,}"
+        size = f"more than the {declared}" if payload.size is None else f"{plural(payload.size, 'byte')}; {declared}"
+        message = f"the content has {size} declared"
+    said = "" if code else _checksum(file, row)
+    if said and said != payload.digest:
+        code = "des.checksum"
+        message = f"sha256 of the content: computed {payload.digest}, in the sidecar {said}"
+    if code:
+        findings.error(code, span or file.entries.span(row), f"entry {row}: {message}", key=file.uid(row))
     # A BigFile was compared with the hash that is its name.
-    return bool(said) or bool(file.entries.columns.big[row])
+    return bool(code or said or c.big[row])
 
 
-def _checksum(file: DesFile, row: int, key: str | None) -> str:
-    if file.sidecar is None or key is None:
+def _checksum(file: DesFile, row: int) -> str:
+    if file.sidecar is None or (key := file.uid(row)) is None:
         return ""
     said = file.sidecar.entry(key, file.entries.created_at(row)) or {}
     checksum = said.get("checksum")

@@ -199,7 +199,7 @@ class EntryWalk:
         starts: First byte of each whole entry, from the start of the index, int64.
         stops: One past its last byte, int64.
         count: The number of entries that the index declares.
-        error: Why there are fewer whole entries than that; empty when all are there.
+        error: Reason why there are fewer whole entries than that; empty when all are there.
     """
 
     starts: Positions

@@ -139,7 +139,7 @@ class DesWriter(Writer):
     """Writes payloads as they come; index and footer follow at the end.
 
     Args:
-        output: Where to write.
+        output: The output.
         codec: How payloads are stored; a fact of an object goes before it.
         level: The level of the codec.
         threshold: Longer contents become BigFiles.
@@ -522,11 +522,7 @@ def _told(content: bytes | IO[bytes], digest: Any) -> Iterator[bytes]:
 
 
 def _uid_bytes(key: str | None, label: str) -> bytes:
-    """Return the bytes of a uid.
-
-    Raises:
-        UsageError: There is none, or it is too long, or has no UTF-8 form.
-    """
+    """Return the bytes of a uid."""
     who = f"{label}: " if label else ""
     if key is None:
         raise UsageError(f"{who}an object of a DES shard needs a key, its uid")
@@ -537,11 +533,7 @@ def _uid_bytes(key: str | None, label: str) -> bytes:
 
 
 def _many_uid_bytes(keys: Sequence[str]) -> list[bytes]:
-    """Return the bytes of many uids.
-
-    Raises:
-        UsageError: One is too long, or has no UTF-8 form.
-    """
+    """Return the bytes of many uids."""
     try:
         raw = list(map(str.encode, keys))
     except UnicodeEncodeError:

@@ -28,6 +28,7 @@ from shardcore.shards.open_context import OpenContext
 from shardcore.shards.shard import SourcePart
 from shardcore.sources.base import Entry, Folder, Source
 from shardcore.sources.local import FileSource, LocalFolder
+from shardcore.system import is_link
 
 
 class ZonesFolder(Folder):
@@ -36,7 +37,7 @@ class ZonesFolder(Folder):
     Args:
         source: The zones file; it is closed with the folder.
         zones: What it states.
-        context: How addresses are opened.
+        context: Options for opening addresses.
         around: A folder that is closed, too.
         trusted: Whether the file was named for its stores.
 
@@ -297,7 +298,7 @@ def open_zones(source: Source, context: OpenContext, around: Folder | None = Non
 
     Args:
         source: The file.
-        context: How addresses are opened.
+        context: Options for opening addresses.
         around: The folder that was opened, where it is for the zones file in it; it is closed with the shards.
 
     The option `zones` names a file that takes its place, and whose stores are trusted.
@@ -329,7 +330,7 @@ def _folder_of(zone: Zone, source: Source, context: OpenContext, *, trusted: boo
     if isinstance(beside, LocalFolder):
         inside = Path(zone.path)
         way = [beside.path.joinpath(*inside.parts[: count + 1]) for count in range(len(inside.parts))]
-        if trusted or not (inside.is_absolute() or ".." in inside.parts or any(path.is_symlink() for path in way)):
+        if trusted or not (inside.is_absolute() or ".." in inside.parts or any(map(is_link, way))):
             return LocalFolder(beside.path / zone.path)
         return context.reach(str(beside.path / zone.path))
     if beside is None or Path(zone.path).is_absolute():

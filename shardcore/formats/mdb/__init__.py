@@ -7,6 +7,7 @@ from shardcore.writing.declaration import Dial, Instead, KeyRule, Without, Write
 FORMAT = Format(
     name="mdb",
     title="Xet MDB shard",
+    specification="https://huggingface.co/docs/xet/shard",
     suffixes=(".mdb",),
     detect=lazily("shardcore.formats.mdb.shard:detect"),
     open=lazily("shardcore.formats.mdb.shard:open_shard"),
@@ -28,7 +29,8 @@ FORMAT = Format(
             ("full", "minimal", "upload"),
             "full",
         ),
-        uncompressed={"compression": "none"},
+        codecs={"none": {"compression": "none"}},
+        usual_codec="auto: none, lz4 or bg4",
         without={
             "append": Without(Instead.BESIDE, "A new shard, and a xorb of the chunks that are new, go beside it."),
             "delete": Without(
@@ -104,5 +106,6 @@ FORMAT = Format(
         "segments": Detail("segments", "chunks {start:,}..{end:,} of xorb {xorb}, {bytes:,} bytes"),
     },
     peers=lazily("shardcore.formats.mdb.other_readers:peers"),
+    practice=lazily("shardcore.formats.mdb.practice:practice"),
     salvage=lazily("shardcore.formats.mdb.salvage:salvage"),
 )

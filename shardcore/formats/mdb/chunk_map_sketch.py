@@ -29,11 +29,11 @@ class Shelf:
     Attributes:
         xorb: Its hash.
         number: Which xorb of the shard; -1 when the shard does not list it.
-        count: How many chunks it has; -1 when that is unknown.
+        count: Number of chunks; -1 when that is unknown.
         first: The first chunk.
         last: One past the last.
-        at: Where they begin in the drawing.
-        size: How many bytes they have; where that is unknown, as many as the segments say.
+        at: Start of them in the drawing.
+        size: Size in bytes; where that is unknown, as many as the segments say.
         span: The record of the xorb.
         starts: Where each chunk begins, from `at` on, and where the last one ends; None when it is unknown.
     """
@@ -68,8 +68,8 @@ class ChunkRun:
         xorb: Which xorb of the shard; -1 when the shard does not list it.
         first: The first chunk.
         last: One past the last.
-        at: Where they begin in the drawing.
-        size: How many bytes they have.
+        at: Start of them in the drawing.
+        size: Size in bytes.
         span: Their records; None when they are not listed.
         users: The segments that use them, counted over all files.
     """
@@ -147,7 +147,7 @@ def pieces_of(scene: MdbScene, shelves: Sequence[Shelf], most: int) -> list[Chun
     Args:
         scene: The shard.
         shelves: What is drawn.
-        most: How many pieces are made at most.
+        most: Number of pieces made at most.
     """
     single = sum(shelf.last - shelf.first for shelf in shelves if shelf.listed) <= most
     pieces: list[ChunkRun] = []
@@ -199,7 +199,7 @@ class Drawn:
     Attributes:
         number: Which file.
         segments: The segments drawn, counted over all files.
-        count: How many it has.
+        count: Number of them.
     """
 
     number: int

@@ -37,7 +37,7 @@ class MdbFile:
         footer_fields: The fields of the footer as they are stored; empty without one.
         xorbs: The xorbs within reach.
         index: Its index, when it was read to open it.
-        footer_damage: Why the footer is not trusted, or None.
+        footer_damage: Reason why the footer is not trusted, or None.
 
     Attributes:
         sections: The parts; they tile the file.

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shardcore.codecs.xet.hashes import SIZE, to_text, truncated
 from shardcore.formats.mdb.geometry import CHUNK, FILE, FILE_INFO, XORB, XORB_INFO, LookupTable
@@ -169,6 +171,32 @@ def _rows_figure(table: LookupTable, first: int, rows: Sequence[dict[str, Any]],
     which = f"{shown.start + first} to {shown.stop + first - 1} of " if len(shown) < table.count else ""
     title = f"The {table.kind} lookup table, sorted by key: {which}{count}"
     return Table(title, headings, tuple(lines))
+
+
+def bisection_figure(table: LookupTable, first: int, keys: NDArray[np.uint64], key: int) -> Ruler:
+    """Return how a sorted table is halved until one entry is left.
+
+    Args:
+        table: The table.
+        first: The number of the first entry that was read.
+        keys: The table keys of the entries that were read.
+        key: The table key looked for.
+    """
+    low, high, items = first, first + len(keys), list[Item]()
+    while low < high:
+        middle = (low + high) // 2
+        stored = int(keys[middle - first])
+        hit, word = stored == key, "below" if stored < key else "above"
+        says = f"Entry {middle} has {stored:016x}"
+        doc = f"{says}: found." if hit else f"{says}, {word} the key."
+        stage, left = len(items) // 2 + 1, f"{low} to {high - 1}" if high - low > 1 else str(low)
+        stretch = Item(left, (table.span(low, high),), low, high - low, Tone.INDEX, f"{doc} Entries left: {left}.")
+        tone, half = Tone.HIT if hit else Tone.POINTER, "" if hit else "<" if stored < key else ">"
+        mark = Item(half or "=", (table.span(middle, middle + 1),), middle, 1, tone, doc, here=hit)
+        items += [replace(stretch, stage=stage), replace(mark, stage=stage)]
+        low, high = (middle, middle) if hit else (middle + 1, high) if stored < key else (low, middle)
+    title = f"Halved until one entry is left: {plural(len(items) // 2, 'comparison')}"
+    return Ruler(title, first, first + max(len(keys), 1), tuple(items), "entries")
 
 
 def _part(table: LookupTable, row: Span, name: str) -> Span:

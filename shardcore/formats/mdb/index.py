@@ -270,7 +270,7 @@ def discover(data: bytes, header: dict[str, Any], stop: int) -> MdbIndex:
     Args:
         data: The whole file.
         header: The header's fields.
-        stop: Where the sections end at the latest.
+        stop: Latest end of the sections.
     """
     last = max(stop, min(SECTIONS_START, len(data)))
     view = memoryview(data)[:last]

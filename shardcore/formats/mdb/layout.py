@@ -239,17 +239,16 @@ FILE_LOOKUP = Record(
     ),
 )
 
+_XORB_INDEX = Field(
+    "index", "<u4", FieldRole.OFFSET, "Position of the header in 48-byte records from the section's start (xorb info)."
+)
+
 XORB_LOOKUP = Record(
     "xorb lookup entry",
     source="reference source, xorb_lookup",
     fields=(
         _KEY,
-        Field(
-            "index",
-            "<u4",
-            FieldRole.OFFSET,
-            "Position of the header in 48-byte records from the section's start (xorb info).",
-        ),
+        _XORB_INDEX,
     ),
 )
 
@@ -258,12 +257,7 @@ CHUNK_LOOKUP = Record(
     source="reference source, chunk_lookup",
     fields=(
         _KEY,
-        Field(
-            "index",
-            "<u4",
-            FieldRole.OFFSET,
-            "Position of the header in 48-byte records from the section's start (xorb info).",
-        ),
+        _XORB_INDEX,
         Field("chunk", "<u4", FieldRole.NUMBER, "Number of the chunk in that xorb, from 0."),
     ),
 )

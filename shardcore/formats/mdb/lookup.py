@@ -36,6 +36,7 @@ from shardcore.model.number_words import plural
 from shardcore.model.span import Span
 from shardcore.model.text import short
 from shardcore.shards.cache import Once
+from shardcore.shards.format import lazily
 from shardcore.shards.step_content import Compared, Fields
 from shardcore.shards.trace import Look
 
@@ -43,13 +44,17 @@ if TYPE_CHECKING:
     from shardcore.formats.mdb.file import MdbFile
     from shardcore.model.objects import ObjectRef
 
+bisection_figure = lazily("shardcore.formats.mdb.hash_lookup_sketch:bisection_figure")
+
 WHOLE_TABLE = 65536
 """Tables of up to this many bytes are read at once; of longer ones a piece of this size around the likely place."""
 
 _GUESSES = 6  # after so many pieces in the wrong place the keys are not spread evenly: halve instead
 
 
-def search(read: Read, table: LookupTable, key: int) -> tuple[int, NDArray[Any]]:
+def search(
+    read: Read, table: LookupTable, key: int, seen: list[tuple[int, NDArray[Any]]] | None = None
+) -> tuple[int, NDArray[Any]]:
     """Return the entries with a key: the number of the first (or where it would be), and their rows.
 
     Hashes are spread evenly, so that the key reports where in a long table it must be; one piece nearly always has it.
@@ -58,6 +63,7 @@ def search(read: Read, table: LookupTable, key: int) -> tuple[int, NDArray[Any]]
         read: Reads the bytes `[start, stop)` of the shard.
         table: The table.
         key: The key.
+        seen: Takes the piece that was read last, for the drawing: the number of its first entry, and its keys.
 
     Raises:
         FormatError: The table is not sorted where it was read.
@@ -79,6 +85,8 @@ def search(read: Read, table: LookupTable, key: int) -> tuple[int, NDArray[Any]]
             low, low_key = last, int(keys[-1])
         else:
             break
+    if seen is not None:
+        seen.append((first, keys))
     number = first + int(np.searchsorted(keys, np.uint64(key), "left"))
     found = rows[keys == np.uint64(key)]
     while len(found) and number + len(found) == last and last < table.count:
@@ -283,8 +291,10 @@ def _matches(file: MdbFile, kind: str, raw: bytes, look: Look) -> Iterator[Objec
 
 def _from_table(file: MdbFile, table: LookupTable, raw: bytes, look: Look) -> Iterator[Hit]:
     """Return the entries of a lookup table that have the key."""
-    first, rows = search(lambda a, b: file.read(a, b, look), table, truncated(raw))
+    key, seen = truncated(raw), list[tuple[int, NDArray[Any]]]()
+    first, rows = search(lambda a, b: file.read(a, b, look), table, key, seen)
     text, spans = _searched(table, first, len(rows))
+    fields = [Fields(table.record, spans[0].start, table.record.values(rows[0]), relative=True)] if len(rows) else []
     look.step(
         f"Search the {table.kind} lookup table",
         f"{text}; the table is sorted and has {plural(table.count, 'entry')}.",
@@ -292,7 +302,7 @@ def _from_table(file: MdbFile, table: LookupTable, raw: bytes, look: Look) -> It
         why="The table is sorted and hashes are spread evenly, so the key itself tells about where to look."
         if len(rows)
         else "The table is sorted: between two neighbours there is no other place where the key could stand.",
-        shown=[Fields(table.record, spans[0].start, table.record.values(rows[0]), relative=True)] if len(rows) else (),
+        shown=[bisection_figure(table, *seen[0], key), *fields] if look.telling and table.count else fields,
         entry=first,
         entries=len(rows),
     )

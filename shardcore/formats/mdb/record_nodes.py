@@ -29,7 +29,7 @@ class Blocks(Extents):
     Args:
         walked: The section.
         index: The shard it belongs to.
-        stop: Where the section ends, in bytes.
+        stop: End of the section, in bytes.
         xorbs: The xorbs within reach.
     """
 

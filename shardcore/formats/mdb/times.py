@@ -33,7 +33,7 @@ def read_time(name: str, text: str) -> int | None:
     """Return a time in Unix seconds; None for `none` and where nothing is given.
 
     Args:
-        name: What errors call it.
+        name: Name in errors.
         text: An ISO date, with or without a time (UTC unless it states another zone), Unix seconds, or `none`.
 
     Raises:

@@ -68,12 +68,12 @@ class WalkedSection:
     """One section, walked. All positions are record numbers inside it.
 
     Attributes:
-        start: Where the section begins in the file, in bytes.
+        start: Start of the section in the file, in bytes.
         data: The bytes of its records; a rest shorter than a record is left out.
         headers: Position of the header of each block in 48-byte records from the section's start, int64, ascending.
         ends: One past the last record of each block, int64; each is where the next one begins.
         stop: One past the last record that was understood, the end mark included.
-        problem: Why the walk broke off before an end mark, or empty.
+        problem: Reason why the walk broke off before an end mark, or empty.
     """
 
     start: int
@@ -219,7 +219,7 @@ class KeyMap:
         """Return the position of the first entry with each whole hash, or -1.
 
         Args:
-            section: Where the records are.
+            section: Section of the records.
             wanted: Shape `(m, 32)`.
         """
         found = np.full(len(wanted), -1, np.int64)

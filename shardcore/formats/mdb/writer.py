@@ -52,7 +52,7 @@ class XorbOutput:
     """Writes xorbs into a folder: that of the target, or one of its own.
 
     Args:
-        output: Where the shard is written.
+        output: The output.
         folder: A folder of its own; empty for the usual one.
 
     Attributes:
@@ -131,7 +131,7 @@ def split(recipes: Recipes, after: NDArray[np.int64], limit: int) -> list[Recipe
 
     Args:
         recipes: All files and xorbs; a single one has room.
-        after: How many xorbs each file needs to be there, `(files,)`.
+        after: Number of xorbs that each file needs to be there, `(files,)`.
         limit: See above.
     """
     files, segments, chunks = len(recipes.files), len(recipes.segments), len(recipes.chunks)

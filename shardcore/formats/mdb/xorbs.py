@@ -23,7 +23,7 @@ from shardcore.shards.cache import LruCache, Once
 from shardcore.shards.open_context import Opener
 from shardcore.shards.shard import SourcePart
 from shardcore.shards.whole_file import WholeFiles
-from shardcore.sources.base import Folder, Source
+from shardcore.sources.base import WHOLE_HEAD, WHOLE_RANGE, Folder, Source
 
 NAMES = ("default.{}", "{}", "{}.xorb")
 """Names of xorb files, by the text form of the hash."""
@@ -82,6 +82,11 @@ class XorbFetch(WholeFiles):
         super().__init__(source)
         self._index = index
         self._begun: set[str] = set()
+
+    def first(self, text: str) -> int:
+        """Return how many bytes of the beginning of a xorb are requested at once, as long as there is room."""
+        needed = self._needed.get(text, 0) + WHOLE_HEAD  # its headers and its info block
+        return min(needed, WHOLE_RANGE) if self.has_room(needed) else WHOLE_HEAD
 
     def opening(self, text: str, source: Source) -> None:
         """Fetch a xorb that is being opened, as long as there is room; its info block comes with it."""
@@ -148,7 +153,7 @@ class Xorbs:
             raise SourceError("the shard is closed")
         once = self._kept.setdefault(text, Once())
         try:
-            return once.get(lambda: self._opened(self._source(text), text, fetch))
+            return once.get(lambda: self._opened(self._source(text, fetch), text, fetch))
         finally:
             # What is missing takes no room.
             if once.value is None:
@@ -222,14 +227,15 @@ class Xorbs:
     def _remedy(self) -> Remedy | None:
         return Remedy.XORBS if self._given is None else None
 
-    def _source(self, text: str) -> Source:
+    def _source(self, text: str, fetch: XorbFetch | None) -> Source:
+        first = fetch.first(text) if fetch is not None else WHOLE_HEAD
         places = self._places.get(self._candidates)
         # It is most likely found in the same way as the last one.
         last = self._last_place
         for place in [last, *(p for p in places if p is not last)] if last is not None else places:
             folder, name = place
             try:
-                source = folder.open_on_demand(name.format(text))
+                source = folder.open_at(name.format(text), 0, first)
             except SourceError as error:
                 if not says_absent(error):
                     raise

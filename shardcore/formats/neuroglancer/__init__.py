@@ -7,6 +7,7 @@ from shardcore.writing.declaration import Dial, Instead, KeyRule, Without, Write
 FORMAT = Format(
     name="neuroglancer",
     title="Neuroglancer precomputed, sharded",
+    specification="https://github.com/google/neuroglancer/blob/master/src/datasource/precomputed/sharded.md",
     suffixes=(".shard", ".index", ".data"),
     detect=lazily("shardcore.formats.neuroglancer.shard:detect"),
     open=lazily("shardcore.formats.neuroglancer.shard:open_shard"),
@@ -38,7 +39,8 @@ FORMAT = Format(
             "4",
             lazily("shardcore.formats.neuroglancer.suggest_spec:with_minishards"),
         ),
-        uncompressed={"spec": {"data_encoding": "raw"}},
+        codecs={"none": {"spec": {"data_encoding": "raw"}}},
+        usual_codec="gzip",
         without={
             "append": Without(
                 Instead.REWRITE, "An index has places as running sums: the shard is rewritten to add a value."
@@ -121,5 +123,6 @@ FORMAT = Format(
         "index_size": Detail(),
     },
     peers=lazily("shardcore.formats.neuroglancer.other_readers:peers"),
+    practice=lazily("shardcore.formats.neuroglancer.practice:practice"),
     salvage=lazily("shardcore.formats.neuroglancer.salvage:salvage"),
 )

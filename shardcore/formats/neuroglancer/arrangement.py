@@ -51,7 +51,7 @@ class ArrangedShard:
 
     Attributes:
         number: Its number.
-        spec: How keys are sharded.
+        spec: The sharding specification.
         order: What follows what.
         rows: The rows of its values, by minishard, then by key.
         starts: Where each of these begins in the file.

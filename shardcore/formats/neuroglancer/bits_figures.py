@@ -7,15 +7,17 @@ from dataclasses import replace
 
 from shardcore.formats.neuroglancer.levels import pair_span
 from shardcore.formats.neuroglancer.minishard import MinishardEntries
-from shardcore.formats.neuroglancer.morton import CODE_BITS, bit_owners
+from shardcore.formats.neuroglancer.morton import CODE_BITS, bit_owners, encode
 from shardcore.formats.neuroglancer.regions import WORD
-from shardcore.formats.neuroglancer.sharding import IDENTITY, KeyLocation, ShardingSpec
+from shardcore.formats.neuroglancer.sharding import IDENTITY, KeyLocation, ShardingSpec, mixing_steps
 from shardcore.model.drawing import Bits, Cells, Drawing, Item, Link, Table, Tone, window
 from shardcore.model.number_words import grouped_digits, plural
 from shardcore.model.source_name import decoded_name
 from shardcore.model.span import Span
 
 MOST_AXES = 10
+CURVE = 4
+"""Cells along each axis of the plane in which the Morton curve is drawn."""
 FILES = 8
 MINISHARDS = 12
 COLUMNS = ((10**15, 2), (10**10, 3), (0, 5))
@@ -40,6 +42,15 @@ def hash_figure(spec: ShardingSpec, place: KeyLocation, spans: tuple[Span, ...] 
     )
     items = _hash_fields(spec, 0, spans, "hash", grips=grips)
     return Bits(title, CODE_BITS, place.hashed, tuple(item for item in items if _is_seen(item)))
+
+
+def mixing_figure(place: KeyLocation) -> Table:
+    """Return the steps of MurmurHash3_x86_128 for one number of 8 bytes, in 32-bit arithmetic."""
+    rows = tuple(
+        (Item(name, tone=Tone.KEY), Item(formula), Item(f"{value:08x}", name=name))
+        for name, formula, value in mixing_steps(place.shifted)
+    )
+    return Table("Mixing, 32 bits at a time: the hash is h2 and h1 at the end", ("number", "is", "in hex"), rows)
 
 
 def _is_seen(item: Item) -> bool:
@@ -85,6 +96,30 @@ def morton_figure(key: int, grid: Sequence[int], spec: ShardingSpec | None = Non
     axes = ", ".join(name for name, _ in AXES[: len(grid)])
     title = f"The key is a Morton code: bits of {axes} in turn"
     return Bits(title, max(len(letters), 1), key, items, letters)
+
+
+def curve_figure(cell: Sequence[int], grid: Sequence[int]) -> Cells | None:
+    """Return the cells around one in the plane of the first two axes, in the order of their codes; None in a row.
+
+    Args:
+        cell: The coordinates of the cell.
+        grid: Cells along each axis.
+    """
+    if len(grid) < 2 or min(grid[:2]) < 2:
+        return None
+    left, top = (at // CURVE * CURVE for at in cell[:2])
+    columns, rows = (min(CURVE, length - begin) for length, begin in zip(grid, (left, top), strict=False))
+    places = {encode((left + x, top + y, *cell[2:]), grid): (x, y) for y in range(rows) for x in range(columns)}
+    items = []
+    for rank, (code, (x, y)) in enumerate(sorted(places.items())):
+        here, stage = (left + x, top + y) == tuple(cell[:2]), rank // 4 + 1
+        doc = f"Code {code} is cell {left + x}, {top + y}: one Z of four cells, then the next Z."
+        tone = Tone.HIT if here else (Tone.ONE, Tone.TWO, Tone.THREE, Tone.FOUR)[rank // 4 % 4]
+        items.append(Item(str(code), at=y * columns + x, tone=tone, doc=doc, here=here, stage=stage))
+    across, down = tuple(str(left + x) for x in range(columns)), tuple(f"y = {top + y}" for y in range(rows))
+    title = "The curve in the plane of x (to the right) and y: a Z of four cells, then the next Z"
+    count = columns * rows
+    return Cells(title, count, tuple(items), columns, numbered=False, column_names=across, row_names=down)
 
 
 def cell_figure(cell: Sequence[int], grid: Sequence[int]) -> Table:
@@ -183,7 +218,7 @@ def keys_rows(
         Item("chunk_ids", (rows[0],), doc="Row one of the index, as it is stored: each key minus the one before it.")
     ]
     sums = [Item("key = sum", doc="What a reader computes: the key before it plus the difference.")]
-    for number in shown:
+    for stage, number in enumerate(shown, 1):
         before = int(ids[number - 1]) if number else 0
         key = int(ids[number])
         difference = (key - before) % (1 << CODE_BITS)
@@ -191,7 +226,8 @@ def keys_rows(
         doc = f"{before} + {difference} = {key}" if number else f"The first key, {key}"
         found = number == at
         tone = Tone.HIT if found else Tone.PLAIN
-        sums.append(Item(str(key), tone=tone, doc=f"{doc}.", name="found" if found else "", here=found))
+        name = "found" if found else ""
+        sums.append(Item(str(key), tone=tone, doc=f"{doc}.", name=name, here=found, stage=stage))
     return [tuple(first), tuple(sums)]
 
 
@@ -202,18 +238,15 @@ def places_rows(
     gaps = [Item("offsets", (rows[1],), doc="Row two of the index, as it is stored: the gap before each value.")]
     starts = [Item("first byte = sum", doc=f"The end of the value before it, plus the gap; it begins with {base}.")]
     sizes = [Item("sizes", (rows[2],), doc="Row three of the index: stored bytes.")]
-    for number in shown:
+    for stage, number in enumerate(shown, 1):
         before = int(entries.starts[number - 1]) + int(entries.sizes[number - 1]) if number else base
         start, size = int(entries.starts[number]), int(entries.sizes[number])
         gap = (start - before) % (1 << CODE_BITS)
         found = number == at
         gaps.append(Item(f"+{gap}", (_word(rows[1], number),), tone=Tone.POINTER, doc=f"Stored: {gap}."))
         told = f"{before} + {gap} = {start}."
-        starts.append(
-            Item(
-                str(start), tone=Tone.HIT if found else Tone.PLAIN, doc=told, name="start" if found else "", here=found
-            )
-        )
+        tone, name = Tone.HIT if found else Tone.PLAIN, "start" if found else ""
+        starts.append(Item(str(start), tone=tone, doc=told, name=name, here=found, stage=stage))
         doc = f"{plural(size, 'byte')}: the value ends at byte {start + size}."
         sizes.append(Item(str(size), (_word(rows[2], number),), tone=Tone.SIZE, doc=doc, here=found))
     return [tuple(gaps), tuple(starts), tuple(sizes)]
@@ -229,7 +262,10 @@ def index_figure(entries: MinishardEntries, rows: tuple[Span, Span, Span], base:
 
 def index_table(body: Sequence[tuple[Item, ...]], shown: range, count: int) -> Table:
     """Return a table of a minishard index, a column for each entry."""
-    title = f"Minishard index: three rows of {plural(count, 'number')}, summed up from the left"
+    part = plural(count, "entry")
+    if 0 < len(shown) < count:
+        part = f"entries {shown.start} to {shown.stop - 1} of {count}"
+    title = f"Minishard index: {part}, with running sums"
     return Table(title, ("entry", *map(str, shown)), tuple(body))
 
 
@@ -266,7 +302,7 @@ def route_drawing(spec: ShardingSpec, place: KeyLocation, there: Sequence[int]) 
     """Return the files of a data set around the key's.
 
     Args:
-        spec: How keys are sharded.
+        spec: The sharding specification.
         place: Where the key belongs.
         there: The numbers of the files that are there, ascending.
     """

@@ -196,12 +196,7 @@ class BitsSketch:
         return None, ""
 
     def _listed(self, place: KeyLocation) -> _Listed | None:
-        """Return the minishard of the key; None where it is empty.
-
-        Raises:
-            FormatError: It is damaged.
-            SourceError: The bytes cannot be read.
-        """
+        """Return the minishard of the key; None where it is empty."""
         file = self._file
         if file is None:
             return None
@@ -296,11 +291,7 @@ class BitsSketch:
         return 0
 
     def _chosen(self, values: Mapping[str, Any]) -> ShardingSpec:
-        """Return the specification with the numbers chosen.
-
-        Raises:
-            UsageError: A number is none, or out of its range.
-        """
+        """Return the specification with the numbers chosen."""
         numbers = chosen(self.controls, values)
         if (bits := numbers["minishard_bits"] + numbers["shard_bits"]) > CODE_BITS:
             raise UsageError(f"minishard_bits and shard_bits are 0 to 64 together, not {bits}: a hash has 64 bits")

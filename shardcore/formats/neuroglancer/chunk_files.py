@@ -157,11 +157,7 @@ class _ChunkFile:
         return Span("", 0, self.source.size)
 
     def content(self, limit: int = DEFAULT_LIMIT) -> bytes:
-        """Return the content, decompressed.
-
-        Raises:
-            LimitExceeded: It has more than `limit` bytes, stored or decompressed.
-        """
+        """Return the content, decompressed."""
         check_stored(self.source, limit, self.span)
         return expanded(self.codec, self.source.read(0, self.source.size), limit, self.span)
 
@@ -332,7 +328,7 @@ class ChunkFiles(DataSet):
         folder: The folder with the files.
         space: The scale.
         text: The info.
-        why: How the scale became known.
+        why: Origin of the scale.
     """
 
     joins = False
@@ -468,9 +464,7 @@ class ChunkFiles(DataSet):
         look.step("Which file", text, *about, why=FILE_WHY, file=name)
         return (name,)
 
-    def lookup_all(self, key: Any) -> tuple[ObjectRef, ...]:
-        """Return the one object with a key, or none."""
-        return Shard.lookup_all(self, key)
+    lookup_all = Shard.lookup_all
 
     def _find_many(self, keys: Sequence[str]) -> I64:
         """Return the rows of many keys; lists the folder."""
@@ -526,6 +520,11 @@ class ChunkFileObjects(Objects):
 
     def __len__(self) -> int:
         return len(self._files.members)
+
+    @property
+    def shards(self) -> Sequence[str]:
+        """Return the names of the files."""
+        return [member.name for member in self._files.members]
 
     def columns(self, rows: I64, *, sizes: bool = False) -> ObjectColumns:
         """Stored sizes, as the folder states them; no file is opened."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from itertools import chain, pairwise, repeat
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.codecs.decompress import decompress_many, decompress_shown, decompress_stream
+from shardcore.codecs.decompress import DEFLATE_RATIO, SMALL, decompress_many, decompress_shown, decompress_stream
 from shardcore.errors import FormatError, LimitExceeded, ShardError, UsageError
 from shardcore.formats.neuroglancer.info import SpaceKind
 from shardcore.formats.neuroglancer.layout import fragments_span, read_manifest
@@ -31,8 +32,6 @@ CODECS = ("none", "gzip")
 BLOCK = 16 << 20
 PIECE = 1 << 20
 SIZES_BLOCK = 1 << 22
-SMALL_VALUE = 1 << 14
-"""Stored values of up to this many bytes expand to no more than 16 MiB."""
 KEPT_DECODED = 32 << 20
 """Decoded minishard indices and values are kept up to this many bytes."""
 
@@ -204,10 +203,11 @@ class NeuroglancerFile:
         for first, last in _blocks(starts, stops, self.source.merge_gap):
             at = int(starts[first])
             block = self.source.read(at, int(stops[first:last].max()))
-            froms, tos = (starts[first:last] - at).tolist(), (stops[first:last] - at).tolist()
-            stored = map(block.__getitem__, map(slice, froms, tos))
-            values = decompress_many(self.codec, stored, partial(_place, starts[first:last], stops[first:last]))
-            yield from zip(wanted[first:last].tolist(), values, strict=True)
+            for a, b in _batches(stops[first:last] - starts[first:last], first):
+                places = map(slice, (starts[a:b] - at).tolist(), (stops[a:b] - at).tolist())
+                stored = list(map(block.__getitem__, places))
+                values = decompress_many(self.codec, stored, partial(_place, starts[a:b], stops[a:b]))
+                yield from zip(wanted[a:b].tolist(), values, strict=True)
 
     def content_sizes(self, work: ContentBudget) -> Iterator[tuple[int, int | ShardError | None]]:
         """Expand every value, in the order of the file, and keep nothing of it.
@@ -228,37 +228,51 @@ class NeuroglancerFile:
         rows = rows[np.lexsort((entries.sizes[rows], entries.starts[rows]))]
         starts = entries.starts[rows].astype(np.int64)
         stops = starts + entries.sizes[rows].astype(np.int64)
-        last: tuple[int, int] | None = None
-        found: int | ShardError | None = None
+        fresh = np.append(True, np.diff(starts).astype(bool) | np.diff(stops).astype(bool))[: len(rows)]
+        firsts = np.append(np.flatnonzero(fresh), len(rows))
+        starts, stops = starts[fresh], stops[fresh]
         block, at = b"", 0
-        for row, start, stop in zip(rows.tolist(), starts.tolist(), stops.tolist(), strict=True):
-            if (start, stop) != last:
-                last = start, stop
-                if not work.takes(stop - start):
-                    found = None
-                else:
-                    if stop - start <= SIZES_BLOCK and not at <= start <= stop <= at + len(block):
-                        block = self.source.read(start, min(start + SIZES_BLOCK, self.source.size))
-                        at = start
-                    stored = memoryview(block)[start - at : stop - at] if stop - start <= SIZES_BLOCK else None
-                    found = self._content_size(stored, Span("", start, stop), work)
-            elif found is None:
-                work.takes(0)
-            yield row, found
+        for a, b in _batches(stops - starts):
+            first, last = int(starts[a]), int(stops[a:b].max())
+            if last - first <= SIZES_BLOCK and not at <= first <= last <= at + len(block):
+                block, at = self.source.read(first, min(first + SIZES_BLOCK, self.source.size)), first
+            held = block if last <= at + len(block) else None
+            found = list(self._sizes_of(starts[a:b], stops[a:b], held, at, work))
+            shared = np.diff(firsts[a : b + 1]).tolist()
+            work.unchecked += sum(count - 1 for size, count in zip(found, shared, strict=True) if size is None)
+            of_rows = chain.from_iterable(map(repeat, found, shared))
+            yield from zip(rows[firsts[a] : firsts[b]].tolist(), of_rows, strict=True)
+
+    def _sizes_of(
+        self, starts: NDArray[np.int64], stops: NDArray[np.int64], block: bytes | None, at: int, work: ContentBudget
+    ) -> Iterator[int | ShardError | None]:
+        """Yield the bytes of some decoded values, or why there are none; None where the work became too much.
+
+        Args:
+            starts: The first byte of each value.
+            stops: One past its last byte.
+            block: Bytes of the file that have all of them; None where they are read one by one.
+            at: Start of the block.
+            work: What it may cost.
+        """
+        total = int((stops - starts).sum())
+        cost = total + (len(starts) - 1) * work.each
+        if block is not None and total <= 2 * SMALL and work.left > cost + total * DEFLATE_RATIO and work.takes(cost):
+            stored = list(map(block.__getitem__, map(slice, (starts - at).tolist(), (stops - at).tolist())))
+            for value in decompress_many(self.codec, stored, partial(_place, starts, stops)):
+                size = 0 if isinstance(value, ShardError) else len(value)
+                work.spend(size)
+                yield value if isinstance(value, ShardError) else size
+            return
+        for start, stop in zip(starts.tolist(), stops.tolist(), strict=True):
+            part = memoryview(block)[start - at : stop - at] if block is not None else None
+            yield self._content_size(part, Span("", start, stop), work) if work.takes(stop - start) else None
 
     def _content_size(self, stored: memoryview | None, place: Span, work: ContentBudget) -> int | ShardError | None:
         """Return the bytes of one decoded value, or why there are none; None when the work is over.
 
-        Args:
-            stored: The stored bytes; None where they are too many to be held.
-            place: Where they lie.
-            work: What it may cost.
+        However large the value is: nothing of it is kept, and the work is bounded by the size of the file.
         """
-        if stored is not None and len(stored) <= SMALL_VALUE:
-            value = next(decompress_many(self.codec, (stored,), lambda _: place))
-            work.spend(0 if isinstance(value, ShardError) else len(value))
-            return value if isinstance(value, ShardError) else len(value)
-        # However large the value is: nothing of it is kept, and the work is bounded by the size of the file.
         size, room, step = 0, max(work.left, 0), SIZES_BLOCK if stored is None else PIECE
         parts = ((at, min(at + step, place.stop)) for at in range(place.start, place.stop, step))
         pieces = (
@@ -318,6 +332,14 @@ def _blocks(starts: NDArray[np.int64], stops: NDArray[np.int64], gap: int) -> It
             upto = int(np.searchsorted(reach[first:last], starts[first] + BLOCK, "right"))
             yield first, first + max(upto, 1)
             first += max(upto, 1)
+
+
+def _batches(sizes: NDArray[np.int64], first: int = 0) -> Iterator[tuple[int, int]]:
+    """Numbers `[first, last)` of values that are expanded together: of some `SMALL` bytes, or one that has more."""
+    if len(sizes):
+        large = sizes > SMALL
+        cuts = np.flatnonzero(np.diff(np.cumsum(sizes) // SMALL).astype(bool) | large[1:] | large[:-1]) + 1
+        yield from pairwise([first, *(cuts + first).tolist(), first + len(sizes)])
 
 
 def _place(starts: NDArray[np.int64], stops: NDArray[np.int64], number: int) -> Span:

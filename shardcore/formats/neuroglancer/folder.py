@@ -95,7 +95,7 @@ class FolderSpaces:
 
     Attributes:
         spaces: Those that are sharded and can be read.
-        others: Why others cannot, one sentence each.
+        others: Reasons why others cannot, one sentence each.
     """
 
     spaces: tuple[FolderSpace, ...]
@@ -531,7 +531,7 @@ def open_scale(folder: Folder, space: KeySpace, info: Info, text: bytes, why: st
         space: The scale.
         info: The info.
         text: The info as it was read.
-        why: How the scale became known.
+        why: Origin of the scale.
     """
     if space not in info.files:
         return NeuroglancerDataSet(folder, origin_from(space, info, text, why or space.name))
@@ -623,11 +623,7 @@ def _members(folder: Folder, origin: Origin, jobs: int = 1) -> Sequence[Member]:
 
 
 def _tried_members(folder: Folder, origin: Origin, jobs: int) -> Sequence[Member]:
-    """The shards that are there, each tried by its name: what can be done where nothing is listed, and shards are few.
-
-    Raises:
-        SourceError: There may be too many.
-    """
+    """Return the shards that are there, each tried by its name: possible where nothing is listed and they are few."""
     spec = origin.spec
     if spec.shards > MOST_TRIED:
         text = f"{folder.uri} cannot be listed, and may have {plural(spec.shards, 'shard')}: give keys"

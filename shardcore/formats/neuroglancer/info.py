@@ -100,7 +100,7 @@ class KeySpace:
         kind: What the keys stand for.
         name: What a person calls it: `scale 4_4_40`, `meshes`.
         folder: Where its shards lie, relative to the info; empty for beside it.
-        spec: How keys are sharded.
+        spec: The sharding specification.
         grid: Cells along each axis, where keys are compressed Morton codes.
         scale: The scale, for a volume.
     """
@@ -120,7 +120,7 @@ class Info:
     Attributes:
         kind: The `@type`, or what stands for it.
         spaces: The sharded key spaces that can be used.
-        others: Why further key spaces cannot, one sentence each: not sharded, or wrong.
+        others: Reasons why further key spaces cannot, one sentence each: not sharded, or wrong.
         folders: Folders with infos of their own that belong to a volume: its meshes, its skeletons.
         files: The scales that are stored as one file per chunk; their `spec` is of no meaning.
     """

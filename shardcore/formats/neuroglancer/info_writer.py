@@ -53,7 +53,7 @@ class Described:
         """Return the info with a specification in its place.
 
         Args:
-            spec: How keys are sharded.
+            spec: The sharding specification.
             beside: Whether the shards lie beside the info, instead of in a folder of their own.
         """
         if self.kind is SpaceKind.UNKNOWN:
@@ -194,11 +194,7 @@ def _without_sharding(members: Any, place: Place) -> Any:
 
 
 def _parts(members: Mapping[str, Any], name: str, kind: SpaceKind) -> Iterator[tuple[Place, SpaceKind]]:
-    """Yield the places of the parts that an info lists under a name.
-
-    Raises:
-        UsageError: One of them is no object.
-    """
+    """Yield the places of the parts that an info lists under a name."""
     listed = members.get(name, [])
     if not isinstance(listed, list) or not all(isinstance(one, Mapping) for one in listed):
         raise UsageError(f"the info cannot be used: {name} is not a list of objects")

@@ -262,7 +262,7 @@ class MeshManifest:
 
     Attributes:
         chunk_shape: Size of a cell of the finest level, x, y, z.
-        grid_origin: Where the grid begins, x, y, z.
+        grid_origin: Start of the grid, x, y, z.
         lod_scales: One number per level of detail, shape `(L,)`.
         vertex_offsets: Shape `(L, 3)`.
         positions: Per level, the cells of its n fragments: `uint32`, shape `(3, n)`.

@@ -59,7 +59,7 @@ class MinishardTable:
     Attributes:
         pairs: Start and end of each minishard's index, relative to the end of the shard index: `(2**m, 2)`.
         entries: The entries, by minishard, then in the order of its index.
-        damage: Why minishards cannot be read, by number.
+        damage: Reasons why minishards cannot be read, by number.
     """
 
     pairs: Numbers
@@ -78,7 +78,7 @@ class IndexLevels:
 
     Args:
         source: The shard.
-        spec: How it is sharded.
+        spec: The sharding specification.
         head: The whole shard index, if it was read already.
     """
 

@@ -30,7 +30,7 @@ class KnownKeys:
 
     Attributes:
         ids: Some of them: the first ones, where there are more than were requested.
-        count: How many there are.
+        count: Number of them.
         complete: Whether they are all keys of the files that are open, and these are all files.
     """
 
@@ -44,7 +44,7 @@ def known_keys(opened: OpenFiles, most: int) -> KnownKeys:
 
     Args:
         opened: The files.
-        most: How many are needed at most.
+        most: Maximum number needed.
     """
     tables = [file.levels.known_table for file in opened.files]
     ids: list[Numbers] = []

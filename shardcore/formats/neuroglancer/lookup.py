@@ -29,15 +29,18 @@ if TYPE_CHECKING:
     from shardcore.formats.neuroglancer.file import NeuroglancerFile
     from shardcore.formats.neuroglancer.minishard import MinishardEntries
     from shardcore.formats.neuroglancer.objects import NeuroglancerObjects
+    from shardcore.model.drawing import Figure
     from shardcore.model.objects import ObjectRef
     from shardcore.shards.trace import Look
     from shardcore.sources.base import Source
 
 _FIGURES = "shardcore.formats.neuroglancer.bits_figures"
 cell_figure = lazily(f"{_FIGURES}:cell_figure")
+curve_figure = lazily(f"{_FIGURES}:curve_figure")
 hash_figure = lazily(f"{_FIGURES}:hash_figure")
 key_figure = lazily(f"{_FIGURES}:key_figure")
 keys_figure = lazily(f"{_FIGURES}:keys_figure")
+mixing_figure = lazily(f"{_FIGURES}:mixing_figure")
 morton_figure = lazily(f"{_FIGURES}:morton_figure")
 places_figure = lazily(f"{_FIGURES}:places_figure")
 row_spans = lazily(f"{_FIGURES}:row_spans")
@@ -184,7 +187,7 @@ def tell_route(place: KeyLocation, origin: Origin, look: Look) -> None:
         bits=f"{place.hashed:064b}",
         minishard_field=[0, spec.minishard_bits],
         shard_field=[spec.minishard_bits, spec.minishard_bits + spec.shard_bits],
-        shown=(hash_figure(spec, place),),
+        shown=(hash_figure(spec, place),) if same else (mixing_figure(place), hash_figure(spec, place)),
     )
     name = spec.shard_name(place.shard)
     look.step(
@@ -406,7 +409,10 @@ def _tell_meaning(file: NeuroglancerFile, ref: ObjectRef, data: bytes, look: Loo
             text += f": voxels {box}"
         text += "."
     key, grid = int(ref.key or 0), space.grid
-    shown = (morton_figure(key, grid), cell_figure(cell, grid)) if cell is not None and grid is not None else ()
+    shown: list[Figure] = []
+    if cell is not None and grid is not None:
+        curve = curve_figure(cell, grid)
+        shown = [morton_figure(key, grid), cell_figure(cell, grid), *([curve] if curve is not None else [])]
     look.step("Meaning", text, span, why=_MEANING_WHY, shown=shown, **values)
 
 

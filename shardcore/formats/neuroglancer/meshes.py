@@ -36,7 +36,7 @@ class Meshes:
 
     Attributes:
         fragments: Where the fragments of each row begin, int64; -1 where the manifest tells nothing.
-        damage: Why manifests cannot be read, by row.
+        damage: Reasons why manifests cannot be read, by row.
     """
 
     fragments: npt.NDArray[np.int64]

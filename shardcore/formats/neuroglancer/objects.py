@@ -100,14 +100,17 @@ class NeuroglancerObjects(Objects):
             raise IndexError(row)
         return next(self.refs(np.array([row], np.int64)))
 
-    def unsized_ref(self, row: int) -> ObjectRef:
-        """Return one row as an object; the size of a gzip value is not read."""
-        table = self._table()
-        return self._made(table.entries, row, row) if 0 <= row < len(table.entries) else self.ref(row)
-
     def refs(self, rows: NDArray[np.int64]) -> Iterator[ObjectRef]:
         """Yield some rows as objects; the sizes of gzip values are read at once."""
-        table, sizes = self._table(), self.columns(rows, sizes=True).size.tolist()
+        # Stored sizes are in the index.
+        return self._refs(rows, self.columns(rows, sizes=True).size.tolist() if self._codec else [-1] * len(rows))
+
+    def unsized_refs(self, rows: NDArray[np.int64]) -> Iterator[ObjectRef]:
+        """Yield some rows as objects; the sizes of gzip values are not read."""
+        return self._refs(rows, [-1] * len(rows))
+
+    def _refs(self, rows: NDArray[np.int64], sizes: list[int]) -> Iterator[ObjectRef]:
+        table = self._table()
         for row, size in zip(rows.tolist(), sizes, strict=True):
             if row < len(table.entries):
                 yield self._made(table.entries, row, row, size)

@@ -333,11 +333,7 @@ def open_member(name: str, source: Source, origin: Origin, wanted: int | None = 
 
 
 def _head(whole: Source, spec: ShardingSpec, index_size: int | None, draft: Draft) -> bytes:
-    """Return the shard index, unless it is too large to be read at once.
-
-    Raises:
-        Truncated: The file is shorter than it, or an `.index` has another length.
-    """
+    """Return the shard index, unless it is too large to be read at once."""
     base = spec.index_size
     size = whole.size if index_size is None else index_size
     if size < base or index_size not in (None, base):
@@ -351,11 +347,7 @@ def _head(whole: Source, spec: ShardingSpec, index_size: int | None, draft: Draf
 
 
 def _content(ref: ObjectRef) -> Span:
-    """Return the stored bytes of a value.
-
-    Raises:
-        FormatError: It has none here.
-    """
+    """Return the stored bytes of a value."""
     if ref.state is State.DAMAGED or not ref.spans:
         raise FormatError(ref.error or f"{ref.key} has no bytes here")
     return ref.spans[0]

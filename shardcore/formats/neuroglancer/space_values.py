@@ -81,7 +81,7 @@ class SpaceValues:
         spec: How keys are sharded; without it that is suggested.
         order: What follows what in a shard.
         single: Whether all values have to be in one file.
-        among: How many key spaces share the memory.
+        among: Number of key spaces that share the memory.
 
     Attributes:
         said: See above.
@@ -89,7 +89,7 @@ class SpaceValues:
         spool: The values until their places are known.
         content: Bytes of content so far.
         exact: Whether the sizes so far are those that are going to be written.
-        why: Why the suggested specification is what it is; empty where one was given.
+        why: Reason why the suggested specification is what it is; empty where one was given.
     """
 
     def __init__(
@@ -255,11 +255,7 @@ class SpaceValues:
         return found.spec
 
     def _check_keys(self, keys: Keys) -> None:
-        """Refuse keys that come twice, and those that no chunk has.
-
-        Raises:
-            UsageError: There are such.
-        """
+        """Refuse keys that come twice, and those that no chunk has."""
         ordered = np.sort(keys)
         if (ordered[1:] == ordered[:-1]).any():
             rows = np.argsort(keys, kind="stable")

@@ -234,7 +234,7 @@ def find_info(folder: Folder, *, any_space: bool = False) -> FoundInfo | None:
     Files called `info` that are something else, or whose key spaces lie elsewhere, are passed over.
 
     Args:
-        folder: Where the shards lie.
+        folder: Folder of the shards.
         any_space: Whether an info in the folder itself counts although its key spaces lie in folders below.
     """
     inside: list[str] = []
@@ -292,7 +292,7 @@ def choices_text(what: str, choices: Sequence[tuple[str, str]], others: Sequence
     Args:
         what: What has them.
         choices: Folder and name of each.
-        others: Why further ones cannot be used.
+        others: Reason why further ones cannot be used.
     """
     if not choices:
         return f"{what} has no sharded key space: {told_reasons(others) or 'it names none'}"

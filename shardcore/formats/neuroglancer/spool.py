@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import errno
 import mmap
-import os
 from collections.abc import Iterator
 
 import numpy as np
 import numpy.typing as npt
 
 from shardcore.errors import SourceError, reason_of
+from shardcore.system import read_at
 from shardcore.writing.output import Output
 from shardcore.writing.temporary import Draining, TemporaryFile
 
@@ -150,7 +150,7 @@ class _Ranges:
 
     def __getitem__(self, part: slice) -> bytes:
         try:
-            found = os.pread(self._file.file.fileno(), part.stop - part.start, part.start)
+            found = read_at(self._file.file.fileno(), part.stop - part.start, part.start)
         except OSError as error:
             raise SourceError(f"cannot write {self._file.final}: {reason_of(error)}") from error
         if len(found) != part.stop - part.start:
@@ -163,6 +163,6 @@ def _mapped(descriptor: int) -> mmap.mmap | None:
     try:
         return mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ)
     except OSError as error:
-        if error.errno != errno.ENOMEM or not hasattr(os, "pread"):
+        if error.errno != errno.ENOMEM:
             raise
         return None

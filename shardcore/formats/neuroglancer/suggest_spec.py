@@ -31,7 +31,7 @@ class Suggestion:
 
     Attributes:
         spec: The specification.
-        why: Why, in one sentence.
+        why: Reason, in one sentence.
     """
 
     spec: ShardingSpec
@@ -57,7 +57,7 @@ def for_ids(count: int, *, data_encoding: str, single: bool) -> Suggestion:
     """Parameters for ids: segments, annotations.
 
     Args:
-        count: How many keys there are.
+        count: Number of keys.
         data_encoding: `raw` or `gzip`.
         single: Whether all of them have to be in one file.
     """

@@ -52,8 +52,8 @@ class ColumnCells(Children):
         start: First byte of the column.
         role: What the numbers are for.
         values: Gives the stored numbers `[first, last)` and their texts.
-        rows: How many.
-        source: Where they lie.
+        rows: Count.
+        source: The source that has them.
         doc: One sentence for each of them.
         first_row: The row of the object that the first number belongs to, if that is known.
     """
@@ -85,7 +85,7 @@ class ColumnCells(Children):
         return [
             Node(
                 f"[{number}]",
-                Span(self.source, self.start + WORD * number, self.start + WORD * (number + 1)),
+                self.span_of(number),
                 value=stored[number - start],
                 text=texts[number - start],
                 role=self.role,
@@ -94,6 +94,10 @@ class ColumnCells(Children):
             )
             for number in range(start, stop)
         ]
+
+    def span_of(self, number: int) -> Span:
+        """Return the bytes of a number."""
+        return Span(self.source, self.start + WORD * number, self.start + WORD * (number + 1))
 
     def overlap(self, start: int, stop: int) -> range:
         """See `Children.overlap`."""

@@ -32,6 +32,7 @@ from shardcore.formats.neuroglancer.volume import box_of
 from shardcore.model.number_words import plural
 from shardcore.model.text import short
 from shardcore.sources.local import read_side_file
+from shardcore.system import is_link
 from shardcore.writing.inputs import LeftOut, input_files
 from shardcore.writing.items import InputItem
 
@@ -52,7 +53,7 @@ class Unsharded:
     """A folder of files, one for each object, or two for a mesh.
 
     Attributes:
-        folder: Where the files lie.
+        folder: Folder of the files.
         described: What the info states about this key space.
     """
 
@@ -297,7 +298,7 @@ def _is_below(root: Path, below: object) -> bool:
     if inside.is_absolute() or Path(below).is_absolute() or ".." in inside.parts or not inside.parts:
         return False
     way = (root.joinpath(*inside.parts[: count + 1]) for count in range(len(inside.parts)))
-    return all(path.is_dir() and not path.is_symlink() for path in way)
+    return all(path.is_dir() and not is_link(path) for path in way)
 
 
 def _annotations(folder: Path, members: Mapping[str, Any]) -> UnshardedSet:
@@ -313,7 +314,7 @@ def _annotations(folder: Path, members: Mapping[str, Any]) -> UnshardedSet:
             parts.append((folder / space.folder, one))
         else:
             # It has no annotations; a shard without keys says so.
-            why = "a link leads there" if (folder / space.folder).is_symlink() else ""
+            why = "a link leads there" if is_link(folder / space.folder) else ""
             why = why or f"there is no folder {folder / space.folder}"
             notes.append(f"{space.name}: {why}, and so no object")
     if not parts:

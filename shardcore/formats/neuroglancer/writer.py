@@ -49,7 +49,7 @@ def planned_file(name: str, shard: ArrangedShard, columns: ValueColumns, space: 
     """Return one shard.
 
     Args:
-        name: What it is called.
+        name: Name.
         shard: What goes where in it.
         columns: All values.
         space: The key space, as the written info states it.
@@ -124,7 +124,7 @@ class NeuroglancerWriter(Writer):
     """Writes the values of one key space, or of several at once: all scales of a volume, its meshes and skeletons.
 
     Args:
-        output: Where to write.
+        output: The output.
         spec: The sharding object, or the info of the data set; without it the parameters are suggested.
         order: What follows what in a shard; see `ShardOrder`.
         info: Whether the info is written, where enough is known for one.
@@ -296,11 +296,7 @@ class NeuroglancerWriter(Writer):
         return spec, shards
 
     def _check_single(self, spec: ShardingSpec, shards: list[ArrangedShard]) -> None:
-        """Refuse to write keys into a file in which no reader would look for them.
-
-        Raises:
-            UsageError: They belong in several files, or in one of another name.
-        """
+        """Refuse to write keys into a file in which no reader would look for them."""
         if len(shards) > 1:
             raise UsageError(
                 f"the keys belong in {plural(len(shards), 'shard')}: give a folder, a name that ends with /"
@@ -331,11 +327,7 @@ class NeuroglancerWriter(Writer):
 
 
 def _described(template: Mapping[str, Any], stated: Described) -> list[Described]:
-    """Return the key spaces of a template; an info that was given as the specification is that of the only one.
-
-    Raises:
-        UsageError: They cannot be written, or the specification is that of one alone.
-    """
+    """Return the key spaces of a template; an info that was given as the specification is that of the only one."""
     if "" in template:
         bases = {base: members for base, members in template.items() if members.get("@type") != PROPERTIES_TYPE}
         found = [one for base, members in bases.items() for one in spaces_of(members, base)]

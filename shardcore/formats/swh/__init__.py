@@ -7,6 +7,7 @@ from shardcore.writing.declaration import Instead, KeyRule, Without, Writes
 FORMAT = Format(
     name="swh",
     title="Software Heritage Read Shard",
+    specification="https://docs.softwareheritage.org/devel/swh-shard/format.html",
     suffixes=(".shard",),
     detect=lazily("shardcore.formats.swh.shard:detect"),
     open=lazily("shardcore.formats.swh.shard:open_shard"),
@@ -50,5 +51,6 @@ FORMAT = Format(
     begins=(b"SWHShard",),
     details={"offset": Detail()},
     peers=lazily("shardcore.formats.swh.other_readers:peers"),
+    practice=lazily("shardcore.formats.swh.practice:practice"),
     salvage=lazily("shardcore.formats.swh.salvage:salvage"),
 )

@@ -42,8 +42,8 @@ def _objects(file: SwhFile, order: SlotOrder) -> list[Share]:
 
 
 def _index(file: SwhFile, order: SlotOrder) -> list[Share]:
-    live, slots = len(order.slots), file.geometry.slots
-    used, rest = file.table.shares(order.row_sizes >= 0)
+    live, slots = len(order), file.geometry.slots
+    used, rest = file.table.shares(order.holding)
     deleted = min(max(file.geometry.declared - live, 0), slots - live)
     if not deleted:
         return [used, rest]
@@ -76,7 +76,7 @@ def _slots(file: SwhFile, progress: Progress) -> Load:
         "Objects in the slots",
         "slot",
         "object",
-        (order.row_sizes >= 0).astype(np.int64),
+        order.holding.astype(np.int64),
         "A perfect hash gives every key a slot of its own, so none holds two; a few stay unused.",
         min(geometry.declared / geometry.slots, 1.0),
         "objects_count / slots",

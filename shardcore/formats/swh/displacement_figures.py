@@ -146,7 +146,7 @@ def store_figure(
     """Return the bits of the value store around the value.
 
     Args:
-        parts: Where the parts lie.
+        parts: Locations of the parts.
         bucket: g.
         place: Where its value is kept.
         first: The first byte of `data`, counted within the store.
@@ -199,7 +199,7 @@ def split_figure(parts: HashParts, place: DisplacementLocation, displacement: in
         Item(f"{displacement} mod {n} = {probes}", tail, doc="How many jumps of the key's own step h.", name="p0"),
         Item(f"{displacement} // {n} = {turns}", tail, doc="How many slots further, the same for all keys.", name="p1"),
     )
-    headings = ("displacement d = stored bits + 2^k - 1", "jumps p0 = d mod n", "shift p1 = d // n")
+    headings = ("displacement d = stored bits + 2^k - 1", "jumps p0 = d mod n", "single slots p1 = d // n")
     return Table(title, headings, (row,))
 
 

@@ -135,7 +135,7 @@ class SwhHashing:
         """The key of the object written first, where the order is known; else of the first live slot; None for none."""
         file = self.file
         if (order := file.order) is not None:
-            if not len(order.slots):
+            if not len(order):
                 return None
             slot = int(order.slots[0])
             return bytes(read_slots(file.source, file.geometry, slot, slot + 1)["key"][0].tobytes())

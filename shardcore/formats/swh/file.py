@@ -60,7 +60,7 @@ class Companion:
     """A live key, as the usual dialect places it.
 
     Attributes:
-        slot: Where it stands.
+        slot: Its slot.
         bucket: Its bucket.
         first: Its first slot.
         step: Its step.
@@ -238,7 +238,7 @@ class SwhFile:
         """Return the error where keys do not hash to their slots.
 
         Args:
-            missed: How many do not.
+            missed: Number of those that do not.
             keys: How many were hashed.
         """
         span = Span("", self.hash_parts().start, self.hash_parts().stop)

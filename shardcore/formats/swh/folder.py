@@ -72,7 +72,7 @@ class SwhDataSet(DataSet):
     Args:
         folder: The folder.
         members: The shards.
-        context: How members are opened.
+        context: Options for opening members.
     """
 
     routes = False
@@ -116,12 +116,7 @@ class SwhDataSet(DataSet):
         return self.placed_sketches(sketches_of(scene), first)
 
     def _find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
-        """Return the rows of many keys; each shard is asked once for all that are still missing. Loads the index.
-
-        Raises:
-            UsageError: A key is not 64 hex digits.
-            FormatError: A key was not found, and a shard that may hold it is damaged.
-        """
+        """Return the rows of many keys; each shard is asked once for all that are still missing. Loads the index."""
         self.load_index()
         rows = np.full(len(keys), -1, np.int64)
         damaged = False

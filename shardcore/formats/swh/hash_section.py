@@ -88,7 +88,7 @@ def read_hash_parts(data: bytes, start: int, slots: int, size: int) -> HashParts
 
     Args:
         data: The bytes from the section's first one on.
-        start: Where the section begins.
+        start: Start of the section.
         slots: Slots of the index.
         size: Bytes of the file.
 

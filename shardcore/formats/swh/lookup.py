@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 place_drawing = lazily("shardcore.formats.swh.displacement_figures:place_drawing")
 displacement_drawing = lazily("shardcore.formats.swh.displacement_figures:displacement_drawing")
+slot_drawing = lazily("shardcore.formats.swh.slot_placement_figures:slot_drawing")
 
 CONTENT_GUESS = 65536
 """Bytes fetched with an object's length, in the hope that they hold its content."""
@@ -203,7 +204,7 @@ class SwhLookup:
             "The key is hashed by Bob Jenkins' hash, which works on three 32-bit state numbers, a, b and c. They start "
             f"as a = b = 9e3779b9 and c = the seed, {parts.seed}.",
             self._seed_span,
-            why="The writer tried seeds until the keys could be parked; only with the same seed is a key found again.",
+            why="The writer tried seeds until each key had a slot of its own; only the same seed finds it again.",
             at={"seed": self._seed_span},
             seed=parts.seed,
         )
@@ -242,6 +243,7 @@ class SwhLookup:
             inputs=(Span("", tail, parts.stop),),
             slot=slot,
             position=span.start,
+            draw=lambda: slot_drawing(self._geometry, (first, step), displacement),
         )
         return slot, beyond
 
@@ -253,7 +255,8 @@ class SwhLookup:
             for number, one in enumerate(rounds, 1):
                 values[f"round {number} added"] = " ".join(f"{x:08x}" for x in one.added)
                 values[f"round {number} mixed"] = " ".join(f"{x:08x}" for x in one.mixed)
-            result = ", ".join(f"{name} = {x:08x}" for name, x in zip("abc", rounds[-1].mixed, strict=True))
+            values |= {name: f"{x:08x}" for name, x in zip("abc", rounds[-1].mixed, strict=True)}
+            result = ", ".join(f"{name} = {values[name]}" for name in "abc")
             look.step(
                 "Three rounds of mixing",
                 "Each round adds to a, b, c and mixes them: w0, w1, w2; then w3, w4, w5; then w6, w7 and 32, the key's "
@@ -404,7 +407,8 @@ class SwhLookup:
             raise error
         if (order := self._file.order) is not None:
             content = offset + OBJECT.size
-            check_length(window[: OBJECT.size], Span("", content, content + int(order.row_sizes[slot])))
+            expected = int(order.sizes_of(np.array([slot]), np.array([offset]))[0])
+            check_length(window[: OBJECT.size], Span("", content, content + expected))
         ref = live_ref(str(key), slot, offset, size)
         look.step(
             "The object",

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from shardcore.errors import FormatError, UsageError
 from shardcore.formats.swh.file import SwhFile
 from shardcore.formats.swh.layout import NO_OBJECT, OBJECT, length_span
-from shardcore.formats.swh.slots import LENGTHS_AT_ONCE, read_lengths, read_slots_at
+from shardcore.formats.swh.slots import LENGTHS_AT_ONCE, read_lengths, read_slots, read_slots_at
 from shardcore.model.byte_strings import ByteStrings
 from shardcore.model.keys import KeyForm
 from shardcore.model.objects import ObjectColumns, ObjectRef, Objects, State, in_states
@@ -49,6 +49,11 @@ class SwhObjects(Objects):
         slots = read_slots_at(self._file.source, self._geometry, rows)
         return self._columns(rows, slots, sizes=sizes), self._keys(slots)
 
+    def keyed(self, rows: I64) -> tuple[ObjectColumns, ByteStrings]:
+        """Columns and keys of some slots, which are read once; see `Objects.keyed`."""
+        slots = read_slots_at(self._file.source, self._geometry, rows)
+        return self._columns(rows, slots, sizes=True), _key_bytes(slots)
+
     def with_sizes(self, columns: ObjectColumns) -> ObjectColumns:
         """Columns with the sizes, from the length fields; see `Objects.with_sizes`."""
         live = columns.state == State.LIVE
@@ -68,14 +73,20 @@ class SwhObjects(Objects):
         order = self._file.order
         if order is None:
             return super().known(first, last)
-        sizes = order.row_sizes[first:last]
-        mine = (order.slots >= first) & (order.slots < last)
-        starts = np.full(last - first, -1, np.int64)
-        starts[order.slots[mine] - first] = order.offsets[mine] + OBJECT.size
+        slots, starts = order.slots, np.full(last - first, -1, np.int64)
+        mine = np.flatnonzero((slots >= first) & (slots < last))
+        rows = slots[mine] - first
+        starts[rows] = order.offsets[mine] + OBJECT.size
+        sizes = np.full(last - first, -1, np.int64)
+        sizes[rows] = order.sizes_at(mine)
         state = np.where(sizes >= 0, State.LIVE, order.empty_state)
         return ObjectColumns.of(
             np.arange(first, last), starts, np.where(sizes >= 0, starts + sizes, -1), sizes, state=state
         )
+
+    def states(self, first: int, last: int) -> NDArray[np.uint8]:
+        """Return the states of slots; see `Objects.states`."""
+        return self._states(read_slots(self._file.source, self._geometry, first, last))
 
     def key_texts(self, rows: I64) -> list[str | None]:
         """Return the keys of some slots in hex; None for slots without object."""
@@ -83,8 +94,7 @@ class SwhObjects(Objects):
 
     def key_bytes(self, rows: I64) -> ByteStrings:
         """Return the keys of some slots as they are stored, 32 bytes each."""
-        slots = read_slots_at(self._file.source, self._geometry, rows)
-        return ByteStrings.rows(np.frombuffer(slots["key"].tobytes(), np.uint8).reshape(len(rows), -1))
+        return _key_bytes(read_slots_at(self._file.source, self._geometry, rows))
 
     def _keys(self, slots: NDArray[Any]) -> list[str | None]:
         text = slots["key"].tobytes().hex()
@@ -154,10 +164,10 @@ class SwhObjects(Objects):
         """Bytes of the contents of slots, -1 where there is none; for many slots the index is loaded."""
         if len(rows) > LENGTHS_AT_ONCE:
             self._file.load(no_progress)
-        if (order := self._file.order) is not None:
-            return order.row_sizes[rows]
         known = np.full(len(rows), -1, np.int64)
-        if live.any():
+        if (order := self._file.order) is not None:
+            known[live] = order.sizes_of(rows[live], offsets[live])
+        elif live.any():
             known[live] = read_lengths(self._file.source, self._geometry, offsets[live])
         return known
 
@@ -168,6 +178,10 @@ class SwhObjects(Objects):
             # In a file of the older writer, offset 0 is unused for certain.
             states[(states == State.UNUSED) & (slots["offset"] == np.uint64(NO_OBJECT))] = State.DELETED
         return states
+
+
+def _key_bytes(slots: NDArray[Any]) -> ByteStrings:
+    return ByteStrings.rows(np.frombuffer(slots["key"].tobytes(), np.uint8).reshape(len(slots), -1))
 
 
 def live_ref(key: str, slot: int, offset: int, size: int) -> ObjectRef:

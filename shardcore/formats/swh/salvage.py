@@ -36,7 +36,7 @@ class _Layout:
     Attributes:
         start: First byte of the objects.
         stop: One past the last.
-        whole: Where they ended before the file was cut.
+        whole: End of the objects before the file was cut.
         places: For each key, in hex, the offset that its slot names.
     """
 
@@ -184,7 +184,7 @@ def _is_chained(read: Callable[[int, int], bytes], at: int, stop: int, whole: in
         read: Reads the bytes `[start, stop)`.
         at: The offset.
         stop: One past the last byte of the objects.
-        whole: Where they ended before the file was cut.
+        whole: End of the objects before the file was cut.
         behind: Number of objects that end one after the other at the offset.
     """
     for number in range(behind, behind + _CHAIN):

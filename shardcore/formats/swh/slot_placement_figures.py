@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from shardcore.formats.swh import chd
 from shardcore.formats.swh.hash_section import HashParts
 from shardcore.formats.swh.layout import HASH_HEAD, HASH_TAIL, SwhGeometry
-from shardcore.model.drawing import Cells, Item, Link, Ruler, Table, Tone, window
+from shardcore.model.drawing import Cells, Drawing, Item, Link, Ruler, Table, Tone, window
 from shardcore.model.number_words import grouped_digits
 from shardcore.model.span import Span
 
@@ -128,7 +128,7 @@ def buckets_figure(
     """Return the buckets around the key's, each with its displacement where known.
 
     Args:
-        parts: Where the parts lie.
+        parts: Locations of the parts.
         bucket: g.
         tried: The displacement that is tried.
         stored: The one that the file keeps.
@@ -227,39 +227,77 @@ def path_of(first: int, step: int, displacement: int, slots: int) -> tuple[list[
     return path, whole
 
 
-def stop_name(number: int, count: int) -> str:
-    """Return what is written where a key comes by."""
+def stop_name(number: int, text: str) -> str:
+    """Return the label of a place that a key comes by: `f`, or which jump ends there."""
     endings = {1: "st", 2: "nd", 3: "rd"}
-    if number == count - 1:
-        return "key"
+    if text.startswith(MANY):
+        return "last"
     return f"{number}{endings.get(number, 'th')}" if number else "f"
 
 
 def ring_links(path: Sequence[tuple[int, str]]) -> list[Link]:
     """Return the jumps as arrows between slots of a ring that is drawn whole."""
-    links = [Link("f", f"slot {path[0][0]}", "start", Tone.KEY)]
-    for (before, _), (after, text) in itertools.pairwise(path):
+    links = [Link("f", f"slot {path[0][0]}", "start", Tone.KEY, 1, stop_text(path, 0))]
+    for number, ((before, _), (after, text)) in enumerate(itertools.pairwise(path), 1):
         if before != after:
-            tone = Tone.FAINT if text.startswith(MANY) else Tone.KEY
-            links.append(Link(f"slot {before}", f"slot {after}", text, tone))
+            tone, stage = Tone.FAINT if text.startswith(MANY) else Tone.KEY, links[-1].stage + 1
+            links.append(Link(f"slot {before}", f"slot {after}", text, tone, stage, stop_text(path, number)))
     return links
+
+
+def stop_text(path: Sequence[tuple[int, str]], number: int) -> str:
+    """Return what happens where a key comes by."""
+    slot, text = path[number]
+    before = path[number - 1][0] if number else -1
+    return f"From slot {before} on: {text} is slot {slot}." if number else f"The key begins at slot {slot}: f."
+
+
+def slot_drawing(geometry: SwhGeometry, hashed: tuple[int, int], displacement: int) -> Drawing:
+    """Return the jumps of one key around the ring.
+
+    Args:
+        geometry: Where slots lie.
+        hashed: First slot and step of the key.
+        displacement: Of its bucket.
+    """
+    (first, step), slots = hashed, geometry.slots
+    turns, probes = divmod(displacement, slots)
+    path, _ = path_of(first, step, displacement, slots)
+    ruler, links = long_ring_figure(geometry, path, ())
+    stage, slot = max(link.stage for link in links), path[-1][0]
+    row = (
+        Item(str(first), name="f", doc="The first slot."),
+        Item(f"+ {step} · {probes}", doc="p0 jumps of h."),
+        Item(f"+ {turns}", doc="p1 single slots."),
+        Item(f"mod {slots} = {slot}", tone=Tone.HIT, stage=stage, doc=f"The key belongs in slot {slot}."),
+    )
+    table = Table("The sum", ("f", "h · p0", "p1", "slot"), (row,))
+    figure: Cells | Ruler = ruler
+    if slots <= WHOLE_RING:
+        # A slot that a key comes by twice is one cell.
+        cells = {item.at: replace(item, size=1, here=False, tone=Tone.KEY) for item in reversed(ruler.items)}
+        names = {item.name: cells[item.at].name for item in ruler.items} | {"f": "f"}
+        figure = Cells(ruler.title, slots, tuple(cells.values()), ring=True)
+        links = [replace(link, start=names[link.start], stop=names[link.stop]) for link in links]
+    caption = "A key begins at f, jumps p0 times by h, and then goes p1 single slots on; after the last slot comes 0."
+    return Drawing("The way to the slot", (table, figure), tuple(links), caption)
 
 
 def long_ring_figure(
     geometry: SwhGeometry, path: Sequence[tuple[int, str]], cars: Sequence[Car]
 ) -> tuple[Ruler, list[Link]]:
     """A ring of many slots as one line: where the key begins, jumps and ends, and where its bucket's others lie."""
-    items, links = [], [Link("f", "jump 0", "start", Tone.KEY)]
+    items, links = [], [Link("f", "jump 0", "start", Tone.KEY, 1, stop_text(path, 0))]
     for number, (slot, text) in enumerate(path):
         last = number == len(path) - 1
         fits = next((car.fits for car in cars if car.sought), True)
         tone = (Tone.HIT if fits else Tone.MISS) if last else Tone.KEY
-        word = f"slot {slot}" if last else stop_name(number, len(path))
-        doc = f"The key begins at slot {slot}." if not number else f"{text}: slot {slot}."
-        items.append(Item(word, (geometry.slot_span(slot),), slot, 0, tone, doc, name=f"jump {number}", here=last))
+        word = f"slot {slot}" if last else stop_name(number, text)
+        doc, spans, stage = stop_text(path, number), (geometry.slot_span(slot),), number + 1
+        items.append(Item(word, spans, slot, 0, tone, doc, name=f"jump {number}", here=last, stage=stage))
         if number:
-            many = text.startswith(MANY)
-            links.append(Link(f"jump {number - 1}", f"jump {number}", text, Tone.FAINT if many else Tone.KEY))
+            arrow = Tone.FAINT if text.startswith(MANY) else Tone.KEY
+            links.append(Link(f"jump {number - 1}", f"jump {number}", text, arrow, stage, doc))
     for car in cars:
         if not car.sought:
             tone = _tone_of((car,))

@@ -10,8 +10,11 @@ MEANINGS: Meanings = MappingProxyType(
     {
         "version": Meaning("the version of the format"),
         "objects_count": Meaning("objects that the writer put in", "objects"),
-        "slots": Meaning("slots of the index; a few more than objects, so that keys can be parked", "slots"),
+        "slots": Meaning("slots of the index; a few more than objects, so that free ones are found quickly", "slots"),
         "seed": Meaning("the number that the hash starts from"),
+        "a": Meaning("the first number of the hash; it gives the bucket"),
+        "b": Meaning("the second number of the hash; it gives the first slot"),
+        "c": Meaning("the third number of the hash; it gives the step"),
         "n": Meaning("slots of the index", "slots"),
         "B": Meaning("buckets: keys of one bucket are moved together", "buckets"),
         "g": Meaning("the bucket of the key"),

@@ -120,7 +120,7 @@ class SwhTree:
             )
         # Arrays of every object: made once, not by everyone who looks at the tree.
         kids = self._extents.get(lambda: ObjectExtents(self._file, order))
-        text = plural(len(order.slots), "object") + (f", {plural(kids.gaps, 'deleted stretch')}" if kids.gaps else "")
+        text = plural(len(order), "object") + (f", {plural(kids.gaps, 'deleted stretch')}" if kids.gaps else "")
         role = FieldRole.GROUP if section.size else FieldRole.DATA
         span = Span("", section.start, section.stop)
         return Node("objects", span, role=role, text=text, doc=section.doc, children=grouped(kids))
@@ -211,8 +211,8 @@ class ObjectExtents(Extents):
 
     def __init__(self, file: SwhFile, order: SlotOrder) -> None:
         self._file = file
-        self._order = order
-        starts, stops = order.offsets, order.stops
+        self._slots, self._offsets, self._sizes = order.slots, order.offsets, order.sizes
+        starts, stops = self._offsets, self._offsets + OBJECT.size + self._sizes
         edges = np.append(starts, file.geometry.index_start)
         reach = np.maximum.accumulate(np.append(file.geometry.objects_start, stops))
         where = np.flatnonzero(reach < edges)
@@ -222,7 +222,7 @@ class ObjectExtents(Extents):
         if len(where):
             starts = np.concatenate([starts, reach[where]])
             by_start = np.argsort(starts, kind="stable")
-            self._live = np.concatenate([np.arange(len(order.slots)), np.full(len(where), -1)])[by_start]
+            self._live = np.concatenate([np.arange(len(order)), np.full(len(where), -1)])[by_start]
             starts, stops = starts[by_start], np.concatenate([stops, edges[where]])[by_start]
         super().__init__(starts, stops, self._nodes, paint=self._runs)
 
@@ -231,7 +231,7 @@ class ObjectExtents(Extents):
 
     def _nodes(self, first: int, last: int) -> list[Node]:
         live = self._live_at(first, last)
-        slots = self._order.slots[live[live >= 0]]
+        slots = self._slots[live[live >= 0]]
         keys = iter(read_slots_at(self._file.source, self._file.geometry, slots)["key"])
         return [
             self._object(int(number), next(keys).tobytes().hex()) if number >= 0 else self._gap(first + at)
@@ -239,9 +239,8 @@ class ObjectExtents(Extents):
         ]
 
     def _object(self, number: int, key: str) -> Node:
-        slot = int(self._order.slots[number])
-        size = int(self._order.row_sizes[slot])
-        length = length_span(int(self._order.offsets[number]))
+        slot, size = int(self._slots[number]), int(self._sizes[number])
+        length = length_span(int(self._offsets[number]))
         content = Span("", length.stop, length.stop + size)
         return Node(
             key,

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import os
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,15 +21,23 @@ from shardcore.formats.swh.slots import WINDOW, read_slots
 from shardcore.model.finding import Depth, Findings, Report
 from shardcore.model.number_words import grouped_digits, plural
 from shardcore.model.objects import State
+from shardcore.model.parallel import in_order
 from shardcore.model.span import Span
 from shardcore.progress import Progress
 from shardcore.sources.base import Source
 from shardcore.writing.undo import note_interrupted
 
-CONTENT_WINDOW = 1 << 23
+CONTENT_WINDOW = 1 << 22
 """Bytes of the objects read at once."""
 
+HASHERS = min(os.cpu_count() or 1, 4)
+"""Threads that hash; a hash of more than 2 KB does not hold the interpreter."""
+
+COPIED = 2048
+"""Objects of up to so many bytes on average are hashed from a copy: that is faster than a view."""
+
 I64 = NDArray[np.int64]
+U64 = NDArray[np.uint64]
 
 
 def verify(file: SwhFile, depth: Depth, progress: Progress) -> Report:
@@ -190,6 +202,35 @@ def _check_function(file: SwhFile, slots: I64, keys: NDArray[np.uint8], findings
         findings.error("swh.slot-mismatch", file.geometry.key_span(slot), message, key=key)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Window:
+    """Objects that were read together.
+
+    Attributes:
+        data: Their bytes.
+        starts: First bytes of their contents in `data`.
+        stops: One past the last bytes.
+        keys: Their keys, shape `(n, 32)`.
+        numbers: Their numbers in the order of offsets.
+    """
+
+    data: bytes
+    starts: I64
+    stops: I64
+    keys: NDArray[np.uint8]
+    numbers: I64
+
+    def mismatches(self) -> tuple[list[int], list[int]]:
+        """Return the numbers and sizes of the objects whose key is not the sha256 of their content."""
+        sha256 = hashlib.sha256
+        small = len(self.data) <= COPIED * len(self.starts)
+        data = self.data if small else memoryview(self.data)
+        places = zip(self.starts.tolist(), self.stops.tolist(), strict=True)
+        digests = b"".join([sha256(data[start:stop]).digest() for start, stop in places])
+        wrong = (np.frombuffer(digests, np.uint8).reshape(-1, 32) != self.keys).any(axis=1)
+        return self.numbers[wrong].tolist(), (self.stops - self.starts)[wrong].tolist()
+
+
 class ContentCheck:
     """The objects section against the index: the live objects tile it, and what lies between is zero.
 
@@ -198,9 +239,10 @@ class ContentCheck:
         slots: Live slots, in the order of their offsets.
         offsets: Their offsets, ascending.
         keys: Their keys, shape `(live, 32)`.
-        findings: Where to report.
+        findings: The findings.
 
     Attributes:
+        reach: Where the objects checked so far end.
         checked: Objects whose content was compared with their key, or lies outside.
         without_checksum: Objects whose key is no sha256.
     """
@@ -218,63 +260,74 @@ class ContentCheck:
         self.strangers: list[tuple[int, int]] = []
         self.checked = len(slots)
         self.without_checksum = 0
+        self.reach = self.start
         # Objects that overlap are hashed as long as that is no more work than the section is long: in a hostile file
         # each may claim all bytes that follow.
         self._overlap_left = self.stop - self.start
 
     def check(self, progress: Progress) -> None:
-        """Read all objects in windows; hash each and compare with its key."""
+        """Read all objects in windows; hash each and compare with its key, several windows at the same time."""
+        with closing(in_order(_Window.mismatches, self._windows(progress), HASHERS)) as windows:
+            for numbers, sizes in windows:
+                self.strangers += zip(numbers, sizes, strict=True)
+        self._check_gap(self.reach, self.stop, progress)
+        self._report_strangers()
+
+    def _windows(self, progress: Progress) -> Iterator[_Window]:
+        """Yield the objects in the order of their offsets; what can be checked without hashing is checked here."""
         at = 0
-        reach = self.start
         while at < len(self.offsets):
             self.findings.verified = at
             first = int(self.offsets[at])
             progress(first - self.start, max(self.stop - self.start, 1))
-            window = self.source.read(first, min(first + CONTENT_WINDOW, self.stop))
-            last = int(np.searchsorted(self.offsets, first + len(window) - OBJECT.size, "right"))
-            lengths = self._lengths(window, first, at, last)
-            reach, at = self._check_window(window, first, at, lengths, reach, progress)
-        self._check_gap(reach, self.stop, progress)
-        self._report_strangers()
+            data = self.source.read(first, min(first + CONTENT_WINDOW, self.stop))
+            last = int(np.searchsorted(self.offsets, first + len(data) - OBJECT.size, "right"))
+            offsets, sizes = self.offsets[at:last], self._lengths(data, first, at, last)
+            fits = sizes <= (self.stop - OBJECT.size - offsets).view(np.uint64)
+            stops = np.where(fits, offsets + OBJECT.size + sizes.view(np.int64), 0)
+            hashed = self._check_places(at, offsets, sizes, stops, progress)
+            inside = hashed[stops[hashed] <= first + len(data)]
+            places = offsets[inside] - first + OBJECT.size
+            yield _Window(data, places, places + sizes[inside].view(np.int64), self.keys[at + inside], at + inside)
+            for number in np.setdiff1d(hashed, inside, assume_unique=True).tolist():
+                self._check_cut(at + number, int(stops[number]), progress)
+            at = last
 
-    def _lengths(self, window: bytes, first: int, at: int, last: int) -> list[int]:
+    def _lengths(self, window: bytes, first: int, at: int, last: int) -> U64:
         """Return the length fields of objects number `at` to `last`, all inside the window."""
         places = (self.offsets[at:last] - first)[:, None] + np.arange(OBJECT.size)
         fields = np.frombuffer(window, np.uint8)[places].tobytes()
-        sizes: list[int] = OBJECT.read(fields, count=last - at)["size"].tolist()
-        return sizes
+        return OBJECT.read(fields, count=last - at)["size"].astype(np.uint64)
 
-    def _check_window(
-        self, window: bytes, first: int, at: int, lengths: list[int], reach: int, progress: Progress
-    ) -> tuple[int, int]:
-        """Check the objects that lie whole in the window; return how far the objects reach, and the next one."""
-        view = memoryview(window)
-        sha256 = hashlib.sha256
-        keys = self.keys[at : at + len(lengths)].tobytes()
-        for number, (offset, size) in enumerate(
-            zip(self.offsets[at : at + len(lengths)].tolist(), lengths, strict=True)
-        ):
-            stop = offset + OBJECT.size + size
+    def _check_cut(self, number: int, stop: int, progress: Progress) -> None:
+        """Hash an object that does not end in its window."""
+        start = int(self.offsets[number]) + OBJECT.size
+        if self._digest_long(start, stop, progress) != self.keys[number].tobytes():
+            self.strangers.append((number, stop - start))
+
+    def _check_places(self, at: int, offsets: I64, sizes: U64, stops: I64, progress: Progress) -> I64:
+        """Compare where some objects are with where those before them end; return the numbers of those to hash.
+
+        Args:
+            at: Number of the first one.
+            offsets: Offsets of their lengths, ascending.
+            sizes: What their lengths state.
+            stops: Where they end; 0 where that is outside.
+            progress: Receives the progress.
+        """
+        reached = np.maximum.accumulate(np.append(self.reach, stops))
+        self.reach, reached = int(reached[-1]), reached[:-1]
+        hashed = stops > 0
+        for number in np.flatnonzero(~hashed | (offsets != reached)).tolist():
+            offset, size = int(offsets[number]), int(sizes[number])
             if (wrong := self.geometry.too_long(offset, size)) is not None:
                 self.findings.error("swh.object-length", wrong.span, wrong.message, key=self._key(at + number))
                 continue
-            if offset < reach and not self._is_worth(size):
-                self._check_edge(reach, offset, at + number, progress)
-                reach = max(reach, stop)
+            self._check_edge(int(reached[number]), offset, at + number, progress)
+            if offset < reached[number] and not self._is_worth(size):
+                hashed[number] = False
                 self.checked -= 1
-                continue
-            if stop - first > len(window):
-                if number:
-                    return reach, at + number
-                digest = self._digest_long(offset + OBJECT.size, stop, progress)
-            else:
-                digest = sha256(view[offset - first + OBJECT.size : stop - first]).digest()
-            if offset != reach:
-                self._check_edge(reach, offset, at + number, progress)
-            if digest != keys[32 * number : 32 * number + 32]:
-                self.strangers.append((at + number, size))
-            reach = max(reach, stop)
-        return reach, at + len(lengths)
+        return np.flatnonzero(hashed)
 
     def _is_worth(self, size: int) -> bool:
         """Return whether an object that overlaps another is hashed, too."""
@@ -328,7 +381,7 @@ class ContentCheck:
             self.without_checksum = len(self.strangers)
             self.checked -= self.without_checksum
             return
-        for number, size in self.strangers:
+        for number, size in sorted(self.strangers):
             start = int(self.offsets[number]) + OBJECT.size
             span = Span("", start, start + size)
             slot = int(self.slots[number])

@@ -7,6 +7,7 @@ from shardcore.writing.declaration import Dial, Instead, KeyRule, Without, Write
 FORMAT = Format(
     name="xorb",
     title="Xet xorb",
+    specification="https://huggingface.co/docs/xet/xorb",
     suffixes=(".xorb",),
     detect=lazily("shardcore.formats.xorb.shard:detect"),
     open=lazily("shardcore.formats.xorb.shard:open_shard"),
@@ -18,7 +19,8 @@ FORMAT = Format(
         keys=KeyRule.NONE,
         checksum=lambda _: "blake3",
         dial=Dial("compression", "How each chunk is compressed.", ("none", "lz4", "bg4", "auto"), "auto"),
-        uncompressed={"compression": "none"},
+        codecs={"none": {"compression": "none"}},
+        usual_codec="auto: none, lz4 or bg4",
         without={
             "append": Without(
                 Instead.BESIDE, "A xorb is named by the hash of its chunks: new ones go into a new xorb."
@@ -47,5 +49,6 @@ FORMAT = Format(
         ),
     ),
     peers=lazily("shardcore.formats.xorb.other_readers:peers"),
+    practice=lazily("shardcore.formats.xorb.practice:practice"),
     salvage=lazily("shardcore.formats.xorb.salvage:salvage"),
 )

@@ -79,8 +79,8 @@ class XorbFile:
         source: The file.
         records: Where the chunk records lie.
         info: What the info block declares; None without a whole one.
-        info_damage: Why the info block is not trusted, or None.
-        fault: Why the records cannot be followed to where they end, or None.
+        info_damage: Reason why the info block is not trusted, or None.
+        fault: Reason why the records cannot be followed to where they end, or None.
         tail: Where an info block begins that is not whole; -1 when there is none.
 
     Attributes:

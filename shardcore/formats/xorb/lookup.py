@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,14 +15,17 @@ from shardcore.errors import FormatError, KeyAbsent, UsageError
 from shardcore.formats.xorb.objects import CODECS, XorbObjects
 from shardcore.model.keys import KeyForm, number_or_text
 from shardcore.model.number_words import plural
-from shardcore.model.objects import ObjectRef
+from shardcore.model.objects import ObjectRef, ObjectSlice
 from shardcore.model.span import Span
 from shardcore.model.text import short
+from shardcore.shards.format import lazily
 from shardcore.shards.trace import Look
 
 if TYPE_CHECKING:
     from shardcore.formats.xorb.file import XorbFile
     from shardcore.sources.base import Source
+
+sums_figure = lazily("shardcore.formats.xorb.sketches:sums_figure")
 
 ALL = "all"
 """The key of all chunks, one after the other."""
@@ -113,10 +117,10 @@ class XorbLookup:
             raise KeyAbsent(str(key))
         return self._chunk(number, look)
 
-    def find_all(self, key: XorbKey) -> tuple[ObjectRef, ...]:
+    def find_all(self, key: XorbKey) -> Sequence[ObjectRef]:
         """Return the chunk with a number, or all chunks with a hash: the same chunk may occur more than once."""
         if key.raw is not None:
-            return tuple(self.objects.ref(number) for number in self._with_hash(key.raw, Look()))
+            return ObjectSlice(self.objects, np.array(self._with_hash(key.raw, Look()), np.int64))
         try:
             return (self.find(key, Look()),)
         except KeyAbsent:
@@ -236,6 +240,7 @@ class XorbLookup:
             start=span.start,
             stop=span.stop,
             at={} if walked else dict(zip(("stop", "start"), ends, strict=False)),
+            shown=(sums_figure(self.file.records, number),) if look.telling else (),
         )
         ref = self.objects.ref_at(number, look.meter(self.file.source).read)
         look.step(

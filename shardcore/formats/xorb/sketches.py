@@ -11,7 +11,7 @@ from shardcore.codecs.xet.chunk import GROUPS
 from shardcore.codecs.xet.xorb_layout import CHUNK_HEADER, HEADER_SIZE, Scheme
 from shardcore.formats.xorb.file import XorbFile
 from shardcore.formats.xorb.objects import CODECS
-from shardcore.formats.xorb.records import unpack
+from shardcore.formats.xorb.records import Records, unpack
 from shardcore.model.drawing import (
     Band,
     Cells,
@@ -21,6 +21,7 @@ from shardcore.model.drawing import (
     Item,
     Ribbon,
     Ruler,
+    Table,
     Tone,
     chosen,
     window,
@@ -37,12 +38,27 @@ _LANES = (Tone.ONE, Tone.TWO, Tone.THREE, Tone.FOUR)
 Place = Callable[[int], tuple[Span, ...]]
 """The bytes that a plain byte of a chunk stands for."""
 
+SUMS = 6
+"""Records whose sizes are summed up."""
+
 _COLUMNS = 7
 """Numbers of four bytes whose bytes are drawn, as they are and in lanes."""
 
 
-class RecordsSketch:
-    """The uncompressed chunks and their records, on two rulers of one scale.
+def sums_figure(records: Records, number: int) -> Table:
+    """Return where records begin: the running sum of their sizes, up to one of them."""
+    shown = range(max(number - SUMS + 1, 0), number + 1)
+    sizes, sums = [Item("record size", doc="Header and stored bytes.")], [Item("ends at = sum", doc="Running sum.")]
+    for stage, one in enumerate(shown, 1):
+        span, here = records.span(one), one == number
+        sizes.append(Item(f"+{span.size}", (span,), tone=Tone.SIZE, doc=f"Record {one}: bytes {span}."))
+        doc, tone = f"{span.start} + {span.size} = {span.stop}: record {one} ends.", Tone.HIT if here else Tone.PLAIN
+        sums.append(Item(str(span.stop), tone=tone, doc=doc, here=here, stage=stage))
+    return Table("Records follow each other: sizes summed up", ("chunk", *map(str, shown)), (tuple(sizes), tuple(sums)))
+
+
+class _ChunkSketch:
+    """Sketch of one chunk of a xorb.
 
     Args:
         file: The xorb.
@@ -50,28 +66,25 @@ class RecordsSketch:
         absent: A sentence where the chunk looked for is not there, and this one is drawn in its stead.
 
     Attributes:
-        controls: Which chunk is in the middle.
+        controls: The chunk, and further controls.
     """
 
-    name = "records"
-    title = "Records"
+    more: tuple[Control, ...] = ()
 
     def __init__(self, file: XorbFile, number: int = 0, absent: str = "") -> None:
         self._file = file
         self._absent = absent
         last = max(file.records.count - 1, 0)
-        self.controls = (
-            Control(
-                "chunk",
-                "Chunk",
-                ControlKind.SLIDER,
-                min(number, last),
-                0,
-                last,
-                doc="Which chunk is looked at.",
-                follows="row",
-            ),
-        )
+        doc = "Which chunk is looked at."
+        chunk = Control("chunk", "Chunk", ControlKind.SLIDER, min(number, last), 0, last, doc=doc, follows="row")
+        self.controls = (chunk, *self.more)
+
+
+class RecordsSketch(_ChunkSketch):
+    """The uncompressed chunks and their records, on two rulers of one scale."""
+
+    name = "records"
+    title = "Records"
 
     def draw(self, values: Mapping[str, Any]) -> Drawing:
         """Return the drawing; see `Sketch.draw`."""
@@ -108,40 +121,12 @@ class RecordsSketch:
         return Drawing(self.title, (figure,), (), caption, more=records.count - len(shown))
 
 
-class BytePlanesSketch:
-    """Numbers of four bytes, and the same bytes in four byte planes.
-
-    Args:
-        file: The xorb.
-        number: The chunk that is looked at.
-        absent: A sentence where the chunk looked for is not there, and this one is drawn in its stead.
-
-    Attributes:
-        controls: Which chunk, and which numbers of it.
-    """
+class BytePlanesSketch(_ChunkSketch):
+    """Numbers of four bytes, and the same bytes in four byte planes."""
 
     name = "lanes"
     title = "Byte planes"
-
-    def __init__(self, file: XorbFile, number: int = 0, absent: str = "") -> None:
-        self._file = file
-        self._absent = absent
-        last = max(file.records.count - 1, 0)
-        self.controls = (
-            Control(
-                "chunk",
-                "Chunk",
-                ControlKind.SLIDER,
-                min(number, last),
-                0,
-                last,
-                doc="Whose bytes are drawn.",
-                follows="row",
-            ),
-            Control(
-                "first", "From number", ControlKind.SLIDER, 0, 0, 1000, doc="The first number of four bytes drawn."
-            ),
-        )
+    more = (Control("first", "From number", ControlKind.SLIDER, 0, 0, 1000, doc="First number of four bytes drawn."),)
 
     def draw(self, values: Mapping[str, Any]) -> Drawing:
         """Return the drawing; see `Sketch.draw`."""
@@ -208,7 +193,7 @@ def _in_lanes(data: bytes, place: Place) -> Cells:
             doc = f"Byte {lane} of number {column}{': like its neighbour' if alike else ''}."
             at, tone = lane * columns + column, Tone.HIT if alike else _LANES[lane]
             of = column * GROUPS + lane
-            items.append(Item(f"{byte:02x}", place(of), at, 1, tone, doc, f"lane byte {of}"))
+            items.append(Item(f"{byte:02x}", place(of), at, 1, tone, doc, f"plane byte {of}"))
     names = tuple(f"plane {lane}" for lane in range(GROUPS))
     title = "In four byte planes: all first bytes, then all second ones …"
     return Cells(title, GROUPS * columns, tuple(items), columns=columns, numbered=False, row_names=names)

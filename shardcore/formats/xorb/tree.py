@@ -163,7 +163,7 @@ def info_children(data: bytes, start: int, info: XorbInfo, records: Records) -> 
 
     Args:
         data: The block and the length.
-        start: Where the block begins.
+        start: Start of the block.
         info: What it states.
         records: The chunk records its ends point to.
     """

@@ -25,7 +25,7 @@ class XorbWriter(Writer):
     """Writes chunk records as they come, then the info block, version 1.
 
     Args:
-        output: Where to write.
+        output: The output.
         compression: `auto`, what gives the fewest bytes per chunk; `none`; `lz4`; `bg4`, LZ4 of byte groups.
         cut: Whether contents are cut into chunks; otherwise each is one chunk as it is.
     """
@@ -110,22 +110,14 @@ class XorbWriter(Writer):
 
 
 def _sizes(told: object, label: str) -> list[int]:
-    """Return the sizes of chunks that a fact tells.
-
-    Raises:
-        UsageError: They are no sizes of chunks.
-    """
+    """Return the sizes of chunks that a fact tells."""
     if not isinstance(told, list) or any(type(one) is not int or not 0 < one <= MAX_UNPACKED for one in told):
         raise UsageError(f"{label or 'the content'}: chunks is a list of numbers, each from 1 to {MAX_UNPACKED:,}")
     return told
 
 
 def _cut_at(sizes: list[int], pieces: Iterable[bytes | bytearray | memoryview], label: str) -> Iterator[bytes]:
-    """Chunks of the sizes that are reported.
-
-    Raises:
-        UsageError: The content has more bytes, or fewer.
-    """
+    """Chunks of the sizes that are reported."""
     held, number, whole = bytearray(), 0, 0
     for piece in pieces:
         held += piece

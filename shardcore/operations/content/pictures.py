@@ -1,4 +1,4 @@
-"""Pictures: what their headers state, and their pixels."""
+"""Pictures: what their headers state, and their pixels; slices of arrays as pixels."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.codecs.pictures import MOST_PIXELS, decode_picture, picture_header
-from shardcore.errors import FormatError, LimitExceeded
+from shardcore.errors import FormatError, LimitExceeded, UsageError
 from shardcore.model.number_words import plural
-from shardcore.operations.content.results import Content, PictureContent
+from shardcore.operations.content.results import ArrayContent, Content, PictureContent
 
 if TYPE_CHECKING:
     from shardcore.shards.shard import Shard
+
+LABELS = "compressed_segmentation"
+"""Encoding of arrays whose numbers are labels."""
 
 _TITLES = {"webp": "WebP"}
 
@@ -61,3 +64,69 @@ def label_colours(labels: NDArray[Any]) -> NDArray[np.uint32]:
     mixed = (mixed ^ (mixed >> np.uint64(33))) * np.uint64(0xC4CEB9FE1A85EC53)
     colour = ((mixed >> np.uint64(40)) & np.uint64(0xFFFFFF)).astype(np.uint32) | np.uint32(0x404040)
     return np.where(numbers == 0, np.uint32(0xFF000000), np.uint32(0xFF000000) | colour)
+
+
+def slice_of(array: NDArray[Any], index: str | None, *, across: bool = False) -> NDArray[Any]:
+    """Return the first two axes of an array as rows and columns; further axes at an index.
+
+    Args:
+        array: The array.
+        index: Indices of the axes after the second, separated by commas; default: zeros.
+        across: Whether the first axis runs across: x of a volume.
+
+    Raises:
+        UsageError: An index is outside, or the array has fewer than two axes.
+    """
+    if array.ndim < 2:
+        raise UsageError(f"a picture needs two axes; the array has {array.ndim}")
+    rest = array.ndim - 2
+    texts = index.split(",") if index else ["0"] * rest
+    if len(texts) != rest or not all(text.strip().isdecimal() for text in texts):
+        raise UsageError(f"--index {index}: {plural(rest, 'whole number')} needed, one for each axis after the second")
+    places = tuple(int(text) for text in texts)
+    for place, length in zip(places, array.shape[2:], strict=True):
+        if place >= length:
+            raise UsageError(f"--index {index}: {place} is outside an axis of {length}")
+    index_of_plane: Any = (slice(None), slice(None), *places)
+    plane: NDArray[Any] = array[index_of_plane]
+    return plane.T if across else plane
+
+
+def pixels_of(shard: Shard, found: ArrayContent | PictureContent, index: str | None) -> NDArray[np.uint8]:
+    """Return a picture, or a slice of an array, as pixels: labels in colours, other numbers in grey.
+
+    Raises:
+        UsageError: The array has no slice at this index, or no numbers; or an index is given of a picture.
+        ShardError: The picture cannot be decoded.
+    """
+    if isinstance(found, PictureContent):
+        if index is not None:
+            raise UsageError(f"--index is of arrays; this is {found.title}")
+        return picture_pixels(shard, found)
+    return array_pixels(found, index)
+
+
+def array_pixels(found: ArrayContent, index: str | None = None) -> NDArray[np.uint8]:
+    """Return a slice of an array as pixels: labels in colours, other numbers in grey; see `slice_of`.
+
+    Raises:
+        UsageError: The array has no slice at this index, or no numbers.
+    """
+    plane = slice_of(found.array, index, across=bool(found.layout.axes))
+    if plane.dtype.kind not in "iufb":
+        raise UsageError(f"--png needs numbers; these are {plane.dtype}")
+    if found.encoding != LABELS:
+        return grey(plane)
+    # The same colours as in the window, without alpha.
+    argb = label_colours(plane)
+    return np.stack([argb >> shift & 0xFF for shift in (16, 8, 0)], axis=-1).astype(np.uint8)
+
+
+def grey(plane: NDArray[Any]) -> NDArray[np.uint8]:
+    """Return numbers as grey levels, from their minimum to their maximum; those that are no number are black."""
+    values = plane.astype(np.float64)
+    finite = values[np.isfinite(values)]
+    low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 0.0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        scaled = (values - low) / ((high - low) or 1) * 255
+    return np.nan_to_num(scaled).clip(0, 255).astype(np.uint8)

@@ -15,6 +15,7 @@ from shardcore.errors import FormatError, LimitExceeded, ShardError, Unsupported
 from shardcore.model.array_layout import RAW, ArrayLayout
 from shardcore.model.content_part import part_at
 from shardcore.model.number_words import plural
+from shardcore.model.packages import PREVIEW, not_installed
 from shardcore.model.span import Span
 from shardcore.operations.content.archives import (
     compressed_content,
@@ -218,13 +219,7 @@ def _array(layout: ArrayLayout, data: bytes, size: int) -> Content:
 
 
 def _decoded_array(shard: Shard, ref: ObjectRef, layout: ArrayLayout, data: bytes, size: int) -> Content:
-    """Return an array that is stored encoded, decoded.
-
-    Raises:
-        LimitExceeded: Not all of its bytes were read, or it has too many elements.
-        FormatError: They are invalid.
-        Unsupported: The encoding is not decoded here.
-    """
+    """Return an array that is stored encoded, decoded."""
     if size != len(data):
         raise LimitExceeded(f"an array encoded as {layout.encoding} needs all {plural(size, 'byte')}")
     decoded, elements = shard.decode_array(ref, layout, data, shard.decoder)
@@ -268,7 +263,11 @@ def _bytes(data: bytes, size: int, note: str) -> BytesContent:
         found.append((match.start(), match[0].decode("ascii")))
         if len(found) >= _MOST_STRINGS:
             break
-    title = _kind_of(data) or ("Empty" if size == 0 else "Bytes")
+    try:
+        kind = _kind_of(data)
+    except ModuleNotFoundError:
+        kind, note = "", note or not_installed("puremagic", PREVIEW)
+    title = kind or ("Empty" if size == 0 else "Bytes")
     return BytesContent(title, size, data, note, tuple(found))
 
 

@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.model.array_layout import RAW, ArrayLayout
+from shardcore.model.displayed import Displayed
 
 
 @dataclass(frozen=True, slots=True)
-class Content:
+class Content(Displayed):
     """Content of an object.
 
     Attributes:

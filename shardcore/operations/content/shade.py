@@ -13,7 +13,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.operations.content.scene import Scene
+from shardcore.operations.content.geometry import GeometryContent
+from shardcore.operations.content.scene import Scene, coarse_scene, scene_of
+
+PICTURE = 512
+"""Pixels along each edge of a picture for people."""
 
 BATCH = 1 << 20
 """Pixels of triangles that are computed at once."""
@@ -138,6 +142,20 @@ def shade(
     there = (hit >= 0) & (hit < LINE)
     things[there] = scene.triangle_things[hit[there]]
     return Shaded(light, hit, things, camera, scale, middle)
+
+
+def picture_of_geometry(found: GeometryContent, *, coarse: bool = False) -> NDArray[np.uint8]:
+    """Return a content as grey pixels on white, uint8 of shape `(512, 512)`.
+
+    Args:
+        found: A mesh, a skeleton or annotations.
+        coarse: Whether large ones are drawn with fewer triangles, lines and dots.
+    """
+    scene = coarse_scene(scene_of(found)) if coarse else scene_of(found)
+    seen = shade(scene, Camera.first(), 2 * PICTURE, 2 * PICTURE, wide=2)
+    light = np.where(seen.hit >= 0, 0.8 * seen.light, 1)
+    pixels: NDArray[np.uint8] = (light.reshape(PICTURE, 2, PICTURE, 2).mean(axis=(1, 3)) * 255).astype(np.uint8)
+    return pixels
 
 
 def _projected(

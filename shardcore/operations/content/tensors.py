@@ -76,11 +76,7 @@ def _safetensor(name: str, entry: Any, base: int, size: int) -> Tensor:
 
 
 def _check_apart(tensors: tuple[Tensor, ...]) -> None:
-    """Check that no two tensors have a byte in common.
-
-    Raises:
-        FormatError: Two do.
-    """
+    """Check that no two tensors have a byte in common."""
     stop, before = 0, ""
     for tensor in sorted((one for one in tensors if one.stop > one.start), key=lambda one: one.start):
         if tensor.start < stop:
@@ -135,11 +131,7 @@ class _Reader:
         self.at = 0
 
     def take(self, size: int) -> bytes:
-        """Return the next bytes.
-
-        Raises:
-            FormatError: The header is longer than the bytes that were read.
-        """
+        """Return the next bytes."""
         if size > len(self._data) - self.at:
             raise FormatError(f"the GGUF header is longer than the {len(self._data):,} bytes that were read")
         self.at += size

@@ -8,6 +8,7 @@ import json
 import os
 import re
 import stat
+import threading
 from collections.abc import Callable, Container, Generator, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field, replace
@@ -26,6 +27,7 @@ from shardcore.progress import Progress, no_progress
 from shardcore.shards.prefetch import fetched_ahead
 from shardcore.shards.shard import Shard, bounded
 from shardcore.sources.base import PIECE
+from shardcore.system import extended
 from shardcore.writing.partial_file import write_kept
 from shardcore.writing.temporary import taken, write_as
 
@@ -162,6 +164,7 @@ _USUAL = ExtractOptions()
 _BARE = (State.UNUSED, State.DELETED)
 
 EachPiece = Callable[[int], None]
+EachPlanned = Callable[[bool], None]
 OtherPath = Callable[[], Path]
 
 
@@ -174,7 +177,7 @@ class Extracted:
         path: The file; empty when none was written.
         size: Bytes written.
         sha256: Of the content, hexadecimal.
-        error: Why there is no file, or empty.
+        error: Reason why there is no file, or empty.
         part: The name of the part (`fragments`); empty for the content itself.
         remedy: What would help against the error, where there is something.
         skipped: The file that exists already and stays, by the policy `skip`; empty otherwise.
@@ -221,24 +224,26 @@ def extract_objects(
     each_piece: EachPiece | None = None,
     manifest_written: Callable[[Path], None] | None = None,
     delivery: BucketFolder | None = None,
+    planned: EachPlanned | None = None,
 ) -> Generator[Extracted]:
-    """Write objects into files of a folder, one after the other; a damaged one does not stop the others.
+    """Write objects into files of a folder, several at a time; a damaged one does not stop the others.
 
     A file appears under its name only when it is complete. At the end `manifest.json` is written, which reports the key
     of every file, and what the format keeps about it.
 
     Args:
-        shard: Where the objects are.
+        shard: The shard that has the objects.
         refs: The objects. Where requesting the next one fails (an iterator that goes on after an error, such as
             `map`), that is the result of this one.
         folder: Made when it is not there.
         options: How.
-        total: How many objects there are, for `progress`.
+        total: Number of objects, for `progress`.
         progress: Called after every object.
         each_piece: Called with the number of bytes of every piece before it is written; may raise to stop.
         manifest_written: Called with the path of the manifest at the end.
         delivery: Where each file is sent to as soon as it is complete; it is removed from `folder` then. Names that
             exist there count as files that exist, and an object is yielded when its file was sent.
+        planned: Called with each object before it is read: whether its content is needed, as a file is missing.
 
     Yields:
         What became of each object, and after it of each of its parts.
@@ -253,7 +258,7 @@ def extract_objects(
         # Path.is_file raises for names that are too long, and where looking is not allowed.
         what = "it is a file" if os.path.isfile(where) else reason_of(error)  # noqa: PTH113
         raise SourceError(f"cannot create the folder {where}: {what}") from error
-    taking = _Taking(shard, where, options, each_piece, delivery)
+    taking = _Taking(shard, where, options, each_piece, delivery, planned=planned)
     manifest = ManifestWriter(shard, where, taking.root) if options.manifest else None
     try:
         with closing(taking.results(refs)) as each:
@@ -409,6 +414,30 @@ class _Task:
         return self.ref if any(not one.settled for one in self.files) else None
 
 
+WRITERS = 4
+"""Objects that are decoded and written at the same time, at most."""
+
+BATCH = 16
+BATCH_BYTES = 1 << 20
+"""Small objects of a member are handed to a thread together, up to so many, and so many bytes."""
+
+
+def _batches(tasks: Iterable[_Task]) -> Iterator[list[_Task]]:
+    """Yield the tasks that one thread does together."""
+    batch, size, member = list[_Task](), 0, ""
+    for task in tasks:
+        ref = task.ref
+        if batch and (len(batch) == BATCH or size >= BATCH_BYTES or (ref is not None and ref.shard != member)):
+            yield batch
+            batch, size = [], 0
+        batch.append(task)
+        if ref is not None:
+            member = ref.shard
+            size += max(ref.size, ref.stored_size, 0)
+    if batch:
+        yield batch
+
+
 _NO_SIZE = -1
 """Stands for the size of what is there and has none to compare: a link, a pipe."""
 
@@ -417,13 +446,14 @@ class _Taking:
     """One extraction: the names that were given, the folders that were made.
 
     Args:
-        shard: Where the objects are.
+        shard: The shard that has the objects.
         where: The folder.
         options: How.
         each_piece: See `extract_objects`.
         delivery: See `extract_objects`.
         names: Gives the names; None: made from the keys.
         there: See below; None: listed.
+        planned: See `extract_objects`.
 
     Attributes:
         there: Names that exist at the target of the delivery, and their sizes.
@@ -438,16 +468,20 @@ class _Taking:
         delivery: BucketFolder | None,
         names: Names | None = None,
         there: Mapping[str, int] | None = None,
+        planned: EachPlanned | None = None,
     ) -> None:
-        self._shard = shard
-        self._where = where
+        self._shard, self._planned_one = shard, planned
+        self._where, self._lead = where, f"{where}{os.sep}"
         self._options = options
         self._each_piece = each_piece
         self._delivery = delivery
         self._names = names or Names([MANIFEST], folders=options.folders)
         self._known: set[Path] = {where}
+        self._making = threading.Lock()
         self._made: list[Path] = []
         conflict = options.conflict
+        # The name of a file that is there decides before any content is read.
+        self._stays = conflict in (Conflict.SKIP, Conflict.ERROR)
         self.there = there or {}
         self._renamed: dict[str, str] = {}
         if there is None and delivery is not None and conflict is not Conflict.REPLACE:
@@ -456,8 +490,14 @@ class _Taking:
 
     def results(self, refs: Iterable[ObjectRef]) -> Generator[list[Extracted]]:
         """Yield what became of each object, in their order."""
-        tasks = map(self._plan, _each(refs))
-        taken = (self._take(task) for task in fetched_ahead(self._shard, tasks, lambda task: task.reads))
+        planned = map(self._plan, _each(refs))
+        tasks = fetched_ahead(self._shard, planned, lambda task: task.reads)
+        if self._writers > 1:
+            with closing(in_order(self._take_batch, _batches(tasks), self._writers)) as batches:
+                for batch in batches:
+                    yield from batch
+            return
+        taken = map(self._take, tasks)
         if self._delivery is None:
             yield from taken
             return
@@ -465,6 +505,23 @@ class _Taking:
         jobs = max(self._delivery.jobs, 2)
         with closing(in_order(self._delivered, taken, jobs, stop=self._delivery.stop)) as delivered:
             yield from delivered
+
+    @property
+    def _writers(self) -> int:
+        """Return how many objects may be written at the same time: one where a name depends on what came before."""
+        options = self._options
+        if options.guess_extension or options.conflict is Conflict.RENAME:
+            return 1
+        return min(self._shard.jobs, WRITERS) if self._delivery is None and self._each_piece is None else 1
+
+    def _take_batch(self, batch: list[_Task]) -> list[list[Extracted]]:
+        """Return what became of some objects; on a thread of its own."""
+        found = []
+        for task in batch:
+            found.append(self._take(task))
+            if any(one.last for one in found[-1]):
+                break
+        return found
 
     def _plan(self, ref: ObjectRef | ShardError) -> _Task:
         """Decide the names of the files of an object, and which of them are there, before content is read."""
@@ -477,14 +534,15 @@ class _Taking:
             files = files_of(self._shard, ref, self._options)
         except ShardError as error:
             return _Task(results=(Extracted.failed(ref.key, error, row=ref.row),))
-        return _Task(ref, tuple(self._planned(ref, part, raw) for part, raw in files.items()))
+        task = _Task(ref, tuple(self._planned(ref, part, raw) for part, raw in files.items()))
+        if self._planned_one is not None:
+            self._planned_one(task.reads is not None)
+        return task
 
     def _planned(self, ref: ObjectRef, part: str, raw: str) -> _File:
         if not self._options.guess_extension:
             name = self._names.give(raw)
-            there = self._size_there(name)
-            # What is there decides, whether it is skipped or an error.
-            settled = there is not None and self._options.conflict in (Conflict.SKIP, Conflict.ERROR)
+            settled = self._stays and self._size_there(name) is not None
             return _File(part, raw, name, settled)
         if self._options.conflict is Conflict.SKIP:
             for ending in ENDINGS:
@@ -498,7 +556,7 @@ class _Taking:
         if self._delivery is not None:
             return self.there.get(name)
         try:
-            found = (self._where / name).lstat()
+            found = os.lstat(extended(self._lead + name))
         except (OSError, ValueError):
             return None
         return found.st_size if stat.S_ISREG(found.st_mode) else _NO_SIZE
@@ -544,14 +602,15 @@ class _Taking:
         if not name:
             head, pieces = _peeked(pieces)
             name = self._names.give(file.raw, ending_of(head[:HEAD], whole=len(head) < HEAD))
-        exists, conflict = self._exists(name), self._options.conflict
+        conflict, free = self._options.conflict, self._stays and bool(file.name) and not file.settled
+        exists = not free and self._exists(name)
         if exists and conflict is Conflict.SKIP:
             return self._skipped(ref, file.part, name)
         if exists and conflict is Conflict.ERROR and self._delivery is not None:
             raise UsageError(f"{self._shown(name)} exists", remedy=Remedy.REPLACE)
         path = self._free_path(name) if exists and conflict is Conflict.RENAME else self._where / name
         try:
-            path, size, digest = self._write(ref, file.part, pieces, path, name)
+            path, size, digest = self._write(ref, file.part, pieces, path, name, free=free)
         except UsageError as error:
             # Another run wrote it meanwhile.
             if conflict is Conflict.SKIP and error.remedy is Remedy.REPLACE and not exists and self._exists(name):
@@ -560,11 +619,7 @@ class _Taking:
         return Extracted(ref.key, str(path), size, digest, part=file.part, row=ref.row, facts=self._facts(ref))
 
     def _skipped(self, ref: ObjectRef, part: str, name: str) -> Extracted:
-        """Return that the file of an object is there and stays.
-
-        Raises:
-            UsageError: What is there is not that file.
-        """
+        """Return that the file of an object is there and stays."""
         size = _size_of(ref, part)
         if self._is_same(name, size):
             return Extracted(ref.key, "", part=part, skipped=self._shown(name), row=ref.row)
@@ -574,26 +629,28 @@ class _Taking:
         raise UsageError(text, remedy=Remedy.REPLACE)
 
     def _write(
-        self, ref: ObjectRef, part: str, pieces: Iterator[bytes], path: Path, name: str
+        self, ref: ObjectRef, part: str, pieces: Iterator[bytes], path: Path, name: str, *, free: bool
     ) -> tuple[Path, int, str]:
         """Write the file of an object, in a folder that may have to be made; another run may remove that when empty."""
         force = self._options.conflict is Conflict.REPLACE
         other = partial(self._free_path, name) if self._options.conflict is Conflict.RENAME else None
         mark = "" if part or self._delivery is not None else mark_of(self._shard, ref, self._options.limit)
         for last in (False, True):
-            self._make_folders(path.parent)
+            self._make_folders(path.parent if "/" in name else self._where)
             try:
                 if mark:
                     return _write_kept(self._shard, ref, path, mark, force, self._each_piece, other)
-                return _write(pieces, path, force, self._each_piece, other)
+                return _write(pieces, path, force, self._each_piece, other, free=free)
             except SourceError:
                 if last or path.parent.is_dir():
                     raise
                 self._known = {self._where}
+                # The content was read already.
+                pieces = _pieces(self._shard, ref, part, self._options.limit)
         raise AssertionError("the second attempt returns or raises")
 
     def _exists(self, name: str) -> bool:
-        return name in self.there if self._delivery is not None else os.path.lexists(self._where / name)
+        return name in self.there if self._delivery is not None else os.path.lexists(extended(self._lead + name))
 
     def _shown(self, name: str) -> str:
         return self.root + name if self._delivery is not None else str(self._where / name)
@@ -631,17 +688,17 @@ class _Taking:
         return self._where / other
 
     def _make_folders(self, folder: Path) -> None:
-        """Make the folders between the one of the extraction and a file.
+        """Make the folders between the one of the extraction and a file."""
+        if folder not in self._known:
+            with self._making:
+                self._make_folder(folder)
 
-        Raises:
-            UsageError: A file or a link has the name of a folder: links are not followed.
-            SourceError: A folder cannot be made.
-        """
+    def _make_folder(self, folder: Path) -> None:
         if folder in self._known:
             return
-        self._make_folders(folder.parent)
+        self._make_folder(folder.parent)
         try:
-            folder.mkdir()
+            os.mkdir(extended(folder))  # noqa: PTH102
             self._made.append(folder)
         except FileExistsError:
             if not _is_folder(folder):
@@ -678,7 +735,13 @@ def _size_of(ref: ObjectRef, part: str) -> int:
 
 
 def _write(
-    pieces: Iterator[bytes], path: Path, force: bool, each_piece: EachPiece | None, other: OtherPath | None = None
+    pieces: Iterator[bytes],
+    path: Path,
+    force: bool,
+    each_piece: EachPiece | None,
+    other: OtherPath | None = None,
+    *,
+    free: bool = False,
 ) -> tuple[Path, int, str]:
     digest = hashlib.sha256()
 
@@ -689,7 +752,7 @@ def _write(
             digest.update(piece)
             yield piece
 
-    return *write_as(path, told(), force=force, other=other), digest.hexdigest()
+    return *write_as(path, told(), force=force, other=other, free=free), digest.hexdigest()
 
 
 def _write_kept(

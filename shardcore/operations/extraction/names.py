@@ -6,16 +6,14 @@ import hashlib
 import unicodedata
 from collections.abc import Iterable
 
+from shardcore.system import FORBIDDEN, is_device
+
 MAX_NAME_BYTES = 180
 """Longest file name given; every common file system takes 255 bytes, and temporary names need some."""
 
 MAX_DEPTH = 32
 MAX_PATH_BYTES = 1000
 """Keys with more folders, or longer ones, become one name: systems take paths up to some length only."""
-
-_DEVICES = {"con", "prn", "aux", "nul", "conin$", "conout$", "clock$"}
-_RESERVED = _DEVICES | {f"{port}{n}" for port in ("com", "lpt") for n in range(10)}
-_FORBIDDEN = frozenset('/\\:*?"<>|')
 
 
 class Names:
@@ -118,13 +116,13 @@ def has_ending(name: str) -> bool:
 
 def _cleaned(key: str) -> str:
     kept = key
-    if not key.isprintable() or not _FORBIDDEN.isdisjoint(key):
-        kept = "".join("_" if c in _FORBIDDEN or not c.isprintable() else c for c in key)
+    if not key.isprintable() or not FORBIDDEN.isdisjoint(key):
+        kept = "".join("_" if c in FORBIDDEN or not c.isprintable() else c for c in key)
     stem, ending = _parted(kept)
     kept = f"{_cut(stem, MAX_NAME_BYTES - len(ending.encode()))}{ending}".rstrip(" .").lstrip(" ")
     if kept.startswith((".", "-", "~")):
         kept = "_" + kept[1:]
-    if not kept or unicodedata.normalize("NFKC", kept).split(".")[0].rstrip().lower() in _RESERVED:
+    if not kept or is_device(kept):
         kept = "_" + kept
     return kept
 

@@ -6,7 +6,7 @@ import fnmatch
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,12 +24,11 @@ from shardcore.operations.extraction.default_objects import (
     rows_in_file_order,
     taken_rows,
 )
-from shardcore.operations.extraction.files import Extracted, extract_objects
+from shardcore.operations.extraction.files import EachPlanned, Extracted, extract_objects
 from shardcore.operations.extraction.options import Conflict, ExtractOptions
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.dataset import DataSet
-from shardcore.shards.member_work import ObjectRow, RowsAsked, member_rows, row_of, wanted_rows
-from shardcore.shards.prefetch import WINDOW
+from shardcore.shards.member_work import ObjectRow, RowsAsked, member_rows, object_rows, wanted_rows
 from shardcore.shards.shard import Shard
 
 if TYPE_CHECKING:
@@ -39,6 +38,9 @@ Unreadable = Callable[[str, ShardError], None]
 """Called with the name of a member of a data set that is left out, and why."""
 
 _USUAL = ExtractOptions()
+
+REFS_AT_ONCE = 1024
+"""Rows that are made objects together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,17 +142,17 @@ def extract_each(
         raise UsageError("give keys, or choose by match and kind; not both")
     with ExitStack() as ends:
         each, total = progress, 0
-        adapted: Callable[[Extracted], None] = _kept
+        planned: EachPlanned | None = None
         refs: Iterable[ObjectRef]
         if keys is not None:
             wanted = [shard.find(key) for key in several(keys, "keys")]
             refs, total = wanted, len(wanted)
         elif isinstance(shard, DataSet) and shard.joins:
             fresh = options.conflict is not Conflict.SKIP or (delivery is None and _is_empty(Path(folder)))
-            adapted = ends.enter_context(_adapting(shard, fresh))
+            planned = ends.enter_context(_adapting(shard, fresh))
             members = _MemberRefs(shard, match, kind, options, progress, unreadable, fresh)
             ends.callback(members.close)
-            each, refs, total = no_progress, members, int(not members.none)
+            each, refs, total = members.close_done, members, int(not members.none)
         else:
             if match is None and kind is None and options.conflict is not Conflict.SKIP:
                 ends.enter_context(shard.reading_all())
@@ -158,11 +160,11 @@ def extract_each(
             for name, error in shard.unreadable.items() if isinstance(shard, DataSet) else ():
                 unreadable(name, error)
         if total or match is None:
-            found = extract_objects(shard, refs, folder, options, total=total, progress=each, delivery=delivery)
+            found = extract_objects(
+                shard, refs, folder, options, total=total, progress=each, delivery=delivery, planned=planned
+            )
             with closing(found):
-                for one in found:
-                    adapted(one)
-                    yield one
+                yield from found
 
 
 def _is_empty(folder: Path) -> bool:
@@ -174,25 +176,22 @@ def _is_empty(folder: Path) -> bool:
 
 
 @contextmanager
-def _adapting(shard: DataSet, fresh: bool) -> Iterator[Callable[[Extracted], None]]:
-    """Give what is called with each result: the next members come whole where files are missing, else as indexes.
+def _adapting(shard: DataSet, fresh: bool) -> Iterator[EachPlanned | None]:
+    """Give what is called with each object that is planned.
 
-    After an interruption the files of the first members exist, and those of the others do not.
+    The next members come whole where files are missing, else as indexes: after an interruption the files of the first
+    members exist, and those of the others do not.
     """
     whole = shard.whole_member
 
-    def adapted(done: Extracted) -> None:
-        shard.whole_member = 0 if done.skipped else whole
+    def adapted(needed: bool) -> None:
+        shard.whole_member = whole if needed else 0
 
     shard.whole_member = whole if fresh else 0
     try:
-        yield _kept if fresh else adapted
+        yield None if fresh else adapted
     finally:
         shard.whole_member = whole
-
-
-def _kept(done: Extracted) -> None:
-    """Change nothing after a result."""
 
 
 def _all_refs(
@@ -212,8 +211,16 @@ def _all_refs(
         texts = shard.objects.key_texts(rows)
         matching = [key is not None and fnmatch.fnmatchcase(key, match) for key in texts]
         rows = rows[np.array(matching, bool)]
+    steps = (rows[at : at + REFS_AT_ONCE] for at in range(0, len(rows), REFS_AT_ONCE))
+    refs = chain.from_iterable(objects.each_ref(step, sizes=False) for step in steps)
     # `map` goes on after an error: one row that cannot be read does not end the others.
-    return map(shard.objects.unsized_ref, rows.tolist()), len(rows)
+    return map(_or_raised, refs), len(rows)
+
+
+def _or_raised(ref: ObjectRef | ShardError) -> ObjectRef:
+    if isinstance(ref, ShardError):
+        raise ref
+    return ref
 
 
 class _MemberRefs:
@@ -243,9 +250,12 @@ class _MemberRefs:
         fresh: bool,
     ) -> None:
         hidden = tuple(state for state in State if state not in options.states)
-        self._asked = RowsAsked(hidden, kind, outer=True, refs=True, jobs=shard.jobs, contents=fresh)
+        here = shard.tasks is None
+        self._asked = RowsAsked(hidden, kind, outer=True, refs=True, jobs=shard.jobs, contents=fresh, keep=here)
         self._shard, self._match, self._progress = shard, match, progress
         self._unreadable = unreadable
+        # Objects are looked at, fetched and written some time after they are given.
+        self._ended = deque[tuple[int, str]]()
         self._rows = self._found()
         self._first = next(self._rows, None)
 
@@ -258,30 +268,32 @@ class _MemberRefs:
         first = [] if self._first is None else [self._first]
         return map(_given, chain(first, self._rows))
 
+    def close_done(self, done: int, total: int) -> None:
+        """Close the members of the first `done` objects."""
+        while self._ended and self._ended[0][0] <= done:
+            self._shard.release(self._ended.popleft()[1])
+
     def close(self) -> None:
         """End what is under way."""
         self._rows.close()
 
     def _found(self) -> Generator[ObjectRow]:
-        given, ended = 0, deque[tuple[int, str]]()
-        ahead = WINDOW + 1 if self._shard.jobs > 1 else 1
+        given = 0
         kinds: dict[str, None] = {}
         with closing(self._shard.each_member(member_rows, self._asked, progress=self._progress)) as found:
             for member, result in found:
                 if isinstance(result, ShardError):
                     self._unreadable(member.name, result)
+                    self._shard.release(member.name)
                     continue
                 kinds.update(dict.fromkeys(result.kinds))
                 before = given
                 for row in self._large(member.name) if result.more else iter(result.rows):
                     if self._matches(row):
                         given += 1
-                        yield row if row.ref is None else replace(row, ref=located(row.ref, member.name, None))
-                    # Objects are fetched ahead of the one that is written: a window of them, of at most `jobs` members.
-                    while ended and (len(ended) > self._shard.jobs or ended[0][0] + ahead < given):
-                        self._shard.release(ended.popleft()[1])
+                        yield row if row.ref is None else ObjectRow(located(row.ref, member.name, None))
                 if given > before:
-                    ended.append((given, member.name))
+                    self._ended.append((given, member.name))
                 else:
                     self._shard.release(member.name)
         if self._asked.kind is not None and kinds and self._asked.kind not in kinds:
@@ -292,9 +304,7 @@ class _MemberRefs:
             member.load_index()
             for rows in all_rows(member.objects):
                 columns = member.objects.columns(rows)
-                for row in rows[wanted_rows(member, columns, self._asked)].tolist():
-                    if (found := row_of(member, row, self._asked)) is not None:
-                        yield found
+                yield from object_rows(member, rows[wanted_rows(member, columns, self._asked)])
 
     def _matches(self, row: ObjectRow) -> bool:
         if self._match is None or row.ref is None:

@@ -42,7 +42,7 @@ class PlannedObject:
     Attributes:
         row: Its row in its shard.
         files: The names of its files, as the format states them; none where that failed.
-        error: Why its record cannot be read; empty where it can.
+        error: Reason why its record cannot be read; empty where it can.
     """
 
     row: int
@@ -259,9 +259,6 @@ class _Target:
         folder: The folder of the manifest: the target, or a temporary one.
         delivery: Sends the manifest on; None where the target is a folder.
         there: Names that exist in the store, and their sizes.
-
-    Raises:
-        SourceError: It cannot be created or listed.
     """
 
     def __init__(self, out: str, options: ExtractOptions, remote: RemoteOptions | None) -> None:

@@ -23,7 +23,7 @@ _PIPE = "|neuroglancer-precomputed:"
 _KEPT = "/%:@!$&'()*+,;=~-._[]"
 """Characters of a path that are left as they were pasted."""
 
-_SCHEME = re.compile(r"\s*(?:([a-z][a-z0-9+.-]*)://|(arn):aws[a-z-]*:)", re.IGNORECASE)
+_SCHEME = re.compile(r"\s*(?:([a-z][a-z0-9+.-]+)://|(arn):aws[a-z-]*:)", re.IGNORECASE)
 _OTHER_NAMES = {"s3a": "s3", "s3n": "s3"}
 """Schemes that Hadoop and Spark use."""
 
@@ -208,7 +208,7 @@ class Address:
 
 
 def is_address(value: object) -> bool:
-    """Return whether a text is a remote address: `scheme://…`, of whatever scheme, or `arn:aws:…`."""
+    """Return whether a text is a remote address: `scheme://…`, of any scheme but a drive (`c:`), or `arn:aws:…`."""
     found = _SCHEME.match(value) if isinstance(value, str) else None
     return found is not None and (found[1] or "").lower() != "file"
 

@@ -32,7 +32,7 @@ class Workers:
     A thread lives while there is work, so there is nothing to stop.
 
     Args:
-        most: How many threads there may be.
+        most: Maximum number of threads.
     """
 
     def __init__(self, most: int) -> None:
@@ -68,7 +68,7 @@ class RequestGate:
     by one. Thread-safe.
 
     Args:
-        most: How many requests there may be at the same time.
+        most: Maximum number of requests at the same time.
     """
 
     def __init__(self, most: int) -> None:
@@ -211,7 +211,7 @@ def _key(address: Address, options: RemoteOptions) -> _Key:
     timing = (one.threads, one.cache_bytes, one.connect_timeout, one.stall_timeout)
     if not address.in_store:
         scheme, server = address.server
-        return _Key("http", server, (scheme, *timing))
+        return _Key("http", server, (scheme, one.profile, *timing))
     who = (one.profile, one.anonymous, one.access_key, one.secret_key, one.session_token, one.requester_pays)
     where = (one.endpoint_url, one.region, address.region, one.addressing)
     return _Key(address.scheme, "", (*who, *where, *timing))
@@ -225,4 +225,4 @@ def _make(address: Address, options: RemoteOptions) -> Connection:
     from shardcore.sources.remote.headers import headers_for
     from shardcore.sources.remote.http import HttpTransport, proxy_for
 
-    return Connection(HttpTransport(options, proxy_for(address), headers_for(address.server)), options)
+    return Connection(HttpTransport(options, proxy_for(address), headers_for(address.server, options.profile)), options)

@@ -52,16 +52,23 @@ class Fetch:
     Args:
         remote: What the file belongs to.
         line: The way to it.
-        address: Where it is.
+        address: The address.
         flight: The range, and who waits for it.
         known: What is known of the file.
+        comes: Called after each piece of the range that came.
     """
 
     def __init__(
-        self, remote: RemoteSession, line: Connection, address: Address, flight: RangeRequest, known: Fetched
+        self,
+        remote: RemoteSession,
+        line: Connection,
+        address: Address,
+        flight: RangeRequest,
+        known: Fetched,
+        comes: Callable[[], None],
     ) -> None:
         self._remote, self._line, self._address = remote, line, address
-        self._flight, self._known = flight, known
+        self._flight, self._known, self._comes = flight, known, comes
         self._attempt = self._reserved = self._came = 0
 
     def run(self) -> Fetched:
@@ -164,6 +171,8 @@ class Fetch:
                 text = f"{self._address.shown}: the server gives no ranges, only the whole file; it has more than"
                 raise RangeRefused(f"{text} {limit:,} bytes", status=200, remedy=Remedy.LIMIT_FETCH)
             self._charge(len(piece))
+            if expected is not None and not self._known.whole:
+                self._comes()
         if expected is not None and len(data) < expected:
             text = f"the connection to {self._address.host} ended early while {self._address.shown} was read"
             raise Broken(ConnectionFailed(text, remedy=Remedy.AGAIN))
@@ -195,11 +204,7 @@ class _Pace:
         self._since, self._bytes = time.monotonic(), 0
 
     def came(self, size: int) -> None:
-        """Count bytes that came.
-
-        Raises:
-            TimedOut: The server is slow, and slow ones are given up.
-        """
+        """Count bytes that came."""
         self._bytes += size
         now = time.monotonic()
         if now - self._since < SLOW_SECONDS:

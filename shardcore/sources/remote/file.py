@@ -33,7 +33,7 @@ class RemoteFile:
 
     Args:
         remote: What it belongs to.
-        address: Where it is.
+        address: The address.
         sibling: Whether it is a neighbour of what was opened.
     """
 
@@ -96,31 +96,36 @@ class RemoteFile:
         pieces, flights = self._plan(wanted, fresh=fresh)
         if not flights:
             self._tell_hit(wanted)
+        needed = [_inside(flight, wanted) for flight in flights]
         try:
-            for flight in flights:
-                flight.wait()
+            for flight, (_, last) in zip(flights, needed, strict=True):
+                flight.wait(last)
         finally:
             for flight in flights:
                 flight.leave()
-        for flight in flights:
+        for flight, part in zip(flights, needed, strict=True):
             if flight.error is not None:
                 raise _again(flight.error)
-            pieces.append((flight.start, flight.data))
+            pieces.append(flight.part(*part))
         return [joined(pieces, start, stop) if stop > start else b"" for start, stop in ranges]
 
-    def prefetch(self, start: int, stop: int) -> None:
+    def prefetch(self, start: int, stop: int, longest: int) -> None:
         """Fetch bytes that will probably be needed, by several ranges at the same time, and wait for nothing.
 
         Nothing is fetched where the user wants to be asked first, or where the cache would lose it before it is read.
         """
-        if self._pin is None or self.remote.closed or most() is not None or self._line.blocks.limit < 2 * AHEAD:
+        if self._pin is None or self.remote.closed or not self._reads_ahead:
             return
         stop = min(stop, self._pin.size)
         with self._lock:
             for hole in missing(self._blocks(start, stop), start, stop):
                 for part in _outside(hole, self._flights):
-                    for first, last in range_cuts(*part):
+                    for first, last in range_cuts(*part, longest):
                         self._start(RangeRequest(first, last, ReadPriority.PREFETCH, self._purpose(first), kept=True))
+
+    @property
+    def _reads_ahead(self) -> bool:
+        return most() is None and self._line.blocks.limit >= 2 * AHEAD
 
     def loaded(self, start: int, stop: int) -> tuple[tuple[int, int], ...]:
         """Return the parts of `[start, stop)` that are here."""
@@ -171,11 +176,7 @@ class RemoteFile:
             flight.call_off()
 
     def _check_size(self, wanted: list[tuple[int, int]]) -> None:
-        """Refuse what the user wants to be asked about first.
-
-        Raises:
-            LargeRead: So many bytes would be fetched.
-        """
+        """Refuse what the user wants to be asked about first."""
         limit = most()
         if limit is None or sum(stop - start for start, stop in wanted) <= limit:
             return
@@ -203,10 +204,10 @@ class RemoteFile:
                 for start, stop in range_cuts(first, last):
                     needed = any(low < stop and start < high for low, high in mine)
                     urgency = priority() if needed else ReadPriority.PREFETCH
-                    flight = RangeRequest(start, stop, urgency, self._purpose(start), kept=True)
-                    self._start(flight)
-                    if needed:
+                    flight = RangeRequest(start, stop, urgency, self._purpose(start), kept=not needed)
+                    if needed and flight.join():
                         flights[id(flight)] = flight
+                    self._start(flight)
             return pieces, list(flights.values())
 
     def _not_coming(self, start: int, stop: int, joined_ones: dict[int, RangeRequest]) -> list[tuple[int, int]]:
@@ -261,7 +262,7 @@ class RemoteFile:
             return
         known = Fetched(self._pin, bytearray(), location=self._location)
         try:
-            Fetch(self.remote, self._line, self.address, flight, known).run()
+            Fetch(self.remote, self._line, self.address, flight, known, lambda: self._comes(flight, known)).run()
         except (ShardError, CalledOff) as error:
             self._end(flight, None, error)
         except BaseException as error:  # noqa: BLE001 - the waiting thread must not wait for ever
@@ -283,29 +284,42 @@ class RemoteFile:
             # Whatever happens, nobody waits for ever.
             flight.land(data, error)
 
-    def _keep(self, flight: RangeRequest, known: Fetched, pin: Pin) -> bytes:
-        """Keep what was fetched; return the bytes of the range."""
-        data = bytes(known.data)
+    def _comes(self, flight: RangeRequest, known: Fetched) -> None:
+        """Let a range that is fetched ahead be read while it comes, on a thread of the line."""
+        if flight.kept:
+            with self._lock:
+                if self._opening is flight and known.pin is not None:
+                    self._learn(known, known.pin)
+                    self._opening = None
+                    self._flights.append(flight)
+            flight.comes(known.data)
+
+    def _learn(self, known: Fetched, pin: Pin) -> None:
         self._location = known.location
         if self._pin is None:
             # Of a file of which the server tells nothing but its size, nothing is shared with others.
             mark = pin.mark or f"unnamed {next(_tokens)}"
             self._identity = f"{self.address.shown}#{pin.size}-{mark}"
             self.remote.tape.learn_size(self.address.shown, pin.size)
+        self._pin = self._pin or pin
+
+    def _keep(self, flight: RangeRequest, known: Fetched, pin: Pin) -> bytes:
+        """Keep what was fetched; return the bytes of the range."""
+        data = bytes(known.data)
+        self._learn(known, pin)
         if known.whole:
             # Without ranges every read would fetch the whole file again: it stays while the file is open.
             self._line.blocks.put(self._identity, 0, data, hold=True)
             data = data[flight.start : flight.stop]
         elif data:
             self._line.blocks.put(self._identity, flight.start, data)
-        self._pin = self._pin or pin
         return data
 
     def open(self, first: int = FIRST, at: tuple[int, int] | None = None) -> None:
         """Fetch the first range, which reports how large the file is.
 
         Args:
-            first: How many bytes of the beginning are useful.
+            first: How many bytes of the beginning are useful; of more than 1 MiB the first 64 KiB are waited for.
             at: The range that is, where it is another one.
 
         Raises:
@@ -315,19 +329,32 @@ class RemoteFile:
         with self._lock:
             if self._pin is not None:
                 return
+            # Here, too: requests are sent by threads, which know nothing of the context.
+            self.remote.check()
             flight = self._opening
             if flight is None or not flight.join():
                 start, stop = at or (0, first)
+                kept = stop - start > MOST_PLAIN
+                if kept and not self._reads_ahead:
+                    kept, stop = False, start + FIRST
                 stop = start + self.remote.room(stop - start)
-                flight = self._opening = RangeRequest(start, stop, priority(), purpose() or ReadPurpose.HEAD)
+                flight = RangeRequest(start, stop, priority(), purpose() or ReadPurpose.HEAD, kept=kept)
+                self._opening = flight
                 flight.join()
                 self._queue(flight)
         try:
-            flight.wait()
+            flight.wait(min(flight.start + FIRST, flight.stop))
         finally:
             flight.leave()
         if flight.error is not None:
             raise _again(flight.error)
+
+
+def _inside(flight: RangeRequest, wanted: Iterable[tuple[int, int]]) -> tuple[int, int]:
+    """Return the part of a range that has all bytes of some ranges that are in it."""
+    parts = [(max(start, flight.start), min(stop, flight.stop)) for start, stop in wanted]
+    parts = [(start, stop) for start, stop in parts if start < stop]
+    return min(parts)[0], max(stop for _, stop in parts)
 
 
 def _outside(hole: tuple[int, int], flights: Iterable[RangeRequest]) -> list[tuple[int, int]]:

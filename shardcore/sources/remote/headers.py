@@ -10,6 +10,7 @@ from typing import Any
 
 from shardcore.errors import SourceError, UsageError, reason_of
 from shardcore.model.text import short
+from shardcore.system import user_folder
 
 MOST_BYTES = 1 << 20
 """Bytes of the file that are read at most."""
@@ -21,19 +22,20 @@ _OURS = ("range", "if-match", "host", "accept-encoding", "content-length", "tran
 
 
 def headers_file() -> Path:
-    """Return the path of the file: `shardscope/headers.toml` below `XDG_CONFIG_HOME`, or below `~/.config`."""
-    named = Path(os.environ.get("XDG_CONFIG_HOME", ""))
-    return (named if named.is_absolute() else Path.home() / ".config") / "shardscope" / "headers.toml"
+    """Return the path of the file `headers.toml` in the configuration folder of the user."""
+    return user_folder("config") / "headers.toml"
 
 
-def headers_for(server: tuple[str, str]) -> dict[str, str]:
+def headers_for(server: tuple[str, str], profile: str | None = None) -> dict[str, str]:
     """Return the headers of the user for one server; empty where the file names none, or does not exist.
 
     A section is named by the server, with its port where it has one: `["data.example.org"]`. It is for HTTPS; a section
-    for HTTP says so: `["http://127.0.0.1:8080"]`. In values, `${NAME}` is the environment variable of that name.
+    for HTTP says so: `["http://127.0.0.1:8080"]`. A table in it, `["data.example.org".lab]`, adds the headers of a
+    profile. In values, `${NAME}` is the environment variable of that name.
 
     Args:
         server: Scheme and host, with its port.
+        profile: The profile whose headers are added, or None.
 
     Raises:
         UsageError: The file is invalid, or a variable is not set.
@@ -47,14 +49,17 @@ def headers_for(server: tuple[str, str]) -> dict[str, str]:
         return {}
     if not isinstance(found, dict):
         raise UsageError(f"headers.toml: {short(name)} is no section")
-    return {_checked(key): _filled(key, value) for key, value in found.items()}
+    chosen = found.get(profile) if profile else None
+    lines = {key: value for key, value in found.items() if not isinstance(value, dict)}
+    lines |= chosen if isinstance(chosen, dict) else {}
+    return {_checked(key): _filled(key, value) for key, value in lines.items()}
 
 
 def _sections(path: Path) -> dict[str, Any]:
     try:
         with path.open("rb") as file:
             data = file.read(MOST_BYTES + 1)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return {}
     except OSError as error:
         raise SourceError(f"cannot read {path.name}: {reason_of(error)}") from error

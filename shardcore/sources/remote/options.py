@@ -42,11 +42,11 @@ class RemoteOptions:
             zones file in a folder sends no request anywhere.
         limit_requests: At most so many requests for each opened thing.
         limit_fetch: At most so many bytes per opened thing; also how large a file may be that comes whole.
-        cache_bytes: How many fetched bytes are kept.
+        cache_bytes: Number of fetched bytes kept.
         threads: Ranges that are read at the same time.
         connect_timeout: Seconds in which a server must take the connection.
         stall_timeout: Seconds in which at least one byte must come.
-        retries: How often a range is requested again.
+        retries: Number of times a range is requested again.
         patience: Seconds that an opened thing may spend in trouble before all its reads fail.
         give_up_slow: Whether a server that sends less than 1 KB/s for 30 seconds is given up; else the log notes it.
     """

@@ -29,10 +29,11 @@ class RangeRequest:
         start: First byte.
         stop: One past the last.
         priority: How soon it is needed.
-        purpose: What it is for.
+        purpose: The purpose.
         data: The bytes, once they are there.
-        error: Why there are none.
+        error: Reason why there are none.
         began: Whether a thread works on it.
+        kept: Whether it continues when no reader waits for it; then its bytes are read as they come.
     """
 
     def __init__(
@@ -44,9 +45,11 @@ class RangeRequest:
         self.error: BaseException | None = None
         self.began = False
         self._lock = threading.Lock()
-        self._done = threading.Event()
+        self._changed = threading.Condition(self._lock)
+        self._done = False
+        self._came: bytes | bytearray = b""
         self._off = threading.Event()
-        self._users = int(kept)
+        self.kept, self._users = kept, int(kept)
         self._end: Callable[[], None] | None = None
 
     def join(self) -> bool:
@@ -59,7 +62,7 @@ class RangeRequest:
         """One less waits for it; when nobody does, it is cancelled, and a transfer under way is ended."""
         with self._lock:
             self._users -= 1
-            unwanted = self._users <= 0 and not self._done.is_set()
+            unwanted = self._users <= 0 and not self._done
         if unwanted:
             self.call_off()
 
@@ -124,17 +127,37 @@ class RangeRequest:
 
     def land(self, data: bytes = b"", error: BaseException | None = None) -> None:
         """It has come to its end."""
-        self.data, self.error = data, error
-        self._done.set()
+        with self._lock:
+            self.data, self.error, self._done = data, error, True
+            self._came = b""
+            self._changed.notify_all()
 
-    def wait(self) -> None:
-        """Wait for the end.
+    def comes(self, data: bytearray) -> None:
+        """Publish the bytes that came so far to waiting readers; `data` grows."""
+        with self._lock:
+            self._came = data
+            self._changed.notify_all()
+
+    def wait(self, stop: int) -> None:
+        """Wait for the end, of a range that is kept for the bytes before `stop`.
 
         Raises:
             Cancelled: The caller does not want it any more.
         """
-        while not self._done.wait(_ASK):
+        while not self._wait_a_little(stop):
             check_stopped()
             if self._off.is_set():
                 self.error = self.error or CalledOff()
                 return
+
+    def _wait_a_little(self, stop: int) -> bool:
+        """Return whether the bytes before `stop` are here, after `_ASK` seconds at the latest."""
+        with self._lock:
+            return self._changed.wait_for(lambda: self._done or stop <= self.start + len(self._came), _ASK)
+
+    def part(self, start: int, stop: int) -> tuple[int, bytes]:
+        """Return the bytes `[start, stop)`, which were waited for, with their offset, or all bytes of the range."""
+        with self._lock:
+            if self._done:
+                return self.start, self.data
+            return start, bytes(self._came[start - self.start : stop - self.start])

@@ -32,7 +32,7 @@ class Request:
         start: First byte that was requested; None where no range was.
         stop: One past the last.
         purpose: What it was for.
-        bytes: How many bytes of content came.
+        bytes: Number of bytes of content received.
         wait: Seconds until the answer began.
         transfer: Seconds until it ended.
         status: What the server answered; 0 when it did not.
@@ -85,10 +85,10 @@ class RequestLog:
     """The requests of one opened thing, in the order in which they ended. Thread-safe.
 
     Attributes:
-        requests: How many requests were made.
-        bytes: How many bytes of content came.
-        sent: How many bytes were sent.
-        hits: How many reads the cache answered.
+        requests: Number of requests made.
+        bytes: Number of bytes of content received.
+        sent: Number of bytes sent.
+        hits: Number of reads answered by the cache.
         retries: How many of the requests requested something again.
 
     Args:

@@ -244,7 +244,7 @@ class S3Transport:
         Args:
             folder: The folder.
             token: What the part before gave; empty for the first one.
-            most: How many names at most.
+            most: Maximum number of names.
 
         Raises:
             ListingRefused: The store answers with an error.

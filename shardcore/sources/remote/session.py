@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterator
 from itertools import count
 from typing import TypeVar
 
-from shardcore.errors import BudgetSpent, Remedy, RemoteError, SourceError
+from shardcore.errors import BudgetSpent, LargeRead, Remedy, RemoteError, SourceError
 from shardcore.model.number_words import plural
+from shardcore.sources.read_purpose import most
 from shardcore.sources.remote.address import Address
 from shardcore.sources.remote.connection_pool import LINES, Connection
 from shardcore.sources.remote.options import RemoteOptions
@@ -132,11 +133,14 @@ class RemoteSession:
     # --- trouble -------------------------------------------------------------------------------------------
 
     def check(self) -> None:
-        """Let nothing be requested while the thing is lost.
+        """Let nothing be requested while the thing is lost, or where the context requests nothing.
 
         Raises:
             RemoteError: It failed for good a moment ago.
+            LargeRead: Reads of the context may fetch 0 bytes.
         """
+        if most() == 0:
+            raise LargeRead("this would have to be requested from another machine")
         with self._lock:
             if self._lost is not None and time.monotonic() > self._lost_until:
                 self._lost = self._trouble = None

@@ -13,7 +13,7 @@ from operator import attrgetter
 from shardcore.errors import Forbidden, NoSuchObject, RemoteError, SourceChanged, SourceError, says_absent
 from shardcore.model.budget import budget
 from shardcore.progress import check_stopped, wait_for
-from shardcore.sources.base import Entry, Folder, PurposeAt, Source
+from shardcore.sources.base import RANGE, Entry, Folder, PurposeAt, Source
 from shardcore.sources.read_purpose import ReadPurpose, reading_for
 from shardcore.sources.remote.address import Address
 from shardcore.sources.remote.file import FIRST, MOST_PLAIN, RemoteFile
@@ -208,10 +208,10 @@ class RemoteSource(Source):
         """Return the parts of `[start, stop)` that were fetched and are kept."""
         return self._file.loaded(start, stop)
 
-    def prefetch(self, start: int, stop: int) -> None:
+    def prefetch(self, start: int, stop: int, most: int = RANGE) -> None:
         """Begin to fetch bytes that will probably be needed."""
         if not self._closed:
-            self._file.prefetch(start, min(stop, self.size))
+            self._file.prefetch(start, min(stop, self.size), most)
 
     def learn_purposes(self, at: PurposeAt) -> None:
         """Report what the bytes at each offset are for."""
@@ -351,11 +351,7 @@ class RemoteFolder(Folder):
         return None if above is None else RemoteFolder(self._opened, above)
 
     def _check_mark(self) -> None:
-        """Check the files that were probed: their error says more than an empty listing.
-
-        Raises:
-            RemoteError: One of them does not exist.
-        """
+        """Check the files that were probed: their error says more than an empty listing."""
         for mark in self._opened.marks:
             try:
                 self._opened.check_absent(self._address.inside(mark))

@@ -272,11 +272,7 @@ class Upload:
 
     @contextmanager
     def _slot(self) -> Iterator[None]:
-        """Wait for one of the requests that may send bytes at the same time; `stop` ends it.
-
-        Raises:
-            Cancelled: The caller does not want it any more.
-        """
+        """Wait for one of the requests that may send bytes at the same time; `stop` ends it."""
         while not self._slots.acquire(timeout=_ASK):
             check_stopped()
         mine: list[Connection] = []

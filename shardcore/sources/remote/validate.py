@@ -96,7 +96,7 @@ def body_of(reply: Reply, asked: RangeQuery, pin: Pin | None, whole_limit: int) 
         reply: The answer.
         asked: What was requested.
         pin: What is known of the file; None for the first answer.
-        whole_limit: How large a file may be that comes whole.
+        whole_limit: Maximum size of a file that is fetched whole.
 
     Raises:
         SourceChanged: It is another file by now.

@@ -223,6 +223,7 @@ def test_get_into_what_is_no_file(small: str, tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["device", "full", "link", "pipe"]
 
 
+@pytest.mark.thorough
 def test_get_into_open_streams(small: str, tmp_path: Path) -> None:
     """`/dev/stdout` and `/dev/fd/N` go on where the stream is, whatever is behind it."""
     out = tmp_path / "out"

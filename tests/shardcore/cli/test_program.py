@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import typer
 
 import shardcore
 from shardcore import errors
 from shardcore.cli.options import progress_bar
 from shardcore.cli.output import printable
-from shardcore.cli.program import exit_code, run
+from shardcore.cli.program import app, exit_code, loaded, run
 from shardcore.errors import ShardError
 from shardcore.model.span import Span
 
@@ -59,7 +63,7 @@ def test_exit_codes(small: Path, arguments: list[str], code: int) -> None:
 
 def test_each_error_has_its_code() -> None:
     """Usage is 2, absence 1, sources 4, everything else damage: 3."""
-    codes = {"UsageError": 2, "StoreUntrusted": 2, "LayerUnchosen": 2, "KeyAbsent": 1}
+    codes = {"UsageError": 2, "PackageMissing": 2, "StoreUntrusted": 2, "LayerUnchosen": 2, "KeyAbsent": 1}
     kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, ShardError)]
     assert {kind.__name__: exit_code(kind("x")) for kind in kinds} == {
         kind.__name__: codes.get(kind.__name__, 4 if issubclass(kind, errors.SourceError) else 3) for kind in kinds
@@ -103,8 +107,75 @@ def test_help_everywhere(capsys: pytest.CaptureFixture[str]) -> None:
         assert run([command, "--help"]) == 0
         text = capsys.readouterr().out
         assert f"shardcore {command}" in text
+        assert not re.search(r"<(str|path|int range|list\[str\])>|\{", text), "a type of Python, or a brace"
         assert run([command, "-h"]) == 0
         assert capsys.readouterr().out == text
+
+
+@pytest.mark.parametrize(
+    ("line", "option"),
+    [
+        ("trace SMALL 0 --brief --json", "--brief is only used without --json"),
+        ("ls SMALL --human --json", "--human is only used without --json"),
+        ("get SMALL 0 --force", "--force is only used with --output FILE"),
+        ("extract SMALL out --shared", "--shared is only used with --cluster ADDRESS"),
+        ("verify SMALL --state file", "--state is only used with --cluster"),
+        ("draw SMALL --name parking --dark", "--dark is only used with --svg"),
+        ("draw SMALL --name parking --width 800", "--width is only used with --svg"),
+        ("chart SMALL budget --of x", "--of is only used with sizes and load"),
+        ("chart SMALL sizes --whole", "--whole is only used with entropy"),
+        ("chart SMALL sizes --spread", "--spread is only used with load"),
+        ("chart SMALL sizes --csv --json", "--csv is only used without --json"),
+        ("show SMALL 0 --index 1", "--index is only used with --png"),
+        ("compare --force", "--force is only used with --csv FILE"),
+        ("exercise swh --json", "--json is only used with --answers"),
+        ("grade folder --force", "--force is only used with --csv FILE"),
+        ("lesson list --notes", "--notes is only used with lesson export"),
+        ("lesson remove pack --json", "--json is only used with lesson list and install"),
+        ("undo SMALL --purge --trust", "--trust is only used without --purge"),
+    ],
+)
+def test_an_option_without_effect_is_refused(
+    small: Path, line: str, option: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An option that the other options leave without an effect is no option to be ignored."""
+    assert run(line.replace("SMALL", str(small)).split()) == 2
+    assert capsys.readouterr().err == f"shardcore: {option}\n"
+
+
+def test_every_option_is_used() -> None:
+    """Each parameter of a command is read by its function, and so is all that states how to open."""
+    for name in typer.main.get_command(app).commands:  # type: ignore[attr-defined]
+        function = inspect.unwrap(loaded(name).callback)
+        (tree,) = ast.parse(inspect.getsource(function)).body
+        assert isinstance(tree, ast.FunctionDef)
+        parts = {one.attr for one in ast.walk(tree) if isinstance(one, ast.Attribute) and _is_how(one.value)}
+        inner = {id(one.value) for one in ast.walk(tree) if isinstance(one, ast.Attribute)}
+        whole = any(_is_how(one) and id(one) not in inner for one in ast.walk(tree))
+        read = {one.id for line in tree.body for one in ast.walk(line) if isinstance(one, ast.Name)}
+        assert {one.arg for one in tree.args.args} <= read, name
+        needed = {"remote", "tape"} if name == "locate" else {"format", "options", "remote", "tape"}
+        assert whole or not _how(tree) or parts & {"open", "open_rest"} or needed <= parts, (name, parts)
+
+
+def _how(tree: ast.FunctionDef) -> bool:
+    return any(one.arg == "how" for one in tree.args.args)
+
+
+def _is_how(node: ast.AST) -> bool:
+    return isinstance(node, ast.Name) and node.id == "how"
+
+
+def test_the_help_is_grouped() -> None:
+    """Options of formats, of remote files and of workers stand after the general ones; edits have no remote ones."""
+    context = loaded("verify").make_context("verify", ["x"])
+    assert re.findall(r"^(\w.*):$", context.get_help(), re.MULTILINE) == [
+        "Arguments", "Options", "Workers", "Formats", "Remote files", "Examples",
+    ]  # fmt: skip
+    text = loaded("truncate").make_context("truncate", ["x"]).get_help()
+    assert re.findall(r"^(\w.*):$", text, re.MULTILINE) == ["Arguments", "Options", "Formats", "Examples"]
+    # No format that can be truncated has one of these.
+    assert not {"--xorbs", "--spec", "--zones", "-O", "--region"} & set(text.split())
 
 
 def test_the_version(capsys: pytest.CaptureFixture[str]) -> None:
@@ -210,6 +281,7 @@ def test_interrupting_leaves_nothing(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.thorough
 def test_side_files_that_you_name_never_block(small: Path, tmp_path: Path) -> None:
     """A FIFO or a link in the place of `--keys`, `--manifest` or `zones` is refused by name."""
     os.mkfifo(tmp_path / "pipe")

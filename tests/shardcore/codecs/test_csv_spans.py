@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,6 +22,7 @@ def rows_of(data: bytes, delimiter: str = ",") -> list[list[str]]:
     ]
 
 
+@pytest.mark.thorough
 @given(st.lists(st.lists(CELLS, min_size=2, max_size=4), max_size=6), st.sampled_from("\t,;"), st.booleans())
 def test_cells_are_those_of_the_csv_module(rows: list[list[str]], delimiter: str, carriage: bool) -> None:
     """Rows and cells are those that were written, quotes, line ends and delimiters in cells included."""

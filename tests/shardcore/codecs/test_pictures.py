@@ -155,6 +155,7 @@ def test_headers_end_anywhere() -> None:
             assert (header is None) == (picture_format(data[:stop]) == "")
 
 
+@pytest.mark.thorough
 def test_headers_without_an_end() -> None:
     """Chunks, segments and blocks without an end are followed for a bounded number of steps."""
     rest = 20_000_000

@@ -87,6 +87,7 @@ def test_no_line_where_none_gives_the_word() -> None:
         assert get_command(word, "\x1b") == ""
 
 
+@pytest.mark.thorough
 def test_the_line_of_a_card_gets_the_object(tmp_path: Path) -> None:
     """For every hostile key the line of its card, run by a shell, writes out that object and runs nothing else."""
     stored = [Stored(key.encode(), f"content {number}".encode(), "none") for number, key in enumerate(HOSTILE)]

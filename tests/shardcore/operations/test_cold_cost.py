@@ -9,13 +9,14 @@ import pytest
 import shardcore
 from shardcore.errors import UsageError
 from shardcore.operations.cold_cost import cold_trace
+from shardcore.shards.opening import head_bytes
 from shardcore.shards.registry import format_of
 from shardcore.sources.cold import Bill, ColdCost, ColdFolder, ColdSource
 from shardcore.sources.local import LocalFolder
 from shardcore.sources.memory import BytesFolder, BytesSource
 from shardcore.sources.read_purpose import ReadPurpose, reading_for
 from shardcore.teaching.comparison.contents import BUILT_IN
-from shardcore.teaching.comparison.measure import pack_in_memory, uncompressed
+from shardcore.teaching.comparison.measure import pack_in_memory, with_codec
 
 
 def test_what_came_is_kept_and_what_is_asked_at_once_is_one_round() -> None:
@@ -88,13 +89,15 @@ def test_nothing_is_fetched_unasked() -> None:
 @pytest.mark.parametrize("format", ["swh", "bloscpack", "des", "mdb", "xorb", "neuroglancer"])
 def test_a_cold_trace_costs_what_finding_and_reading_costs(format: str) -> None:
     """The trace of each format reads the object, too: its total is the cost that `compare` shows."""
-    packed = pack_in_memory(format_of(format), BUILT_IN.objects(200, None), uncompressed(format, {}))
+    packed = pack_in_memory(format_of(format), BUILT_IN.objects(200, None), with_codec(format, "none", {}))
     files, bill = BytesFolder(packed.files), Bill(fetch=True)
     name = packed.file_of(100)
     with packed.open(files.open(name)) as shard:
         refs = [ref for ref in shard.objects[:] if ref.size > 0 and ref.kind in ("object", "file", "chunk")]
         key = str(refs[len(refs) // 2].key)
         total = cold_trace(shard, key, fetch=True).total
-    with packed.open_cold(bill, name) as shard, reading_for(ReadPurpose.LOOKUP):
+    base = files.open(name)
+    cold = ColdSource(base, bill, ColdFolder(files, bill), first=head_bytes(base.name), owned=False)
+    with packed.open(cold) as shard, reading_for(ReadPurpose.LOOKUP):
         assert b"".join(shard.stream(shard.find(key)))
     assert total == bill.cost

@@ -15,12 +15,12 @@ import numpy as np
 import pytest
 
 import shardcore
-from shardcore.cli.content_output import content_json, pixels_of, print_content
+from shardcore.cli.content_output import content_json, print_content
 from shardcore.cli.program import run
 from shardcore.model.array_layout import ArrayLayout
 from shardcore.operations.content import recognise
 from shardcore.operations.content.archives import expand
-from shardcore.operations.content.pictures import label_colours
+from shardcore.operations.content.pictures import array_pixels, label_colours
 from shardcore.operations.content.results import ArrayContent
 from shardcore.operations.content.tensors import tensor_content, tensor_layout
 
@@ -306,6 +306,19 @@ def test_an_element_is_in_its_block(level: int, tmp_path: Path) -> None:
             assert np.argwhere(after != before).tolist() == [[70, 3]]
 
 
+def test_large_arrays_are_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An array of more bytes than the limit, stored or decoded, is refused before anything of it is read."""
+    for name, key in (("neuroglancer/segmentation/16_16_16", "0"), ("bloscpack/array.blp", "all")):
+        with shardcore.open(SAMPLES / name) as shard:
+            ref, size = shard.find(key), shard.array(key).nbytes
+            assert shard.array(ref, limit=size).nbytes == size
+            told = f"array of {size:,} bytes; the limit is {size - 1:,}"
+            with monkeypatch.context() as patch, pytest.raises(shardcore.LimitExceeded, match=told):
+                patch.setattr(shardcore.Shard, "read", None)
+                shard.array(ref, limit=size - 1)
+
+
+@pytest.mark.thorough
 def test_show_prints_every_sample(capsys: pytest.CaptureFixture[str]) -> None:
     """`show` states kind and size of an object of each sample, for people and as JSON."""
     for folder in ("swh/small.shard", "bloscpack/array.blp", "neuroglancer/worked", "des/archive", "xorb/chunks.xorb"):
@@ -319,6 +332,7 @@ def test_show_prints_every_sample(capsys: pytest.CaptureFixture[str]) -> None:
         assert capsys.readouterr().out.startswith(told["title"])
 
 
+@pytest.mark.thorough
 def test_a_slice_is_a_picture(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """`show --png` writes a slice of an array; what is no array is refused."""
     target = tmp_path / "a.png"
@@ -405,7 +419,7 @@ def test_labels_have_the_colours_of_the_window() -> None:
     layout = ArrayLayout(labels.dtype, labels.shape, "C", axes=("x", "y"))
     data = labels.tobytes()
     found = ArrayContent("", len(data), data, "", layout, "compressed_segmentation", 1)
-    pixels = pixels_of(None, found, None).astype(int)  # type: ignore[arg-type]
+    pixels = array_pixels(found).astype(int)
     argb = label_colours(labels.T).astype(int)
     assert (pixels @ (1 << 16, 1 << 8, 1) == argb & 0xFFFFFF).all()
 

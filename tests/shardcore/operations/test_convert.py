@@ -301,6 +301,7 @@ def test_a_sha256_that_becomes_the_key_is_not_lost(tmp_path: Path) -> None:
         assert LossKind.CHECKSUM in {loss.kind for loss in by_number}
 
 
+@pytest.mark.thorough
 def test_contents_together_are_limited(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Objects that expand to far more than is stored are refused, also where all are one; --limit-bytes allows them."""
     path = file_of_zeros(tmp_path, 600 << 20)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from pathlib import Path
 from shutil import copy, copytree
 
@@ -22,7 +21,6 @@ from shardcore.operations.notes import (
     notes_markdown,
     open_notes,
     remove_notes,
-    user_data_folder,
 )
 
 
@@ -275,23 +273,3 @@ def test_bytes_that_cannot_be_explained_have_no_field(file: Path) -> None:
     with shardcore.open(file) as shard:
         assert note_place(shard, Span("no such source", 1 << 40, 1 << 41)) == ""
         assert note_place(shard, FIRST.span) == "header › index_size"
-
-
-@pytest.mark.parametrize(
-    ("platform", "variable", "expected"),
-    [
-        ("linux", "XDG_DATA_HOME", "{0}/shardscope/notes"),
-        ("win32", "APPDATA", "{0}/shardscope/notes"),
-        ("darwin", "HOME", "{0}/Library/Application Support/shardscope/notes"),
-    ],
-)
-def test_the_data_folder_follows_the_system(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, platform: str, variable: str, expected: str
-) -> None:
-    """Each system has a place for the data of a user; a relative path in the environment is ignored."""
-    monkeypatch.setattr(sys, "platform", platform)
-    monkeypatch.setenv(variable, str(tmp_path))
-    assert user_data_folder() == Path(expected.format(tmp_path))
-    if platform == "linux":
-        monkeypatch.setenv("XDG_DATA_HOME", "relative")
-        assert user_data_folder() == Path.home() / ".local" / "share" / "shardscope" / "notes"

@@ -240,6 +240,7 @@ def test_the_widest_number_is_told(chunk: int) -> None:
     assert offsets.tolist() == [5, 17]
 
 
+@pytest.mark.thorough
 def test_contents_are_searched_piece_by_piece_and_around() -> None:
     """Hits across two pieces are found once; the search goes on after a hit, and comes back to it last."""
     with shardcore.open("resources/samples/xorb/chunks.xorb") as shard:

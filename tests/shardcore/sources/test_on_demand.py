@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import resource
 from pathlib import Path
 
 import pytest
@@ -45,6 +44,8 @@ class TestOnDemandSource(SourceContract):
     def test_many_sources_hold_no_files(self, tmp_path: Path) -> None:
         """More sources than a process may have files are open at once."""
         (tmp_path / "file").write_bytes(self.data)
+        import resource
+
         allowed, most = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (min(allowed, 256), most))
         try:

@@ -91,6 +91,7 @@ def test_what_is_loaded_is_told_in_own_offsets() -> None:
     assert KeptSource(base, 100, bytes(50)).loaded(100, 220) == ((200, 220),)
 
 
+@pytest.mark.thorough
 @given(st.lists(st.binary(max_size=20), max_size=6), st.data())
 def test_joins_are_the_bytes_joined(parts: list[bytes], data: st.DataObject) -> None:
     """Any range of a join, over any number of parts, empty ones included, is that of the bytes."""

@@ -144,7 +144,7 @@ class KilledUndoingSecond(KilledSecond):
 @pytest.mark.parametrize("case", [KilledSecond, KilledUndoingSecond])
 def test_killed_with_an_earlier_journal(tmp_path: Path, case: type[KilledSecond]) -> None:
     """Killed at any moment, the journal of the edit before is still there and still holds."""
-    outcomes = killed.at_moments(case, "run", tmp_path / "file", 40)
+    outcomes = killed.at_moments(case, "run", tmp_path / "file", 20)
     assert set(outcomes) <= {"undone1", "undone2"}
     assert "undone2" in outcomes
 
@@ -192,10 +192,11 @@ def test_what_is_no_journal_is_not_replaced(tmp_path: Path) -> None:
     assert (path.read_bytes(), journals.journal_of(path).read_bytes()) == (OLD, b"mine")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("case", [Killed, KilledGrowing, KilledUndoing])
 def test_killed_at_any_moment(tmp_path: Path, case: type[Killed]) -> None:
     """Whatever of an edit, or of undoing it, was done: the journal puts back every old byte; the next open is told."""
-    outcomes = killed.at_moments(case, "run", tmp_path / "file", 40)
+    outcomes = killed.at_moments(case, "run", tmp_path / "file", 20)
     assert set(outcomes) <= {"untouched", "undone"}
     assert "undone" in outcomes
 
@@ -365,7 +366,7 @@ def test_putting_back_is_shown_first(tmp_path: Path) -> None:
 def test_commands_say_what_the_window_says() -> None:
     """The sentence about each edit is one: the command's help is what the window shows."""
     for verb in VERBS:
-        assert (getattr(editing, verb.name).__doc__ or "").strip() == verb.help
+        assert (getattr(editing, verb.name).__doc__ or "").partition("Examples:")[0].strip() == verb.help
     assert TOMBSTONE.help_of("ticket") == "The ticket or request."
 
 

@@ -136,6 +136,7 @@ def test_a_copied_pair_is_undone_only_when_it_is_trusted(tmp_path: Path, capsys:
     assert copy.read_bytes() == before
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("what", ["fifo", "link", "folder", "other"])
 def test_what_is_no_journal_blocks_no_command(tmp_path: Path, what: str) -> None:
     """A FIFO, a link or another file called `FILE.undo` hangs nothing; edits refuse it by name and leave it alone."""
@@ -335,10 +336,11 @@ class KilledPurge:
         return "gone" if not left else f"left-{left}"
 
 
+@pytest.mark.thorough
 def test_a_purge_that_is_killed_is_finished_by_the_next_run(tmp_path: Path) -> None:
     """At every moment what is left has a name that the next run finds."""
     (tmp_path / "folder").mkdir()
-    assert set(killed.at_moments(KilledPurge, "run", tmp_path / "folder" / "file", 40)) == {"gone"}
+    assert set(killed.at_moments(KilledPurge, "run", tmp_path / "folder" / "file", 20)) == {"gone"}
 
 
 def test_an_interrupted_edit_keeps_its_journal(tmp_path: Path) -> None:

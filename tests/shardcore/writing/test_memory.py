@@ -61,6 +61,7 @@ def test_long_contents_are_streamed(tmp_path: Path, format: str, options: dict[s
         assert shard.read(shard.find("cd" * 32)) == b"after"
 
 
+@pytest.mark.thorough
 def test_converting_and_editing_stream(tmp_path: Path) -> None:
     """So are contents that are converted, under their sha256 too, and bytes that are kept before they are cut off."""
     with shardcore.create(tmp_path / "x.des", format="des") as writer:

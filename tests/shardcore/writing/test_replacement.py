@@ -157,11 +157,12 @@ class ReplacingNeuroglancer(Replacing):
                 writer.add(key, data)
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 @pytest.mark.parametrize("cls", [Replacing, ReplacingDes, ReplacingMdb, ReplacingNeuroglancer])
 def test_killed_while_a_folder_is_replaced(tmp_path: Path, cls: type[Replacing]) -> None:
     """A folder opens as the old or the new data set, or says that replacing was interrupted; the next run finishes."""
-    outcomes = killed.at_moments(cls, "replace", tmp_path / "k/out", 150)
+    outcomes = killed.at_moments(cls, "replace", tmp_path / "k/out", 40)
     assert set(outcomes) <= {"old", "new", "told"}, set(outcomes)
     assert "old" in outcomes
     assert "told" in outcomes
@@ -210,10 +211,11 @@ class ReplacingFile(Replacing):
         return self.named(found) if fits and listed == set(keys) else "mixture"
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 def test_killed_while_a_file_and_its_sidecar_are_replaced(tmp_path: Path) -> None:
     """A shard never opens beside the sidecar of another."""
-    outcomes = killed.at_moments(ReplacingFile, "replace", tmp_path / "k/out.des", 150)
+    outcomes = killed.at_moments(ReplacingFile, "replace", tmp_path / "k/out.des", 40)
     assert set(outcomes) <= {"old", "new", "told"}, set(outcomes)
     assert {"old", "told"} <= set(outcomes)
 
@@ -340,6 +342,7 @@ def test_a_mounted_or_linked_sub_folder_stops_it_before_the_first_file(tmp_path:
     assert list((tmp_path / "else").iterdir()) == []
 
 
+@pytest.mark.thorough
 def test_many_runs_write_into_one_folder(tmp_path: Path) -> None:
     """Runs that write into a folder at the same time wait for each other's renames: all files are there, all open."""
     (tmp_path / "out").mkdir()

@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 import shardcore
+from shardcore import system
 from shardcore.errors import ShardError, SourceError, UsageError
 from shardcore.writing import temporary
 from shardcore.writing.output import Output
@@ -226,13 +227,13 @@ def test_a_folder_that_may_not_be_written_to(tmp_path: Path) -> None:
 def test_a_refused_folder_is_our_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the system answers to creating, linking or renaming becomes a `SourceError`."""
     output = Output(tmp_path / "out")
-    monkeypatch.setattr(Path, "open", no_links)
+    monkeypatch.setattr(os, "open", no_links)
     with pytest.raises(SourceError, match="not permitted"):
         output.open()
     monkeypatch.undo()
     output.open().write(b"x")
     monkeypatch.setattr(os, "link", no_links)
-    monkeypatch.setattr(Path, "rename", no_links)
+    monkeypatch.setattr(os, "rename", no_links)
     with pytest.raises(SourceError, match="not permitted"):
         output.commit()
     output.discard()
@@ -409,7 +410,7 @@ def test_many_files_are_durable_before_any_appears(
 ) -> None:
     """Of many files none is synchronised by itself where the system has one call for all; else each is."""
     order: list[str] = []
-    sync = temporary._sync_file_system
+    sync = system._sync_file_system
     fsync, rename = os.fsync, Path.rename
 
     def all_at_once(call: Callable[[int], int], folder: Path) -> bool:
@@ -424,7 +425,7 @@ def test_many_files_are_durable_before_any_appears(
         order.append("rename")
         return rename(path, target)
 
-    monkeypatch.setattr(temporary, "_sync_file_system", all_at_once)
+    monkeypatch.setattr(system, "_sync_file_system", all_at_once)
     monkeypatch.setattr(os, "fsync", one)
     monkeypatch.setattr(Path, "rename", renamed)
     output = Output(tmp_path / "out", folder=True)
@@ -486,3 +487,30 @@ def test_a_large_file_is_hashed_on_a_thread(tmp_path: Path, monkeypatch: pytest.
         output.commit()
     output.discard()
     assert names(tmp_path) == ["out"]
+
+
+def test_a_small_file_appears_complete_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is begun again where another run took it for a left-over; nothing of a failure stays, and nothing is lost."""
+    swept: list[str] = []
+    lock = temporary.lock
+
+    def sweeping(descriptor: int) -> bool:
+        assert names(tmp_path) != ["out"], "it has its name before it is locked"
+        if not swept:
+            swept.extend(names(tmp_path))
+            (tmp_path / swept[0]).unlink()
+        return lock(descriptor)
+
+    monkeypatch.setattr(temporary, "lock", sweeping)
+    assert temporary.write_as(tmp_path / "out", [b"a", b"", b"b"]) == (tmp_path / "out", 2)
+    assert (tmp_path / "out").read_bytes() == b"ab"
+    monkeypatch.undo()
+    others = iter([tmp_path / "out", tmp_path / "third"])
+    with pytest.raises(UsageError, match="exists already"):
+        temporary.write_as(tmp_path / "out", [b"x"], free=True)
+    assert temporary.write_as(tmp_path / "out", [b"x"], other=lambda: next(others))[0] == tmp_path / "third"
+    monkeypatch.setattr(os, "write", no_links)
+    with pytest.raises(SourceError, match=r"cannot write .*full: "):
+        temporary.write_as(tmp_path / "full", [b"x"])
+    assert swept
+    assert names(tmp_path) == ["out", "third"]

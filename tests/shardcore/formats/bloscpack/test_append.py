@@ -226,7 +226,7 @@ class KilledRewriting(Killed):
 @pytest.mark.parametrize("case", [Killed, KilledRewriting])
 def test_an_append_that_is_killed(tmp_path: Path, case: type[Killed]) -> None:
     """At every moment the file is the old one, or the journal makes it the old one again."""
-    outcomes = killed.at_moments(case, "run", tmp_path / "x.blp", 40)
+    outcomes = killed.at_moments(case, "run", tmp_path / "x.blp", 20)
     assert set(outcomes) == {"old", "undone"}
 
 

@@ -111,6 +111,7 @@ def test_several_threads_at_once() -> None:
         assert list(pool.map(decompress, chunks * 20)) == samples * 20
 
 
+@pytest.mark.thorough
 def test_damaged_chunks_never_kill_the_process(tmp_path: Path, data: Path) -> None:
     """Thousands of damaged chunks, many of them past the structural check, end in bytes or a ShardError."""
     paths = []

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import random
-import resource
 from pathlib import Path
 
 import pytest
@@ -77,6 +76,7 @@ def test_all_objects_after_loading(tmp_path: Path) -> None:
         assert opened.fields["dataset.n_bits"] == 8
 
 
+@pytest.mark.thorough
 def test_many_uids_at_once(tmp_path: Path) -> None:
     """`find_many` gives the rows that `find` gives, -1 for absent ones; a damaged candidate is no proof of absence."""
     contents = _packed(tmp_path)
@@ -253,6 +253,8 @@ def test_more_shards_than_files_may_be_open(tmp_path: Path) -> None:
     """All shards of a folder stay open to lookups without holding their files."""
     for number in range(300):
         write(tmp_path, f"20261103_{number % 256:02X}_{number // 256:04}.des", [Stored(str(number).encode(), b"x")])
+    import resource
+
     allowed, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(allowed, 256), most))
     try:

@@ -67,6 +67,7 @@ def test_an_object_is_one_range() -> None:
         assert source.ranges == [(108, 118)]
 
 
+@pytest.mark.thorough
 def test_no_object_per_entry_is_made_by_opening() -> None:
     """Opening 100,000 entries and showing the first rows makes a small number of Python objects."""
     import gc

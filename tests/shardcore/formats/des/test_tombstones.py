@@ -255,7 +255,7 @@ class Killed:
 @pytest.mark.thorough
 def test_a_tombstone_that_is_killed(tmp_path: Path) -> None:
     """At every moment the sidecar is the old one or the new one, and what is left over goes with the next run."""
-    outcomes = killed.at_moments(Killed, "run", tmp_path / "set", 40)
+    outcomes = killed.at_moments(Killed, "run", tmp_path / "set", 20)
     assert set(outcomes) == {"old", "new"}
 
 

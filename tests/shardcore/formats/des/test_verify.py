@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import zstandard
 
 import shardcore
 from shardcore.formats.des import verify
@@ -103,11 +104,13 @@ def test_a_cut_index() -> None:
 
 
 def test_progress_reaches_every_object() -> None:
-    """The deepest verification tells each object."""
+    """The deepest verification tells each object that is decoded; the others by the bytes read."""
     told: list[tuple[int, int]] = []
-    with shardcore.open(shard(random_stored(1, 30, version=1), version=1)) as opened:
+    stored = random_stored(1, 30, version=1)
+    decoded = sum(one.codec != "none" for one in stored)
+    with shardcore.open(shard(stored, version=1)) as opened:
         opened.verify(Depth.CONTENT, lambda done, total: told.append((done, total)))
-    assert {(number, 30) for number in range(30)} <= set(told)
+    assert {(number, 30) for number in range(decoded)} | {(30 - decoded, 30)} <= set(told)
 
 
 def _bigfile_entry(uid: bytes, digest: bytes, size: int) -> bytes:
@@ -128,6 +131,24 @@ def test_a_bigfile_of_many_entries_is_read_once(tmp_path: Path) -> None:
         report = found.verify()
         assert budget.read < 4 * len(content)
     assert sum(one.code == "des.bigfile" for one in report.findings) == len(entries)
+
+
+def test_a_payload_of_many_entries_is_decoded_once(tmp_path: Path) -> None:
+    """Entries that name two payloads by turns, with right and wrong sizes, cost two decodings; all wrong are found."""
+    content = bytes(range(256)) * 4096
+    payload = zstandard.compress(content)
+    places = [
+        struct.pack("<BQQBQQI", 0, 8, len(payload) - n % 2, 1, len(payload) - n % 2, len(content) - n % 3, 0)
+        for n in range(600)
+    ]
+    index = struct.pack("<I", 600) + b"".join(struct.pack("<H", 3) + b"%03d" % n + p for n, p in enumerate(places))
+    path = tmp_path / "one.des"
+    path.write_bytes(b"DES2\x02\0\0\0" + payload + index + b"DESI" + struct.pack("<Q", len(index)))
+    with budgeted() as budget, shardcore.open(path) as found:
+        report = found.verify()
+        assert budget.expanded <= 2 * len(content)
+    wrong = {one.key for one in report.findings if one.code == "des.content"}
+    assert wrong == {f"{n:03d}" for n in range(600) if n % 6}
 
 
 def test_stored_bytes_of_payloads_are_charged(tmp_path: Path) -> None:

@@ -144,6 +144,7 @@ def test_positions_are_int64() -> None:
         assert result.starts.dtype == result.stops.dtype == np.int64
 
 
+@pytest.mark.thorough
 def test_a_lane_with_nearly_all_entries_costs_no_room_for_the_others() -> None:
     """Lanes of very unequal length are walked within memory in the size of the index, with the plain walk's result."""
     shortest = struct.pack("<HBHQI", 0, 1, 0, 0, 0)

@@ -53,7 +53,7 @@ class TestWithFacts(TestDesWriterContract):
     """One shard, compressed, with metadata, a codec of its own for some, and BigFiles."""
 
     options: ClassVar = {"codec": "zstd", "threshold": 600}
-    moments: ClassVar = 15
+    moments: ClassVar = 10
 
     def facts(self, row: int) -> dict[str, Any]:
         """Metadata for some, a codec for others."""
@@ -66,7 +66,7 @@ class TestFolder(TestDesWriterContract):
     """A folder of shards by date and uid."""
 
     suffix: ClassVar = "/"
-    moments: ClassVar = 20
+    moments: ClassVar = 10
     options: ClassVar = {"date": "2026-11-03", "n_bits": 4, "max_bytes": 1000, "threshold": 1000}
 
 

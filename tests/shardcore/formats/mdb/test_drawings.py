@@ -200,7 +200,7 @@ def test_each_step_has_a_drawing() -> None:
         search, compare = steps["Search the file lookup table"], steps["Compare the whole hash"]
         assert search is not None
         assert compare is not None
-        fields = search.figures[0]
+        fields = search.figures[1]
         assert [item.text for item in fields.items[2::3]] == [str(int(CROWDED[:16], 16)), "8"]
         assert "".join(item.text for item in compare.figures[1].items) == CROWDED
         assert {item.tone for item in compare.figures[1].items} == {Tone.HIT}

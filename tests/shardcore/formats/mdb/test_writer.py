@@ -195,6 +195,7 @@ def test_files_share_chunks(tmp_path: Path, form: str) -> None:
         assert xorbs[0].name == f"default.{shard.objects.ref(4).extras['xorb']}"
 
 
+@pytest.mark.thorough
 def test_xorbs_are_cut_at_their_limits(tmp_path: Path) -> None:
     """More than 8,192 chunks, or 64 MiB, take several xorbs; plan and files agree."""
     with shardcore.create(tmp_path / "out.mdb", format="mdb", compression="none") as writer:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import random
-import resource
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -238,6 +237,8 @@ def test_more_shards_than_open_files(tmp_path: Path) -> None:
     for name, data in build(spec, [(key, b"%d" % key) for key in range(128)]).items():
         (tmp_path / name).write_bytes(data)
     (tmp_path / "info").write_text(json.dumps({"@type": "neuroglancer_skeletons", "sharding": spec.to_json()}))
+    import resource
+
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (64, before[1]))
     try:
@@ -305,6 +306,7 @@ def test_the_info_of_a_data_set_is_a_source() -> None:
         check_explained(found, "info", complete=False)
 
 
+@pytest.mark.thorough
 def test_threads_do_not_disturb_each_other() -> None:
     """Lookups, loading and bulk lookups from many threads give the right values."""
     expected = {entry["key"]: entry for case in CASES if case["path"] == "mesh" for entry in case["entries"]}

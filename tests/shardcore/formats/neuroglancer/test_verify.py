@@ -8,17 +8,21 @@ import random
 import shutil
 import struct
 import tracemalloc
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import shardcore
+from shardcore.codecs.decompress import decompress_many
+from shardcore.errors import ShardError
 from shardcore.formats.neuroglancer import file, levels
 from shardcore.formats.neuroglancer.morton import encode
 from shardcore.formats.neuroglancer.shard import NeuroglancerShard
 from shardcore.formats.neuroglancer.sharding import IDENTITY, MURMUR, ShardingSpec
 from shardcore.model.finding import ContentBudget, Report, Severity
+from shardcore.model.span import Span
 from shardcore.sources.memory import BytesSource
 from tests.shardcore.formats.neuroglancer.made import build, random_rows
 
@@ -236,7 +240,6 @@ def test_an_info_that_does_not_serve_is_told(info: object, reason: str, tmp_path
 def test_large_values_are_verified_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """A value longer than a block is decompressed while it is read; nothing larger than a block is held."""
     monkeypatch.setattr(file, "SIZES_BLOCK", 1000)
-    monkeypatch.setattr(file, "SMALL_VALUE", 10)
     values = [gzip.compress(random.Random(1).randbytes(5000)), gzip.compress(b"short" * 30)]
     rows = [(1, 0, len(values[0])), (1, 0, len(values[1]))]
     source = BytesSource(one_minishard(b"".join(values), *rows))
@@ -253,3 +256,23 @@ def test_large_values_are_verified_in_pieces(monkeypatch: pytest.MonkeyPatch) ->
         monkeypatch.setattr(shard.file.source, "read", counted)
         assert [size for _, size in shard.file.content_sizes(ContentBudget(1 << 20))] == [5000, 150]
         assert max(held) <= 1000
+
+
+def test_small_values_are_verified_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thousand small values are expanded in some batches, those of several keys once, a damaged one is found."""
+    values = [gzip.compress(b"value %d" % number, mtime=0) for number in range(1000)]
+    values[500] = values[500][:-8] + bytes(8)
+    rows = [(1, 0, len(value)) for value in values] + [(1, 2**64 - len(values[-1]), len(values[-1]))]
+    spec = ShardingSpec(0, IDENTITY, 0, 0, "raw", "gzip")
+    calls: list[int] = []
+
+    def counted(codec: str, payloads: Sequence[bytes], place: Callable[[int], Span]) -> list[bytes | ShardError]:
+        calls.append(len(payloads))
+        return decompress_many(codec, payloads, place)
+
+    monkeypatch.setattr(file, "decompress_many", counted)
+    with shardcore.open(BytesSource(one_minishard(b"".join(values), *rows)), spec=spec.to_json()) as shard:
+        report = shard.verify()
+    assert sum(calls) == 1000
+    assert len(calls) <= 3
+    assert codes(report) == {"value", "overlap"}

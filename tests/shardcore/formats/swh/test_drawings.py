@@ -12,6 +12,7 @@ import shardcore
 from shardcore.errors import ShardError, UsageError
 from shardcore.formats.swh.layout import HASH_HEAD
 from shardcore.formats.swh.shard import SwhShard
+from shardcore.formats.swh.slot_placement_figures import path_of, stop_name
 from shardcore.model.drawing import Bits, Cells, Drawing, Item, Ruler, Sketch, Table, Tone
 from shardcore.model.span import Span
 from shardcore.shards.shard import Shard
@@ -150,6 +151,15 @@ def test_the_way_of_a_key_goes_around_the_ring(ten: bytes) -> None:
         drawing = sketches(shard, "2")["parking"].draw({})
         ways = [(link.start, link.stop, link.text) for link in drawing.links if link.start.startswith("slot")]
         assert ways == [("slot 4", "slot 10", "+6"), ("slot 10", "slot 5", "+6 - 11")]
+
+
+def test_a_place_after_many_jumps_is_not_counted_as_the_next() -> None:
+    """Of 23 jumps three are drawn one by one; after the others the key is at (35 + 37 · 23) mod 41, its last jump."""
+    path, whole = path_of(35, 37, 556, 41)
+    assert not whole
+    assert [slot for slot, _ in path] == [35, 31, 27, 23, 25, 38]
+    names = [stop_name(number, text) for number, (_, text) in enumerate(path[:-1])]
+    assert names == ["f", "1st", "2nd", "3rd", "last"]
 
 
 def test_jumps_over_the_end_of_the_ring_are_seen() -> None:

@@ -185,10 +185,11 @@ class KilledDelete(KilledTakedown):
     options: ClassVar[list[str]] = []
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("case", [KilledTakedown, KilledDelete])
 def test_a_takedown_that_is_killed_is_finished_by_the_next_run(tmp_path: Path, case: type[KilledTakedown]) -> None:
     """Killed at any moment and run again, nothing of the content is left in the file or beside it."""
-    outcomes = set(killed.at_moments(case, "run", tmp_path / "x.shard", 120))
+    outcomes = set(killed.at_moments(case, "run", tmp_path / "x.shard", 60))
     assert outcomes <= {"gone", "finished"}
     assert "finished" in outcomes
 
@@ -223,13 +224,13 @@ class KilledTruncating(Killed):
 @pytest.mark.thorough
 def test_a_truncation_that_is_killed(tmp_path: Path) -> None:
     """At every moment the shard is sound, and the undo file brings back what followed it."""
-    assert set(killed.at_moments(KilledTruncating, "run", tmp_path / "x.shard", 40)) == {"fine"}
+    assert set(killed.at_moments(KilledTruncating, "run", tmp_path / "x.shard", 20)) == {"fine"}
 
 
 @pytest.mark.thorough
 def test_a_deletion_that_is_killed(tmp_path: Path) -> None:
     """At every moment the other objects can be found, and the undo file puts all back."""
-    assert set(killed.at_moments(Killed, "run", tmp_path / "x.shard", 40)) == {"fine"}
+    assert set(killed.at_moments(Killed, "run", tmp_path / "x.shard", 20)) == {"fine"}
 
 
 def test_a_content_behind_a_length_of_zero_is_deleted(tmp_path: Path) -> None:

@@ -151,3 +151,19 @@ def test_only_declared_options_can_be_given(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert done.stderr == "shardcore: swh takes seed, dedupe, not 'progress'\n"
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("wrong", [0, 1, 2, 3])
+def test_content_that_is_not_what_its_key_says_is_told(tmp_path: Path, wrong: int) -> None:
+    """Of a shard with a changed object a conversion says so; keys that are all something else are keys by choice."""
+    contents = [bytes([number]) * 4000 for number in range(4)]
+    keys = [hashlib.sha256(data).hexdigest() for data in contents]
+    with shardcore.create(tmp_path / "source.shard", format="swh") as writer:
+        for number, (key, data) in enumerate(zip(keys, contents, strict=True)):
+            writer.add(key, data + b"!" if number < wrong else data)
+    notes = shardcore.convert(tmp_path / "source.shard", "swh", tmp_path / "copy.shard").notes
+    assert writer.notes == notes
+    assert [note.split(":")[0] for note in notes] == {
+        1: ["1 object with another sha256 than the key"],
+        2: ["2 objects with another sha256 than the key"],
+    }.get(wrong, [])

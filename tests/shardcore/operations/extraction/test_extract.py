@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shardcore.errors import FormatError, LimitExceeded, SourceError, UsageError
+from shardcore.errors import FormatError, LimitExceeded, SourceError, TimedOut, UsageError
 from shardcore.model.objects import ObjectRef
 from shardcore.operations.extraction import (
     MAX_NAME_BYTES,
@@ -26,6 +26,7 @@ from shardcore.shards.shard import DEFAULT_LIMIT
 from tests.shardcore.toy import LineShard, line_set
 
 REPLACE = ExtractOptions(conflict=Conflict.REPLACE)
+FOLDERS = ExtractOptions(folders=True)
 
 SHARD = b"one=hello\n../up=x\nbad=ab!\nONE=other\n\xff\xfe=raw\none=again\n"
 
@@ -257,3 +258,30 @@ def test_limits_hold_for_each_part(tmp_path: Path) -> None:
     results = list(extract_objects(shard, [shard.find("one")], tmp_path, ExtractOptions(limit=2)))
     assert ["limit" in r.error or "long" in r.error for r in results] == [True, True]
     assert [path.name for path in tmp_path.iterdir()] == ["manifest.json"]
+
+
+class LostShard(LineShard):
+    """Lines of which the later ones are on a server that is lost."""
+
+    def stream(self, ref: ObjectRef) -> Iterator[bytes]:
+        """The content of the first rows."""
+        if ref.row >= 150:
+            raise TimedOut("no answer")
+        return super().stream(ref)
+
+
+def test_several_objects_are_written_at_a_time(tmp_path: Path) -> None:
+    """On several threads the files, their order, the manifest and what is wrong are those of one thread."""
+    lines = [b"%s%d=%s\n" % (b"a/b/" if n % 3 else b"", n, b"!" if n % 50 == 7 else b"%d" % n) for n in range(300)]
+    for kind in (LineShard, LostShard):
+        found = []
+        for jobs in (1, 8):
+            shard = kind(b"".join(lines))
+            shard.jobs = jobs
+            folder = tmp_path / f"{kind.__name__} {jobs}"
+            results = list(extract_objects(shard, map(shard.objects.ref, range(300)), folder, FOLDERS))
+            manifest = json.loads((folder / "manifest.json").read_text())["objects"]
+            lines_of = [one.line() | {"path": one.path.removeprefix(str(folder))} for one in results]
+            found.append((lines_of, manifest, [one.last for one in results]))
+        assert found[0] == found[1]
+        assert len(found[0][0]) == (300 if kind is LineShard else 151)

@@ -1,0 +1,114 @@
+"""The command that lists the formats: formats."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from shardcore.cli.options import Json, one_of
+from shardcore.cli.output import print_json, print_line
+from shardcore.model.finding import Depth
+from shardcore.model.options import OptionPurpose
+from shardcore.model.text import visible
+from shardcore.shards.registry import CONTAINERS, FORMATS, all_formats, format_of
+
+if TYPE_CHECKING:
+    from shardcore.model.options import Option
+    from shardcore.shards.format import Format
+
+_OPTIONS = {
+    OptionPurpose.OPEN: "open with",
+    OptionPurpose.WRITE: "write with",
+    OptionPurpose.LOCATE: "locate with",
+    OptionPurpose.REKEY: "rekey with",
+}
+"""Purposes of the options that people give, and their labels."""
+
+
+def formats(
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="FORMAT",
+            help="One format; default: all.",
+            show_default=False,
+            autocompletion=one_of(*FORMATS, *CONTAINERS),
+        ),
+    ] = "",
+    json: Json = False,
+) -> int:
+    """List the formats: specification, file names, magic, operations and options.
+
+    Examples:
+        shardcore formats
+        shardcore formats des --json
+    """
+    found = (format_of(name),) if name else all_formats()
+    if json:
+        for one in found:
+            print_json(format_json(one))
+        return 0
+    for one in found:
+        print_line(f"{one.name}: {one.title}")
+        for label, text in _rows(one):
+            print_line(f"  {label:<13}  {text}")
+    if not name:
+        print_line(f"Inside these, and by themselves: {', '.join(CONTAINERS)}")
+    return 0
+
+
+def format_json(one: Format) -> dict[str, Any]:
+    """Return what a format declares."""
+    return {
+        "format": one.name,
+        "title": one.title,
+        "specification": one.specification or None,
+        "suffixes": list(one.suffixes),
+        "magic": [magic.hex() for magic in (*one.begins, *one.marks)],
+        "data_set": one.open_folder is not None,
+        "writes": [] if one.writes is None else _targets(one),
+        "edits": list(one.edits),
+        "verifies": [depth.value for depth in Depth],
+        "locates": one.locate is not None,
+        "options": [
+            {
+                "name": option.name,
+                "purpose": option.purpose.value,
+                "type": option.type.value,
+                "choices": list(option.choices),
+                "help": option.help,
+            }
+            for purpose in _OPTIONS
+            for option in _shown(one, purpose)
+        ],
+    }
+
+
+def _rows(one: Format) -> Iterator[tuple[str, str]]:
+    """Yield labels and texts for people."""
+    if one.specification:
+        yield "specification", one.specification
+    magic = " or ".join(visible(mark.decode("latin-1")) for mark in (*one.begins, *one.marks))
+    names = ", ".join(f"*{suffix}" for suffix in one.suffixes)
+    yield "files", f"{names}; magic {magic}" if magic else f"{names}; no magic"
+    yield "data set", "yes, in a folder" if one.open_folder is not None else "no"
+    work = ["read", "verify"]
+    if one.writes is not None:
+        work.append(f"write a {' or a '.join(_targets(one))}")
+    if one.locate is not None:
+        work.append("locate")
+    yield "operations", ", ".join((*work, *one.edits))
+    for purpose, label in _OPTIONS.items():
+        if options := _shown(one, purpose):
+            yield label, ", ".join(option.name for option in options)
+
+
+def _targets(one: Format) -> list[str]:
+    assert one.writes is not None
+    return [name for name, there in (("file", one.writes.file), ("folder", one.writes.folder)) if there]
+
+
+def _shown(one: Format, purpose: OptionPurpose) -> list[Option]:
+    return [option for option in one.options_for(purpose) if not option.hidden or option.flag is not None]

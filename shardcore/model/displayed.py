@@ -1,0 +1,15 @@
+"""Results of the library that notebooks show."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+
+class Displayed:
+    """Result that a notebook shows as HTML; see `shardcore.notebook`."""
+
+    __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        # By name: what draws stands above.
+        return str(import_module("shardcore.notebook").html(self))

@@ -1,0 +1,405 @@
+"""HTML of results, as notebooks show them.
+
+Plain elements with inline styles, no scripts, nothing that is loaded. Text out of files is escaped and cut. What would
+have to be fetched from another machine is named, and not fetched.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Callable, Iterator, Sequence
+from functools import singledispatch
+from html import escape
+from itertools import islice
+from zlib import crc32
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shardcore.codecs.pictures import encode_png
+from shardcore.errors import ShardError
+from shardcore.model.details import headline
+from shardcore.model.drawing import Drawing
+from shardcore.model.finding import Report
+from shardcore.model.node import Node
+from shardcore.model.number_words import plural
+from shardcore.model.objects import ObjectRef, Objects, ObjectSlice, Rows, as_array
+from shardcore.model.text import said, shown, visible
+from shardcore.operations.content.geometry import GeometryContent
+from shardcore.operations.content.pictures import array_pixels
+from shardcore.operations.content.results import (
+    ArchiveContent,
+    ArrayContent,
+    Content,
+    PictureContent,
+    TableContent,
+    TensorsContent,
+    TextContent,
+)
+from shardcore.operations.content.shade import picture_of_geometry
+from shardcore.operations.diff import ShardDiff
+from shardcore.operations.diff_sides import DiffKind
+from shardcore.shards.dataset import DataSet
+from shardcore.shards.shard import Shard
+from shardcore.shards.trace import Step, Trace
+from shardcore.sources.read_purpose import at_most
+from shardcore.sources.remote.address import shown_address
+from shardcore.teaching.comparison.comparison import HEADINGS, Comparison, cells
+from shardcore.teaching.drawing.notebook import picture_of
+from shardcore.teaching.drawing.svg import with_ids
+
+ROWS = 10
+"""Objects of a table."""
+
+LINES = 20
+"""Findings, sections, children of a node, rows and members of a content."""
+
+LETTERS = 160
+"""Letters of a cell."""
+
+TEXT = 4000
+"""Letters of a text."""
+
+NODES = 200
+"""Nodes of a tree."""
+
+DEEP = 3
+"""Levels of a tree."""
+
+DRAWN = 1 << 18
+"""Characters of the drawings of a lookup."""
+
+PIXELS = 512
+"""Pixels along the longer edge of a slice of an array."""
+
+MOST_PICTURE = 1 << 20
+"""Bytes of a picture that is shown as it is stored."""
+
+_MOST_AREA = 1 << 24
+_BROWSERS = ("png", "jpeg", "gif", "webp")
+"""Pictures that browsers show."""
+
+# No colours of text or ground: those of the notebook hold, light or dark.
+_FRAME = "max-width:60em;overflow-x:auto"
+_CELL = "text-align:left;vertical-align:top;padding:0 1em 0 0;white-space:pre-wrap;overflow-wrap:anywhere"
+_MUTED = "opacity:.7"
+_BAD = "color:#d9363e"
+_PRE = "margin:.3em 0;padding:.4em .6em;overflow-x:auto;border-left:3px solid rgba(128,128,128,.5)"
+
+
+def html(result: object) -> str:
+    """Return a result as HTML: a shard, its objects, a node, a lookup, a report, a comparison, a content, a drawing.
+
+    Nothing is fetched from another machine for it, and its length is bounded.
+    """
+    with at_most(0):
+        return f'<div style="{_FRAME}">{"".join(parts(result))}</div>'
+
+
+@singledispatch
+def parts(result: object) -> Iterator[str]:
+    """Yield the parts of the HTML of a result."""
+    yield f"<code>{_text(result)}</code>"
+
+
+# --- shards and objects ---
+
+
+@parts.register
+def _(shard: Shard) -> Iterator[str]:
+    yield _head(shard.format, shard.version, _try(lambda: _name_of(shard)))
+    yield _table(_facts(shard))
+    if shard.damage is not None:
+        yield _line(shard.damage.placed, _BAD)
+    sections = shard.sections if shard.source is not None else ()
+    if sections:
+        rows = [(one.name, f"{one.start:,}..{one.stop:,}", plural(one.size, "byte")) for one in sections[:LINES]]
+        yield _table(rows, ("section", "bytes", "size"))
+        yield _more(len(sections), LINES, "section")
+    if shard.listing is not None:
+        yield from _objects(shard.listing, range(len(shard.listing)), 5)
+
+
+def _name_of(shard: Shard) -> str:
+    where = shard.uri if isinstance(shard, DataSet) else shard.source.name if shard.source is not None else ""
+    return shown_address(where)
+
+
+def _facts(shard: Shard) -> Iterator[tuple[str, str]]:
+    if shard.why:
+        yield "recognised", shard.why
+    if isinstance(shard, DataSet):
+        yield "shards", _try(lambda: f"{len(shard.members):,}")
+    elif shard.source is not None:
+        source = shard.source
+        yield "size", _try(lambda: plural(source.size, "byte"))
+    count = _try(lambda: "not counted yet" if shard.declared_objects is None else f"{shard.declared_objects:,}")
+    yield "objects", count
+
+
+@parts.register(Objects)
+@parts.register(ObjectSlice)
+def _(found: Objects | ObjectSlice) -> Iterator[str]:
+    objects = found.objects if isinstance(found, ObjectSlice) else found
+    if not objects.counted:
+        yield _line("Objects: the index is not read yet (load_index)")
+        return
+    yield from _objects(objects, found.rows if isinstance(found, ObjectSlice) else range(len(objects)), ROWS)
+
+
+def _objects(objects: Objects, rows: Rows, most: int) -> Iterator[str]:
+    yield _line(plural(len(rows), "row"))
+    lines, note = [], ""
+    for row in as_array(rows[:most]).tolist():
+        try:
+            ref = objects.ref(row)
+        except (ShardError, IndexError) as error:
+            note = f"not shown: {error}"
+            break
+        sizes = (f"{size:,}" if size >= 0 else "–" for size in (ref.size, ref.stored_size))
+        place = str(ref.spans[0]) if ref.spans else "–"
+        key = ref.key if ref.key is not None else "–"
+        lines.append((str(row), key, ref.kind, ref.state.name.lower(), *sizes, place, ref.codec, ref.error))
+    heads = ("row", "key", "kind", "state", "size", "stored", "bytes", "codec", "")
+    yield _table(lines, heads) if lines else ""
+    yield _line(note, _MUTED) if note else _more(len(rows), most, "row")
+
+
+@parts.register
+def _(ref: ObjectRef) -> Iterator[str]:
+    yield _head(ref.kind, ref.key or "–")
+    told = {"state": ref.state.name.lower(), "row": ref.row, "size": ref.size, "stored size": ref.stored_size}
+    told |= {"bytes": ", ".join(map(str, ref.spans[:LINES])), "codec": ref.codec, "shard": ref.shard}
+    told |= dict(islice(ref.extras.items(), LINES)) | {"error": ref.error}
+    yield _table([(name, said(value)) for name, value in told.items() if value not in ("", -1)])
+
+
+# --- trees ---
+
+
+@parts.register
+def _(node: Node) -> Iterator[str]:
+    yield from _tree(node, iter(range(NODES)), 0)
+
+
+def _tree(node: Node, left: Iterator[int], depth: int) -> Iterator[str]:
+    value = said(headline(node)) if node.value is not None or node.text else ""
+    label = f"<b>{_text(node.name)}</b> <code>{_text(node.span)}</code> {_text(value)}"
+    label += f' <span style="{_BAD}">{_text(node.error)}</span>' if node.error else ""
+    label += f' <span style="{_MUTED}">{_text(node.doc)}</span>' if node.doc and not depth else ""
+    kids: Sequence[Node] = ()
+    note = ""
+    try:
+        if depth < DEEP and len(node.children):
+            kids = node.children[:LINES]
+            note = _more(len(node.children), LINES, "node")
+        elif node.expandable:
+            note = _line("…", _MUTED)
+    except ShardError as error:
+        note = _line(str(error), _MUTED)
+    if not kids and not note:
+        yield f"<div>{label}</div>"
+        return
+    yield f"<details{' open' if not depth else ''}><summary>{label}</summary><div style='margin-left:1.2em'>"
+    for kid in kids:
+        if next(left, None) is None:
+            yield _line("…", _MUTED)
+            break
+        yield from _tree(kid, left, depth + 1)
+    yield f"{note}</div></details>"
+
+
+# --- lookups ---
+
+
+@parts.register
+def _(trace: Trace) -> Iterator[str]:
+    yield _head("lookup", trace.ending, trace.key)
+    drawn = 0
+    yield "<ol style='margin:0'>"
+    for step in trace.steps[:LINES]:
+        cost = f" [{plural(step.requests, 'range')}, {plural(step.bytes, 'byte')}]" if step.requests else ""
+        label = f"<b>{_text(step.title)}</b>: {_text(step.text, TEXT)}<span style='{_MUTED}'>{cost}</span>"
+        inner = "".join(_step(step))
+        drawn += len(inner)
+        yield f"<li><details><summary>{label}</summary>{inner if drawn < DRAWN else ''}</details></li>"
+    yield f"</ol>{_more(len(trace.steps), LINES, 'step')}"
+    yield _line(trace.error, _BAD) if trace.error else ""
+
+
+@parts.register
+def _(step: Step) -> Iterator[str]:
+    yield f"<div><b>{_text(step.title)}</b>: {_text(step.text, TEXT)}</div>"
+    yield from _step(step)
+
+
+def _step(step: Step) -> Iterator[str]:
+    yield _line(step.why, _MUTED) if step.why else ""
+    yield _line("bytes " + ", ".join(map(str, step.spans[:LINES]))) if step.spans else ""
+    if step.drawing is not None:
+        yield from parts(step.drawing)
+    else:
+        yield _table([(name, said(value)) for name, value in islice(step.values.items(), LINES)])
+
+
+@parts.register
+def _(drawing: Drawing) -> Iterator[str]:
+    text = str(picture_of(drawing))
+    # The ids of a page are unique: a pattern of a folded drawing would not be painted in another one.
+    yield f"<div>{with_ids(text, f'd{crc32(text.encode()):08x}-')}</div>" if len(text) < DRAWN else ""
+
+
+# --- reports and comparisons ---
+
+
+@parts.register
+def _(report: Report) -> Iterator[str]:
+    yield _line(report.summary, "" if report.ok else _BAD)
+    rows = [
+        (one.severity.value, one.code, str(one.span or "–"), one.message, one.key or "")
+        for one in report.findings[:LINES]
+    ]
+    yield _table(rows, ("severity", "code", "bytes", "finding", "key")) if rows else ""
+    yield _more(len(report.findings), LINES, "finding")
+
+
+@parts.register
+def _(found: ShardDiff) -> Iterator[str]:
+    yield _line(f"{'Equal' if found.equal else 'Different'}; compared: {found.compared.value}")
+    counts = [(kind.value, f"{found.counts[kind]:,}", f"{found.sizes.get(kind, 0):,}") for kind in found.counts]
+    yield _table([row for row in counts if row[1] != "0"], ("objects", "count", "bytes"))
+    fields = [(name, said(one), said(other)) for name, one, other in found.fields[:LINES]]
+    yield _table(fields, ("field", "first", "second")) if fields else ""
+    yield _more(len(found.fields), LINES, "field")
+    members = [one for one in found.shards if one.change is not DiffKind.EQUAL]
+    rows = [(one.name, one.change.value, said(one.first), said(one.second), one.why) for one in members[:LINES]]
+    yield _table(rows, ("shard", "change", "first", "second", "")) if rows else ""
+    yield _more(len(members), LINES, "shard")
+
+
+@parts.register
+def _(found: Comparison) -> Iterator[str]:
+    yield _line(found.about)
+    yield _table([(row.title, *cells(row)) for row in found.rows], HEADINGS)
+    yield from (_line(note, _MUTED) for note in found.notes)
+
+
+# --- contents ---
+
+
+@parts.register
+def _(found: Content) -> Iterator[str]:
+    yield _head(found.title, plural(found.size, "byte") if found.size >= 0 else "unknown size")
+    yield _line(found.note, _MUTED) if found.note else ""
+    try:
+        yield from _body(found)
+    except (ShardError, ImportError) as error:
+        yield _line(str(error), _MUTED)
+
+
+def _body(found: Content) -> Iterator[str]:
+    if isinstance(found, TableContent):
+        rows = [row[:LINES] for row in found.rows[: LINES + 1]]
+        yield _table(rows[1:], rows[0] if rows else ())
+        yield _more(len(found.rows), LINES + 1, "row")
+    elif isinstance(found, TextContent):
+        cut = found.text[:TEXT]
+        yield _pre(visible(cut, keep="\n\t") + ("…" if len(cut) < len(found.text) or not found.complete else ""))
+    elif isinstance(found, PictureContent):
+        fits = found.complete and found.size <= MOST_PICTURE and found.width * found.height <= _MOST_AREA
+        yield _line(f"{found.width} × {found.height} pixels, {found.mode}") if found.width else ""
+        if fits and found.format in _BROWSERS:
+            yield _image(found.data, found.format, found.title)
+    elif isinstance(found, ArrayContent):
+        yield from _array(found)
+    elif isinstance(found, TensorsContent):
+        tensors = [(one.name, one.dtype, said(list(one.shape))) for one in found.tensors[:LINES]]
+        yield _table(tensors, ("tensor", "type", "shape"))
+        yield _more(len(found.tensors), LINES, "tensor")
+    elif isinstance(found, ArchiveContent):
+        members = [(one.name, f"{one.size:,}" if one.size >= 0 else "–", one.codec) for one in found.members[:LINES]]
+        yield _table(members, ("member", "size", "codec"))
+        yield _more(len(found.members), LINES, "member")
+        yield from parts(found.inner) if found.inner is not None else ()
+    elif isinstance(found, GeometryContent):
+        yield _image(encode_png(picture_of_geometry(found, coarse=True)), "png", found.title)
+    else:
+        yield _pre("\n".join(_dump(found.data[: 16 * 8])))
+
+
+def _array(found: ArrayContent) -> Iterator[str]:
+    layout = found.layout
+    axes = f" ({', '.join(layout.axes)})" if layout.axes else ""
+    encoded = f", encoded as {found.encoding}" if found.stored_size >= 0 else ""
+    yield _line(f"{layout.dtype}, {' × '.join(map(str, layout.shape)) or 'one element'}{axes}{encoded}")
+    array = found.array
+    if array.ndim > 1 and array.size and array.dtype.kind in "iufb":
+        middle = ", ".join(str(length // 2) for length in array.shape[2:])
+        pixels = array_pixels(found, middle or None)
+        longest = max(pixels.shape[:2])
+        step = -(-longest // PIXELS)
+        enlarged = pixels.shape[1] * (PIXELS // 2 // longest)
+        yield _image(encode_png(pixels[::step, ::step]), "png", found.title, enlarged)
+        yield _line(f"slice {middle}", _MUTED) if middle else ""
+    else:
+        yield _pre(_numbers(array))
+
+
+def _numbers(array: NDArray[np.generic]) -> str:
+    first = array[tuple(slice(LINES) for _ in array.shape)] if array.ndim < 2 else array.ravel()[:LINES]
+    return visible(np.array2string(first, max_line_width=100), keep="\n")[:TEXT]
+
+
+def _dump(data: bytes) -> Iterator[str]:
+    for at in range(0, len(data), 16):
+        row = data[at : at + 16]
+        yield f"{at:>6}  {row.hex(' '):<48} {''.join(chr(one) if 32 <= one < 127 else '.' for one in row)}"
+
+
+# --- elements ---
+
+
+def _text(value: object, most: int = LETTERS) -> str:
+    """Return a text as HTML: cut, and nothing in it acts."""
+    text = str(value)[: most + 1]
+    return escape(shown(text[:most] + "…" if len(text) > most else text))
+
+
+def _try(fact: Callable[[], str]) -> str:
+    try:
+        return fact()
+    except ShardError as error:
+        return str(error)
+
+
+def _head(*words: str) -> str:
+    first, *rest = (word for word in words if word)
+    return f"<div><b>{_text(first)}</b> {' · '.join(map(_text, rest))}</div>"
+
+
+def _line(text: str, style: str = "") -> str:
+    return f'<div style="{style}">{_text(text, TEXT)}</div>'
+
+
+def _more(count: int, most: int, noun: str) -> str:
+    return _line(f"… and {plural(count - most, f'more {noun}')}", _MUTED) if count > most else ""
+
+
+def _pre(text: str) -> str:
+    return f'<pre style="{_PRE}">{escape(text)}</pre>'
+
+
+def _table(rows: Sequence[Sequence[str]] | Iterator[tuple[str, str]], heads: Sequence[str] = ()) -> str:
+    """Return rows as a table; the first cell of a row without heads is its name."""
+    top = "".join(f'<th style="{_CELL}">{_text(head)}</th>' for head in heads)
+    body = "".join(
+        "<tr>" + "".join(f'<td style="{_CELL}">{_text(cell)}</td>' for cell in row) + "</tr>" for row in rows
+    )
+    return f"<table>{f'<tr>{top}</tr>' if heads else ''}{body}</table>"
+
+
+def _image(data: bytes, kind: str, title: str, width: int = 0) -> str:
+    """Return a picture that is part of the page; with a width where its pixels are seen one by one."""
+    address = f"data:image/{kind};base64,{b64encode(data).decode()}"
+    size = f"width:{width}px;image-rendering:pixelated" if width else "max-width:100%;height:auto"
+    return f'<img src="{address}" alt="{_text(title)}" style="display:block;{size}"/>'

@@ -1,0 +1,260 @@
+"""Places as a person types them: `0x10`, `-72`, `+40`, `index+12*40`, `header.version`, `*footer.index_position`.
+
+An expression is parsed by hand, never evaluated as code. Numbers are Python integers: no offset is too large.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from dataclasses import field as made
+
+from shardcore.model.node import Children, Node
+from shardcore.model.record import Value
+from shardcore.model.section import Section
+
+MAX_LENGTH = 400
+MAX_DEPTH = 40
+
+_TOKEN = re.compile(
+    r"\s*(?:(?P<hex>0[xX][0-9a-fA-F_]+)|(?P<number>\d{1,3}(?:,\d{3})+(?![\d_])|\d[\d_]*)(?P<unit>[KMGTPE]i?B?\b)?"
+    r"|(?P<quoted>\$?\"[^\"]*\")|(?P<name>\$?[A-Za-z_][\w.\[\]]*)|(?P<sign>[-+*/%()])|(?P<bad>\S))"
+)
+_UNITS = {"K": 1, "M": 2, "G": 3, "T": 4, "P": 5, "E": 6}
+
+
+class GotoError(Exception):
+    """An expression that names no place.
+
+    Attributes:
+        message: Description of the error, in one sentence.
+        position: Index of the character where it is wrong.
+    """
+
+    def __init__(self, message: str, position: int = 0) -> None:
+        super().__init__(message)
+        self.message = message
+        self.position = position
+
+
+@dataclass(frozen=True)
+class GotoNames:
+    """Values of names in the address field.
+
+    Attributes:
+        size: Number of bytes of the source.
+        caret: Where relative expressions start.
+        sections: A section's name stands for its first byte, and for its size as `name.size`; `$name` and `name.start`
+            are the first byte, `name.stop` is one past the last.
+        values: A field's name with `*` before it, `*section.field`, is its value: where a pointer points to.
+        starts: A field's name, `section.field`, is its first byte; `$` before it changes nothing.
+    """
+
+    size: int
+    caret: int = 0
+    sections: Sequence[Section] = ()
+    values: Mapping[str, Value] = made(default_factory=dict)
+    starts: Mapping[str, int] = made(default_factory=dict)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All names, for completion: sections, fields, then the values of fields with numbers."""
+        values = (f"*{name}" for name, value in self.values.items() if _is_number(value))
+        return tuple(dict.fromkeys((*(_written(s.name) for s in self.sections), *self.starts, *values)))
+
+
+def evaluate(text: str, places: GotoNames) -> int:
+    """Return the offset that an expression means.
+
+    A leading `+` is relative to the caret; a leading `-` counts from the end of the source.
+
+    Raises:
+        GotoError: It is no expression, names nothing known, or lands outside the source.
+    """
+    if len(text) > MAX_LENGTH:
+        raise GotoError(f"longer than {MAX_LENGTH} characters", MAX_LENGTH)
+    offset = _Parser(text, places).whole()
+    if offset < 0:
+        raise GotoError(f"{offset} lies before the first byte")
+    if offset >= max(places.size, 1):
+        raise GotoError(f"{offset:,} lies after the last byte, {max(places.size - 1, 0):,}")
+    return offset
+
+
+def calculate(text: str) -> int:
+    """Return the number that a sum or product of numbers is; no names.
+
+    Raises:
+        GotoError: It is none.
+    """
+    if len(text) > MAX_LENGTH:
+        raise GotoError(f"longer than {MAX_LENGTH} characters", MAX_LENGTH)
+    return _Parser(text, GotoNames(0)).whole()
+
+
+def starts_of(root: Node) -> dict[str, int]:
+    """Return where the sections and their fields begin, by `section.field`.
+
+    Only what the tree knows without computing is listed: no rows of tables, and nothing that would be read.
+    """
+    starts: dict[str, int] = {}
+    sections = () if isinstance(root.children, Children) else root.children
+    for section in sections:
+        starts.setdefault(section.name, section.span.start)
+        for field in () if isinstance(section.children, Children) else section.children:
+            if field.span.source == root.span.source:
+                starts.setdefault(f"{section.name}.{field.name}", field.span.start)
+    return starts
+
+
+class _Parser:
+    """Recursive descent: sums of products of atoms."""
+
+    def __init__(self, text: str, places: GotoNames) -> None:
+        self.places = places
+        self.tokens: list[tuple[str, str, int]] = []
+        for match in _TOKEN.finditer(text):
+            kind = match.lastgroup or "bad"
+            if kind == "unit":
+                kind = "number"
+            token = match[0].strip()
+            at = match.end() - len(token)
+            if kind == "bad":
+                raise GotoError(f"{token!r} is not understood here", at)
+            self.tokens.append((kind, token, at))
+        self.end = len(text)
+        self.at = 0
+        self.depth = 0
+
+    def whole(self) -> int:
+        """Return the value of the whole text."""
+        if not self.tokens:
+            raise GotoError("a number or a name is missing")
+        base = 0
+        if self.peek() == "+":
+            base = self.places.caret
+        elif self.peek() == "-":
+            base = self.places.size
+        value = base + self.sum()
+        if self.at < len(self.tokens):
+            raise GotoError(f"{self.tokens[self.at][1]!r} is not expected here", self.position)
+        return value
+
+    @property
+    def position(self) -> int:
+        return self.tokens[self.at][2] if self.at < len(self.tokens) else self.end
+
+    def peek(self) -> str:
+        if self.at < len(self.tokens) and self.tokens[self.at][0] == "sign":
+            return self.tokens[self.at][1]
+        return ""
+
+    def take(self) -> tuple[str, str, int]:
+        if self.at >= len(self.tokens):
+            raise GotoError("the expression ends too early", self.end)
+        self.at += 1
+        return self.tokens[self.at - 1]
+
+    def sum(self) -> int:
+        value = self.product()
+        while self.peek() and self.peek() in "+-":
+            sign = self.take()[1]
+            value = value + self.product() if sign == "+" else value - self.product()
+        return value
+
+    def product(self) -> int:
+        value = self.atom()
+        while self.peek() and self.peek() in "*/%":
+            position = self.position
+            sign = self.take()[1]
+            other = self.atom()
+            if sign == "*":
+                value *= other
+            elif other == 0:
+                raise GotoError("division by zero", position)
+            else:
+                value = value // other if sign == "/" else value % other
+        return value
+
+    def atom(self) -> int:
+        self.depth += 1
+        if self.depth > MAX_DEPTH:
+            raise GotoError("nested too deeply", self.position)
+        try:
+            return self._atom()
+        finally:
+            self.depth -= 1
+
+    def _atom(self) -> int:
+        kind, text, position = self.take()
+        if kind == "hex":
+            return _whole_number(text[2:], 16, position)
+        if kind == "number":
+            return _decimal(text, position)
+        if kind in ("name", "quoted"):
+            return _named(text, self.places, position)
+        if text == "*":
+            kind, text, position = self.take()
+            if kind not in ("name", "quoted"):
+                raise GotoError(f"{text!r} is no name: * gives the value of a field", position)
+            return _value(text, self.places, position)
+        if text == "(":
+            value = self.sum()
+            if self.at >= len(self.tokens) or self.take()[1] != ")":
+                raise GotoError("a closing bracket is missing", self.position)
+            return value
+        if text in "+-":
+            return self.atom() if text == "+" else -self.atom()
+        raise GotoError(f"{text!r} is not expected here", position)
+
+
+def _decimal(text: str, position: int) -> int:
+    digits = text.rstrip("KMGTPEiB")
+    unit = text[len(digits) :]
+    factor = (1024 if "i" in unit else 1000) ** _UNITS[unit[0]] if unit else 1
+    # As the window writes numbers.
+    return _whole_number(digits.replace(",", ""), 10, position) * factor
+
+
+def _whole_number(digits: str, base: int, position: int) -> int:
+    try:
+        return int(digits, base)
+    except ValueError:
+        raise GotoError(f"{digits!r} is not a number", position) from None
+
+
+def _named(text: str, places: GotoNames, position: int) -> int:
+    name = text.lstrip("$").strip('"')
+    if name in places.starts:
+        return places.starts[name]
+    for section in places.sections:
+        for suffix, offset in ((".start", section.start), (".stop", section.stop), (".size", section.size)):
+            if name == section.name + suffix or name == section.name.replace(" ", "_") + suffix:
+                return offset
+        if name in (section.name, section.name.replace(" ", "_")):
+            return section.start
+    raise GotoError(f"nothing here is called {name!r}{_hint(name, places)}", position)
+
+
+def _value(text: str, places: GotoNames, position: int) -> int:
+    name = text.lstrip("$").strip('"')
+    if _is_number(value := places.values.get(name)):
+        return int(str(value))
+    if name in places.values:
+        raise GotoError(f"{name} is not a number; without * it is where the field lies", position)
+    raise GotoError(f"no field here is called {name!r}{_hint(name, places)}", position)
+
+
+def _hint(name: str, places: GotoNames) -> str:
+    names = dict.fromkeys(known.lstrip("*") for known in places.names)
+    near = [known for known in names if name.lower() in known.lower() or known.lower() in name.lower()]
+    return f"; there is {', '.join(near[:3])}" if near else ""
+
+
+def _written(name: str) -> str:
+    return name.replace(" ", "_")
+
+
+def _is_number(value: Value) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)

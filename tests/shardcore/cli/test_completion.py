@@ -1,0 +1,95 @@
+"""Completion of commands, options and their values in bash, zsh and fish."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from shardcore.cli.program import run
+from shardcore.shards.registry import FORMATS
+
+ROOT = Path(__file__).parents[3]
+
+
+def completed(line: str, shell: str, monkeypatch: pytest.MonkeyPatch, action: str = "get-args") -> int:
+    """What the script of a shell requests for a line whose last word is completed; the exit code."""
+    words = line.split(" ")
+    monkeypatch.setenv("_SHARDCORE_COMPLETE", f"complete_{shell}")
+    monkeypatch.setenv("COMP_WORDS", line)
+    monkeypatch.setenv("COMP_CWORD", str(len(words) - 1))
+    monkeypatch.setenv("_TYPER_COMPLETE_ARGS", line)
+    monkeypatch.setenv("_TYPER_COMPLETE_FISH_ACTION", action)
+    return run([])
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("shardcore ve", ["verify"]),
+        ("shardcore --show", ["--show-completion"]),
+        ("shardcore extract a b --conf", ["--conflict"]),
+        ("shardcore ls --format ", list(FORMATS)),
+        ("shardcore info x --format n", ["neuroglancer"]),
+        ("shardcore convert x.des b", ["bloscpack"]),
+        ("shardcore pack des out -O co", ["codec=none", "codec=zstd", "codec=lz4"]),
+        ("shardcore locate ", ["des", "neuroglancer"]),
+        ("shardcore verify x --depth i", ["index"]),
+        ("shardcore chart x ", ["budget", "sizes", "entropy", "load"]),
+        ("shardcore extract a b --conflict re", ["rename", "replace"]),
+        ("shardcore info small", []),
+    ],
+)
+def test_words_are_completed(
+    line: str, expected: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Commands, options and values, in each shell; where a file is meant, the shell completes it by itself."""
+    assert completed(line, "bash", monkeypatch) == 0
+    assert capsys.readouterr().out.split() == expected
+    assert completed(line, "fish", monkeypatch) == 0
+    assert [one.split("\t")[0] for one in capsys.readouterr().out.splitlines() if one] == expected
+    assert completed(line, "fish", monkeypatch, "is-args") == int(not expected)
+    assert completed(line, "zsh", monkeypatch) == 0
+    out = capsys.readouterr().out
+    assert all(f'"{one}"' in out for one in expected) if expected else out == "_files\n"
+
+
+def test_completing_loads_next_to_nothing() -> None:
+    """A key press costs a start of Python and the command line: no NumPy, no rich, no pydantic."""
+    line = "shardcore pack des out.des --force -O "
+    code = "import sys\nfrom shardcore.cli.program import run\nrun([])\nprint(*sys.modules, file=sys.stderr)"
+    asked = {"_SHARDCORE_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": "6"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env={**os.environ, **asked}
+    )
+    assert "codec=zstd" in done.stdout
+    assert not {"numpy", "rich", "pydantic", "botocore"} & set(done.stderr.split())
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="no bash here")
+def test_a_real_bash(tmp_path: Path) -> None:
+    """The script that typer writes for bash completes in it."""
+    program = tmp_path / "shardcore"
+    program.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m shardcore "$@"\n')
+    program.chmod(0o755)
+    script = """
+        eval "$(_SHARDCORE_COMPLETE=source_bash shardcore)"
+        COMP_WORDS=(shardcore ls --format "") COMP_CWORD=3
+        _shardcore_completion shardcore
+        echo "${COMPREPLY[*]}"
+        complete -p shardcore
+    """
+    path = os.pathsep.join([str(tmp_path), os.environ["PATH"]])
+    done = subprocess.run(
+        ["bash", "--norc", "-c", script],
+        capture_output=True, text=True, check=True, cwd=ROOT, env={**os.environ, "PATH": path},
+    )  # fmt: skip
+    assert done.stdout.splitlines() == [
+        " ".join(FORMATS),
+        "complete -o default -F _shardcore_completion shardcore",
+    ]

@@ -1,0 +1,140 @@
+"""Goto expressions: what they mean, and what is said about those that mean nothing."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shardcore.operations.goto import GotoError, GotoNames, evaluate, starts_of
+from tests.app.hex_samples import INDEX, OBJECTS, SECTIONS, SIZE, TAIL, sample_tree
+
+PLACES = GotoNames(
+    size=SIZE,
+    caret=1000,
+    sections=SECTIONS,
+    values={"header.slots": 30, "header.magic": b"SAMPLE\0\0"},
+    starts={"header.slots": 8, "header.magic": 0},
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "offset"),
+    [
+        ("0", 0),
+        ("1_000", 1000),
+        ("1,000", 1000),
+        ("*header.slots + 12,000", 12030),
+        ("0x10", 16),
+        ("0XfF", 255),
+        ("4Ki", 4096),
+        ("4K", 4000),
+        ("-72", SIZE - 72),
+        ("-1", SIZE - 1),
+        ("- 2 * 4", SIZE - 8),
+        ("+0x10", 1016),
+        ("+ 40*2", 1080),
+        ("+-16", 984),
+        ("index", INDEX),
+        ("index+12*40", INDEX + 480),
+        ("index.stop - 1", OBJECTS - 1),
+        ("index.size", OBJECTS - INDEX),
+        ("$index", INDEX),
+        ('"index" + 1', INDEX + 1),
+        ("tail.start", TAIL),
+        ("header.slots", 8),
+        ("header.slots + 1", 9),
+        ("header.magic", 0),
+        ("*header.slots", 30),
+        ("* header.slots * 40 + index", INDEX + 1200),
+        ("2 * *header.slots", 60),
+        ("$header.slots", 8),
+        ("$header.magic", 0),
+        ("(1 + 2) * 3", 9),
+        ("1 + 2 * 3", 7),
+        ("100 / 7 % 5", 4),
+        ("10 - 2 - 3", 5),
+    ],
+)
+def test_expressions(text: str, offset: int) -> None:
+    """Numbers, the end, the caret, names, values and the four operations mean what the field's tip says."""
+    assert evaluate(text, PLACES) == offset
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "missing"),
+        ("   ", "missing"),
+        ("1 +", "too early"),
+        ("(1", "closing bracket"),
+        ("1 2", "not expected"),
+        ("1 $ 2", "not understood"),
+        ("0x", "not expected"),
+        ("12ab", "not expected"),
+        ("5 / 0", "division by zero"),
+        ("5 % (1-1)", "division by zero"),
+        ("indx", "nothing here is called 'indx'"),
+        ("slots", "there is header.slots"),
+        ("*header.magic", "without * it is where the field lies"),
+        ("*4", "is no name"),
+        ("*nowhere", "no field here is called 'nowhere'"),
+        ("2 *", "too early"),
+        ("$nowhere", "nothing here"),
+        ("__import__('os')", "not understood"),
+        ("-999999", "before the first byte"),
+        (str(SIZE), "after the last byte"),
+        ("9" * 300, "after the last byte"),
+        ("9" * 500, "longer than"),
+        ("(" * 200 + "1", "nested"),
+        ("-" * 300 + "1", "nested"),
+    ],
+)
+def test_mistakes_are_told(text: str, reason: str) -> None:
+    """What is no place is a `GotoError` that says why; its position is inside the text."""
+    with pytest.raises(GotoError) as caught:
+        evaluate(text, PLACES)
+    assert reason in caught.value.message
+    assert 0 <= caught.value.position <= len(text)
+
+
+@given(st.text(alphabet='0123456789abcdefx+-*/%()$. _"KMi' + "\x00ü", max_size=30))
+def test_nothing_else_is_raised(text: str) -> None:
+    """Any text gives an offset of the source or a `GotoError`."""
+    try:
+        assert 0 <= evaluate(text, PLACES) < SIZE
+    except GotoError:
+        pass
+
+
+@given(st.integers(0, 2**70), st.integers(0, 2**70), st.integers(1, 2**40))
+def test_arithmetic_is_exact(one: int, two: int, three: int) -> None:
+    """No offset is too large."""
+    huge = GotoNames(size=2**200)
+    assert evaluate(f"{one} + {two} * {three} / {three} % 7 + {one:#x}", huge) == one + two * three // three % 7 + one
+
+
+def test_an_empty_source_has_its_first_offset() -> None:
+    """In a source without bytes 0 is the only place."""
+    assert evaluate("0", GotoNames(size=0)) == 0
+    with pytest.raises(GotoError):
+        evaluate("1", GotoNames(size=0))
+
+
+def test_starts_come_from_the_tree() -> None:
+    """Sections and their fields are named; tables are not listed."""
+    starts = starts_of(sample_tree())
+    assert starts == {
+        "header": 0,
+        "header.magic": 0,
+        "header.slots": 8,
+        "index": INDEX,
+        "objects": OBJECTS,
+        "tail": TAIL,
+    }
+
+
+def test_names_for_completion() -> None:
+    """Sections and fields are offered, and the values of those that hold numbers."""
+    expected = ("header", "index", "objects", "tail", "header.slots", "header.magic", "*header.slots")
+    assert PLACES.names == expected

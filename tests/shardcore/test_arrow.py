@@ -1,0 +1,137 @@
+"""Objects as tables of Arrow and pandas."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import shardcore
+from shardcore.arrow import BATCH
+from shardcore.cli.output import object_json
+from shardcore.model.objects import Objects
+from tests.remote.servers import RangeServer
+from tests.shardcore.model.test_objects import Numbers
+
+SAMPLES = Path("resources/samples")
+
+pytestmark = pytest.mark.interop("pandas", "pyarrow")
+
+SHARDS = (
+    "swh/small.shard", "swh/damaged.shard", "des/contents.des", "des/archive", "des/odd", "mdb/cache", "xorb/odd.xorb",
+    "bloscpack/array.blp", "neuroglancer/volume", "neuroglancer/damaged", "neuroglancer/segmentation/mesh",
+)  # fmt: skip
+
+
+def test_rows_are_those_of_ls() -> None:
+    """Each row of a table is the line of `ls --json` for this object; what is unknown is null."""
+    for name in SHARDS:
+        with shardcore.open(SAMPLES / name, partial=True) as shard:
+            table = shard.objects.to_arrow().read_all()
+            lines = [object_json(ref) for ref in shard.objects]
+            assert table.num_rows == len(lines) > 0
+            rows = [{column: line[column] for column in table.column_names} for line in lines]
+            assert table.to_pylist() == rows, name
+            assert {str(table.schema.field(column).type) for column in ("size", "start")} == {"uint64"}
+
+
+def test_frames_have_rows_and_types() -> None:
+    """A frame is indexed by row, also of a slice; numbers are nullable and words categories."""
+    with shardcore.open(SAMPLES / "swh" / "small.shard") as shard:
+        frame = shard.objects[9:2:-2].to_pandas()
+        assert frame.index.tolist() == [9, 7, 5, 3]
+        assert frame.index.name == "row"
+        assert frame["key"].tolist()[1:] == shard.objects.keys[7:2:-2]
+        assert frame["key"].isna()[9]
+        assert frame["size"].isna()[9]
+        assert frame["state"][9] == "unused"
+        assert (str(frame["size"].dtype), str(frame["state"].dtype)) == ("UInt64", "category")
+        assert len(shard.objects[:0].to_pandas()) == 0
+
+
+def test_raw_keys() -> None:
+    """Raw keys are what the format stores: 32 bytes, or a number; elsewhere they are texts."""
+    for name, kind in (
+        ("swh/small.shard", "fixed_size_binary[32]"), ("neuroglancer/volume", "uint64"), ("des/contents.des", "string"),
+    ):  # fmt: skip
+        with shardcore.open(SAMPLES / name) as shard:
+            table = shard.objects.to_arrow(raw_keys=True).read_all()
+            assert str(table.schema.field("key").type) == kind
+            keys = [None if key is None else shard.raw_key(key) for key in shard.objects.keys]
+            assert table["key"].to_pylist() == keys
+            frame = shard.objects.to_pandas(raw_keys=True)
+            assert frame["key"].dropna().tolist() == [key for key in keys if key is not None]
+
+
+def test_other_programs_take_objects() -> None:
+    """Whatever takes a stream of Arrow takes objects and slices of them."""
+    import pyarrow
+
+    with shardcore.open(SAMPLES / "des" / "contents.des") as shard:
+        assert pyarrow.table(shard.objects)["key"].to_pylist() == list(shard)
+        assert pyarrow.table(shard.objects[1:3]).num_rows == 2
+
+
+def test_batches_are_read_one_by_one() -> None:
+    """A reader holds one batch: rows are read when their batch is taken, and once."""
+    read: list[int] = []
+
+    class Counted(Numbers):
+        def columns(self, rows: np.ndarray, *, sizes: bool = False) -> shardcore.ObjectColumns:
+            """Count what is read."""
+            read.append(len(rows))
+            return super().columns(rows, sizes=sizes)
+
+    objects: Objects = Counted(BATCH + 10)
+    reader = objects.to_arrow()
+    assert read == []
+    assert len(reader.read_next_batch()) == BATCH
+    assert read == [BATCH]
+    assert len(reader.read_next_batch()) == 10
+    assert read == [BATCH, 10]
+
+
+def test_slots_are_fetched_once(tmp_path: Path) -> None:
+    """Keys and columns of a remote shard come from one read of its slots."""
+    with shardcore.create(tmp_path / "x.shard", format="swh") as writer:
+        for number in range(20_000):
+            writer.add(None, b"%d" % number)
+    with RangeServer({"/x.shard": tmp_path / "x.shard"}) as server, shardcore.open(f"{server.url}/x.shard") as shard:
+        assert shard.objects.to_arrow().read_all().num_rows == len(shard.objects)
+        assert shard.source is not None
+        assert server.log.sent < 1.1 * shard.source.size
+
+
+def test_keys_that_are_no_unicode() -> None:
+    """A lone surrogate in a key is escaped: Arrow holds UTF-8."""
+
+    class Odd(Numbers):
+        def key_texts(self, rows: np.ndarray) -> list[str | None]:
+            """A name that is half a letter."""
+            return ["a\ud800", None]
+
+    assert Odd(2).to_arrow().read_all()["key"].to_pylist() == ["a\\ud800", None]
+
+
+def test_errors_of_a_shard_pass_through() -> None:
+    """A shard that cannot be read raises its own error, not one of Arrow."""
+
+    class Lost(Numbers):
+        def columns(self, rows: np.ndarray, *, sizes: bool = False) -> shardcore.ObjectColumns:
+            """Fail."""
+            raise shardcore.SourceError("gone")
+
+    for use in (lambda: Lost(1).to_arrow().read_all(), lambda: Lost(1).to_pandas()):
+        with pytest.raises(shardcore.SourceError, match="gone"):
+            use()
+
+
+def test_without_the_packages_one_line_names_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error is a `ShardError` with the command that installs what is missing."""
+    for module, use in (("pandas", "to_pandas"), ("pyarrow", "to_arrow")):
+        with monkeypatch.context() as patch, pytest.raises(shardcore.PackageMissing) as caught:
+            patch.setitem(sys.modules, module, None)
+            getattr(Numbers(1), use)()
+        assert str(caught.value) == f"{module} is not installed: pip install 'shardscope[pandas]'"
