@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -497,6 +497,8 @@ class ObjectPanel(QWidget):
         """Find the rows of a view, in a job, and show them."""
         if self._session.shard is None:
             return
+        # What an earlier look for the same rows reports, that it was stopped say, is of no interest any more.
+        view = replace(view)
         self._view, self._note, self._refused = view, "", False
         self._show_order()
 
