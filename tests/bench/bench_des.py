@@ -14,8 +14,10 @@ import numpy as np
 import shardcore
 from shardcore.sources.memory import BytesSource
 from tests.bench.figures import Figure, best_of
+from tests.shardcore.formats.des.test_equal_uids import many_equal
 
 ENTRIES = 100_000
+EQUAL = 300_000
 SHARE = 1 / 3
 """Opening and listing all entries takes at most this part of the plain loop's time."""
 
@@ -38,11 +40,11 @@ class Plain(NamedTuple):
     meta: bytes
 
 
-def make(seed: int = 1) -> bytes:
+def make(seed: int = 1, entries: int = ENTRIES) -> bytes:
     """A shard as an archive of documents has it: uids of different lengths, half of them with metadata."""
     dice = random.Random(seed)
-    data, index = bytearray(b"DES2\2\0\0\0"), bytearray(struct.pack("<I", ENTRIES))
-    for number in range(ENTRIES):
+    data, index = bytearray(b"DES2\2\0\0\0"), bytearray(struct.pack("<I", entries))
+    for number in range(entries):
         uid = f"invoices/{dice.randrange(10 ** dice.randint(3, 12))}-{number}.xml".encode()
         meta = dice.choice([b"", b'{"created_at":"2026-11-03T08:00:00Z"}'])
         size = dice.randrange(200)
@@ -141,3 +143,6 @@ def run() -> Iterator[Figure]:
         rows = np.arange(1000, dtype=np.int64) * 97
         row = best_of(REPEATS, lambda: shard.objects.columns(rows)) * 1000
         yield Figure("columns of 1,000 rows", row, 20, "ms")
+    with shardcore.open(BytesSource(many_equal(EQUAL), "equal.des"), format="des") as shard:
+        found = best_of(REPEATS, lambda: shard.find_all("the same uid")) * 1000
+        yield Figure(f"find all of {EQUAL:,} entries of one uid", found, 1000, "ms")

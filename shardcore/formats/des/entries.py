@@ -37,8 +37,9 @@ from shardcore.model.byte_strings import ByteStrings
 from shardcore.model.record import Record
 from shardcore.model.span import Span
 from shardcore.model.table import Links
+from shardcore.progress import Progress, no_progress
 
-SCANS = 30
+SCANS = 8
 """Uids of one length that are sought by comparing all entries; for further ones the entries are sorted."""
 
 Rows = NDArray[np.int64]
@@ -105,6 +106,7 @@ class Entries:
         self.trailing = len(index) - self.walk.end
         self._scans: Counter[int] = Counter()
         self._by_length: dict[int, tuple[Rows, NDArray[np.bytes_]]] = {}
+        self._bad_texts: Rows | None = None
 
     def __len__(self) -> int:
         return len(self.walk.starts)
@@ -238,6 +240,19 @@ class Entries:
         last = first + c.meta_length[rows[some]] - 1
         bad[some] |= (raw[first] != ord("{")) | (raw[last] != ord("}"))
         return bad
+
+    def bad_text_rows(self, progress: Progress = no_progress) -> Rows:
+        """Return the rows that have a `bad_text`; all metadata is parsed, the first time."""
+        if self._bad_texts is None:
+            rows = np.flatnonzero(self.bad_texts(np.arange(len(self), dtype=np.int64)) | (self.columns.meta_length > 0))
+            bad = []
+            for number, row in enumerate(rows.tolist()):
+                if number % 1000 == 0:
+                    progress(number, len(rows))
+                if self.bad_text(row):
+                    bad.append(row)
+            self._bad_texts = np.array(bad, np.int64)
+        return self._bad_texts
 
     def rows_of(self, uids: Iterable[bytes]) -> list[Rows]:
         """For each uid the rows that have it, ascending; one pass over the uids of equal length.

@@ -68,7 +68,8 @@ def _check_entries(file: DesFile, findings: Findings, progress: Progress) -> Non
     c = entries.columns
     rows = np.arange(len(entries), dtype=np.int64)
     _tell(file, findings, Severity.ERROR, "des.entry", np.flatnonzero(entries.unreadable(rows)), entries.problem)
-    _check_texts(file, findings, progress)
+    bad = entries.bad_text_rows(progress)
+    _tell(file, findings, Severity.ERROR, "des.entry-text", bad, entries.bad_text)
     differing = np.flatnonzero(~c.big & (c.compressed != c.length))
     _tell(
         file,
@@ -90,19 +91,6 @@ def _check_entries(file: DesFile, findings: Findings, progress: Progress) -> Non
         flagged,
         lambda row: f"flags are {int(c.flags[row])}; only bit 0 is known",
     )
-
-
-def _check_texts(file: DesFile, findings: Findings, progress: Progress) -> None:
-    entries = file.entries
-    rows = np.arange(len(entries), dtype=np.int64)
-    doubtful = np.flatnonzero(entries.bad_texts(rows) | (entries.columns.meta_length > 0))
-    bad = []
-    for number, row in enumerate(doubtful.tolist()):
-        if number % 1000 == 0:
-            progress(number, len(doubtful))
-        if entries.bad_text(row):
-            bad.append(row)
-    _tell(file, findings, Severity.ERROR, "des.entry-text", np.array(bad, np.int64), entries.bad_text)
 
 
 def _tell(
