@@ -66,6 +66,8 @@ def quick_start() -> Iterator[None]:
 
 
 NO_QT = "shardscope: the window is not installed: pip install 'shardscope[gui]'; `shardcore` works without it"
+PICTURE = ("size", "scale", "select", "trace", "step", "verify", "show")
+"""Options that `--screenshot` alone has."""
 NO_DISPLAY = "shardscope: there is no display; use `shardcore`, or `shardscope --screenshot OUT.png URI` for a picture"
 
 
@@ -130,6 +132,8 @@ def main(arguments: list[str] | None = None) -> int:
         if not 1 <= given.scale <= 4:
             options.error("--scale is 1 to 4")
         os.environ["QT_SCALE_FACTOR"] = str(given.scale)
+    elif stray := [name for name in PICTURE if getattr(given, name) != options.get_default(name)]:
+        options.error(f"--{stray[0]} goes with --screenshot")
     elif not has_display():
         print(NO_DISPLAY, file=sys.stderr)
         return 2

@@ -171,7 +171,7 @@ def undo(
     path = real_path(file)
     if purge:
         with locked(path):
-            return _purge(path, yes=yes, dry_run=dry_run, as_json=json)
+            return _purge(Path(file), yes=yes, dry_run=dry_run, as_json=json)
 
     def agreed(journal: Journal) -> None:
         _ask(f"{file}: undo: {journal.what} ({_ended(journal)}). Proceed?", yes=yes)
@@ -200,11 +200,12 @@ def _purge(path: Path, *, yes: bool, dry_run: bool, as_json: bool) -> int:
     from shardcore.writing.undo import purge
 
     found = purge(path, dry_run=True)
+    shown = found if path.is_symlink() else [path.with_name(one.name) for one in found]
     if not found:
         raise UsageError(f"{path} has no undo files: nothing to remove")
     sizes = [one.stat().st_size for one in found]
     if not as_json:
-        for one, size in zip(found, sizes, strict=True):
+        for one, size in zip(shown, sizes, strict=True):
             print_line(f"{one}: {plural(size, 'byte')}")
     what = f"remove {plural(len(found), 'journal')} with the old bytes; the edits cannot be undone then"
     if not dry_run:

@@ -109,6 +109,14 @@ class Commands(TyperGroup):
         """Return the parameters, `--help` among them."""
         return _made_plain(super().get_params(ctx))
 
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the commands under titles."""
+        width = max(map(len, _MODULES))
+        for title, modules in _GROUPS.items():
+            with formatter.section(title):
+                names = " ".join(modules.values()).split()
+                formatter.write_dl([(name.ljust(width), loaded(name).short_help) for name in names])
+
 
 class LoadedCommands(Mapping[str, Any]):
     """The commands by name, in the order of the help; a command is loaded when it is taken."""
@@ -145,28 +153,21 @@ class Terminated(KeyboardInterrupt):
     """The system ends the program (SIGTERM): like Ctrl+C, temporary files and parts of uploads go first."""
 
 
-_MODULES = {
-    name: module
-    for module, names in (
-        ("inspect", "info tree explain trace verify locate"),
-        ("formats", "formats"),
-        ("draw", "draw"),
-        ("chart", "chart"),
-        ("show", "show"),
-        ("diff", "diff"),
-        ("find", "find"),
-        ("extract", "ls get extract"),
-        ("salvage", "salvage"),
-        ("pack", "pack convert rekey"),
-        ("edit", "delete truncate append tombstone undo"),
-        ("compare", "compare"),
-        ("exercise", "exercise grade"),
-        ("lesson", "lesson"),
-        ("uploads", "uploads"),
-    )
-    for name in names.split()
+_GROUPS = {
+    "Look inside": {"inspect": "info tree explain", "draw": "draw", "chart": "chart", "show": "show"},
+    "Look up": {"inspect": "trace locate", "find": "find"},
+    "Check and compare": {"inspect": "verify", "diff": "diff", "compare": "compare"},
+    "Take out": {"extract": "ls get extract", "salvage": "salvage"},
+    "Write": {"pack": "pack convert rekey"},
+    "Edit in place": {"edit": "delete truncate append tombstone undo"},
+    "Learn": {"exercise": "exercise grade", "lesson": "lesson"},
+    "More": {"formats": "formats", "uploads": "uploads"},
 }
-"""The commands, and the modules that they are in."""
+"""Names of the commands, by the titles of the help and the modules that they are in."""
+
+_MODULES = {
+    name: module for modules in _GROUPS.values() for module, names in modules.items() for name in names.split()
+}
 
 WRITING = frozenset(
     (

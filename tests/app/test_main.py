@@ -105,6 +105,9 @@ def test_usage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
             main(["--screenshot", str(tmp_path / "out.png"), option, value])
         assert ended.value.code == 2
         assert option in capsys.readouterr().err.splitlines()[-1]
+    with pytest.raises(SystemExit):
+        main(["--select", "0x10", "x.shard"])
+    assert "--select goes with --screenshot" in capsys.readouterr().err
 
 
 @pytest.mark.thorough
