@@ -29,6 +29,29 @@ SHOWN = (
 )
 """Objects of each kind that a decoder of its own shows; without a key, the first."""
 
+LESSON = """# One question
+
+format: swh
+sample: swh/small.shard
+minutes: 1
+about: Answer it.
+
+## The header
+
+The selected bytes are the header.
+
+- show: header
+- ask: Where does it end?
+- answer number: {stop of header}
+- wrong: No.
+
+## A new file
+
+Five new objects.
+
+- fresh: 5
+"""
+
 SECONDS = 60.0
 
 pytestmark = [pytest.mark.thorough, pytest.mark.timeout(600), pytest.mark.xdist_group("bundle")]
@@ -149,6 +172,17 @@ def test_every_sample_is_opened(bundle: Bundle, x_display: dict[str, str]) -> No
     with window(bundle, x_display, "--new-window", *paths) as press_until:
         for path in reversed(paths):
             press_until(path.name, ("key", "ctrl+shift+Tab"))
+
+
+@pytest.mark.display("xdotool")
+def test_a_lesson_is_answered(bundle: Bundle, x_display: dict[str, str], tmp_path: Path) -> None:
+    """The answer is typed; only after the right one Return leads to the next step, which packs a file and opens it."""
+    lesson = tmp_path / "one-question.md"
+    lesson.write_text(LESSON, encoding="utf-8")
+    with window(bundle, x_display, "--lesson", lesson) as press_until:
+        press_until("small.shard")
+        answer = [("type", "--delay", "30", "88"), ("key", "Return"), ("key", "Return")]
+        press_until("fresh.shard", ("type", "--delay", "30", "7"), ("key", "Return"), ("key", "ctrl+a"), *answer)
 
 
 def test_contents_are_previewed(bundle: Bundle, tmp_path: Path) -> None:

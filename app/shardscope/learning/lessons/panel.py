@@ -304,6 +304,9 @@ class LessonPanel(QWidget):
         # A button that is disabled or hidden would pass the keyboard to any other widget of the window.
         held = self.isAncestorOf(QApplication.focusWidget() or self.window())
         left = lesson is None and self.pages.currentIndex() == 1
+        if lesson is not None and self.pages.currentIndex() == 0:
+            # The file of the lesson takes the keyboard when it opens; it comes back with the question.
+            self._keyboard = True
         self.pages.setCurrentIndex(0 if lesson is None else 1)
         self.setFocusProxy(self.list if lesson is None else self.area)
         if lesson is None:
@@ -395,11 +398,11 @@ class LessonPanel(QWidget):
             self.question.ask(question)
             self.question.calculator.offer(player.stage.scene.calculator if player.stage is not None else None)
             self.area.verticalScrollBar().setValue(0)
-            if self._keyboard:
+            held, self._keyboard = self._keyboard or self.hasFocus(), False
+            if held:
                 self.setFocus()
-                self._keyboard = False
-            if question.kind not in (Answer.NODE, Answer.ITEM) and self.hasFocus():
-                self.question.take_keyboard()
+                if question.kind not in (Answer.NODE, Answer.ITEM):
+                    self.question.take_keyboard()
         self.question.choose(player.chosen)
         self.question.tell(player.verdict)
         self.question.give_hints(question.hints[: player.hints])
