@@ -86,9 +86,14 @@ def show(window: MainWindow, path: Path, *, allow: bool = True, rows: tuple[int,
 
 def sheet_of(window: MainWindow, verb: str, *, back: bool = False, path: Path | None = None) -> EditDialog:
     """The sheet of a verb, once it shows what would change."""
-    window.changing.actions.verbs[verb, back].trigger()
+    action = window.changing.actions.verbs[verb, back]
+    for _ in range(100):
+        if action.isEnabled():
+            break
+        QTest.qWait(50)
+    action.trigger()
     sheet = window.changing.editor.sheet
-    assert sheet is not None
+    assert sheet is not None, action.toolTip()
     if path is not None:
         sheet.take_files([str(path)])
         sheet._soon.timeout.emit()
