@@ -70,7 +70,7 @@ def _window() -> Iterator[Figure]:
             (sheet.dial, 7),
         ):
             slider.slider.setValue(steps)
-            what = f"the window: {sheet.counts.said.text()} objects, size {sheet.sizes.said.text()}"
+            what = f"the window: {sheet.counts.value} objects, size {sheet.sizes.value}"
             yield Figure(f"{what}, measured", until(measured_all), WHOLE)
         sheet.close()
         window.close()
