@@ -44,24 +44,30 @@ def with_area(page: str, name: str, lines: Iterable[str]) -> str:
     """Return the page with the section of an area replaced; areas are in the order of their names."""
     head, *parts = re.split(r"^## ", page, flags=re.MULTILINE)
     areas = {part.partition("\n")[0]: part.partition("\n")[2].strip("\n") for part in parts}
-    areas[name.replace("_", " ")] = "\n".join([machine(), "", *lines])
+    areas[name.replace("_", " ")] = "\n".join([f"{machine()} `make bench ARGS={name}`", "", *lines])
     return head.rstrip("\n") + "\n" + "".join(f"\n## {area}\n\n{areas[area]}\n" for area in sorted(areas))
 
 
 def table(figures: Iterable[Figure]) -> list[str]:
-    """Return the figures of an area as the lines of a table."""
-    rows = ["| | ours | reference | ratio | limit | peak memory | command |", "|---|--:|--:|--:|--:|--:|---|"]
-    for one in figures:
-        reference = "" if one.reference is None else f"{one.reference:.3g} {one.unit}"
-        ratio = f"{one.ours / one.reference:.2f}" if one.reference else ""
-        memory = f"{one.memory:.0f} MB" if one.memory else ""
-        commands = " / ".join(f"`{command}`" for command in (one.command, one.reference_command) if command)
-        name = f"{one.name} ({one.note})" if one.note else one.name
-        limit = f"{one.limit:.3g} {one.unit}" + ("" if one.holds else " **over**")
-        rows.append(
-            f"| {name} | {one.ours:.3g} {one.unit} | {reference} | {ratio} | {limit} | {memory} | {commands} |"
-        )
-    return rows
+    """Return the figures of an area as the lines of a table, without columns that would be empty."""
+    rows = [_cells(one) for one in figures]
+    used = [number for number in range(len(_TITLES)) if any(row[number] for row in rows)]
+    ruler = ["---" if _TITLES[number] in ("", "command") else "--:" for number in used]
+    shown = [[row[number] for number in used] for row in (_TITLES, *rows)]
+    return ["| " + " | ".join(row) + " |" for row in (shown[0], ruler, *shown[1:])]
+
+
+_TITLES = ("", "ours", "reference", "ratio", "limit", "peak memory", "command")
+
+
+def _cells(one: Figure) -> tuple[str, ...]:
+    reference = "" if one.reference is None else f"{one.reference:.3g} {one.unit}"
+    ratio = f"{one.ours / one.reference:.2f}" if one.reference else ""
+    memory = f"{one.memory:.0f} MB" if one.memory else ""
+    commands = " / ".join(f"`{command}`" for command in (one.command, one.reference_command) if command)
+    name = f"{one.name} ({one.note})" if one.note else one.name
+    limit = "" if one.limit == float("inf") else f"{one.limit:.3g} {one.unit}" + ("" if one.holds else " **over**")
+    return name, f"{one.ours:.3g} {one.unit}", reference, ratio, limit, memory, commands
 
 
 def machine() -> str:
