@@ -129,6 +129,7 @@ PROOF: dict[str, tuple[str, ...]] = {
     "Chunks that could kill": (
         "tests/shardcore/formats/bloscpack/test_decode.py::test_damaged_chunks_never_kill_the_process",
         "tests/shardcore/codecs/test_isolated.py::test_a_dead_process_is_an_error_and_replaced",
+        "tests/app/learning/lessons/test_packs.py::test_pictures_are_decoded_in_a_process_of_their_own",
     ),
     "A name inside a file": (
         "tests/shardcore/sources/test_sources.py::test_names_that_leave_the_folder_are_refused",

@@ -15,6 +15,8 @@ from PySide6.QtSvg import QSvgRenderer
 from PySide6.QtWidgets import QDialog, QDialogButtonBox, QLabel, QVBoxLayout, QWidget
 
 from shardcore import UsageError
+from shardcore.codecs.isolated import IsolatedDecoder
+from shardcore.codecs.pictures import decode_picture
 from shardcore.teaching.lessons.lesson import Lesson
 from shardcore.teaching.lessons.library import lessons, notes_of
 from shardcore.teaching.lessons.packs import LessonPack, beside, install, packs, remove
@@ -183,13 +185,13 @@ def _picture(path: Path) -> QImage:
     """Return a picture beside a lesson."""
     if path.stat().st_size > _MOST_PICTURE:
         raise UsageError(f"{path.name} is larger than a picture of a lesson: at most {_MOST_PICTURE >> 20} MiB")
-    data = QByteArray(path.read_bytes())
+    data = path.read_bytes()
     image = QImage()
     if path.suffix.lower() == ".svg":
         # Qt would open the files that it names; text in other encodings could hide their names.
-        if _LOADS.search(data.data()) or b"\0" in data.data():
+        if _LOADS.search(data) or b"\0" in data:
             raise UsageError(f"{path.name} is not shown: it names other files, or declares entities")
-        renderer = QSvgRenderer(data)
+        renderer = QSvgRenderer(QByteArray(data))
         size = renderer.defaultSize().scaled(_PICTURE, Qt.AspectRatioMode.KeepAspectRatio)
         if renderer.isValid() and not size.isEmpty():
             image = QImage(size, QImage.Format.Format_ARGB32_Premultiplied)
@@ -198,7 +200,10 @@ def _picture(path: Path) -> QImage:
             renderer.render(painter)
             painter.end()
     elif path.suffix.lower() in (".png", ".jpg", ".jpeg", ".gif", ".webp"):
-        image.loadFromData(data)
+        with IsolatedDecoder() as decoder:
+            pixels = decode_picture(data, decoder=decoder.run)
+        rows, columns = pixels.shape[:2]
+        image = QImage(pixels.tobytes(), columns, rows, 4 * columns, QImage.Format.Format_RGBA8888).copy()
     if image.isNull():
         words = QCoreApplication.translate("LessonShelf", "{0} is not shown: it is no lesson and no picture")
         raise UsageError(words.format(path.name))

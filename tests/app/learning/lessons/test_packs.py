@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import Qt, QUrl
-from PySide6.QtGui import QImage, QTextDocument
+from PySide6.QtGui import QColor, QImage, QTextDocument
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QDialog, QFileDialog, QTextBrowser, QToolButton
 from pytestqt.qtbot import QtBot
 
-from shardcore import UsageError
+from shardcore import FormatError, UsageError
 from shardcore.teaching.lessons.packs import packs_folder
 from shardscope.learning.lessons import packs
 from shardscope.learning.lessons.panel import LessonPanel
@@ -148,3 +148,18 @@ def test_pictures_and_notes_load_nothing(qapp: QApplication, tmp_path: Path) -> 
     loaded = view.document().resource(QTextDocument.ResourceType.ImageResource, QUrl(other))
     assert isinstance(loaded, QImage)
     assert loaded.isNull()
+
+
+def test_pictures_are_decoded_in_a_process_of_their_own(qapp: QApplication, tmp_path: Path) -> None:
+    """A picture has the pixels that it was saved with; what is no picture, whatever its name is, is an error."""
+    image = QImage(8, 5, QImage.Format.Format_RGB32)
+    image.fill(Qt.GlobalColor.red)
+    path = tmp_path / "red.png"
+    image.save(str(path))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("PIL.Image.open", None)  # not used in this process
+        shown = packs._picture(path)
+    assert (shown.width(), shown.height(), shown.pixelColor(7, 4)) == (8, 5, QColor(Qt.GlobalColor.red))
+    path.write_bytes(b"no picture")
+    with pytest.raises(FormatError, match="no picture"):
+        packs._picture(path)
