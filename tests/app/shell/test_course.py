@@ -145,6 +145,7 @@ def test_an_exam_tells_nothing(window: MainWindow, qtbot: QtBot, tmp_path: Path)
     window.session.look_up("1")
     settle(window, 30)
     assert not window.session.walk.key
+    assert window.objects.actions_.extracting.ask(None) is None
     assert not window.hex.drawings.sketches
     assert player.done is not None
     player.done.started -= 3600
