@@ -192,9 +192,7 @@ class SwhWriter(Writer):
         end = self._ending()
         rows = np.zeros(end.header["index_size"] // layout.SLOT.size, layout.SLOT.dtype)
         rows["offset"] = layout.NO_OBJECT
-        objects = np.empty(len(self._offsets), layout.SLOT.dtype)
-        objects["key"], objects["offset"] = self._key_rows(), self._starts()
-        rows.put(end.slots, objects)  # a third of the time that an index takes
+        rows.put(end.slots, self._used_slots())  # a third of the time that an index takes
         self._file.write(layout.SLOT.write(rows))
         self._file.write(end.section)
         self._file.write_at(0, layout.HEADER.pack(**end.header))
@@ -250,6 +248,12 @@ class SwhWriter(Writer):
         }
         self._end = Ending(header, section, function.slots_of(keys))
         return self._end
+
+    def _used_slots(self) -> NDArray[Any]:
+        """Return the slots of the objects, in the order of adding."""
+        rows = np.empty(len(self._offsets), layout.SLOT.dtype)
+        rows["key"], rows["offset"] = self._key_rows(), self._starts()
+        return rows
 
     def _key_rows(self) -> NDArray[np.uint8]:
         return np.frombuffer(bytes(self._keys), np.uint8).reshape(-1, 32)
