@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from enum import EnumType
 from importlib import import_module
 from typing import Any
 
@@ -22,7 +23,7 @@ from shardcore.system import allow_many_files, ending_signals
 
 
 class Plain:
-    """Stands for `process_value` of a parameter: takes texts and defaults as they are; typer converts the rest.
+    """Stands for `process_value` of a parameter: takes texts, choices and defaults; typer converts the rest.
 
     Args:
         parameter: An argument or option.
@@ -32,6 +33,8 @@ class Plain:
         self._parameter = parameter
         self._convert = parameter.process_value
         self._annotation = parameter.type_descriptor.annotation
+        chosen = isinstance(self._annotation, EnumType)
+        self._choices: dict[object, Any] = {one.value: one for one in self._annotation} if chosen else {}
 
     def __call__(self, ctx: Any, value: Any) -> Any:
         """Return the value that the command gets."""
@@ -43,6 +46,8 @@ class Plain:
             taken = value
         elif self._annotation == list[str] and value and all(isinstance(one, str) for one in value):
             taken = list(value)
+        elif isinstance(value, str) and value in self._choices:
+            taken = self._choices[value]
         else:
             return self._convert(ctx, value)
         return taken if parameter.callback is None else parameter.callback(ctx, parameter, taken)

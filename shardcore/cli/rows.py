@@ -77,7 +77,7 @@ def shown_rows(
             taken = columns.take(chosen - first)
             yield (
                 taken if shard.loaded or (keys and sizes_stated(shard)) else shard.objects.with_sizes(taken),
-                [texts[at] for at in chosen - first if keys],
+                [texts[at] for at in (chosen - first).tolist()] if keys else [],
             )
 
 
@@ -286,21 +286,19 @@ def warn_unreadable(shard: Shard) -> int:
 
 
 def _print_columns(columns: ObjectColumns, texts: Sequence[str | None], kinds: tuple[str, ...], *, human: bool) -> None:
-    """Print state, kind, size and key of many rows. No Python object per row."""
+    """Print state, kind, size and key of many rows."""
     if not texts:
         return
     keys = [key if key is not None else "-" for key in texts]
     if not _is_printable("".join(keys)):
         keys = [printable(key) for key in keys]
-    # Few lines differ in more than their keys: what stands before these is made once for all that share it.
-    many, numbers = np.unique(columns.size, return_inverse=True)
-    code = (numbers * len(State) + columns.state) * len(kinds) + columns.kind
-    codes, which = np.unique(code, return_inverse=True)
-    sizes, states, sorts = many[codes // len(kinds) // len(State)], codes // len(kinds) % len(State), codes % len(kinds)
-    leads = [
-        f"{State(state).name.lower():<10}  {kinds[sort]:<8}  {_size_text(size, human=human)}  "
-        for state, sort, size in zip(states.tolist(), sorts.tolist(), sizes.tolist(), strict=True)
-    ]
-    lines = [""] * (3 * len(keys))
-    lines[0::3], lines[1::3], lines[2::3] = [leads[at] for at in which.tolist()], keys, ["\n"] * len(keys)
+    # Texts that many lines share are made once.
+    leads = [f"{state.name.lower():<10}  {kind:<8}  " for state in State for kind in kinds]
+    codes = columns.state.astype(np.int64) * len(kinds) + columns.kind
+    sizes = columns.size.tolist()
+    size_texts = {size: f"{_size_text(size, human=human)}  " for size in set(sizes)}
+    lines = [""] * (4 * len(keys))
+    lines[0::4] = map(leads.__getitem__, codes.tolist())
+    lines[1::4] = map(size_texts.__getitem__, sizes)
+    lines[2::4], lines[3::4] = keys, ["\n"] * len(keys)
     sys.stdout.write("".join(lines))

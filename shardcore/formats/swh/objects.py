@@ -97,9 +97,10 @@ class SwhObjects(Objects):
         return _key_bytes(read_slots_at(self._file.source, self._geometry, rows))
 
     def _keys(self, slots: NDArray[Any]) -> list[str | None]:
-        text = slots["key"].tobytes().hex()
-        filled = in_states(self._states(slots), (State.LIVE, State.DAMAGED)).tolist()
-        return [text[at : at + 64] if full else None for at, full in zip(range(0, len(text), 64), filled, strict=True)]
+        keys: list[str | None] = [*key_rows(slots["key"].tobytes())]
+        for row in np.flatnonzero(~in_states(self._states(slots), (State.LIVE, State.DAMAGED))).tolist():
+            keys[row] = None
+        return keys
 
     def ref(self, row: int) -> ObjectRef:
         """Return one slot as an object."""
@@ -214,6 +215,11 @@ def key_bytes(key: str) -> bytes:
 
 KEY_FORM = KeyForm(of_bytes=bytes.hex, to_raw=key_bytes)
 """Keys are 32 bytes."""
+
+
+def key_rows(raw: bytes) -> list[str]:
+    """Return keys of 32 bytes each in hex."""
+    return raw.hex(" ", 32).split()
 
 
 def checked_key(key: str) -> str:

@@ -116,6 +116,14 @@ def _slots_in(ranked: U64, bits: int) -> I64:
     return (ranked & np.uint64((1 << bits) - 1)).view(np.int64)
 
 
+def order_by_offset(offsets: I64) -> NDArray[np.int64]:
+    """Return the order of ascending offsets, equal ones as they are; offset and place are sorted as one number."""
+    bits = len(offsets).bit_length()
+    if bits + int(offsets.max(initial=0)).bit_length() > 64:
+        return np.argsort(offsets, kind="stable")
+    return _slots_in(np.sort(_rank(np.arange(len(offsets)), offsets.view(np.uint64), bits)), bits)
+
+
 def load_order(source: Source, geometry: SwhGeometry, progress: Progress) -> SlotOrder:
     """Read all offsets of the index, and the lengths where the offsets alone do not determine them.
 
@@ -197,7 +205,7 @@ def read_slots_at(source: Source, geometry: SwhGeometry, rows: I64) -> NDArray[A
             stop = min(start + at_once, last)
             here = (rows >= start) & (rows < stop)
             if here.any():
-                got[here] = read_slots(source, geometry, start, stop)[rows[here] - start]
+                got[here] = read_slots(source, geometry, start, stop).take(rows[here] - start)
         return got
     starts = (geometry.index_start + SLOT.size * rows).tolist()
     data = b"".join(source.read_many([(start, start + SLOT.size) for start in starts]))
