@@ -165,7 +165,8 @@ class Writer(ABC):
             return self._add_many(None, contents)
         if len(keys) != len(contents):
             raise UsageError(f"{len(keys)} keys for {len(contents)} contents")
-        return self._add_many([self.key_form.text(key, "new") for key in keys], contents)
+        text = self.key_form.text
+        return self._add_many([key if isinstance(key, str) else text(key, "new") for key in keys], contents)
 
     def _add_many(self, keys: Sequence[str] | None, contents: Sequence[bytes]) -> list[str]:
         given = keys if keys is not None else [None] * len(contents)
