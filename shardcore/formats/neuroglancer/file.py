@@ -163,7 +163,8 @@ class NeuroglancerFile:
         Args:
             span: Its stored bytes.
         """
-        return decompress_stream(self.codec, read_pieces(self.source, span.start, span.stop), limit=1 << 62, span=span)
+        pieces = read_pieces(self.source, span.start, span.stop)
+        return pieces if self.codec == "none" else decompress_stream(self.codec, pieces, limit=1 << 62, span=span)
 
     def read_range(self, span: Span, start: int, stop: int, limit: int) -> bytes:
         """Return a range of a value that is stored plain.
