@@ -252,18 +252,17 @@ def _expand_none(chunks: Iterator[bytes]) -> Iterator[bytes]:
 def _expand_deflate(chunks: Iterator[bytes], wbits: int) -> Iterator[bytes]:
     """Zlib (`wbits` 15) and gzip (31); zlib itself compares the trailer."""
     engine = zlib.decompressobj(wbits)
-    sizes = _piece_sizes()
     for chunk in chunks:
         if engine.eof:
             raise _Corrupt(_TRAILING)
-        data, room = chunk, 0
+        data = chunk
         while not engine.eof:
-            room = next(sizes)
-            piece = _call(engine.decompress, data, room)
+            # The engine allocates what it fills, not what it may fill.
+            piece = _call(engine.decompress, data, _PIECE)
             if piece:
                 yield piece
             data = engine.unconsumed_tail
-            if not data and len(piece) < room:
+            if not data and len(piece) < _PIECE:
                 break
     if not engine.eof:
         raise _Corrupt(_ENDS_EARLY, Truncated)
