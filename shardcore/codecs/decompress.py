@@ -132,7 +132,7 @@ def _gzip_members(payloads: Sequence[bytes]) -> list[bytes | ShardError] | None:
     sizes = list(map(len, contents))
     # A member ends with its size. Where these four bytes are found nowhere before the end, nothing follows the member.
     words = struct.unpack("4s" * len(sizes), struct.pack(f"<{len(sizes)}I", *sizes))
-    if list(map(bytes.find, payloads, words, repeat(_GZIP_HEAD))) != [len(data) - 4 for data in payloads]:
+    if max(map(bytes.find, payloads, words, repeat(_GZIP_HEAD), repeat(-1)), default=-1) >= 0:
         return None
     charge_expanded(sum(sizes))
     return cast(list[bytes | ShardError], contents)
@@ -252,18 +252,17 @@ def _expand_none(chunks: Iterator[bytes]) -> Iterator[bytes]:
 def _expand_deflate(chunks: Iterator[bytes], wbits: int) -> Iterator[bytes]:
     """Zlib (`wbits` 15) and gzip (31); zlib itself compares the trailer."""
     engine = zlib.decompressobj(wbits)
-    sizes = _piece_sizes()
     for chunk in chunks:
         if engine.eof:
             raise _Corrupt(_TRAILING)
-        data, room = chunk, 0
+        data = chunk
         while not engine.eof:
-            room = next(sizes)
-            piece = _call(engine.decompress, data, room)
+            # The engine allocates what it fills, not what it may fill.
+            piece = _call(engine.decompress, data, _PIECE)
             if piece:
                 yield piece
             data = engine.unconsumed_tail
-            if not data and len(piece) < room:
+            if not data and len(piece) < _PIECE:
                 break
     if not engine.eof:
         raise _Corrupt(_ENDS_EARLY, Truncated)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
+from types import TracebackType
 
 from shardcore.errors import ShardError, SourceError
 from shardcore.model.finding import Report
@@ -45,6 +46,7 @@ def inside_span(span: Span, member: str) -> Span:
     return Span(str(SourceName.parse(span.source).inside(member)), span.start, span.stop)
 
 
+@lru_cache(maxsize=1 << 10)
 def placed_name(source: str, member: str) -> str:
     """Return the text of the name of a source of a member, in the words of its data set."""
     return str(SourceName.parse(source).placed(member))
@@ -96,13 +98,26 @@ class PlacedChildren(Children):
         return self.base.expandable
 
 
-@contextmanager
-def relocating(member: str) -> Iterator[None]:
-    """Give errors of a member their place in the data set."""
-    try:
-        yield
-    except ShardError as error:
-        raise placed_error(error, member) from error
+class relocating:  # noqa: N801 - a context manager without a generator: three are entered per object
+    """Gives errors of a member their place in the data set.
+
+    Args:
+        member: The name of the member.
+    """
+
+    __slots__ = ("_member",)
+
+    def __init__(self, member: str) -> None:
+        self._member = member
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if isinstance(error, ShardError):
+            raise placed_error(error, self._member) from error
 
 
 def placed_error(error: ShardError, member: str) -> ShardError:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import os
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 from numpy.typing import NDArray
@@ -21,6 +23,9 @@ from shardcore.shards.shard import Shard
 
 THREADS = min(os.cpu_count() or 1, 4)
 """Threads that read and decompress chunks of local files."""
+
+TOGETHER_BYTES = 1 << 20
+"""Bytes of the chunks of local files that a thread reads together: for each small one alone it would mostly wait."""
 
 
 class StoredGrid(ChunkGrid):
@@ -70,7 +75,12 @@ class StoredGrid(ChunkGrid):
         things = zip(wanted, self.refs(wanted), strict=True)
         ahead = fetched_ahead(self.shard, things, lambda one: one[1] if isinstance(one[1], ObjectRef) else None)
         jobs = max(self.shard.jobs, THREADS) if len(wanted) > 1 else 1
-        yield from in_order(read, ahead, jobs)
+        size = math.prod((*self.chunk, *self.inner)) * self.dtype.itemsize
+        most = TOGETHER_BYTES // max(size, 1) if self.shard.jobs == 1 else 1
+        together = max(min(most, len(wanted) // (4 * jobs)), 1)
+        batches = iter(lambda: list(islice(ahead, together)), [])
+        for batch in in_order(lambda batch: list(map(read, batch)), batches, jobs):
+            yield from batch
 
     def locate(self, index: Sequence[int]) -> ElementLocation:
         """Return where an element is stored; reads the index and, of compressed chunks, the chunk.

@@ -33,7 +33,7 @@ class TextColumn:
         stops = np.cumsum(np.fromiter(map(len, texts), np.uint64, len(texts))) + np.uint64(len(self._bytes))
         self._bytes += b"".join(texts)
         self._stops.frombytes(stops.tobytes())
-        self._hashes.extend(map(hash, texts))
+        self._hashes.frombytes(np.fromiter(map(hash, texts), np.int64, len(texts)).tobytes())
 
     def __getitem__(self, row: int) -> bytes:
         start = self._stops[row - 1] if row else 0

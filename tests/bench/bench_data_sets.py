@@ -62,20 +62,20 @@ class NarrowStore(StoreServer):
 
 def run() -> Iterator[Figure]:
     """Prints the figures of `make bench`."""
-    with tempfile.TemporaryDirectory() as name, NarrowStore() as server:
+    with tempfile.TemporaryDirectory() as name, tempfile.TemporaryDirectory() as out, NarrowStore() as server:
         root = Path(name)
         write_skeletons(root / "skeletons")
         write_documents(root / "documents")
         for folder in root.iterdir():
             server.put_folder(f"/shards/{folder.name}", folder)
         for command in ("list", "verify", "extract"):
-            reference = measured(server, "tensorstore", command, "skeletons")[0]
-            seconds, requests = measured(server, "shardcore", command, "skeletons")
+            reference = measured(server, "tensorstore", command, "skeletons", out)[0]
+            seconds, requests = measured(server, "shardcore", command, "skeletons", out)
             note = f"{requests:,} requests"
             limit = OVER_TENSORSTORE * reference
             yield Figure(f"{SHARDS} neuroglancer shards: {command}", seconds, limit, "s", reference, note)
         for command in ("list", "verify", "extract"):
-            seconds, requests = measured(server, "shardcore", command, "documents")
+            seconds, requests = measured(server, "shardcore", command, "documents", out)
             yield Figure(f"{PACKED} des shards: {command}", seconds, 5.0, "s", note=f"{requests:,} requests")
 
 
@@ -106,9 +106,10 @@ def write_documents(folder: Path) -> None:
                 writer.add(uid, dice.randbytes(5000), created_at=day)
 
 
-def measured(server: NarrowStore, reader: str, command: str, name: str) -> tuple[float, int]:
+def measured(server: NarrowStore, reader: str, command: str, name: str, out: str) -> tuple[float, int]:
     """Seconds of a command in a process of its own without its start, and the requests that the server saw."""
     server.log.clear()
-    code = [sys.executable, "-m", "tests.bench.data_set_reader", reader, command, server.url, f"shards/{name}/", JOBS]
+    code = [sys.executable, "-m", "tests.bench.data_set_reader", reader, command, server.url, f"shards/{name}/", out]
+    code += [JOBS]
     done = subprocess.run(code, capture_output=True, text=True, check=True)
     return float(done.stdout.split()[-1]), len(server.log)

@@ -106,16 +106,18 @@ class ShardFile:
 
     def add_plain(self, uids: Sequence[bytes], contents: Sequence[bytes], sizes: np.ndarray) -> None:
         """Add many objects without compression and metadata at once (version 2)."""
-        places = np.zeros(len(uids), INLINE.dtype)
+        # What lies between two uids: the place of one object and the uid length of the next.
+        between = np.zeros(len(uids), [("place", INLINE.dtype), ("next", UID_HEAD.dtype)])
+        places = between["place"]
         places["length"] = places["compressed_size"] = places["uncompressed_size"] = sizes
         places["offset"] = np.cumsum(sizes) - sizes + self.file.at
-        heads = np.fromiter(map(len, uids), "<u2", len(uids)).tobytes()
-        tails, width = places.tobytes(), INLINE.size
-        parts: list[bytes] = [b""] * (3 * len(uids))
-        parts[::3] = [heads[at : at + 2] for at in range(0, len(heads), 2)]
-        parts[1::3] = uids
-        parts[2::3] = [tails[at : at + width] for at in range(0, len(tails), width)]
-        self._index += b"".join(parts)
+        lengths = between["next"]["uid_length"]
+        lengths[:] = np.roll(np.fromiter(map(len, uids), lengths.dtype, len(uids)), -1)
+        parts: list[bytes] = [b""] * (2 * len(uids))
+        parts[::2] = uids
+        parts[1::2] = between.view(f"V{between.itemsize}").tolist()
+        self._index += _uid_head(len(uids[0])) + b"".join(parts)
+        del self._index[-UID_HEAD.size :]
         self.file.write(b"".join(contents))
         self.count += len(uids)
         self.plain += int(sizes.sum())

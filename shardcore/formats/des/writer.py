@@ -475,7 +475,9 @@ class DesWriter(Writer):
 
 
 def _bigfiles_of(path: Path) -> set[str]:
-    """Return the digests of the BigFiles that a shard refers to; none where it cannot be read."""
+    """Return the digests of the BigFiles that a shard refers to; none where it cannot be read, or none are there."""
+    if not os.path.isdir(path.parent / BIGFILES):  # noqa: PTH112 - False where it cannot be seen
+        return set()
     from shardcore.formats.des.shard import open_shard
 
     try:

@@ -163,7 +163,8 @@ class NeuroglancerFile:
         Args:
             span: Its stored bytes.
         """
-        return decompress_stream(self.codec, read_pieces(self.source, span.start, span.stop), limit=1 << 62, span=span)
+        pieces = read_pieces(self.source, span.start, span.stop)
+        return pieces if self.codec == "none" else decompress_stream(self.codec, pieces, limit=1 << 62, span=span)
 
     def read_range(self, span: Span, start: int, stop: int, limit: int) -> bytes:
         """Return a range of a value that is stored plain.
@@ -204,8 +205,8 @@ class NeuroglancerFile:
             at = int(starts[first])
             block = self.source.read(at, int(stops[first:last].max()))
             for a, b in _batches(stops[first:last] - starts[first:last], first):
-                places = map(slice, (starts[a:b] - at).tolist(), (stops[a:b] - at).tolist())
-                stored = list(map(block.__getitem__, places))
+                places = zip((starts[a:b] - at).tolist(), (stops[a:b] - at).tolist(), strict=True)
+                stored = [block[start:stop] for start, stop in places]
                 values = decompress_many(self.codec, stored, partial(_place, starts[a:b], stops[a:b]))
                 yield from zip(wanted[a:b].tolist(), values, strict=True)
 

@@ -414,8 +414,8 @@ class _Task:
         return self.ref if any(not one.settled for one in self.files) else None
 
 
-WRITERS = 4
-"""Objects that are decoded and written at the same time, at most."""
+WRITERS = min(os.cpu_count() or 1, 4)
+"""Objects that are decoded and written at the same time, at most: more than there are processors hold up each other."""
 
 BATCH = 16
 BATCH_BYTES = 1 << 20

@@ -18,8 +18,11 @@ def trust_named(context: ssl.SSLContext) -> bool:
     Raises:
         TlsFailed: A file has none, or cannot be read.
     """
-    named = {variable: os.environ[variable] for variable in VARIABLES if os.environ.get(variable)}
-    for variable, path in named.items():
+    named: dict[str, str] = {}
+    for variable in VARIABLES:
+        if path := os.environ.get(variable):
+            named.setdefault(path, variable)
+    for path, variable in named.items():
         try:
             context.load_verify_locations(cafile=path)
         except OSError as error:  # that of TLS is one, too

@@ -61,7 +61,8 @@ class HttpTransport:
                 proxy, proxy_headers=headers, maxsize=size, block=True, retries=False, **web_context()
             )
         else:
-            self._pool = urllib3.PoolManager(maxsize=size, block=True, retries=False, **web_context())
+            self._pool = urllib3.PoolManager(maxsize=size, block=True, retries=False)
+        self._trusts, self._lock = proxy is not None, threading.Lock()
         let_tell(self._pool)
 
     def get(self, asked: RangeQuery) -> Reply:
@@ -136,7 +137,16 @@ class HttpTransport:
                 # For good: what leads back may come from anybody.
                 secret = {}
 
+    def _trust(self) -> None:
+        """Trust the certificates that the environment names: reading them is slow, and only TLS needs them."""
+        with self._lock:
+            if not self._trusts:
+                self._pool.connection_pool_kw.update(web_context())
+                self._trusts = True
+
     def _send(self, address: Address, url: str, headers: dict[str, str]) -> urllib3.BaseHTTPResponse:
+        if _server(url)[0] == "https":
+            self._trust()
         try:
             return self._pool.request(
                 "GET", url, headers=headers, preload_content=False, redirect=False, retries=False, timeout=self._timeout

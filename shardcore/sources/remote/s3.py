@@ -6,6 +6,7 @@ import threading
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
+from urllib.request import getproxies
 
 import botocore.exceptions as refused
 import botocore.loaders
@@ -128,7 +129,9 @@ class S3Transport:
         # Its managers for proxies are created when they are needed, with the classes that the session keeps.
         let_tell(http._manager)
         context = http._manager.connection_pool_kw["ssl_context"]
-        if trust_named(context):
+        # Reading certificates is slow; a plain endpoint has none. That of a proxy may have some.
+        plain = self._client.meta.endpoint_url.startswith("http:") and not getproxies()
+        if not plain and trust_named(context):
             http._get_ssl_context = lambda: context
         http._pool_classes_by_scheme = http._manager.pool_classes_by_scheme
         self._client.meta.events.register("before-send.s3", self._count)
