@@ -30,7 +30,7 @@ from shardcore.model.objects import NoObjects
 from shardcore.sources.memory import BytesSource
 from shardcore.writing.output import Output
 from shardcore.writing.plan import Plan, PlannedFile, WrittenFile
-from shardcore.writing.temporary import Draining, TemporaryFile
+from shardcore.writing.temporary import Draining, TemporaryFile, is_there
 from shardcore.writing.temporary_names import sweep
 from shardcore.writing.writer import Data, More, Sized, Writer, pieces_of
 
@@ -238,7 +238,8 @@ class MdbWriter(Writer):
         self._settled = 0  # chunks in them
         self._current: tuple[XorbPacker, Draining] | None = None
         self._content = 0
-        self.proven = True
+        # Of a store that was there, the other shards are read back, too.
+        self.proven = not output.folder or output.target is None or not is_there(output.target)
 
     def _add(self, key: str | None, data: Data, more: More) -> str:
         """Write the chunks of one file that are new; its key is its hash."""
