@@ -86,7 +86,7 @@ class Writer(ABC):
     key_form: ClassVar[KeyForm] = KeyForm()
     declared: tuple[Option, ...] = ()
     part_names: tuple[str, ...] = ()
-    proven: ClassVar[bool] = False
+    proven: bool = False
 
     def __init__(self, output: Output) -> None:
         self.output = output

@@ -44,7 +44,8 @@ def write_chunk(scheme: int, data: bytes) -> tuple[Scheme, bytes]:
     """Pack a chunk; the inverse of `read_chunk`.
 
     Args:
-        scheme: The scheme wanted. A chunk that it does not make smaller is stored as it is.
+        scheme: The scheme wanted. A chunk that it does not make smaller is stored as it is, and so is one that the
+            library does not decompress to the same bytes.
         data: The unpacked chunk.
 
     Returns:
@@ -59,8 +60,13 @@ def write_chunk(scheme: int, data: bytes) -> tuple[Scheme, bytes]:
     if scheme not in tuple(Scheme):
         raise Unsupported(f"unknown compression scheme {scheme}")
     if scheme != Scheme.NONE:
-        stored = _write_frame(write_groups(data) if scheme == Scheme.BG4_LZ4 else data)
-        if len(stored) < len(data):
+        import lz4.frame  # takes long to import, and only writing needs it
+
+        plain = write_groups(data) if scheme == Scheme.BG4_LZ4 else data
+        # As the reference client writes it: independent blocks, no checksums, no content size.
+        size = lz4.frame.BLOCKSIZE_MAX64KB if len(data) <= 65_536 else lz4.frame.BLOCKSIZE_MAX256KB
+        stored: bytes = lz4.frame.compress(plain, block_size=size, block_linked=False, store_size=False)
+        if len(stored) < len(data) and lz4.frame.decompress(stored) == plain:
             return Scheme(scheme), stored
     return Scheme.NONE, data
 
@@ -80,11 +86,3 @@ def read_groups(grouped: bytes) -> bytes:
 def write_groups(data: bytes) -> bytes:
     """Collect the bytes at positions 0, then 1, 2 and 3 modulo 4; the inverse of `read_groups`."""
     return b"".join(data[first::GROUPS] for first in range(GROUPS))
-
-
-def _write_frame(data: bytes) -> bytes:
-    """Return one LZ4 frame as the reference client writes it: independent blocks, no checksums, no content size."""
-    import lz4.frame  # takes long to import, and only writing needs it
-
-    size = lz4.frame.BLOCKSIZE_MAX64KB if len(data) <= 65_536 else lz4.frame.BLOCKSIZE_MAX256KB
-    return bytes(lz4.frame.compress(data, block_size=size, block_linked=False, store_size=False))

@@ -24,8 +24,9 @@ WINDOW = 64
 """Bytes that the rolling hash remembers."""
 
 _BLOCK = 32 * 1024  # bytes hashed at once where there are few: their 64-bit values stay in the processor's cache
-_LANES, _LANE = 4096, 1088  # places hashed side by side, and bytes of each; no power of two, for the cache's sake
-_STRIPE = 32  # bytes of each lane that are laid out at once
+_LANES, _LANE = 8192, 1088  # places hashed side by side, and bytes of each; no power of two, for the cache's sake
+_STRIPE = 32  # bytes of each lane that are compared at once
+_WORD = 8  # bytes of each lane that are laid out at once
 _LEGAL = np.uint64(1 << 48)  # below it the top 16 bits are 0
 PIECE = _LANES * _LANE
 """Bytes of a stream that are looked at together."""
@@ -147,15 +148,19 @@ def _ends_in_lanes(data: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
     The bytes are seen as lanes that lie one after the other. All lanes are hashed byte by byte at the same time, each
     from 64 bytes before it on: that takes three additions and comparisons a byte, where doubling takes twelve.
     """
-    lanes = np.lib.stride_tricks.as_strided(data, (_LANES, WINDOW + _LANE), (_LANE, 1), writeable=False)
+    shape = (WINDOW + _LANE) // _WORD, _LANES
+    lanes = np.lib.stride_tricks.as_strided(np.frombuffer(data, np.uint64, 1), shape, (_WORD, _LANE), writeable=False)
     values, constants = np.zeros(_LANES, np.uint64), np.empty(_LANES, np.uint64)
-    places, legal = np.empty((_STRIPE, _LANES), np.intp), np.empty((_STRIPE, _LANES), np.bool_)
+    words, places = np.empty(_LANES, np.uint64), np.empty((_WORD, _LANES), np.intp)
+    columns, legal = words.view(np.uint8).reshape(_LANES, _WORD).T, np.empty((_STRIPE, _LANES), np.bool_)
     take, add, less = GEAR.take, np.add, np.less
     found: list[npt.NDArray[np.int64]] = []
     for first in range(0, WINDOW + _LANE, _STRIPE):
-        np.copyto(places, lanes[:, first : first + _STRIPE].T)
         for row in range(_STRIPE):
-            take(places[row], mode="clip", out=constants)
+            if row % _WORD == 0:
+                np.copyto(words, lanes[(first + row) // _WORD])
+                np.copyto(places, columns)
+            take(places[row % _WORD], mode="clip", out=constants)
             add(values, values, out=values)
             add(values, constants, out=values)
             less(values, _LEGAL, out=legal[row])
@@ -193,12 +198,12 @@ def chunks(pieces: Iterable[bytes | bytearray | memoryview]) -> Iterator[bytes]:
     Joining them gives the file again. The result does not depend on how the file was cut into pieces.
     """
     held = bytearray()
-    seen = 0  # bytes at the front of `held` in which no legal cut is left
+    seen = MIN_CHUNK - 1  # bytes at the front of `held` in which no legal cut is left
     for piece in pieces:
         at = 0
         while at < len(piece):
             # As many as are quickest to look at together, neither more nor less.
-            wanted = max(seen, WINDOW) + PIECE - len(held)
+            wanted = seen + PIECE - len(held)
             held += piece[at : at + wanted]
             at += wanted
             if at <= len(piece):
@@ -209,15 +214,15 @@ def chunks(pieces: Iterable[bytes | bytearray | memoryview]) -> Iterator[bytes]:
 
 
 def _leading(held: bytearray, seen: int) -> Generator[bytes, None, int]:
-    """The chunks at the front that are complete; they are taken away. Returns how many bytes are left, all seen."""
+    """The chunks at the front that are complete; they are removed. Returns how many of the bytes left are seen."""
     if len(held) < MIN_CHUNK:
-        return len(held)
-    data = bytes(held)
-    lead = max(0, seen - WINDOW)
-    ends = candidates(np.frombuffer(data, dtype=np.uint8)[lead:], seen - lead) + lead
+        return seen
+    lead = seen - WINDOW
+    ends = candidates(np.frombuffer(held, dtype=np.uint8)[lead:], WINDOW) + lead
     start = 0
-    for end in _cuts(ends.tolist(), len(data)):
-        yield data[start:end]
-        start = end
+    with memoryview(held) as view:
+        for end in _cuts(ends.tolist(), len(held)):
+            yield bytes(view[start:end])
+            start = end
     del held[:start]
-    return len(data) - start
+    return max(len(held), MIN_CHUNK - 1)

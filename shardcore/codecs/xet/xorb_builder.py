@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from array import array
 from collections import deque
-from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Protocol
@@ -13,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.codecs.xet.chunk import write_chunk
-from shardcore.codecs.xet.hashes import HashArray, chunk_hash, tree_root
+from shardcore.codecs.xet.hashes import HashArray, tree_root
 from shardcore.codecs.xet.xorb_info import FIXED, PER_CHUNK, XorbInfo, write_info
 from shardcore.codecs.xet.xorb_layout import (
     CHUNK_HEADER,
@@ -42,9 +41,6 @@ WORTH_A_THREAD = 16 * 1024
 
 MOST_WAITING = 64
 """Chunks that threads compress ahead of writing."""
-
-MOST_HASHED = 128
-"""Chunks that are hashed ahead: those that the chunker finds at once, and as many again."""
 
 Stored = tuple[Scheme, bytes]
 """Scheme of a chunk, and its record."""
@@ -106,7 +102,7 @@ class XorbPacker:
     def __init__(self, file: XorbSink, compression: str, workers: ThreadPoolExecutor | None = None) -> None:
         self._file = file
         self._workers = workers
-        self._waiting: deque[Future[Stored]] = deque()
+        self._waiting: deque[Future[Stored] | Stored] = deque()
         self._schemes = COMPRESSIONS[compression]
         self._hashes = bytearray()
         self._ends = array("Q")
@@ -136,11 +132,10 @@ class XorbPacker:
         self._hashes += digest
         self._unpacked_ends.append(self.unpacked + len(chunk))
         if self._workers is None or len(chunk) < WORTH_A_THREAD:
-            self.settle()
-            self._write(stored_chunk(self._schemes, chunk))
+            self._waiting.append(stored_chunk(self._schemes, chunk))
         else:
             self._waiting.append(self._workers.submit(stored_chunk, self._schemes, chunk))
-            self.settle(MOST_WAITING)
+        self.settle(MOST_WAITING)
         return len(self) - 1
 
     def skip(self, size: int, digest: bytes) -> int:
@@ -155,7 +150,8 @@ class XorbPacker:
     def settle(self, most: int = 0) -> None:
         """Write chunks that were added, until at most so many are left that threads still compress."""
         while len(self._waiting) > most:
-            self._write(self._waiting.popleft().result())
+            first = self._waiting.popleft()
+            self._write(first.result() if isinstance(first, Future) else first)
 
     def plan(self) -> PackedXorb:
         """Return the xorb as it would be with the chunks so far."""
@@ -195,32 +191,9 @@ def stored_chunk(schemes: tuple[Scheme, ...], chunk: bytes) -> Stored:
     """Return the record of a chunk, header and stored bytes, in the scheme that takes the fewest bytes."""
     scheme, stored = smallest(schemes, chunk)
     header = CHUNK_HEADER.pack(
-        compressed_size=write_u24(len(stored)), compression_type=scheme, uncompressed_size=write_u24(len(chunk))
+        compressed_size=write_u24(len(stored)), compression_type=int(scheme), uncompressed_size=write_u24(len(chunk))
     )
     return scheme, header + stored
-
-
-def with_hashes(chunks: Iterable[bytes], workers: ThreadPoolExecutor | None) -> Iterator[tuple[bytes, bytes]]:
-    """Yield each chunk with its hash; threads hash some megabytes ahead.
-
-    Args:
-        chunks: The chunks.
-        workers: The threads; None: the caller's alone.
-    """
-    waiting: deque[tuple[bytes, Future[bytes] | bytes]] = deque()
-    for chunk in chunks:
-        if workers is None or len(chunk) < WORTH_A_THREAD:
-            waiting.append((chunk, chunk_hash(chunk)))
-        else:
-            waiting.append((chunk, workers.submit(chunk_hash, chunk)))
-        if len(waiting) > MOST_HASHED:
-            yield _hashed(*waiting.popleft())
-    while waiting:
-        yield _hashed(*waiting.popleft())
-
-
-def _hashed(chunk: bytes, digest: Future[bytes] | bytes) -> tuple[bytes, bytes]:
-    return chunk, digest.result() if isinstance(digest, Future) else digest
 
 
 def smallest(schemes: tuple[Scheme, ...], chunk: bytes) -> tuple[Scheme, bytes]:

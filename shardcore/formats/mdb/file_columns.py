@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from shardcore.codecs.xet.hashes import ZERO, HashArray, as_rows, keyed
 from shardcore.codecs.xet.xorb_builder import PackedXorb
-from shardcore.formats.mdb.hashes import RANGE_KEY, file_hash, range_hash, sha256_field
+from shardcore.formats.mdb.hashes import FILE_KEY, RANGE_KEY, file_hash, range_hash, sha256_field
 from shardcore.formats.mdb.layout import CAS_ENTRY, FILE_ENTRY
 from shardcore.formats.mdb.serialize import Recipes
 
@@ -44,6 +44,8 @@ class FileChunks:
     @property
     def hash(self) -> bytes:
         """The hash of the file."""
+        if len(self._sizes) == 1:
+            return keyed(FILE_KEY, bytes(self._hashes))
         return file_hash(self.hashes, self.sizes)
 
     def segments(self) -> list[tuple[int, int, int, int, bytes]]:

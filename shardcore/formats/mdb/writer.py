@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.codecs.xet.chunker import chunks
-from shardcore.codecs.xet.hashes import to_text
-from shardcore.codecs.xet.xorb_builder import WORTH_A_THREAD, PackedXorb, XorbPacker, usual_chunks, with_hashes
+from shardcore.codecs.xet.hashes import chunk_hash, to_text
+from shardcore.codecs.xet.xorb_builder import PackedXorb, XorbPacker, usual_chunks
 from shardcore.errors import UsageError
 from shardcore.formats.mdb.file import MdbFile
 from shardcore.formats.mdb.file_columns import Collected, FileChunks
@@ -30,7 +30,7 @@ from shardcore.model.objects import NoObjects
 from shardcore.sources.memory import BytesSource
 from shardcore.writing.output import Output
 from shardcore.writing.plan import Plan, PlannedFile, WrittenFile
-from shardcore.writing.temporary import Draining, TemporaryFile
+from shardcore.writing.temporary import Draining, TemporaryFile, is_there
 from shardcore.writing.temporary_names import sweep
 from shardcore.writing.writer import Data, More, Sized, Writer, pieces_of
 
@@ -46,6 +46,9 @@ IN_STORE = "xet/xorbs/xorbs"
 """The folder in a store."""
 
 _SPOOLED = "default.xorb"
+
+WORTH_A_THREAD = 256 * 1024
+"""Bytes of the smallest piece of a file whose SHA-256 a thread computes."""
 
 
 class XorbOutput:
@@ -87,14 +90,16 @@ class XorbOutput:
             # While the run is alive, its files that are complete are not swept by others.
             file.hold()
             self._held = True
+        file.prove()
         return file
 
-    def settle(self, file: Draining, text: str, chunks: int) -> None:
-        """Name a xorb that is complete; one that is there already stays."""
+    def settle(self, file: Draining, text: str, chunks: int) -> bool:
+        """Name a xorb that is complete; one that is there already stays. Return whether it is written."""
         if self._output.settle(file, self._prefix + NAMES[0].format(text)):
             file.complete(chunks)
-        else:
-            self._held = False
+            return True
+        self._held = False
+        return False
 
     def name_of(self, text: str) -> str:
         """Return the name of a xorb in a plan."""
@@ -233,6 +238,8 @@ class MdbWriter(Writer):
         self._settled = 0  # chunks in them
         self._current: tuple[XorbPacker, Draining] | None = None
         self._content = 0
+        # Of a store that was there, the other shards are read back, too.
+        self.proven = not output.folder or output.target is None or not is_there(output.target)
 
     def _add(self, key: str | None, data: Data, more: More) -> str:
         """Write the chunks of one file that are new; its key is its hash."""
@@ -240,7 +247,8 @@ class MdbWriter(Writer):
             return self._plan_size(data.size, more.label)
         found, digest, size = FileChunks(), hashlib.sha256(), 0
         workers = self.output.workers
-        for chunk, raw in with_hashes(chunks(_hashed(pieces_of(data, more.label), digest, workers)), workers):
+        for chunk in chunks(_hashed(pieces_of(data, more.label), digest, workers)):
+            raw = chunk_hash(chunk)
             place = self._known.get(raw)
             if place is None:
                 packer = self._packer(len(chunk))
@@ -294,7 +302,8 @@ class MdbWriter(Writer):
             return
         packer, file = self._current
         packed = packer.finish()
-        self._out.settle(file, to_text(packed.hash), len(packer))
+        # A xorb that was there already was not compared with anything.
+        self.proven &= self._out.settle(file, to_text(packed.hash), len(packer))
         self._settled += len(packer)
         self._xorbs.append(packed)
         self._current = None
@@ -327,6 +336,7 @@ class MdbWriter(Writer):
         self._close_xorb()
         for name, data, files in self._shards(self._xorbs):
             file = self.output.spool(name) if self.output.folder else self.output.open()
+            file.prove()
             file.write(data)
             if not self.output.folder or self.output.settle(file, name):
                 file.complete(files)

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.codecs.xet.chunker import chunks
-from shardcore.codecs.xet.hashes import to_text
-from shardcore.codecs.xet.xorb_builder import PackedXorb, XorbPacker, usual_chunks, with_hashes
+from shardcore.codecs.xet.hashes import chunk_hash, to_text
+from shardcore.codecs.xet.xorb_builder import PackedXorb, XorbPacker, usual_chunks
 from shardcore.codecs.xet.xorb_layout import HEADER_SIZE, MAX_UNPACKED
 from shardcore.errors import UsageError
 from shardcore.formats.xorb.objects import CODECS
@@ -51,9 +51,9 @@ class XorbWriter(Writer):
         self._packer.settle()
         count, offset = len(self._packer), self._file.at
         try:
-            for chunk, raw in with_hashes(self._chunks(data, more), self.output.workers):
+            for chunk in self._chunks(data, more):
                 self._check(len(chunk), more.label)
-                self._packer.add(chunk, raw)
+                self._packer.add(chunk, chunk_hash(chunk))
                 self._content += len(chunk)
         except BaseException:
             # Whoever goes on after an input that failed gets a sound xorb.

@@ -8,14 +8,17 @@ import random
 from pathlib import Path
 from typing import Any, ClassVar
 
+import lz4.frame
 import numpy as np
 import pytest
 
 import shardcore
 from shardcore.cli.program import run
 from shardcore.codecs.xet import xorb_builder as xet_packing
+from shardcore.codecs.xet.chunk import write_chunk
 from shardcore.codecs.xet.hashes import chunk_hash, to_text
 from shardcore.codecs.xet.xorb_builder import XorbPacker
+from shardcore.codecs.xet.xorb_layout import Scheme
 from shardcore.formats.mdb import writer as mdb_writer
 from shardcore.formats.mdb.file_columns import Collected, FileChunks
 from shardcore.formats.mdb.hashes import shard_name
@@ -255,6 +258,29 @@ def test_xorbs_in_a_folder_of_their_own(tmp_path: Path) -> None:
     ):
         pass
     assert not (tmp_path / "none").exists()
+
+
+def test_contents_are_read_back_where_a_xorb_was_there_already(tmp_path: Path) -> None:
+    """A xorb that stays was compared with nothing when it was written: damage in it is reported."""
+    source, xorbs = tmp_path / "a.bin", tmp_path / "xorbs"
+    source.write_bytes(random.Random(1).randbytes(200_000))
+    first = pack("mdb", tmp_path / "0.mdb", [source], verify=Depth.CONTENT)
+    assert first.report is not None
+    assert first.report.findings == ()
+    (xorb,) = xorbs.iterdir()
+    raw = bytearray(xorb.read_bytes())
+    raw[1000] ^= 1
+    xorb.write_bytes(raw)
+    second = pack("mdb", tmp_path / "1.mdb", [source], verify=Depth.CONTENT)
+    assert second.report is not None
+    assert {finding.code for finding in second.report.findings} == {"mdb.file", "mdb.xorb"}
+
+
+def test_a_chunk_that_does_not_decompress_to_itself_is_stored_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each frame of the LZ4 library is decompressed before it is written."""
+    assert write_chunk(Scheme.LZ4, bytes(1000))[0] is Scheme.LZ4
+    monkeypatch.setattr(lz4.frame, "decompress", lambda frame: b"other")
+    assert write_chunk(Scheme.LZ4, bytes(1000)) == (Scheme.NONE, bytes(1000))
 
 
 def test_what_a_killed_run_left_among_the_xorbs_is_removed(tmp_path: Path) -> None:
