@@ -66,6 +66,7 @@ def test_listings_are_charged_and_logged() -> None:
         assert isinstance(folder, Folder)
         assert len(folder.list()) == 2500
         folder.close()
+        store.log.settle()
         assert [(one.purpose, one.status, one.bytes) for one in tape.records] == [
             (ReadPurpose.LISTING, 200, seen.sent) for seen in store.log
         ]
