@@ -156,6 +156,7 @@ class DiffWindow(QDialog):
         return table
 
     def _make_buttons(self) -> None:
+        self._damage = ""
         self.headline, self.line = Elided(greedy=True, parent=self), Elided(greedy=True, parent=self)
         self.headline.setObjectName("diffHeadline")
         self.headline.setFont(sized(self.headline.font(), LARGE))
@@ -301,13 +302,10 @@ class DiffWindow(QDialog):
             chip.setVisible(bool(found.counts[kind]))
         self._fill()
         names = self._first_names(compared)
-        damage = compared.damage(request.name for request in self.desk.requests)
-        if damage:
-            self.say(damage, error=True)
-        elif names is None:
+        self._damage = compared.damage(request.name for request in self.desk.requests)
+        self.say(self._damage, error=True)
+        if names is None and not self._damage:
             self.say(self.tr("No shard is in both; choose an object to see its bytes"))
-        else:
-            self.say("")
         if names is not None:
             self._align(names)
 
@@ -377,7 +375,7 @@ class DiffWindow(QDialog):
                 self.say(self.tr("{0} is in one of the two only").format(name))
                 return
             names = [name, name]
-        self.say("")
+        self.say(self._damage, error=True)
         if shown is not None and shown.names == (names[0], names[1]):
             self._go()
         else:

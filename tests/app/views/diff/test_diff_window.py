@@ -264,6 +264,8 @@ def test_damage_is_stated(compare: Compare, first: Path, tmp_path: Path) -> None
     window = compare(first, cut)
     assert window.headline.text().startswith("Damaged, compared in part")
     assert window.line.text().startswith("cut.des: ")
+    window.table.selectRow(0)
+    assert window.line.text().startswith("cut.des: ")
 
 
 def test_bytes_outside_of_objects_count_in_the_headline(qtbot: QtBot, jobs: Jobs, compare: Compare) -> None:
