@@ -26,6 +26,7 @@ from shardscope.learning.drawings.view import DrawingView
 from shardscope.learning.lessons.player import LessonPlayer
 from shardscope.session.error_words import plain_words
 from shardscope.session.highlights import Light
+from shardscope.session.jobs import alive
 from shardscope.session.pages import PageCache
 from shardscope.session.session import Session
 from shardscope.startup.settings import Settings
@@ -417,6 +418,8 @@ class LectureScreen(QWidget):
         here = [span for span in found if span.source == name]
 
         def done(about: tuple[int, tuple[Section, ...]] | None, error: BaseException | None) -> None:
+            if not alive(self._show_bytes):
+                return
             if about is None:
                 self.bytes.hide()
                 return

@@ -272,7 +272,7 @@ def test_the_bytes_and_the_overview_show_notes(qtbot: QtBot, session: Session, f
     assert "⚑ &lt;here&gt;" in strip.tip_at(strip.x_of(0x100))
     session.notes.remove(session.notes.all)
     qtbot.waitUntil(lambda: not session.notes.all)
-    assert (grabbed(view), grabbed(strip)) == before
+    qtbot.waitUntil(lambda: (grabbed(view), grabbed(strip)) == before)
 
 
 def test_the_tip_of_a_byte_has_its_notes() -> None:
