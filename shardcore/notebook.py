@@ -24,7 +24,7 @@ from shardcore.model.finding import Report
 from shardcore.model.node import Node
 from shardcore.model.number_words import plural
 from shardcore.model.objects import ObjectRef, Objects, ObjectSlice, Rows, as_array
-from shardcore.model.text import said, shown, visible
+from shardcore.model.text import hex_rows, said, shown, visible
 from shardcore.operations.content.geometry import GeometryContent
 from shardcore.operations.content.pictures import array_pixels
 from shardcore.operations.content.results import (
@@ -324,7 +324,7 @@ def _body(found: Content) -> Iterator[str]:
     elif isinstance(found, GeometryContent):
         yield _image(encode_png(picture_of_geometry(found, coarse=True)), "png", found.title)
     else:
-        yield _pre("\n".join(_dump(found.data[: 16 * 8])))
+        yield _pre("\n".join(hex_rows(found.data[: 16 * 8], digits=6)))
 
 
 def _array(found: ArrayContent) -> Iterator[str]:
@@ -348,12 +348,6 @@ def _array(found: ArrayContent) -> Iterator[str]:
 def _numbers(array: NDArray[np.generic]) -> str:
     first = array[tuple(slice(LINES) for _ in array.shape)] if array.ndim < 2 else array.ravel()[:LINES]
     return visible(np.array2string(first, max_line_width=100), keep="\n")[:TEXT]
-
-
-def _dump(data: bytes) -> Iterator[str]:
-    for at in range(0, len(data), 16):
-        row = data[at : at + 16]
-        yield f"{at:>6}  {row.hex(' '):<48} {''.join(chr(one) if 32 <= one < 127 else '.' for one in row)}"
 
 
 # --- elements ---

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from shardcore.cli.options import Force, Json, one_of, only, progress_bar, size_from
-from shardcore.cli.output import print_json, print_line, printable, warn, write_text_to
+from shardcore.cli.output import print_json, print_line, printable, warn, write_whole_to
 from shardcore.errors import UsageError
 
 if TYPE_CHECKING:
@@ -57,7 +56,6 @@ def compare(
     """
     from shardcore.teaching.comparison.comparison import compare, to_csv, to_json
     from shardcore.teaching.comparison.contents import BUILT_IN, files_of
-    from shardcore.writing.temporary import write_whole
 
     if option == ["help"]:
         return _tell_dials()
@@ -73,8 +71,7 @@ def compare(
             progress=progress,
         )
     if csv is not None:
-        text = to_csv(found)
-        write_text_to(csv, text) if csv == "-" else write_whole(Path(csv), [text.encode()], force=force)
+        write_whole_to(csv, to_csv(found), force=force)
     if json:
         print_json(to_json(found))
     elif csv is None:

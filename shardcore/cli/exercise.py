@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shardcore.cli.options import Force, Json, one_of, only, progress_bar
-from shardcore.cli.output import print_json, print_line, warn, write_text_to
+from shardcore.cli.options import Force, Json, format_argument, only, progress_bar
+from shardcore.cli.output import print_json, print_line, warn, write_whole_to
 from shardcore.errors import SourceError, UsageError, reason_of
 from shardcore.model.number_words import plural
 from shardcore.shards.registry import FORMATS
@@ -30,12 +30,7 @@ _HINT, _SHOW, _END = "?", "!", "q"
 
 
 def exercise(
-    format: Annotated[
-        str,
-        typer.Argument(
-            metavar="FORMAT", help="The format.", show_default=False, autocompletion=one_of(*FORMATS)
-        ),
-    ] = "",
+    format: Annotated[str, format_argument("The format.", *FORMATS)] = "",
     seed: Annotated[int | None, typer.Option("--seed", metavar="N", help="Which exercise; default: any.")] = None,
     keys: Annotated[int, typer.Option("--keys", metavar="N", help="How many keys are placed, 2 to 10.")] = 5,
     questions: Annotated[bool, typer.Option("--questions", help="Print the questions as JSON, and end.")] = False,
@@ -112,14 +107,12 @@ def grade(
     """
     from shardcore.teaching.grade import HEADINGS, grade_csv
     from shardcore.teaching.grade import grade as judge
-    from shardcore.writing.temporary import write_whole
 
     only("with --csv FILE", csv not in ("", "-"), force=force)
     with progress_bar("judging") as progress:
         rows = judge(folder, progress)
     if csv:
-        text = grade_csv(rows)
-        write_text_to(csv, text) if csv == "-" else write_whole(Path(csv), [text.encode()], force=force)
+        write_whole_to(csv, grade_csv(rows), force=force)
     if json:
         print_json([dict(zip(HEADINGS, row.cells, strict=True)) for row in rows])
     elif not csv:

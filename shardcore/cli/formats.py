@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from shardcore.cli.options import Json, one_of
+from shardcore.cli.options import Json, format_argument
 from shardcore.cli.output import print_json, print_line
 from shardcore.model.finding import Depth
 from shardcore.model.options import OptionPurpose
@@ -28,15 +26,7 @@ _OPTIONS = {
 
 
 def formats(
-    name: Annotated[
-        str,
-        typer.Argument(
-            metavar="FORMAT",
-            help="One format; default: all.",
-            show_default=False,
-            autocompletion=one_of(*FORMATS, *CONTAINERS),
-        ),
-    ] = "",
+    name: Annotated[str, format_argument("One format; default: all.", *FORMATS, *CONTAINERS)] = "",
     json: Json = False,
 ) -> int:
     """List the formats: specification, file names, magic, operations and options.

@@ -15,8 +15,8 @@ from shardcore.cli.options import (
     Json,
     Opening,
     Uri,
+    format_argument,
     format_options,
-    one_of,
     only,
     opening_flags,
     opens,
@@ -428,15 +428,7 @@ def _tell_report(report: Report, *, as_json: bool) -> None:
 
 @reaches
 def locate(
-    format_name: Annotated[
-        str,
-        typer.Argument(
-            metavar="FORMAT",
-            help=f"{' or '.join(_ROUTING)}.",
-            show_default=False,
-            autocompletion=one_of(*_ROUTING),
-        ),
-    ],
+    format_name: Annotated[str, format_argument(f"{' or '.join(_ROUTING)}.", *_ROUTING)],
     key: Annotated[str, typer.Argument(metavar="KEY", help="The key.", show_default=False)] = "",
     option: Annotated[
         list[str] | None,

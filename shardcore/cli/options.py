@@ -43,6 +43,16 @@ def one_of(*values: str) -> Callable[[str], list[str]]:
     return complete
 
 
+def format_argument(words: str, *names: str) -> Any:
+    """Return the argument `FORMAT`, completed by names.
+
+    Args:
+        words: Its help.
+        names: Names of formats.
+    """
+    return typer.Argument(metavar="FORMAT", help=words, show_default=False, autocompletion=one_of(*names))
+
+
 Uri = Annotated[
     str,
     typer.Argument(

@@ -72,6 +72,26 @@ def write_text_to(target: str | Path, text: str) -> None:
         raise SourceError(f"cannot write {target}: {reason_of(error)}") from error
 
 
+def write_whole_to(target: str, text: str, *, force: bool) -> None:
+    """Write text into a file that appears when it is complete; `-` is standard output.
+
+    Args:
+        target: The file.
+        text: Its content.
+        force: Whether a file is replaced.
+
+    Raises:
+        UsageError: The file exists already, and `force` is not set.
+        SourceError: It cannot be written.
+    """
+    from shardcore.writing.temporary import write_whole
+
+    if target == "-":
+        sys.stdout.write(text)
+    else:
+        write_whole(Path(target), [text.encode()], force=force)
+
+
 def silence_output() -> None:
     """Send what is still to be printed nowhere, so that the interpreter does not fail over it at its end."""
     nowhere = os.open(os.devnull, os.O_WRONLY)

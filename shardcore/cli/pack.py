@@ -19,6 +19,7 @@ from shardcore.cli.options import (
     Opening,
     Uri,
     check_flags,
+    format_argument,
     format_options,
     one_of,
     opens,
@@ -46,15 +47,7 @@ ESTIMATE = "≈ "
 MOST_TOLD = 20
 """Inputs that were skipped, for people."""
 
-WrittenFormat = Annotated[
-    str,
-    typer.Argument(
-        metavar="FORMAT",
-        help=f"The format to write: {', '.join(FORMATS)}.",
-        show_default=False,
-        autocompletion=one_of(*FORMATS),
-    ),
-]
+WrittenFormat = Annotated[str, format_argument(f"The format to write: {', '.join(FORMATS)}.", *FORMATS)]
 
 
 def _options_of(ctx: typer.Context, incomplete: str) -> list[str]:

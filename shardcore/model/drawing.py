@@ -358,7 +358,7 @@ class Link:
         text: The content at it.
         tone: What it is.
         stage: The stage of the walk at which it appears; 0 is there from the start, or with its later end.
-        doc: What happens at that stage, in one sentence.
+        doc: One sentence about that stage.
     """
 
     start: str

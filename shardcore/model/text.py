@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 SHOWN = 80
 """Letters of a value that a sentence quotes."""
@@ -187,6 +187,20 @@ def letters_of(raw: bytes) -> str:
     """
     text = raw.rstrip(b"\0")
     return text.decode("ascii") if text and all(0x20 <= byte < 0x7F for byte in text) else ""
+
+
+def hex_rows(data: bytes, start: int = 0, *, digits: int) -> Iterator[str]:
+    """Yield bytes as rows of 16: offset, hex, ASCII letters.
+
+    Args:
+        data: The bytes.
+        start: Offset of the first one.
+        digits: Width of the offsets, which are decimal.
+    """
+    for at in range(0, len(data), 16):
+        row = data[at : at + 16]
+        letters = "".join(chr(byte) if 0x20 <= byte < 0x7F else "." for byte in row)
+        yield f"{start + at:>{digits}}  {row.hex(' '):<48} {letters}"
 
 
 def without_marks(sentence: str) -> str:

@@ -72,8 +72,6 @@ def evaluate(text: str, places: GotoNames) -> int:
     Raises:
         GotoError: It is no expression, names nothing known, or lands outside the source.
     """
-    if len(text) > MAX_LENGTH:
-        raise GotoError(f"longer than {MAX_LENGTH} characters", MAX_LENGTH)
     offset = _Parser(text, places).whole()
     if offset < 0:
         raise GotoError(f"{offset} lies before the first byte")
@@ -88,8 +86,6 @@ def calculate(text: str) -> int:
     Raises:
         GotoError: It is none.
     """
-    if len(text) > MAX_LENGTH:
-        raise GotoError(f"longer than {MAX_LENGTH} characters", MAX_LENGTH)
     return _Parser(text, GotoNames(0)).whole()
 
 
@@ -112,6 +108,8 @@ class _Parser:
     """Recursive descent: sums of products of atoms."""
 
     def __init__(self, text: str, places: GotoNames) -> None:
+        if len(text) > MAX_LENGTH:
+            raise GotoError(f"longer than {MAX_LENGTH} characters", MAX_LENGTH)
         self.places = places
         self.tokens: list[tuple[str, str, int]] = []
         for match in _TOKEN.finditer(text):

@@ -103,7 +103,7 @@ class Format:
             lookup finds all of them.
         marks: The same for formats whose files can be recognised without them, too: a file that begins so says what it
             is, and one that does not may still be of the format.
-        practice: What exercises ask; None where there are none.
+        practice: Questions of its exercises; None where there are none.
         specification: Address of the published specification; empty where there is none.
     """
 

@@ -35,7 +35,7 @@ class Mistake:
     Attributes:
         slip: Its kind.
         answer: The answer it leads to, from the values of the lookup.
-        text: What went wrong, in half a sentence.
+        text: The mistake, in half a sentence.
     """
 
     slip: Slip
@@ -51,7 +51,7 @@ class Ask:
         step: The title of its step; `*` stands for any letters.
         value: Its name.
         detail: Whether it is asked of the first keys only: of the others, what follows from it.
-        given: What is handed over for it, with values in braces; empty for nothing.
+        given: Facts that come with the question, with values in braces; empty for none.
         mistakes: Mistakes beside those that every value knows.
     """
 
@@ -67,12 +67,12 @@ class Practice:
     """Questions of a format in an exercise.
 
     Attributes:
-        before: What is asked before the question whether the key is in the file.
-        after: What is asked of keys that are.
+        before: Questions before the one whether the key is in the file.
+        after: Questions about keys that are.
         objects: The least and the largest number of objects; of a format with one content, of pieces of 4096 bytes.
         options: Values of the writer's options to choose from. None of them may depend on a codec: its versions differ.
         variants: Options that go together, of which one is chosen, too.
-        given: What is handed over at the beginning, with values in braces; empty for nothing.
+        given: Facts that come with the exercise, with values in braces; empty for none.
         bits: Width of the numbers of the calculator that is at hand.
     """
 

@@ -44,14 +44,14 @@ class GradeRow:
 
     Attributes:
         file: Its name.
-        handed: What it says; None where it cannot be read.
+        handed: Its content; None where it cannot be read.
         questions: Number of them.
         first: Right answers at the first try, without hints.
         later: Right answers after hints or more tries.
         shown: Questions whose solution was shown.
         wrong: Questions whose last answer is wrong.
         judged: Whether the answers were judged again.
-        error: What is wrong with the file; empty for nothing.
+        error: Reason why the file cannot be judged; empty for none.
     """
 
     file: str

@@ -47,7 +47,7 @@ class Beat:
 
     Attributes:
         text: One sentence, as Markdown.
-        stage: How far the walk of the drawing has come; None where it does not change.
+        stage: Stage of the walk of the drawing; None where it does not change.
         asks: Whether it is a question: the next beat is the answer.
         choices: The choices.
         drawing: Another drawing than that of the slide.
@@ -70,8 +70,8 @@ class Slide:
 
     Attributes:
         title: A few words.
-        beats: What is told, in order; at least one.
-        drawing: What is drawn, or None.
+        beats: The sentences, in order; at least one.
+        drawing: The drawing, or None.
         spans: The bytes that it is about.
     """
 
@@ -193,7 +193,7 @@ def _targets(
 
     Args:
         stage: The step.
-        targets: What it shows.
+        targets: The places that it shows.
         named: Whether the fields of the bytes may be shown; not where the question is which of them is meant.
     """
     steps = [target.step for target in targets if target.kind is Show.STEP]

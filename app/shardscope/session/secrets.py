@@ -38,7 +38,3 @@ class OpenSecrets(QObject):
     def path(self, path: Sequence[Node]) -> Sequence[Node]:
         """Return the nodes of a path as they may be shown now."""
         return self.now.path(path)
-
-    def clear(self) -> None:
-        """Show everything again: the question is answered, or no more open."""
-        self.hide(NOTHING)

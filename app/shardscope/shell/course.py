@@ -35,7 +35,7 @@ class Course(QObject):
         player: Plays the exercise.
         notices: Tells what could not be done.
         show: Brings the lessons to the front.
-        window: Where dialogs stand.
+        window: Parent of the dialogs.
 
     Attributes:
         exercises: Asks which exercise begins.

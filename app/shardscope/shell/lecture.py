@@ -62,7 +62,7 @@ class LectureActions(QObject):
     """The keys of a lecture; they are listed with all shortcuts, and work on its screen.
 
     Args:
-        window: Whose they are.
+        window: The window.
 
     Attributes:
         all: All of them, by what they do.
@@ -152,7 +152,7 @@ class LectureScreen(QWidget):
         drawing: The drawing.
         sentence: The sentence of the current beat.
         bytes: The bytes that it is about.
-        counter: Which step it is.
+        counter: Number of the step.
     """
 
     left = Signal()

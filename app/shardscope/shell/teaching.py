@@ -61,7 +61,6 @@ class Teaching(QObject):
         self.trial.read.connect(self._read)
         self.trial.refused.connect(self._refuse)
         self._panel.reload_wanted.connect(self.trial.reload)
-        self._panel.told.connect(self._told)
         self._panel.shelf.installed.connect(self._installed)
         self._panel.begun.connect(self._end_trial)
         self._panel.player.wanted.connect(self._wanted)
@@ -120,9 +119,6 @@ class Teaching(QObject):
         if self._session.shard is None:
             self._panel.begin(pack.lessons[0])
         self._panels.show(PANEL)
-
-    def _told(self, words: str, failed: bool) -> None:
-        self._session.say(words, failed)
 
     def show_missions(self) -> None:
         """Show the missions; on the welcome page the first one begins."""

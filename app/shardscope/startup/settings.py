@@ -64,11 +64,7 @@ class Settings:
     @property
     def extraction(self) -> dict[str, str]:
         """The choices of the last extraction, by name; empty at the first start."""
-        value = self._store.value("extraction", "")
-        try:
-            found = json.loads(value) if isinstance(value, str) else {}
-        except ValueError:
-            found = {}
+        found = self._json("extraction")
         return {str(name): str(one) for name, one in found.items()} if isinstance(found, dict) else {}
 
     @extraction.setter
@@ -78,11 +74,7 @@ class Settings:
     @property
     def sketches(self) -> dict[str, str]:
         """The drawing that was looked at last, by format."""
-        value = self._store.value("sketches", "")
-        try:
-            found = json.loads(value) if isinstance(value, str) else {}
-        except ValueError:
-            found = {}
+        found = self._json("sketches")
         return {str(name): str(one) for name, one in found.items()} if isinstance(found, dict) else {}
 
     @sketches.setter
@@ -152,11 +144,26 @@ class Settings:
     @property
     def lecture_dark(self) -> bool:
         """Return whether lectures are shown in the dark room theme."""
-        return str(self._store.value("lecture_dark", "no")) == "yes"
+        return self._flag("lecture_dark")
 
     @lecture_dark.setter
     def lecture_dark(self, chosen: bool) -> None:
-        self._store.setValue("lecture_dark", "yes" if chosen else "no")
+        self._set_flag("lecture_dark", chosen)
+
+    def _flag(self, name: str, *, usual: bool = False) -> bool:
+        """Return a choice that is stored as `yes` or `no`."""
+        return str(self._store.value(name, "yes" if usual else "no")) == "yes"
+
+    def _set_flag(self, name: str, chosen: bool) -> None:
+        self._store.setValue(name, "yes" if chosen else "no")
+
+    def _json(self, name: str) -> object:
+        """Return a value that is stored as JSON; None where it is none."""
+        value = self._store.value(name, "")
+        try:
+            return json.loads(value) if isinstance(value, str) else None
+        except ValueError:
+            return None
 
     def _number(self, name: str) -> float:
         """Return a factor that is remembered; 1 where it is none."""
@@ -168,20 +175,16 @@ class Settings:
     @property
     def restores_tabs(self) -> bool:
         """Return whether the tabs of the last window are opened at the start."""
-        return str(self._store.value("restores_tabs", "no")) == "yes"
+        return self._flag("restores_tabs")
 
     @restores_tabs.setter
     def restores_tabs(self, chosen: bool) -> None:
-        self._store.setValue("restores_tabs", "yes" if chosen else "no")
+        self._set_flag("restores_tabs", chosen)
 
     @property
     def tabs(self) -> list[dict[str, Any]]:
         """Return the tabs of the last window, as they were stored."""
-        value = self._store.value("tabs", "")
-        try:
-            found = json.loads(value) if isinstance(value, str) and value else []
-        except ValueError:
-            found = []
+        found = self._json("tabs")
         return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
 
     @tabs.setter
@@ -191,11 +194,7 @@ class Settings:
     @property
     def connections(self) -> dict[str, str]:
         """Return how remote places were reached, by bucket or server; without secrets."""
-        value = self._store.value("connections", "")
-        try:
-            found = json.loads(value) if isinstance(value, str) and value else {}
-        except ValueError:
-            found = {}
+        found = self._json("connections")
         return {str(place): str(way) for place, way in found.items()} if isinstance(found, dict) else {}
 
     @connections.setter
@@ -234,11 +233,7 @@ class Settings:
 
     def _lessons_on_files(self) -> dict[str, int]:
         """Steps by lesson and file, the latest last."""
-        value = self._store.value("lessons_on_files", "")
-        try:
-            found = json.loads(value) if isinstance(value, str) and value else {}
-        except ValueError:
-            found = {}
+        found = self._json("lessons_on_files")
         some = found.items() if isinstance(found, dict) else ()
         return {str(place): step for place, step in some if isinstance(step, int) and step >= 0}
 
@@ -261,11 +256,11 @@ class Settings:
 
     def is_lesson_done(self, name: str) -> bool:
         """Return whether a lesson was gone through to its end."""
-        return str(self._store.value(f"lessons_done/{name}", "")) == "yes"
+        return self._flag(f"lessons_done/{name}")
 
     def set_lesson_done(self, name: str) -> None:
         """Remember that a lesson was gone through."""
-        self._store.setValue(f"lessons_done/{name}", "yes")
+        self._set_flag(f"lessons_done/{name}", True)
 
     @property
     def pack_format(self) -> str:
@@ -288,29 +283,25 @@ class Settings:
     @property
     def schematic(self) -> bool:
         """Return whether the overview is schematic, and not to scale."""
-        return str(self._store.value("schematic", "no")) == "yes"
+        return self._flag("schematic")
 
     @schematic.setter
     def schematic(self, chosen: bool) -> None:
-        self._store.setValue("schematic", "yes" if chosen else "no")
+        self._set_flag("schematic", chosen)
 
     @property
     def fields_shown(self) -> bool:
         """Return whether the fields is beside the bytes."""
-        return str(self._store.value("fields_shown", "yes")) == "yes"
+        return self._flag("fields_shown", usual=True)
 
     @fields_shown.setter
     def fields_shown(self, shown: bool) -> None:
-        self._store.setValue("fields_shown", "yes" if shown else "no")
+        self._set_flag("fields_shown", shown)
 
     @property
     def searches(self) -> list[tuple[str, str]]:
         """Return what was searched for in bytes, the latest first: kind and text."""
-        value = self._store.value("searches", "")
-        try:
-            found = json.loads(value) if isinstance(value, str) and value else []
-        except ValueError:
-            found = []
+        found = self._json("searches")
         pairs = found if isinstance(found, list) else []
         return [(str(pair[0]), str(pair[1])) for pair in pairs if isinstance(pair, list) and len(pair) == 2]
 

@@ -25,7 +25,7 @@ class TableModel(QAbstractTableModel):
         titles: Titles of the columns.
         numbers: Columns of numbers, which are aligned to the right.
         things: What the rows show: a sequence or an array.
-        secrets: What an open question asks, which cells do not show; None to show everything.
+        secrets: Values of an open question, which cells do not show; None to show everything.
     """
 
     titles: tuple[str, ...] = ()

@@ -216,7 +216,7 @@ class NeuroglancerFile:
         Values that several keys share are expanded once.
 
         Args:
-            work: What it may cost.
+            work: Limits of its cost.
 
         Yields:
             A row and the bytes of its decoded value, or why there are none; None where the work became too much.
@@ -254,7 +254,7 @@ class NeuroglancerFile:
             stops: One past its last byte.
             block: Bytes of the file that have all of them; None where they are read one by one.
             at: Start of the block.
-            work: What it may cost.
+            work: Limits of its cost.
         """
         total = int((stops - starts).sum())
         cost = total + (len(starts) - 1) * work.each

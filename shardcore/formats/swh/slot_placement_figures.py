@@ -179,7 +179,7 @@ def ring_figure(geometry: SwhGeometry, held: Sequence[Held], cars: Sequence[Car]
     """Return the whole ring of a small shard.
 
     Args:
-        geometry: Where slots lie.
+        geometry: The slots of the file.
         held: What each slot holds.
         cars: The keys on their way.
         title: What to write over it.
@@ -256,7 +256,7 @@ def slot_drawing(geometry: SwhGeometry, hashed: tuple[int, int], displacement: i
     """Return the jumps of one key around the ring.
 
     Args:
-        geometry: Where slots lie.
+        geometry: The slots of the file.
         hashed: First slot and step of the key.
         displacement: Of its bucket.
     """

@@ -75,7 +75,7 @@ class SlotOrder:
 
     @property
     def holding(self) -> NDArray[np.bool_]:
-        """Whether each slot has an object, shape `(slots,)`."""
+        """Mask of the slots that hold an object, bool, shape `(slots,)`."""
         found = np.zeros(self.geometry.slots, np.bool_)
         found[self.slots] = True
         return found

@@ -243,7 +243,7 @@ class ContentCheck:
         findings: The findings.
 
     Attributes:
-        reach: Where the objects checked so far end.
+        reach: End of the objects checked so far.
         checked: Objects whose content was compared with their key, or lies outside.
         without_checksum: Objects whose key is no sha256.
     """
@@ -316,8 +316,8 @@ class ContentCheck:
         Args:
             at: Number of the first one.
             offsets: Offsets of their lengths, ascending.
-            sizes: What their lengths state.
-            stops: Where they end; 0 where that is outside.
+            sizes: Their sizes, as the length fields state them.
+            stops: Their ends; 0 where that is outside.
             progress: Receives the progress.
         """
         reached = np.maximum.accumulate(np.append(self.reach, stops))

@@ -319,7 +319,7 @@ class RemoteFile:
         """Fetch the first range, which reports how large the file is.
 
         Args:
-            first: How many bytes of the beginning are useful; of more than 1 MiB the first 64 KiB are waited for.
+            first: Number of useful bytes at the beginning; of more than 1 MiB the first 64 KiB are waited for.
             at: The range that is, where it is another one.
 
         Raises:

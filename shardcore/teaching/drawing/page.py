@@ -42,8 +42,8 @@ class DrawingPage:
     Attributes:
         width: Of the page.
         measure: How wide texts are.
-        left: Where figures begin.
-        right: Where they end.
+        left: Left edge of the figures.
+        right: Right edge of the figures.
         links: The arrows within the figure that is placed, as pairs of item numbers; figures draw those they can.
         bounds: Where each item is, for arrows.
         rows: The rows of tables that items are stored in: arrows come to them from the side, if not from above.

@@ -77,7 +77,7 @@ def make_exercise(name: ExerciseName, folder: Path, *, exam: bool = False, minut
     """Make the file of an exercise, and the lesson about it.
 
     Args:
-        name: Which exercise.
+        name: Name of the exercise.
         folder: An empty folder; the file is made in it.
         exam: Whether it is an exam: without hints and solutions.
         minutes: Time limit of the exam in minutes; 0 without a clock.
@@ -160,8 +160,8 @@ class _ExerciseWriter:
     """Writes the steps of the lesson.
 
     Args:
-        name: Which exercise.
-        practice: What its format asks.
+        name: Name of the exercise.
+        practice: Questions of its format.
         shard: The file.
         exam: Whether hints are left out.
     """

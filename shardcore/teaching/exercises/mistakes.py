@@ -23,7 +23,7 @@ class WrongAnswer:
     Attributes:
         slip: The kind of mistake.
         answer: The answer, as it would be typed.
-        text: What went wrong, in a sentence without its full stop.
+        text: The mistake, in a sentence without its full stop.
     """
 
     slip: Slip
@@ -57,7 +57,7 @@ def wrong_answers(
     """Return the typical wrong answers to a value, without the right one; of equal ones the first.
 
     Args:
-        ask: What is asked.
+        ask: The question.
         step: Its step.
         trace: The lookup.
         sections: The sections of the file.

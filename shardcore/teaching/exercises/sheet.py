@@ -23,9 +23,9 @@ class SheetQuestion:
     Attributes:
         number: Its number, from 1.
         title: The title of its step: which key it is about.
-        text: What is handed over for it, in Markdown.
+        text: Facts that come with it, in Markdown.
         question: The question, with its values.
-        scene: What the answer is judged by.
+        scene: The file and the lookup that the answer is judged by.
     """
 
     number: int
@@ -66,7 +66,7 @@ class ExerciseSheet:
     Attributes:
         lesson: The exercise as a lesson.
         path: Its file.
-        text: What is said before the first question, in Markdown.
+        text: Text before the first question, in Markdown.
         questions: In order.
         bits: Width of the numbers of its calculator.
     """
@@ -85,8 +85,8 @@ def opened_sheet(
     """Make an exercise, and open its file as long as the block runs.
 
     Args:
-        name: Which exercise.
-        folder: Where its file is made, and stays; None for a folder that goes at the end.
+        name: Name of the exercise.
+        folder: Folder of its file, which stays; None for a folder that goes at the end.
         exam: Whether it is an exam.
         minutes: Time limit of the exam in minutes; 0 without a clock.
 

@@ -31,7 +31,7 @@ class Given:
     """An answer that the user gave.
 
     Attributes:
-        text: What was typed, the number of the choice, from 0, or the name of the item.
+        text: The text typed, the number of the choice, from 0, or the name of the item.
         span: The bytes that were clicked, or None.
         sketch: The drawing whose item was clicked, or empty.
     """
@@ -47,7 +47,7 @@ class AnswerVerdict:
 
     Attributes:
         right: Whether it is right.
-        text: What is reported.
+        text: The reply.
         shown: Whether *Show me* gave the answer.
     """
 
@@ -147,7 +147,7 @@ def number_of(text: str, prompt: str = "") -> int | None:
     where a size is asked; a word of the question beside the number does no harm: `3 chunks`, `byte 1,000`.
 
     Args:
-        text: What is typed.
+        text: The text typed.
         prompt: The question; empty to take any unit.
     """
     plain = " ".join(text.lower().split())

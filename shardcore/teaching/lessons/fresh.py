@@ -52,7 +52,7 @@ def make_fresh(fresh: Fresh, format: str, folder: Path, random: Random) -> Path:
         fresh: How many, and with which options of the writer.
         format: The name of the format, where the lesson names none for this file.
         folder: An empty folder. The packed contents do not stay in it.
-        random: Where the contents come from, where the lesson states no seed.
+        random: Generator of the contents, where the lesson states no seed.
 
     Returns:
         The shard: a file, or a folder where the lesson requests one.

@@ -125,7 +125,7 @@ class Fresh:
         folder: Whether it is a folder of shards.
         options: Options of the writer, by their names.
         format: Its format; empty for that of the lesson.
-        seed: What the contents are drawn from; None for others each time.
+        seed: Seed of the contents; None for others each time.
     """
 
     objects: int
@@ -208,7 +208,7 @@ class Lesson:
             for a key of any of its objects.
         needs: Names of the lessons that come before it.
         path: The text it was read from; None where it was not read from a file.
-        seed: What an exercise was made from; None for what was written by hand.
+        seed: Seed of an exercise; None for a lesson written by hand.
         exam: Whether nothing is told of an answer before all of them are handed in.
     """
 

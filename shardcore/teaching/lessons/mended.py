@@ -26,7 +26,7 @@ def missing_of(answer: str, shard: Shard) -> str:
     """Return what is still wrong with the open bytes, in a sentence; empty when they are mended.
 
     Args:
-        answer: What is demanded.
+        answer: The demanded state of the file.
         shard: The opened shard.
     """
     digest = _DIGEST.fullmatch(answer)

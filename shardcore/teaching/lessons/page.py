@@ -22,7 +22,7 @@ from markdown_it.token import Token
 from shardcore.errors import ShardError
 from shardcore.model.number_words import plural
 from shardcore.model.span import Span
-from shardcore.model.text import shown
+from shardcore.model.text import hex_rows, shown
 from shardcore.progress import check_stopped
 from shardcore.shards.opening import open as open_shard
 from shardcore.shards.shard import Shard
@@ -46,8 +46,8 @@ _SPANS = 4
 """Ranges of a step of the lookup that are printed."""
 _MOST_FILE = 1 << 18
 """Bytes of a file that is part of the page."""
-_ROW, _ROWS = 16, 8
-"""Bytes of a row, and rows, of the bytes that are printed."""
+_MOST_BYTES = 16 * 8
+"""Bytes of a node that are printed."""
 _MOST_PICTURE = 1 << 20
 _DRAWING = re.compile(r"<svg.*?</svg>", re.DOTALL)
 _WIDTH = 720
@@ -91,7 +91,7 @@ class PageAnswer:
 
     Attributes:
         answer: The answer, in few words.
-        why: What is reported when it is given, in Markdown.
+        why: Reply to it, in Markdown.
     """
 
     answer: str
@@ -103,7 +103,7 @@ def lesson_page(lesson: Lesson, *, answers: PageAnswers = PageAnswers.FOLDED, no
 
     Args:
         lesson: The lesson.
-        answers: How the answers of the questions are shown.
+        answers: Display of the answers.
         notes: Whether the notes for instructors come first.
 
     Raises:
@@ -286,7 +286,7 @@ def _bytes(stage: LessonStage, target: StepTarget) -> Iterator[str]:
     span = target.span
     if span is None or not span.size:
         return
-    stop = min(span.stop, span.start + _ROW * _ROWS)
+    stop = min(span.stop, span.start + _MOST_BYTES)
     try:
         data = stage.scene.shard.bytes_of(span.source).read(span.start, stop)
     except ShardError:
@@ -294,10 +294,7 @@ def _bytes(stage: LessonStage, target: StepTarget) -> Iterator[str]:
     name = " / ".join(node.name for node in target.path[1:])
     title = escape(shown(f"{name}: {_place(span)}" if name else _place(span)))
     yield f'<p class="muted">{title}</p>\n<pre>'
-    for at in range(0, len(data), _ROW):
-        row = data[at : at + _ROW]
-        letters = "".join(chr(byte) if 32 <= byte < 127 else "." for byte in row)
-        yield f"{span.start + at:>10}  {row.hex(' '):<{3 * _ROW}} {escape(letters)}\n"
+    yield from (f"{escape(row)}\n" for row in hex_rows(data, span.start, digits=10))
     yield "</pre>\n" if stop == span.stop else f"</pre>\n<p class=\"muted\">… of {plural(span.size, 'byte')}</p>\n"
 
 

@@ -106,7 +106,7 @@ class Secrets:
 
         Args:
             text: The text.
-            aspect: What its numbers are, where they are all of one kind; None where they may be anything.
+            aspect: Meaning of its numbers, where they are all of one kind; None where they may be anything.
         """
         if not text or self is NOTHING:
             return text

@@ -198,7 +198,7 @@ def fresh_key(lesson: Lesson, number: int, shard: Shard, random: Random) -> str:
         lesson: The lesson.
         number: The number of the step, from 0.
         shard: The fresh file.
-        random: Where the choice comes from.
+        random: Generator of the choice.
     """
     keys = [pick_key(shard, random) for _ in range(_TRIES)]
     return next((key for key in dict.fromkeys(keys) if not staged(lesson, number, shard, key).missing), keys[0])

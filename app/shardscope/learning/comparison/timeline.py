@@ -69,10 +69,10 @@ class LookupTimeline(WithTips):
     def bars_of(self, number: int) -> list[tuple[QRectF, LookupTrip]]:
         """Return the bars of a lane, from left to right."""
         lookup = self.rows[number].lookup
-        found, x = [], self._left
+        found, x, scale = [], self._left, self.scale
         top = (number + 1) * self._step + (self._step - _BAR) / 2
         for trip in lookup.trips if lookup is not None else ():
-            width = trip.milliseconds * self.scale
+            width = trip.milliseconds * scale
             found.append((QRectF(x, top, width, _BAR), trip))
             x += width
         return found
@@ -96,10 +96,10 @@ class LookupTimeline(WithTips):
         lane = QRectF(_SIDE, (number + 1) * self._step, self.width() - 2 * _SIDE, self._step)
         painter.setPen(colours.text)
         painter.drawText(lane, Qt.AlignmentFlag.AlignVCenter, row.format)
-        end = self._left
+        end, scale = self._left, self.scale
         for bar, trip in self.bars_of(number):
             waiting = QRectF(bar)
-            waiting.setWidth(ROUND_TRIP_MS * self.scale)
+            waiting.setWidth(ROUND_TRIP_MS * scale)
             role = SectionRole.HEADER if trip.opening else SectionRole.DATA
             colour = colours.section(role)
             painter.fillRect(waiting, colours.raised)
@@ -129,9 +129,9 @@ class LookupTimeline(WithTips):
     def _paint_ticks(self, painter: QPainter, colours: theme.Palette) -> None:
         longest = max((row.lookup.milliseconds for row in self.rows if row.lookup), default=0.0)
         step = next((tick for tick in _TICKS if longest / tick <= _MOST_TICKS), _TICKS[-1])
-        top, bottom = self._step, (len(self.rows) + 1) * self._step
+        top, bottom, left, scale = self._step, (len(self.rows) + 1) * self._step, self._left, self.scale
         for at in range(0, int(longest) + step, step) if longest else ():
-            x = round(self._left + at * self.scale)
+            x = round(left + at * scale)
             words = f"{at:,} ms"
             width = painter.fontMetrics().horizontalAdvance(words)
             if x + width > self.width():

@@ -29,10 +29,10 @@ def paint_picture(
     """Paint a picture.
 
     Args:
-        painter: Paints.
-        picture: What is shown.
-        colours: What it is drawn with.
-        fonts: What it is written with.
+        painter: The painter.
+        picture: The picture.
+        colours: Its colours.
+        fonts: Fonts of its texts.
         stage: The stage of the walk that was reached: boxes of later ones are blank. None paints all.
     """
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)

@@ -152,12 +152,16 @@ class Paper(_Page):
 
     def reach(self, stage: int | None, share: float) -> None:
         """Show the walk as far as a stage, of which a share has arrived; None shows all of it."""
-        there = stage if stage is None or share >= 1.0 else stage - 1
-        before = self._stage if self._stage is None or self._share >= 1.0 else self._stage - 1
-        if there != before:
-            self._kept = None
+        before = self._arrived
         self._stage, self._share = stage, share
+        if self._arrived != before:
+            self._kept = None
         self.update()
+
+    @property
+    def _arrived(self) -> int | None:
+        """Return the last stage that has arrived whole; None where all of the picture is shown."""
+        return self._stage if self._stage is None or self._share >= 1.0 else self._stage - 1
 
     def paint(self, painter: QPainter, option: QStyleOptionGraphicsItem, widget: QWidget | None = None) -> None:
         """Paint the picture; the pointer, which has its frame painted over it, does not have it made again."""
@@ -165,16 +169,15 @@ class Paper(_Page):
             return
         scale = painter.device().devicePixelRatioF() * painter.worldTransform().m11()
         size = QSize(ceil(self._picture.width * scale), ceil(self._picture.height * scale))
-        stage = self._stage if self._stage is None or self._share >= 1.0 else self._stage - 1
         if size.width() * size.height() > _MOST_PIXELS:
-            paint_picture(painter, self._picture, self._colours, self._fonts, stage)
+            paint_picture(painter, self._picture, self._colours, self._fonts, self._arrived)
             return
         if self._kept is None or self._kept.size() != size:
             self._kept = QPixmap(size)
             self._kept.fill(QColor(self._colours.base))
             kept = QPainter(self._kept)
             kept.scale(scale, scale)
-            paint_picture(kept, self._picture, self._colours, self._fonts, stage)
+            paint_picture(kept, self._picture, self._colours, self._fonts, self._arrived)
             kept.end()
         painter.drawPixmap(
             QRectF(0, 0, size.width() / scale, size.height() / scale), self._kept, QRectF(self._kept.rect())

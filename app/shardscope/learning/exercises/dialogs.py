@@ -95,7 +95,7 @@ class HandInDialog(QDialog):
     """Asks in whose name answers are handed in. `wanted` carries the name.
 
     Args:
-        done: What was done.
+        done: The answers given so far.
         name: The name that was given last.
         parent: The window.
     """

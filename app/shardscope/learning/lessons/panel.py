@@ -49,8 +49,6 @@ class LessonPanel(QWidget):
     """A lesson of the list begins, or goes on: not a text that is tried."""
     reload_wanted = Signal()
     """The text that is tried is to be read again."""
-    told = Signal(str, bool)
-    """A sentence about lessons that were installed or exported, and whether it failed."""
 
     def __init__(self, session: Session, settings: Settings, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -66,7 +64,7 @@ class LessonPanel(QWidget):
         self.list.chosen.connect(self._chosen)
         self.shelf = LessonShelf(session.jobs, self)
         self.shelf.changed.connect(self._list_again)
-        self.shelf.told.connect(self.told)
+        self.shelf.told.connect(session.say)
         self.shelf.follow.connect(self.begin)
         self.list.removed.connect(self.shelf.remove)
         self.pages = QStackedWidget()

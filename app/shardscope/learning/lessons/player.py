@@ -50,7 +50,7 @@ class LessonPlayer(QObject):
         trying: Whether somebody tries a text of their own: troubles tell its lines.
         chosen: The selected bytes, choice or item that *Check* will judge; None before.
         skipped: The titles of the steps just passed over, as they are about the sample alone.
-        done: What was done in this lesson, or in the last one, to be handed in; None before there is one.
+        done: Answers in this lesson, or in the last one, to be handed in; None before there is one.
     """
 
     changed = Signal()
@@ -183,7 +183,7 @@ class LessonPlayer(QObject):
             self._folder = None
 
     def _clean(self) -> None:
-        """Remove fresh files that is not needed any more."""
+        """Remove fresh files that are not needed any more."""
         uri = self._session.request.uri if self._session.shard is not None else ""
         self._old, old = [one for one in self._old if uri.startswith(one.name)], self._old
         for folder in old:

@@ -45,7 +45,7 @@ class Sandbox(QObject):
         on: Whether there is a sandbox.
         changes: What was done, in order; what was typed last is opened soon after.
         undone: What was undone and can be done again, the next one last.
-        missing: What a file that grows needs next; None when the reader accepts it.
+        missing: The next missing part of a file that grows; None when the reader accepts it.
         impact: What the changes did; None while that is unknown.
         error: Reason why it is unknown; empty while it is being found out.
         leaving: Whether the file is being opened as it is on disk.

@@ -190,13 +190,12 @@ class Overview(QWidget):
 
     def set_source(self, name: str, size: int, sections: Sequence[Section] = ()) -> None:
         """Show another source."""
-        self.name, self._size, self._sections = name, size, tuple(sections)
+        self.name, self._size = name, size
         self._view = self._selection = (0, 0)
         self._marks = Marks()
         self._notes = ()
         self._fetched = self._hits = ()
-        self._rescale()
-        self.setAccessibleDescription(", ".join(self.label(section) for section in self._scale.sections))
+        self.set_sections(sections)
 
     def set_sections(self, sections: Sequence[Section]) -> None:
         """Set the sections of the same bytes."""

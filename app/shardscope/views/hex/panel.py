@@ -42,7 +42,7 @@ from shardscope.views.hex.scene import HexSelection, Range
 from shardscope.views.hex.search import Searching
 from shardscope.views.hex.state import HexState
 from shardscope.views.hex.status import HexStatus
-from shardscope.views.hex.tabs import OpenSource, SourceTabs, stored_span, tab_title
+from shardscope.views.hex.tabs import OpenSource, SourceTabs, stored_span
 from shardscope.views.hex.view import HexView
 from shardscope.views.hex.width import RowMode, RowWidth
 from shardscope.widgets import fonts
@@ -332,6 +332,7 @@ class HexPanel(QWidget):
         session.lights_changed.connect(self._lights_changed)
         session.secrets.changed.connect(self._secrets_changed)
         self.view.names.seen = session.secrets.path
+        self.tabs.seen = session.secrets.text
         session.notes.changed.connect(self._notes_changed)
         self.pages.troubled.connect(session.note_trouble)
         if session.shard is not None:
@@ -385,9 +386,9 @@ class HexPanel(QWidget):
         for source in state.sources:
             if (fresh := self.tabs.known(source.name)) is not None:
                 self.tabs.sources[self.tabs.sources.index(fresh)] = source
-            self.tabs.show_source(source, self._session.secrets.text(tab_title(source.name)))
+            self.tabs.show_source(source)
         shown = self.tabs.known(state.name) or state.sources[0]
-        self.tabs.show_source(shown, self._session.secrets.text(tab_title(shown.name)))
+        self.tabs.show_source(shown)
         self._lay_bytes(shown)
         self.overview.set_selection(*self._selected())
 
@@ -457,7 +458,7 @@ class HexPanel(QWidget):
         before = self.tabs.known(self.state.name)
         if before is not None and before is not source:
             self._note_place()
-        self.tabs.show_source(source, self._session.secrets.text(tab_title(source.name)))
+        self.tabs.show_source(source)
         if self.state.name != source.name or self.state.layout.size != source.size or before is not source:
             self._lay_bytes(source, chosen=select is None)
         if select is not None:
@@ -528,7 +529,7 @@ class HexPanel(QWidget):
         """Other texts are hidden: whatever is written of the bytes is written again."""
         self.state.secrets = self.overview.secrets = self._session.secrets.now
         self.view.names.forget()
-        self.tabs.retitle(self._session.secrets.text)
+        self.tabs.retitle()
         self._show_sections()
         self._path_changed(self._path)
         self._refresh_status()

@@ -44,6 +44,7 @@ class SourceTabs(QTabBar):
     Attributes:
         sources: What is open, in the order of the tabs.
         drawing_in_front: Whether the tab of the drawings, which is the last one, is chosen.
+        seen: Returns a name as it may be shown.
     """
 
     chosen = Signal(object)
@@ -61,6 +62,7 @@ class SourceTabs(QTabBar):
         self.hide()
         self.sources: list[OpenSource] = []
         self.drawing_in_front = False
+        self.seen: Callable[[str], str] = str
         self._drawing = False
         self.currentChanged.connect(self._changed)
 
@@ -68,37 +70,40 @@ class SourceTabs(QTabBar):
         """Return the source of that name, if a tab shows it."""
         return next((source for source in self.sources if source.name == name), None)
 
-    def retitle(self, seen: Callable[[str], str]) -> None:
-        """Write the names of the sources again, as they may be seen."""
-        for number, source in enumerate(self.sources):
-            title = shown(seen(tab_title(source.name)))
-            self.setTabText(number, cut_middle(title).replace("&", "&&"))
-            if stored_span(source.name) is None:
-                self.setTabToolTip(number, tip(title))
+    def retitle(self) -> None:
+        """Write the names of the sources again: others may be seen now."""
+        for number in range(len(self.sources)):
+            self._name(number)
 
-    def show_source(self, source: OpenSource, title: str) -> None:
+    def _name(self, number: int) -> None:
+        """Write the name of a source, and its tool tip."""
+        name = self.sources[number].name
+        title, decoded = shown(self.seen(tab_title(name))), stored_span(name)
+        # An ampersand before a letter would become a shortcut.
+        self.setTabText(number, cut_middle(title).replace("&", "&&"))
+        if decoded is not None:
+            title = self.tr("What the stored bytes {0} decode to").format(decoded)
+        self.setTabToolTip(number, tip(title))
+
+    def show_source(self, source: OpenSource) -> None:
         """Bring a source to the front; a stored one takes the place of the stored one before."""
         open_one = self.known(source.name)
         if open_one is not None:
             self._set_current(self.sources.index(open_one))
             return
         decoded = stored_span(source.name)
-        # An ampersand before a letter would become a shortcut.
-        whole, title = shown(title), cut_middle(shown(title)).replace("&", "&&")
         blocked = self.blockSignals(True)
         if decoded is None and self.sources and stored_span(self.sources[0].name) is None:
             self.sources[0] = source
             number = 0
-            self.setTabText(0, title)
         else:
             if len(self.sources) > MOST:
                 self._remove(1)
             number = len(self.sources) if decoded is not None else 0
             self.sources.insert(number, source)
-            self.insertTab(number, title)
-        self.setTabToolTip(number, tip(whole))
+            self.insertTab(number, "")
+        self._name(number)
         if decoded is not None:
-            self.setTabToolTip(number, tip(self.tr("What the stored bytes {0} decode to").format(decoded)))
             self.setTabButton(number, QTabBar.ButtonPosition.RightSide, self._close_button(source.name))
         self.blockSignals(blocked)
         self._set_current(number)

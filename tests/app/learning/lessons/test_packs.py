@@ -54,7 +54,7 @@ def test_a_pack_from_installing_to_removing(panel: LessonPanel, qtbot: QtBot, tm
     image.fill(Qt.GlobalColor.red)
     assert image.save(str(course / "it.png"))
     told: list[tuple[str, bool]] = []
-    panel.told.connect(lambda words, failed: told.append((words, failed)))
+    panel.shelf.told.connect(lambda words, failed: told.append((words, failed)))
     panel.shelf.install(tmp_path / "nothing")
     qtbot.waitUntil(lambda: bool(told))
     assert told.pop()[1]

@@ -12,7 +12,7 @@ def test_a_long_name_is_cut_in_its_middle_and_told_whole(qtbot: QtBot) -> None:
     tabs = SourceTabs()
     qtbot.addWidget(tabs)
     name = "b31c58f4afe1d61b870f2aea365c952c79fd311d1fe55c9f3bbebf30df872205.mdb"
-    tabs.show_source(OpenSource(name, 10, ()), name)
+    tabs.show_source(OpenSource(name, 10, ()))
     assert len(tabs.tabText(0)) < 32
     assert tabs.tabText(0).endswith(".mdb")
     assert tabs.tabToolTip(0) == name
