@@ -162,6 +162,7 @@ class Teaching(QObject):
             self._trying = lesson
         else:
             self._try_here(lesson)
+            self._panels.show(PANEL, focus=True)
 
     def _refuse(self, why: str) -> None:
         self._refusal = why

@@ -142,6 +142,16 @@ def test_what_a_lesson_does_to_the_window(
     assert not list(scratch.iterdir())
 
 
+def test_a_lesson_on_an_open_file_is_in_front(qtbot: QtBot, window: MainWindow, own: Path, data: Path) -> None:
+    """Whichever is read first, the file or the text: the lessons are shown."""
+    with qtbot.waitSignal(window.session.opened):
+        window.open(str(data / "swh/small.shard"))
+    assert not window.panels.in_front("lessons")
+    window.help.teaching.try_lesson(own, own=True)
+    qtbot.waitUntil(lambda: window.panels.in_front("lessons"))
+    assert window.panels.panel(LessonPanel).player.trying
+
+
 @pytest.mark.thorough
 def test_a_closed_lesson_opens_again_for_what_is_asked(window: MainWindow, qtbot: QtBot, data: Path) -> None:
     """A step that shows a panel opens the closed lessons again, in front of what shares their place."""
