@@ -14,7 +14,7 @@ WORKERS := -n logical --maxprocesses 8 --dist loadgroup
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check lint types layers fix bench fuzz soak screenshots interop man venv clean
+.PHONY: help run test check full lint types layers fix bench fuzz soak screenshots interop man venv clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -51,10 +51,13 @@ interop: $(VENV)/interop.stamp ## add the reference implementations to .venv
 run: $(VENV)/run.stamp ## open the window; ARGS="file.shard" opens a file
 	$(BIN)/shardscope $(ARGS)
 
-test: $(VENV)/test.stamp ## run the tests; ARGS="-k name" selects, SHARDSCOPE_FULL=1 leaves no sample out
+test: $(VENV)/test.stamp ## run the tests; ARGS="-k name" selects
 	$(BIN)/python -m pytest $(WORKERS) $(ARGS)
 
 check: lint types layers test ## everything a change must pass
+
+full: $(VENV)/interop.stamp ## all tests with all matrices, the large files included
+	SHARDSCOPE_FULL=1 $(BIN)/python -m pytest $(WORKERS) $(ARGS)
 
 lint: $(VENV)/test.stamp ## ruff
 	$(BIN)/ruff check .

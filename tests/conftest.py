@@ -76,9 +76,10 @@ def _quick(items: list[pytest.Item]) -> set[pytest.Item]:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Tests of one X server run in one worker; those that take long begin first, so that no worker ends alone.
 
-    A run of everything is a quick one without SHARDSCOPE_FULL=1; what is asked for by name or file runs whole.
+    A run of everything is a quick one without SHARDSCOPE_FULL=1; what is selected by name, mark or file runs whole.
     """
-    if not FULL and not config.option.keyword and config.args == config.getini("testpaths"):
+    selected = config.option.keyword or config.option.markexpr
+    if not FULL and not selected and config.args == config.getini("testpaths"):
         quick = _quick(items)
         config.hook.pytest_deselected(items=[item for item in items if item not in quick])
         items[:] = [item for item in items if item in quick]

@@ -1,21 +1,74 @@
-"""Figures of the house: `python -m tests.house [FOLDER]` prints files, lines, public names and import circles by room.
+"""Size of the program: `python -m tests.house [FOLDER]` prints the rooms, circles of imports and repeated class names.
 
-Imports for the type checker and inside functions count as imports.
+`python -m tests.house --lower` writes the sizes of rooms that became smaller into the table of `tests/test_house.py`.
 """
 
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+ROOT = Path(__file__).parents[1]
+TOPS = ("shardcore", "app", "tests")
 ROOTS = {"shardcore": "shardcore", "shardscope": "app/shardscope"}
+COLUMNS = ("files", "code", "statements", "docs")
+
+
+def measure(text: str) -> Counter[str]:
+    """Count a module: lines with code, statements, and lines of docstrings.
+
+    Statements do not change when lines are joined. Strings that stand alone count as docstrings.
+    """
+    lines = text.split("\n")
+    docs, texts, statements = set[int](), set[int](), 0
+    for node in ast.walk(ast.parse(text)):
+        statements += isinstance(node, ast.stmt)
+        value = node.value if isinstance(node, ast.Expr) else None
+        if isinstance(value, ast.Constant) and isinstance(value.value, str):
+            docs.update(range(value.lineno, (value.end_lineno or value.lineno) + 1))
+            statements -= 1
+        elif isinstance(node, ast.Constant | ast.JoinedStr) and '"""' in lines[node.lineno - 1]:
+            texts.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+    code = {n for n, line in enumerate(lines, 1) if n in texts or (line.strip() and line.lstrip()[0] != "#")}
+    return Counter(files=1, code=len(code - docs), statements=statements, docs=len(docs))
+
+
+def room_of(path: Path) -> str:
+    """Return the room of a module by its path in the repository: a format, a folder of the window, all tests."""
+    parts = path.parts[:-1]
+    if parts[0] == "tests":
+        return "tests"
+    return "/".join(parts[: 3 if parts[0] == "app" or parts[1:2] == ("formats",) else 2])
+
+
+def rooms(root: Path) -> dict[str, Counter[str]]:
+    """Measure every room."""
+    found: dict[str, Counter[str]] = {}
+    for top in TOPS:
+        for path in sorted((root / top).rglob("*.py")):
+            room = found.setdefault(room_of(path.relative_to(root)), Counter())
+            room += measure(path.read_text(encoding="utf-8"))
+    return found
+
+
+def lower(root: Path) -> None:
+    """Write the sizes of rooms that became smaller into the table."""
+    table = root / "tests/test_house.py"
+    text = table.read_text(encoding="utf-8")
+    for room, counts in rooms(root).items():
+        row = re.compile(rf'^(    "{re.escape(room)}": )\(([\d_, ]+)\)', re.MULTILINE)
+        if old := row.search(text):
+            least = map(min, map(int, old[2].split(", ")), (counts[name] for name in COLUMNS))
+            text = row.sub(lambda match, least=least: f"{match[1]}({', '.join(f'{n:_}' for n in least)})", text)
+    table.write_text(text, encoding="utf-8")
 
 
 def modules(root: Path) -> dict[str, Path]:
-    """All modules of the house, by name."""
+    """All modules of both packages, by name."""
     found: dict[str, Path] = {}
     for package, folder in ROOTS.items():
         for path in sorted((root / folder).rglob("*.py")):
@@ -25,7 +78,7 @@ def modules(root: Path) -> dict[str, Path]:
 
 
 def imports(tree: ast.AST, known: Iterable[str]) -> Iterator[str]:
-    """The modules of the house that a module imports."""
+    """The modules of both packages that a module imports, type-checking imports and those inside functions included."""
     names = set(known)
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -38,7 +91,7 @@ def imports(tree: ast.AST, known: Iterable[str]) -> Iterator[str]:
 
 
 def circles(graph: dict[str, set[str]]) -> list[list[str]]:
-    """The groups of modules that import each other, directly or around corners."""
+    """The groups of modules that import each other, directly or through others."""
     reach = {name: set(targets) for name, targets in graph.items()}
     for middle in graph:
         for targets in reach.values():
@@ -51,30 +104,23 @@ def circles(graph: dict[str, set[str]]) -> list[list[str]]:
     return groups
 
 
-def room_of(name: str) -> str:
-    """The room of a module: a format, a folder, or the ground floor of a package."""
-    parts = name.split(".")
-    return ".".join(parts[: 3 if parts[1:2] == ["formats"] else 2]) if len(parts) > 2 else parts[0]
-
-
 def main(root: Path) -> None:
-    """Prints the figures."""
+    """Print the figures."""
+    sizes = rooms(root)
+    sizes["all but tests"] = sum((counts for room, counts in sizes.items() if room != "tests"), Counter())
+    print(f"{'room':<34}" + "".join(f"{name:>12}" for name in COLUMNS))
+    for room, counts in sizes.items():
+        print(f"{room:<34}" + "".join(f"{counts[name]:>12,}" for name in COLUMNS))
     found = modules(root)
     trees = {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in found.items()}
-    graph = {name: set(imports(tree, found)) - {name} for name, tree in trees.items()}
-    files, lines, names = Counter[str](), Counter[str](), Counter[str]()
-    for name, path in found.items():
-        room = room_of(name)
-        files[room] += 1
-        lines[room] += len(path.read_text(encoding="utf-8").splitlines())
-        defined = (n for n in trees[name].body if isinstance(n, (ast.ClassDef, ast.FunctionDef)))
-        names[room] += sum(not one.name.startswith("_") for one in defined)
-    for room in sorted(files):
-        print(f"{room:<34} {files[room]:>4} files {lines[room]:>6} lines {names[room]:>5} public names")
-    print(f"{'all':<34} {files.total():>4} files {lines.total():>6} lines {names.total():>5} public names")
-    for group in circles(graph):
+    for group in circles({name: set(imports(tree, found)) - {name} for name, tree in trees.items()}):
         print(f"circle of {len(group)}: {', '.join(group)}")
+    classes = Counter(node.name for tree in trees.values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
+    print("class names used twice:", ", ".join(sorted(n for n, k in classes.items() if k > 1 and n[0] != "_")))
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parents[1])
+    if "--lower" in sys.argv:
+        lower(ROOT)
+    else:
+        main(Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT)
