@@ -163,6 +163,7 @@ class HttpServer:
     Attributes:
         log: What it saw.
         stopping: Set when it stops; answers that wait look at it.
+        meet: No answer begins before as many requests were there at the same time, or 20 seconds passed.
     """
 
     def __init__(
@@ -176,7 +177,9 @@ class HttpServer:
         self.connections: dict[int, socket.socket] = {}
         self.failures: list[BaseException] = []
         self.lock = threading.Lock()
+        self._met = threading.Condition(self.lock)
         self.at_once = 0
+        self.meet = 0
         self._threads: list[threading.Thread] = []
         self._opened = 0
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=256)
@@ -231,6 +234,11 @@ class HttpServer:
             pause = self._line_free - now
         if pause > 0.002:
             self.stopping.wait(pause)
+
+    def wait_for_others(self) -> None:
+        """Waits with the lock until the requests that are to meet are there."""
+        self._met.notify_all()
+        self._met.wait_for(lambda: self.stopping.is_set() or self.log.most_at_once >= self.meet, 20)
 
     def _start(self, work: Callable[..., None], name: str, *arguments: Any) -> None:
         thread = threading.Thread(target=work, args=arguments, name=f"test server {self.port} {name}", daemon=True)
@@ -292,6 +300,7 @@ class _Handler(BaseHTTPRequestHandler):
             server.log.seen.append(seen)
             server.at_once += 1
             server.log.most_at_once = max(server.log.most_at_once, server.at_once)
+            server.wait_for_others()
         answer = None
         try:
             crowded = server.room and server.at_once > server.room

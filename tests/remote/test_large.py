@@ -37,11 +37,11 @@ def large(server: RangeServer) -> str:
 
 def test_one_object_of_120_mb(server: RangeServer, large: str) -> None:
     """Read in pieces, it takes 16 ranges besides the one that tells the size, eight of them at the same time."""
-    server.latency = 0.05
     with source_of(large, RemoteOptions()) as source:
         at = 0
         for piece in read_pieces(source, 0, SIZE):
             assert piece == made(at, at + len(piece))
+            server.meet = 8  # after the first piece, which comes alone
             at += len(piece)
     assert at == SIZE
     assert len(server.log) <= 17
@@ -93,7 +93,7 @@ def test_one_read_of_a_large_range(server: RangeServer, large: str) -> None:
     """It is cut into ranges of at most 8 MiB, about equally long, that come in parallel."""
     with source_of(large, RemoteOptions()) as source:
         server.log.clear()
-        server.latency = 0.05
+        server.meet = 5
         assert source.read(0, 40_000_000) == made(0, 40_000_000)
     sizes = [one.sent for one in server.log]
     assert len(sizes) == 5
@@ -105,7 +105,7 @@ def test_one_read_of_a_large_range(server: RangeServer, large: str) -> None:
 def test_ranges_follow_the_threads(threads: int, server: RangeServer, large: str) -> None:
     """As many ranges are under way at the same time as `RemoteOptions.threads` says."""
     with source_of(large, RemoteOptions(threads=threads)) as source:
-        server.latency = 0.1
+        server.meet = threads
         source.read(0, SIZE)
     assert server.log.most_at_once == threads
 
@@ -116,7 +116,7 @@ def test_ranges_follow_the_jobs(server: RangeServer) -> None:
     uri = server.put("/a.shard", data)
     with shardcore.open(uri, jobs=16) as shard:
         assert shard.jobs == 16
-        server.latency = 0.1
+        server.meet = 16
         assert shard.source is not None
         shard.source.read_many([(at, at + 100) for at in range(70_000, len(data) - 100, 200_000)])
     assert server.log.most_at_once == 16
@@ -153,7 +153,7 @@ def test_samples_of_a_huge_file(server: RangeServer) -> None:
     """Of a large file only the samples come, 16 at the same time by default."""
     uri = server.put("/huge", Made(10 * SIZE, made))
     with source_of(uri, RemoteOptions()) as source:
-        server.latency = 0.02
+        server.meet = 16
         sampled_entropy(source)
     assert len(server.log) <= 257
     assert server.log.sent < 2_000_000

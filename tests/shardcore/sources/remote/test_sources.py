@@ -104,7 +104,7 @@ def test_neighbours_are_one_request_and_others_run_at_the_same_time(server: Rang
         near = [(100_000, 100_010), (120_000, 120_010), (180_000, 180_010)]
         assert source.read_many(near) == [BIG[a:b] for a, b in near]
         assert len(server.log) == 1
-        server.latency = 0.2
+        server.meet = 4
         far = [(n, n + 10) for n in range(300_000, 1_000_000, 100_000)]
         assert source.read_many(far) == [BIG[a:b] for a, b in far]
         assert len(server.log) == 8
