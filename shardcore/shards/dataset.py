@@ -41,9 +41,11 @@ from shardcore.progress import Progress, no_progress
 from shardcore.shards.cache import Once, OnceEach
 from shardcore.shards.member_objects import JoinedObjects, Listing, Member, MemberNodes
 from shardcore.shards.member_work import joined_report, member_count, member_report, member_shares
+from shardcore.shards.other_files import other_file
 from shardcore.shards.shard import DEFAULT_LIMIT, Shard, ShardTasks, SourcePart, Work, tell_purposes
 from shardcore.shards.trace import Look, Trace
 from shardcore.sources.base import WHOLE_HEAD, Folder, Source
+from shardcore.sources.opening import PrefetchedSource
 
 if TYPE_CHECKING:
     from shardcore.codecs.isolated import Decoder
@@ -322,6 +324,11 @@ class DataSet(Shard):
             shard = self.open_member(member.name, source)
             tell_purposes(shard)
             return shard
+        except (FormatError, NotAShard) as error:
+            with source:
+                if what := other_file(PrefetchedSource(source), by_beginning=True):
+                    raise NotAShard(f"it is {what}", span=Span("", 0, source.size), is_other=True) from error
+                raise
         except BaseException:
             source.close()
             raise
