@@ -512,9 +512,19 @@ class DataSet(Shard):
         return self._joining.value is not None
 
     @property
+    def size(self) -> int | None:
+        """Bytes of all members; None where these cannot be listed, or are in key spaces of their own."""
+        return self._full_listing.size if self.lists and not self.key_spaces else None
+
+    @property
     def index_bytes(self) -> int:
-        """The size of all members, a page each at least: an upper bound."""
-        return self._full_listing.index_bytes
+        """The size of all members, an upper bound; 0 where they cannot be listed."""
+        return self.size or 0
+
+    @property
+    def index_cost(self) -> int:
+        """The same with a page for each member at least."""
+        return self._full_listing.cost if self.index_bytes else 0
 
     def load_index(self, progress: Progress = no_progress) -> None:
         """Open all members and join their objects; what cannot be opened is left out, and is stored in `unreadable`.
