@@ -10,16 +10,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from shardcore.errors import (
-    DEFAULT_LIMIT,
-    Cancelled,
-    LimitExceeded,
-    NotAShard,
-    ShardError,
-    SourceError,
-    UsageError,
-    ends_reading,
-)
+from shardcore.errors import Cancelled, LimitExceeded, NotAShard, ShardError, SourceError, UsageError, ends_reading
 from shardcore.model.budget import Budget, OverBudget, budgeted
 from shardcore.model.number_words import plural
 from shardcore.model.span import Span
@@ -29,7 +20,7 @@ from shardcore.shards.format import Format
 from shardcore.shards.opening import open as open_shard
 from shardcore.shards.registry import all_formats, format_of
 from shardcore.shards.salvage import EACH_FOUND, Condition, Damaged, Effort, SalvagedObject, indexed
-from shardcore.shards.shard import Shard
+from shardcore.shards.shard import DEFAULT_LIMIT, Shard
 from shardcore.shards.whole_file import WholeFiles
 from shardcore.sources.base import RANGE, Folder, Source
 from shardcore.sources.remote.options import RemoteOptions

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from shardcore.errors import SourceError, says_absent
 from shardcore.model.text import visible
+from shardcore.sources.base import WHOLE_HEAD
 
 if TYPE_CHECKING:
     from shardcore.sources.base import Folder
@@ -28,10 +29,7 @@ _BEGINNINGS = (
         "a Git LFS pointer ({size} bytes): git lfs pull fetches the file",
     ),
     (rb"/annex/objects/", "a git-annex pointer: git annex get fetches the file"),
-    (
-        _XML + rb"(?i:<(!doctype )?html)",
-        "a web page (HTML): a login, a list of files, or a page about the file; fetch the file itself",
-    ),
+    (_XML + rb"(?i:<(!doctype )?html)", "a web page (HTML), such as a login or a list: fetch the file itself"),
     (
         _XML + rb"<Error[^>]*>.{0,200}?<Code>(?P<code>[^<]{1,80})</Code>",
         "an error document of an object store ({code}): " + _AGAIN,
@@ -45,15 +43,9 @@ _BEGINNINGS = (
         rb'\s*\{[^\0]*?("@type"\s*:\s*"neuroglancer_(?!uint64_sharded)|"scales"\s*:)',
         "the info of a Neuroglancer data set: open its folder",
     ),
-    (
-        rb'\s*\{[^\0]{0,400}?"shard_file"\s*:\s*"(?P<file>[^"/\\]{1,255})"',
-        "a DES sidecar: open {file}, which it is about",
-    ),
+    (rb'\s*\{[^\0]{0,400}?"shard_file"\s*:\s*"(?P<file>[^"/\\]{1,255})"', "a DES sidecar: open {file}"),
     (rb'\s*\{[^\0]*?"zarr_format"\s*:', "the metadata of zarr: open its folder with zarr"),
-    (
-        rb"MerkleDB Shard\0",
-        "a MerkleDB shard of XetHub, before Hugging Face, with another tag and other chunk records: git-xet reads it",
-    ),
+    (rb"MerkleDB Shard\0", "a MerkleDB shard of XetHub, before Hugging Face, not MDB: the git-xet of XetHub reads it"),
     (rb"\x9e\xa8b2frame\0.{0,200}?\xa4b2nd", "a Blosc2 array (b2nd): open it with blosc2.open"),
     (rb"\x9e\xa8b2frame\0", "a Blosc2 frame, not Bloscpack: open it with blosc2.open"),
     (rb".{257}ustar", "a tar archive, as a WebDataset shard is one: tar -xf extracts it"),
@@ -96,8 +88,8 @@ def other_folder(folder: Folder) -> str:
         return ""
     if (node := re.search(rb'"node_type"\s*:\s*"(array|group)"', text)) is None:
         return ""
-    shards = " with shards" if b'"sharding_indexed"' in text else ""
-    return f"a zarr v3 {node[1].decode()}{shards}: open {visible(folder.uri)} with zarr"
+    name, shards = node[1].decode(), " with shards" if b'"sharding_indexed"' in text else ""
+    return f"a zarr v3 {name}{shards}: open the {name} with zarr"
 
 
 def _shown(value: bytes) -> str:
@@ -110,7 +102,7 @@ def _mds(probe: PrefetchedSource, head: bytes) -> str:
     if len(numbers) < 2 or not 0 < numbers[0] < probe.size // 4:
         return ""
     after, offsets = 4 * (numbers[0] + 2), numbers[1 : numbers[0] + 2]
-    if not after < offsets[0] <= offsets[-1] <= probe.size or list(offsets) != sorted(offsets):
+    if not after < offsets[0] <= after + WHOLE_HEAD or list(offsets) != sorted(offsets) or offsets[-1] > probe.size:
         return ""
     if after < len(head) and not re.search(rb'"format": ?"mds"', head[after : offsets[0]]):
         return ""
