@@ -98,7 +98,7 @@ def ls(
             asked = RowsAsked(hidden, kind, refs=json or wanted, digest=wanted, bare=bare, jobs=shard.jobs)
             return 1 if list_members(shard, asked, skip=skip, limit=limit, as_json=json, human=human) else 0
         # Of a folder of very many files the rows are printed while these are opened.
-        streamed = shard.source is None and shard.index_bytes > SMALL_INDEX
+        streamed = shard.source is None and shard.index_cost > SMALL_INDEX
         # What slots without object are (swh) is known from the whole index alone.
         few = limit is not None and limit <= FEW_ROWS and not everything
         if not streamed and (json or not sizes_stated(shard)) and (not few or shard.source is None):

@@ -31,7 +31,6 @@ from shardcore.cli.output import (
     error_line,
     info_json,
     json_safe,
-    known_size,
     print_json,
     print_line,
     print_node_json,
@@ -222,11 +221,10 @@ def info(
         if json:
             print_json(info_json(shard, shown_uri(uri)))
             return 0
-        size = known_size(shard)
         print_line(f"{shown_uri(uri)}: {shard.format} {shard.version}".rstrip() + f" ({shard.why})")
         objects = shard.declared_objects
         counted = "objects not counted (--count)" if objects is None else plural(objects, "object")
-        print_line(f"{plural(size, 'byte') if size is not None else 'bytes not counted'}, {counted}")
+        print_line(f"{plural(shard.size, 'byte') if shard.size is not None else 'bytes not counted'}, {counted}")
         if shard.sections:
             width = max(len(s.name) for s in shard.sections)
             print_line()
@@ -483,7 +481,7 @@ def _which_file(uri: str, shard: Shard) -> str:
 
 def _load_small(shard: Shard) -> None:
     """Load the index unless that takes long; damage there is part of what the tree shows."""
-    if shard.index_bytes <= SMALL_INDEX:
+    if shard.index_cost <= SMALL_INDEX:
         _load(shard)
 
 

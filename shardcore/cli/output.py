@@ -217,13 +217,6 @@ def role_name(role: FieldRole) -> str:
     return role.name.lower()
 
 
-def known_size(shard: Shard) -> int | None:
-    """Return the bytes of a file, or of all members of a data set; None where nobody can list these."""
-    if shard.source is not None:
-        return shard.source.size
-    return shard.index_bytes or (0 if shard.loaded else None)
-
-
 def info_json(shard: Shard, uri: str) -> dict[str, Any]:
     """Return what `info` says."""
     sections = [{"name": s.name, "role": s.role.value, "start": s.start, "stop": s.stop} for s in shard.sections]
@@ -232,7 +225,7 @@ def info_json(shard: Shard, uri: str) -> dict[str, Any]:
         "format": shard.format,
         "why": shard.why,
         "version": shard.version,
-        "size": known_size(shard),
+        "size": shard.size,
         "objects": shard.declared_objects,
         "sections": sections,
         "fields": {name: json_value(value) for name, value in shard.fields.items()},

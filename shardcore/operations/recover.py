@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from shardcore.errors import DEFAULT_LIMIT, Cancelled, LimitExceeded, ShardError, SourceError, UsageError, ends_reading
+from shardcore.errors import Cancelled, LimitExceeded, NotAShard, ShardError, SourceError, UsageError, ends_reading
 from shardcore.model.budget import Budget, OverBudget, budgeted
 from shardcore.model.number_words import plural
 from shardcore.model.span import Span
@@ -20,7 +20,7 @@ from shardcore.shards.format import Format
 from shardcore.shards.opening import open as open_shard
 from shardcore.shards.registry import all_formats, format_of
 from shardcore.shards.salvage import EACH_FOUND, Condition, Damaged, Effort, SalvagedObject, indexed
-from shardcore.shards.shard import Shard
+from shardcore.shards.shard import DEFAULT_LIMIT, Shard
 from shardcore.shards.whole_file import WholeFiles
 from shardcore.sources.base import RANGE, Folder, Source
 from shardcore.sources.remote.options import RemoteOptions
@@ -174,6 +174,7 @@ def salvage(
 
     Raises:
         UsageError: It is a folder, or no format finds anything.
+        NotAShard: No format finds anything, and it is another file.
         SourceError: The bytes cannot be read, or a file cannot be written. Files that were written before stay, without
             a report; `partial` has what was found.
     """
@@ -271,6 +272,7 @@ def _format_of(search: _Search) -> str:
     with _opened(source, None, options) as shard:
         if shard.format != "unknown":
             return shard.format
+        damage = shard.damage
     fitting = [one for one in all_formats() if any(fnmatchcase(source.name.lower(), f"*{s}") for s in one.suffixes)]
     if len(fitting) == 1:
         return fitting[0].name
@@ -288,6 +290,8 @@ def _format_of(search: _Search) -> str:
         worth[one.name] = sum(sizes)
     best = max(worth, key=lambda name: worth[name], default="")
     if not best or not worth[best]:
+        if isinstance(damage, NotAShard) and damage.is_other:
+            raise damage
         raise UsageError(f"{source.name}: no format finds anything in it; name one")
     return best
 

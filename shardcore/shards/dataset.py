@@ -41,9 +41,11 @@ from shardcore.progress import Progress, no_progress
 from shardcore.shards.cache import Once, OnceEach
 from shardcore.shards.member_objects import JoinedObjects, Listing, Member, MemberNodes
 from shardcore.shards.member_work import joined_report, member_count, member_report, member_shares
+from shardcore.shards.other_files import other_file
 from shardcore.shards.shard import DEFAULT_LIMIT, Shard, ShardTasks, SourcePart, Work, tell_purposes
 from shardcore.shards.trace import Look, Trace
 from shardcore.sources.base import WHOLE_HEAD, Folder, Source
+from shardcore.sources.opening import PrefetchedSource
 
 if TYPE_CHECKING:
     from shardcore.codecs.isolated import Decoder
@@ -322,6 +324,11 @@ class DataSet(Shard):
             shard = self.open_member(member.name, source)
             tell_purposes(shard)
             return shard
+        except (FormatError, NotAShard) as error:
+            with source:
+                if what := other_file(PrefetchedSource(source), by_beginning=True):
+                    raise NotAShard(f"it is {what}", span=Span("", 0, source.size), is_other=True) from error
+                raise
         except BaseException:
             source.close()
             raise
@@ -505,9 +512,19 @@ class DataSet(Shard):
         return self._joining.value is not None
 
     @property
+    def size(self) -> int | None:
+        """Bytes of all members; None where these cannot be listed, or are in key spaces of their own."""
+        return self._full_listing.size if self.lists and not self.key_spaces else None
+
+    @property
     def index_bytes(self) -> int:
-        """The size of all members, a page each at least: an upper bound."""
-        return self._full_listing.index_bytes
+        """The size of all members, an upper bound; 0 where they cannot be listed."""
+        return self.size or 0
+
+    @property
+    def index_cost(self) -> int:
+        """The same with a page for each member at least."""
+        return self._full_listing.cost if self.index_bytes else 0
 
     def load_index(self, progress: Progress = no_progress) -> None:
         """Open all members and join their objects; what cannot be opened is left out, and is stored in `unreadable`.

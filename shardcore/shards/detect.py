@@ -21,6 +21,7 @@ from shardcore.errors import (
 from shardcore.model.options import OptionPurpose
 from shardcore.shards.format import Certainty, Format, Verdict
 from shardcore.shards.open_context import Draft
+from shardcore.shards.other_files import other_file, other_folder
 
 if TYPE_CHECKING:
     from shardcore.sources.base import Folder
@@ -34,9 +35,6 @@ LONGEST_BEGINNING = 64
 
 MARK_LIMIT = 1 << 24
 """Bytes of a marking file; a larger one is there, too."""
-
-_WEB_PAGE = (b"<!doctype html", b"<html")
-"""Beginnings of pages that web servers send instead of a file, in lower case."""
 
 
 def is_stranger(verdict: Verdict, draft: Draft, error: ShardError) -> bool:
@@ -70,18 +68,16 @@ def judge(
 
     verdicts = _ask(formats, asked)
     others: list[tuple[Format, Verdict]] = []
-    if all(verdict.certainty is Certainty.PARTLY for _, verdict in verdicts) and probe.size:
+    best = max((verdict.certainty for _, verdict in verdicts), default=Certainty.PARTLY)
+    if best < Certainty.MAGIC and (what := other_file(probe, by_beginning=best > Certainty.PARTLY)):
+        raise NotAShard(f"{probe.name} is {what}", is_other=True)
+    if best is Certainty.PARTLY:
         others = _ask(containers, asked)
-    if not verdicts and not probe.size:
-        raise NotAShard(f"{probe.name} is empty", is_other=True)
     # Data of a shard in split form may begin with a gzip member; a file that is called .gz is none.
     if not verdicts and not any(probe.name.lower().endswith(one.suffixes) for one, _ in others):
         verdicts = _ask(formats, lambda f: f.infer(probe) if f.infer else None)
     if all(verdict.certainty is Certainty.PARTLY for _, verdict in verdicts):
         verdicts += others
-    if not verdicts and head.lstrip()[:14].lower().startswith(_WEB_PAGE):
-        what = f"{probe.name} is a web page (HTML): a login, a list of files, or a page about the file"
-        raise NotAShard(what, is_other=True)
     return _surest(verdicts, probe.name)
 
 
@@ -115,6 +111,8 @@ def judge_folder(folder: Folder, formats: Formats) -> tuple[Format, Verdict]:
     if all(verdict.certainty < enough for _, verdict in verdicts):
         verdicts += _ask(formats, lambda one: asked(one, False))
     if not verdicts:
+        if what := other_folder(folder):
+            raise NotAShard(f"{folder.uri} is {what}", is_other=True)
         raise NotAShard(f"{folder.uri}: no format recognises the folder; give one of its files")
     found, verdict = _surest(verdicts, folder.uri)
     if verdict.certainty is Certainty.PARTLY:

@@ -38,19 +38,22 @@ class Listing:
     Attributes:
         members: The members.
         by_name: The same, by name.
-        index_bytes: Bytes that reading the index of all of them fetches at most.
+        size: Bytes of all of them.
+        cost: The same, with `MEMBER_COST` for each at least.
     """
 
     members: tuple[Member, ...]
     by_name: dict[str, Member]
-    index_bytes: int
+    size: int
+    cost: int
 
     @classmethod
     def of(cls, members: Iterable[Member]) -> Listing:
         """Return the listing of some members."""
         found = tuple(members)
-        index_bytes = sum(max(member.size, MEMBER_COST) for member in found)
-        return cls(found, {member.name: member for member in found}, index_bytes)
+        size = sum(member.size for member in found)
+        cost = sum(max(member.size, MEMBER_COST) for member in found)
+        return cls(found, {member.name: member for member in found}, size, cost)
 
 
 class MemberNodes(Children):

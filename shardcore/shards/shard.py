@@ -206,9 +206,19 @@ class Shard(Displayed, ABC):
         return True
 
     @property
+    def size(self) -> int | None:
+        """Bytes of the file, or of all shards of a data set; None where these are not known without opening them."""
+        return None if self.source is None else self.source.size
+
+    @property
     def index_bytes(self) -> int:
         """Return how many bytes `load_index` has to read, about."""
         return 0
+
+    @property
+    def index_cost(self) -> int:
+        """Return `index_bytes`, or more where many files are opened for few bytes: for decisions, never shown."""
+        return self.index_bytes
 
     def load_index(self, progress: Progress = no_progress) -> None:
         """Read what is needed to explain every byte and to sort the objects; nothing where opening read it.

@@ -41,7 +41,7 @@ def whole(shard: Shard) -> int:
     if shard.source is not None:
         return missing_of(shard.source)
     if isinstance(shard, DataSet) and shard.listed:
-        return sum(member.size for member in shard.members)
+        return shard.size or 0
     return 0
 
 

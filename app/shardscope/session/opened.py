@@ -496,7 +496,7 @@ class OpenedShard(QObject):
     def reads_index_at_once(self) -> bool:
         """Return whether the index is read without a request of the user: it is small, and not in many remote files."""
         shard = self.shard
-        if shard is None or (size := index_size(shard)) is None or size > AUTO_INDEX_BYTES:
+        if shard is None or index_size(shard) is None or shard.index_cost > AUTO_INDEX_BYTES:
             return False
         return not isinstance(shard, DataSet) or shard.folder.lists_cheaply or len(shard.members) <= AUTO_MEMBERS
 

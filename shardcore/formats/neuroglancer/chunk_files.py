@@ -258,6 +258,8 @@ class ChunkFileShard(FileShard):
     format = "neuroglancer"
     meanings = MEANINGS
     version = "1"
+    byte_shares = Shard.byte_shares
+    loads = Shard.loads
 
     def __init__(self, file: _ChunkFile) -> None:
         super().__init__(file, _OneChunk(file), _ChunkTree(file))

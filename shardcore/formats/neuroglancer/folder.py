@@ -289,11 +289,6 @@ class NeuroglancerDataSet(DataSet):
         root = super().tree
         return replace(root, children=(spec_node(self.origin), *root.children))
 
-    @property
-    def index_bytes(self) -> int:
-        """The size of all shards; 0 where they cannot be listed."""
-        return super().index_bytes if self.lists else 0
-
     def parse_key(self, text: str) -> KeyLocation:
         """Return a key from its decimal text, with the numbers of its shard and minishard."""
         return self.origin.spec.place(parse_key(text), routed=True)

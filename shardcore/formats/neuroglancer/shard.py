@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from shardcore.errors import (
     FormatError,
     LimitExceeded,
+    NotAShard,
     ShardError,
     SourceError,
     Truncated,
@@ -39,7 +40,9 @@ from shardcore.model.span import Span
 from shardcore.shards.file_shard import FileShard
 from shardcore.shards.format import Certainty, Verdict
 from shardcore.shards.open_context import Draft, OpenContext
+from shardcore.shards.other_files import other_file
 from shardcore.shards.shard import DEFAULT_LIMIT
+from shardcore.sources.base import SMALL_HEAD
 from shardcore.sources.opening import PrefetchedSource
 from shardcore.sources.wrapped import ConcatSource
 
@@ -323,10 +326,14 @@ def open_member(name: str, source: Source, origin: Origin, wanted: int | None = 
 
     Raises:
         FormatError: The file is shorter than its shard index.
+        NotAShard: It is another file, such as a pointer of Git LFS.
         SourceError: The bytes cannot be read.
     """
-    whole, kept, index_size = joined(PrefetchedSource(source), wanted)
+    probe = PrefetchedSource(source)
+    whole, kept, index_size = joined(probe, wanted)
     head = _head(whole, origin.spec, index_size, Draft())
+    if whole.size <= SMALL_HEAD and (what := other_file(probe, by_beginning=True)):
+        raise NotAShard(f"it is {what}", span=Span("", 0, source.size), is_other=True)
     named = shard_number(name)
     number = named[0] if named is not None else None
     return NeuroglancerShard(NeuroglancerFile(kept, origin, head, number, split=index_size is not None))

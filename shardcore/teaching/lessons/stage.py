@@ -104,7 +104,7 @@ def staged(lesson: Lesson, number: int, shard: Shard, key: str, *, own: bool = F
         return LessonStage(number, step, "", None, (), (), scene, missing="it is about the sample of the lesson")
     try:
         with at_most(MOST_INDEX):
-            if not shard.loaded and shard.index_bytes <= MOST_INDEX:
+            if not shard.loaded and shard.index_cost <= MOST_INDEX:
                 shard.load_index()
             scene = LessonScene(shard, key or (own and _own_key(lesson, shard)) or pick_key(shard))
             return _staged(lesson, number, scene)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import shardcore
 from shardcore.cli import program
 
 Run = Callable[..., tuple[int, str]]
@@ -41,6 +42,15 @@ def test_every_chart_is_printed_and_written(run: Run, data: Path) -> None:
     assert len(found["edges"]) == len(found["values"]) + 1 == len(found["ideal"]) + 1
     turned = json.loads(run(path, "load", "--of", "buckets", "--spread", "--json")[1])
     assert sum(turned["values"]) == len(found["values"])
+
+
+@pytest.mark.parametrize("name", ["des", "neuroglancer/unsharded", "cases/06-size-of-a-folder/lens"])
+def test_the_budget_of_a_folder_is_its_size(run: Run, data: Path, name: str) -> None:
+    """The uses of the bytes add up to the bytes of the files, also where each file is one object."""
+    code, text = run(str(data / name), "budget", "--json")
+    assert code == 0
+    with shardcore.open(data / name) as shard:
+        assert sum(share["bytes"] for share in json.loads(text)) == shard.size
 
 
 def test_what_cannot_be_counted_is_told(run: Run, data: Path) -> None:

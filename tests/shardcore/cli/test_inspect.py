@@ -12,7 +12,7 @@ import shardcore
 from shardcore.cli import program
 from shardcore.cli.inspect import cost_text, trace_lines
 from shardcore.cli.program import run
-from shardcore.errors import LimitExceeded, Remedy
+from shardcore.errors import LimitExceeded, NotAShard, Remedy
 from shardcore.operations.cold_cost import cold_trace
 from shardcore.shards.registry import all_formats
 from shardcore.shards.trace import Trace
@@ -20,6 +20,8 @@ from shardcore.shards.trace import Trace
 KEY = "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb"  # sha256 of "a"
 ABSENT = "00" * 32
 SAMPLES = Path(__file__).parents[3] / "resources" / "samples"
+SIZES = Path(__file__).parents[2] / "data/cases/06-size-of-a-folder"
+SIZE_OF = {name: found["size"] for name, found in json.loads((SIZES / "expected.json").read_text())["right"].items()}
 
 
 @pytest.fixture
@@ -46,6 +48,34 @@ def told(capsys: pytest.CaptureFixture[str]) -> Any:
     out = capsys.readouterr().out
     assert out.count("\n") == 1
     return json.loads(out)
+
+
+@pytest.mark.parametrize("name", SIZE_OF)
+def test_the_size_of_a_folder_is_that_of_its_shards(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """No cost of opening many small files is printed as their size."""
+    folder = str((SAMPLES.parents[1] if "/" in name else SIZES) / name)
+    assert run(["info", folder, "--json"]) == 0
+    assert told(capsys)["size"] == SIZE_OF[name]
+    assert run(["info", folder]) == 0
+    assert capsys.readouterr().out.splitlines()[1].startswith(f"{SIZE_OF[name]:,} bytes, ")
+
+
+def test_sizes_are_those_of_the_file_system() -> None:
+    """Of each folder of the samples: its members, one by one and together, and what reading the index fetches."""
+    opened = 0
+    for folder in sorted(path for path in SAMPLES.rglob("*") if path.is_dir()):
+        try:
+            shard = shardcore.open(folder, partial=True)
+        except NotAShard:
+            continue
+        with shard:
+            assert isinstance(shard, shardcore.DataSet)
+            sizes = [(Path(shard.folder.uri) / member.name).stat().st_size for member in shard.members]
+            assert [member.size for member in shard.members] == sizes
+            assert shard.size == (None if shard.key_spaces else sum(sizes))
+            assert shard.index_bytes <= sum(sizes)
+            opened += 1
+    assert opened > len(all_formats())
 
 
 def test_info_is_one_object(small: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -315,7 +315,7 @@ def test_every_format_says_how_it_is_saved() -> None:
 def test_a_stranger_and_a_folder_are_refused(tmp_path: Path) -> None:
     """Bytes of no format are told as such; a data set is saved file by file."""
     with pytest.raises(UsageError, match="name one"):
-        salvage(BytesSource(bytes(2000)), None)
+        salvage(BytesSource(b"x" * 2000), None)
     with pytest.raises(UsageError, match="folder"):
         salvage(SAMPLES / "neuroglancer" / "worked", None)
 

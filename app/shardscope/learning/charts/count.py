@@ -10,7 +10,7 @@ import numpy as np
 
 from shardcore import DataSet, Shard
 from shardcore.model.byte_shares import Share
-from shardcore.model.occupancy import Load, LoadSource
+from shardcore.model.occupancy import Load
 from shardcore.model.section import Section
 from shardcore.progress import Progress
 from shardcore.teaching.charts.charts import (
@@ -178,7 +178,10 @@ def count_load(shard: Shard, name: str, progress: Progress, *, remote: bool, agr
         return ChartData(why=shard.no_loads)
     chosen = next((source for source in sources if source.name == name), sources[0])
     choices = tuple((source.name, source.title) for source in sources) if len(sources) > 1 else ()
-    cost = cost_of(shard, chosen)
+    if chosen.reads and isinstance(shard, DataSet) and not shard.listed and not agreed:
+        why = f"{chosen.title}: the files of this data set are not listed yet. Read the index to count them."
+        return ChartData(why=why, choices=choices, chosen=chosen.name)
+    cost = min(chosen.reads, whole(shard))
     if cost > (0 if remote else CHEAP) and not agreed:
         why = f"{chosen.title}: counting them reads up to {cost:,} bytes."
         return ChartData(why=why, choices=choices, chosen=chosen.name, cost=cost, more="Read and count")
@@ -193,15 +196,6 @@ def count_load(shard: Shard, name: str, progress: Progress, *, remote: bool, agr
         chosen=chosen.name,
         act=lambda a, b: _load_target(load, grouped, a, b),
     )
-
-
-def cost_of(shard: Shard, source: LoadSource) -> int:
-    """Bytes that a load has to fetch at most: never more than are missing."""
-    if not source.reads:
-        return 0
-    if isinstance(shard, DataSet) and not shard.listed:
-        return source.reads
-    return min(source.reads, whole(shard))
 
 
 def _load_target(load: Load, grouped: BinnedLoad, first: int, last: int) -> BinTarget:

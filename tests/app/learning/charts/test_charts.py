@@ -14,8 +14,9 @@ from pytestqt.qtbot import QtBot
 import shardcore
 from shardcore import Span
 from shardcore.model.occupancy import Load
+from shardcore.progress import no_progress
 from shardcore.teaching.charts.charts import AxisScale, load_chart
-from shardscope.learning.charts.count import ChartKind
+from shardscope.learning.charts.count import ChartKind, count_load
 from shardscope.learning.charts.pages import ChartPages
 from shardscope.learning.charts.panel import Charts
 from shardscope.learning.charts.plot import chart_ticks, ticks
@@ -170,6 +171,16 @@ def test_far_files_are_not_fetched_for_charts(
     qtbot.waitUntil(lambda: pages.found is not None and "All " in pages.note.text)
     assert not pages.more.isVisible()
     assert len(server.log) > before
+
+
+def test_no_bytes_are_made_up_for_files_that_are_not_listed(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """How much counting would read is stated once the files are known: at most their bytes."""
+    with shardcore.open(data.parent.parent / "resources/samples/des/archive") as shard:
+        known = count_load(shard, "", no_progress, remote=True, agreed=False)
+        monkeypatch.setattr(shardcore.DataSet, "listed", False)
+        unlisted = count_load(shard, "", no_progress, remote=True, agreed=False)
+    assert (known.cost, unlisted.cost) == (2227, 0)
+    assert "not listed yet" in unlisted.why
 
 
 def test_axes_have_round_numbers_with_units() -> None:

@@ -1,0 +1,101 @@
+"""Files that are no shards are named, with the next step; no format is forced on them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import struct
+from pathlib import Path
+
+import pytest
+
+import shardcore
+from shardcore.cli.program import run
+from shardcore.errors import NotAShard
+from shardcore.operations.recover import salvage
+
+CASES = Path(__file__).parents[2] / "data/cases/12-what-it-is-instead"
+RIGHT: dict[str, str] = json.loads((CASES / "expected.json").read_text())["right"]
+SAMPLES = Path(__file__).parents[3] / "resources/samples"
+LFS = CASES / "lfs-pointer.shard"
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_files_from_the_field_are_named(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """One line names the file and the next step, for a file as for a folder."""
+    what = RIGHT["zarr3_raw" if name.startswith("zarr3") else name].partition(" (")[0].partition(":")[0]
+    assert run(["info", str(CASES / name)]) == 3
+    text = capsys.readouterr().err
+    assert f"{name} is {what}" in text
+    assert "--format" not in text
+    assert len(text.splitlines()) == 1
+
+
+def test_nothing_is_recovered_from_a_pointer() -> None:
+    """Salvage finds nothing in it, and says what it is instead of asking for a format."""
+    with pytest.raises(NotAShard, match="is a Git LFS pointer"):
+        salvage(LFS, None)
+
+
+def mds(samples: int) -> bytes:
+    """A MosaicML shard of samples of one byte."""
+    about = b'{"version": 2, "format": "mds"}'
+    first = 4 * (samples + 2) + len(about)
+    return struct.pack(f"<{samples + 2}I", samples, *range(first, first + samples + 1)) + about + bytes(samples)
+
+
+OTHERS = {
+    "empty": (b"", "empty"),
+    "zeros": (bytes(1000), "nothing but zeros"),
+    "zeros at both ends": (bytes(200_000), "zeros in its first 65,536 and last 4,096 bytes"),
+    "page": (b"<?xml version='1.0'?>\n<!DOCTYPE html><html>", "a web page (HTML)"),
+    "azure": (b"\xef\xbb\xbf<?xml version='1.0'?><Error><Code>BlobNotFound</Code>", "an error document"),
+    "google": (b'{\n "error": {\n  "code": 404,\n  "message": "No such object: a/b"', "an error document"),
+    "hub": (b'{"error":"Entry not found"}', "an error document of a server (Entry not found)"),
+    "hostile": (b'{"error":"a\x1b[2J{size}\xff"}', "an error document of a server (a\\x1b[2J{size}\ufffd)"),
+    "bucket": (b"<?xml version='1.0'?>\n<ListBucketResult>", "a list of the files in a bucket"),
+    "annex": (b"/annex/objects/SHA256E-s5--ab.shard\n", "a git-annex pointer"),
+    "parquet": (b"PAR1\x15\x04 PAR1", "a Parquet file"),
+    "git": (b"PACK\0\0\0\2\0\0\0\1", "a Git pack"),
+    "blosc": (struct.pack("<4B3I", 2, 1, 0x13, 1, 8, 8, 24) + bytes(8), "a Blosc chunk"),
+    "blosc2": (struct.pack("<4B3I", 5, 1, 0x13, 1, 8, 8, 40) + bytes(24), "a Blosc2 chunk"),
+    "many samples": (mds(20_000), "a MosaicML shard"),
+}
+
+
+@pytest.mark.parametrize(("data", "what"), OTHERS.values(), ids=OTHERS)
+def test_other_files_are_named(tmp_path: Path, data: bytes, what: str) -> None:
+    """The window shows the same line as the command, as the damage of what it opens in part."""
+    (tmp_path / "x.shard").write_bytes(data)
+    with pytest.raises(NotAShard) as caught:
+        shardcore.open(tmp_path / "x.shard")
+    assert caught.value.message.startswith(f"x.shard is {what}")
+    assert caught.value.is_other
+    with shardcore.open(tmp_path / "x.shard", partial=True) as shard:
+        assert shard.damage is not None
+        assert shard.damage.message == caught.value.message
+
+
+@pytest.mark.parametrize(("name", "elsewhere"), [("zarr3_raw", "unknown"), ("zarr3_zstd", "zstd")])
+def test_a_chunk_of_zarr_is_known_by_its_path(name: str, elsewhere: str, tmp_path: Path) -> None:
+    """A chunk that begins like a container is one of zarr where the metadata is above it, and a container elsewhere."""
+    with pytest.raises(NotAShard, match="0 is a chunk of a zarr v3 array with shards"):
+        shardcore.open(CASES / name / "c/0/0")
+    shutil.copytree(CASES / name / "c", tmp_path / "c")
+    with shardcore.open(tmp_path / "c/0/0", partial=True) as shard:
+        assert shard.format == elsewhere
+
+
+def test_pointers_in_a_data_set_are_named(tmp_path: Path) -> None:
+    """A clone without its large files has pointers for members: by themselves, and in findings of the data set."""
+    for folder, member in (("des/archive", "20260106_43_0000.des"), ("neuroglancer/segmentation/mesh", "0.shard")):
+        root = tmp_path / folder
+        shutil.copytree(SAMPLES / folder, root)
+        (root / member).unlink()
+        shutil.copy(LFS, root / member)
+        with pytest.raises(NotAShard, match="is a Git LFS pointer"):
+            shardcore.open(root / member)
+        with shardcore.open(root) as found:
+            errors = [one for one in found.verify().findings if one.severity.value == "error"]
+        assert len(errors) == 1
+        assert "it is a Git LFS pointer (12,345 bytes)" in errors[0].message
