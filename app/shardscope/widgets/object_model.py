@@ -21,10 +21,10 @@ from shardscope.session.row_ranges import RowRanges
 from shardscope.session.session import Session
 from shardscope.widgets.plain_text import tip
 
-PAGE = 256
-"""Rows fetched at once."""
+PAGE = 32
+"""Rows fetched at once: a remote size costs a request where it is stored with the content."""
 
-PAGES = 64
+PAGES = 512
 """Pages kept."""
 
 MAX_WAITING = 6
