@@ -16,7 +16,7 @@ from shardcore import KeyAbsent, ObjectRef, Objects, ObjectSlice, Shard, ShardEr
 from shardcore.codecs.content_hash import sha256_of
 from shardcore.model.number_words import plural
 from shardcore.progress import Progress, no_progress
-from shardscope.session.object_filter import Filter, key_matcher, parse
+from shardscope.session.object_filter import Filter, fitting_keys, parse
 
 STEP = 1 << 16
 """Rows looked at between two calls of `progress`."""
@@ -184,14 +184,12 @@ def _exact(shard: Shard, text: str) -> SomeRows | None:
 def _filtered(objects: Objects, wanted: Filter, progress: Progress) -> SomeRows:
     """Return the rows that fit, ascending."""
     kept: list[SomeRows] = []
-    fits = key_matcher(wanted.key)
     sizes = wanted.by_size and len(objects) <= MANY_SIZES
     for rows in _steps(np.arange(len(objects), dtype=_compact(objects)), progress):
         if wanted.rules:
             rows = rows[wanted.fits(objects.columns(rows, sizes=sizes))]
         if wanted.key and len(rows):
-            texts = objects.key_texts(rows)
-            rows = rows[np.fromiter((text is not None and fits(text) for text in texts), bool, len(rows))]
+            rows = rows[fitting_keys(wanted.key, objects, rows)]
         kept.append(rows.astype(_compact(objects)))
     return np.concatenate(kept) if kept else _NO_ROWS
 

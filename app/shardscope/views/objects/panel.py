@@ -139,11 +139,11 @@ class FilterField(QLineEdit):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setPlaceholderText(self.tr("Key, *part*, >4K"))
+        self.setPlaceholderText(self.tr("Key, part, >4K"))
         self.setToolTip(
             self.tr(
                 "Any of these, with blanks between them; all must fit.\n"
-                "• a key or the beginning of one; *0f3* for keys with 0f3 in them; a pattern with * and ?; "
+                "• a key or any part of one; a pattern with * and ?, as 0f3* for keys that begin so; "
                 "key:… for keys that look like a rule\n"
                 "• a size in bytes: >4K  <=1M  =520  10..200   or of stored bytes: stored:10..200\n"
                 "• rows by their numbers: row:12  row:10..20\n"

@@ -79,10 +79,10 @@ def choose(panel: ObjectPanel, *places: int) -> None:
 
 
 def test_typing_filters(qtbot: QtBot, large: ObjectPanel) -> None:
-    """The beginning of a key leaves the keys that begin so; clearing shows all again."""
+    """A part of a key leaves the keys that have it; clearing shows all again."""
     QTest.keyClicks(large.filter, "ab")
     qtbot.waitUntil(lambda: 0 < large.model.total < 2000)
-    assert all(str(key).startswith("ab") for key in keys(large))
+    assert all("ab" in str(key) for key in keys(large))
     assert large.status.text().startswith(f"{large.model.total} of 2,027 rows")
     QTest.keyClick(large.filter, Qt.Key.Key_Escape)
     qtbot.waitUntil(lambda: large.model.total == 2027)
@@ -343,7 +343,7 @@ def test_rows_are_dimmed_while_others_are_sought(qtbot: QtBot, panel: ObjectPane
 def test_the_placeholder_is_not_cut(panel: ObjectPanel) -> None:
     """It fits into the least width of the field, and names a part of a key."""
     field = panel.filter
-    assert "*part*" in field.placeholderText()
+    assert "part" in field.placeholderText()
     assert field.fontMetrics().horizontalAdvance(field.placeholderText()) <= field.minimumWidth() - 24
 
 
