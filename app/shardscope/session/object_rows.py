@@ -194,6 +194,29 @@ def _filtered(objects: Objects, wanted: Filter, progress: Progress) -> SomeRows:
     return np.concatenate(kept) if kept else _NO_ROWS
 
 
+def place_of_key(
+    objects: Objects, order: SomeRows | None, text: str, start: int, progress: Progress = no_progress
+) -> int | None:
+    """Return the place of the first key that begins with a text, searched from a place on, then from the first one.
+
+    Args:
+        objects: The objects.
+        order: The rows that are shown, in their order; None for all as they are.
+        text: The beginning of the key.
+        start: The place to begin at.
+        progress: Receives the progress.
+    """
+    rows, begins = np.arange(len(objects)) if order is None else order, (text, text.lower())
+    for first, part in ((start, rows[start:]), (0, rows[:start])):
+        at = first
+        for step in _steps(part, progress):
+            for key in objects.key_texts(step):
+                if key is not None and key.startswith(begins):
+                    return at
+                at += 1
+    return None
+
+
 def _steps(rows: SomeRows, progress: Progress) -> Iterator[Rows]:
     for start in range(0, len(rows), STEP):
         progress(start, len(rows))

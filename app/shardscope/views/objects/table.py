@@ -31,6 +31,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from shardscope.session.debounce import Debounce
 from shardscope.session.row_ranges import RowRanges
 from shardscope.views.objects.paint import BAR_ROOM, MARGIN, ObjectRowPainter, row_height, selected_places
 from shardscope.widgets.column_widths import MOST_ROUNDS, Room, share_room
@@ -64,12 +65,16 @@ class ObjectTable(QTableView):
 
     rows_chosen = Signal(object)
     row_opened = Signal(object)
+    key_typed = Signal(object)
+    """The beginning of a key, as far as it was typed."""
     copy_requested = Signal()
 
     def __init__(self, model: ObjectModel, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.objects = model
         self._following = self._outdated = False
+        self._typed = ""
+        self._typing = Debounce(self, self._forget_typed, QApplication.keyboardInputInterval())
         self._painter = ObjectRowPainter(self, model)
         self._largest = 0
         self._sized: tuple[tuple[str, ...], dict[str, int]] = ((), {})
@@ -357,6 +362,15 @@ class ObjectTable(QTableView):
             event.accept()
             return True
         return super().event(event)
+
+    def keyboardSearch(self, search: str) -> None:
+        # Qt would ask the model for each row here.
+        self._typed += search
+        self._typing.again()
+        self.key_typed.emit(self._typed)
+
+    def _forget_typed(self) -> None:
+        self._typed = ""
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.matches(QKeySequence.StandardKey.Copy):
