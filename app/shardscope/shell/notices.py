@@ -45,7 +45,7 @@ FADES_MILLISECONDS = 6_000
 _GAP = 4
 
 _ACROSS, _DOWN = QBoxLayout.Direction.LeftToRight, QBoxLayout.Direction.TopToBottom
-_WAYS = ((_ACROSS, _ACROSS), (_DOWN, _ACROSS), (_DOWN, _DOWN))
+_WAYS = ((_DOWN, _ACROSS), (_ACROSS, _ACROSS), (_DOWN, _DOWN))
 """Directions from the text to the buttons, and of the buttons; the last fits into any width."""
 
 
@@ -180,10 +180,10 @@ class Notice(QFrame):
     def _turn(self, line: QBoxLayout.Direction, row: QBoxLayout.Direction) -> None:
         self._row.setDirection(row)
         self._line.setDirection(line)
-        layout = self.layout()
-        assert layout is not None
-        # It remembers heights, and does not hear of what is inside of it.
-        layout.invalidate()
+        for layout in (self._row, self._line, self.layout()):
+            assert layout is not None
+            # Each remembers heights, and does not hear of what is inside of it.
+            layout.invalidate()
 
     def height_within(self, width: int, most: int) -> int:
         """Return the height that a width requires, after the text was cut to what `most` pixels show."""
