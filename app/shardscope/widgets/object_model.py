@@ -55,7 +55,6 @@ class ObjectColumn:
         doc: The tool tip of the header.
         order: The name of the order that it sorts by.
         number: Whether it holds numbers: they are never cut.
-        leaves: Where the table is narrow, columns with small numbers are hidden first; 0: never hidden.
     """
 
     name: str
@@ -63,21 +62,18 @@ class ObjectColumn:
     doc: str
     order: str
     number: bool = True
-    leaves: int = 0
 
 
 _COLUMNS = (
-    ObjectColumn("row", "Row", "The row as the format numbers it: slot, entry, chunk.", "slot", leaves=1),
+    ObjectColumn("row", "Row", "The row as the format numbers it: slot, entry, chunk.", "slot"),
     ObjectColumn("key", "Key", "What the object is asked for by.", "key", number=False),
-    ObjectColumn("kind", "Kind", "Which of the kinds of objects the row is about.", "kind", number=False, leaves=5),
-    ObjectColumn(
-        "state", "State", "live, unused, deleted, external, tombstoned or damaged.", "state", number=False, leaves=7
-    ),
-    ObjectColumn("size", "Size", "Bytes of the decoded content.", "size", leaves=8),
-    ObjectColumn("stored", "Stored", "Bytes that the content takes in the file.", "stored", leaves=4),
-    ObjectColumn("start", "Offset", "Where the stored content begins.", "offset", leaves=2),
-    ObjectColumn("codec", "Codec", "How the content is stored.", "codec", number=False, leaves=3),
-    ObjectColumn("shard", "Shard", "The file of the data set that holds it.", "shard", number=False, leaves=6),
+    ObjectColumn("kind", "Kind", "Which of the kinds of objects the row is about.", "kind", number=False),
+    ObjectColumn("state", "State", "live, unused, deleted, external, tombstoned or damaged.", "state", number=False),
+    ObjectColumn("size", "Size", "Bytes of the decoded content.", "size"),
+    ObjectColumn("stored", "Stored", "Bytes that the content takes in the file.", "stored"),
+    ObjectColumn("start", "Offset", "Where the stored content begins.", "offset"),
+    ObjectColumn("codec", "Codec", "How the content is stored.", "codec", number=False),
+    ObjectColumn("shard", "Shard", "The file of the data set that holds it.", "shard", number=False),
 )
 
 

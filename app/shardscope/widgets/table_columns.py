@@ -1,4 +1,4 @@
-"""The columns of a table in a dock: as wide as their texts; those that state least are hidden where it is narrow."""
+"""The columns of a table in a dock: as wide as their texts; a narrow table scrolls."""
 
 from __future__ import annotations
 
@@ -21,15 +21,13 @@ class ColumnRule:
 
     Attributes:
         least: Pixels that its texts have at least, where these need more; None: numbers, which are never cut.
-        leaves: Columns with small numbers are hidden first in a narrow table; 0: never hidden.
     """
 
     least: int | None = None
-    leaves: int = 0
 
 
 class ColumnRoom(QObject):
-    """Gives each column the room of the widest text seen so far; tooltips have what hidden columns state.
+    """Gives each column the room of the widest text seen so far.
 
     Args:
         table: The table; it keeps this alive.
@@ -87,11 +85,9 @@ class ColumnRoom(QObject):
         for column, rule in enumerate(self._rules):
             texts = max(table.sizeHintForColumn(column) + _BETWEEN, header.minimumSectionSize())
             wanted = self._seen[column] = max(self._seen[column], texts, header.sectionSizeHint(column))
-            rooms.append(Room(wanted, wanted if rule.least is None else rule.least, rule.leaves))
+            rooms.append(Room(wanted, wanted if rule.least is None else rule.least))
         for column, width in enumerate(share_room(rooms, self._stretched, room)):
-            table.setColumnHidden(column, not width)
-            if width:
-                table.setColumnWidth(column, width)
+            table.setColumnWidth(column, width)
 
     def _fit_rows(self) -> None:
         """Make the rows on the screen as high as their lines."""

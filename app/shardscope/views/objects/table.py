@@ -81,7 +81,6 @@ class ObjectTable(QTableView):
         self._texts: dict[str, float] = {}
         self._by_hand: dict[str, int] = {}
         self._names = frozenset(column.name for column in model.columns)
-        self._chosen: frozenset[str] = frozenset()
         self._sizing = False
         self.setObjectName("objectTable")
         self.setAccessibleName(self.tr("Objects"))
@@ -89,6 +88,7 @@ class ObjectTable(QTableView):
         self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         self.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
         self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        self.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         self.setShowGrid(False)
         self.setWordWrap(False)
         self.setTabKeyNavigation(False)
@@ -157,14 +157,9 @@ class ObjectTable(QTableView):
         """The columns that are shown."""
         return [column.name for n, column in enumerate(self.objects.columns) if not self.isColumnHidden(n)]
 
-    def show_columns(self, names: Collection[str], chosen: Collection[str]) -> None:
-        """Show these columns, as many as there is room for.
-
-        Args:
-            names: The columns.
-            chosen: Those that the user wants: they are never hidden, the table scrolls instead.
-        """
-        self._names, self._chosen = frozenset(names), frozenset(chosen)
+    def show_columns(self, names: Collection[str]) -> None:
+        """Show these columns; where there is no room for all, the table scrolls."""
+        self._names = frozenset(names)
         self._fit()
         self._painter.forget()
         self.viewport().update()
@@ -179,7 +174,6 @@ class ObjectTable(QTableView):
     def _room(self, number: int) -> Room:
         """Return the pixels that a column needs."""
         column = self.objects.columns[number]
-        leaves = 0 if column.name in self._chosen else column.leaves
         header = self.horizontalHeader()
         title = max(header.sectionSizeHint(number), header.minimumSectionSize())
         text = math.ceil(self._texts.get(column.name, 0) + 2 * MARGIN) + 1
@@ -193,7 +187,7 @@ class ObjectTable(QTableView):
             wanted = max(title, text)
         if (by_hand := self._by_hand.get(column.name)) is not None:
             wanted = needed = max(by_hand, needed) if column.number else by_hand
-        return Room(wanted, needed, leaves)
+        return Room(wanted, needed)
 
     def _fit(self) -> None:
         """Shares the width of the table."""
@@ -201,18 +195,14 @@ class ObjectTable(QTableView):
         if self._key not in shown or self._sizing:
             return
         self._sizing = True
-        for number in shown:
-            # The header knows no width of the title of a hidden column.
-            self.setColumnHidden(number, False)
+        for number in range(len(self.objects.columns)):
+            self.setColumnHidden(number, number not in shown)
         # New widths may bring or remove a scroll bar, which changes the room.
         for _ in range(MOST_ROUNDS):
             room = self.viewport().width()
             widths = share_room([self._room(n) for n in shown], shown.index(self._key), room)
-            for number in range(len(self.objects.columns)):
-                width = widths[shown.index(number)] if number in shown else 0
-                self.setColumnHidden(number, not width)
-                if width:
-                    self.setColumnWidth(number, width)
+            for number, width in zip(shown, widths, strict=True):
+                self.setColumnWidth(number, width)
             if self.viewport().width() == room:
                 break
         self._sizing = False

@@ -507,14 +507,12 @@ class StructureTree(QTreeView):
         rooms = (
             Room(name, min(name, min(letters, _LEAST_NAME) * digit)),
             Room(value, least),
-            Room(offset, offset, leaves=2),
-            Room(size, size, leaves=1),
+            Room(offset, offset),
+            Room(size, size),
         )
         widths = share_room(rooms, 1, self.viewport().width())
         for column, width in enumerate(widths):
-            self.setColumnHidden(column, not width)
-            if width:
-                self.setColumnWidth(column, width)
+            self.setColumnWidth(column, width)
         wish = self.differs.sizeHint()
         self.differs.resize(wish.width(), min(wish.height(), header.height()))
         self.differs.move(widths[0] - wish.width() - 6, (header.height() - self.differs.height()) // 2)
