@@ -196,9 +196,10 @@ class ObjectModel(QAbstractTableModel):
 
     def set_most(self, rows: int) -> None:
         """Set the number of rows of one block, as many as Qt can scroll."""
-        if rows != self._most:
-            self._most = max(rows, 1)
-            self.set_block(self._first // self._most)
+        before, number = self.block, self._first // self._most
+        self._most = max(rows, 1)
+        if self.block != before:
+            self.set_block(number)
 
     def set_block(self, number: int) -> None:
         """Show another block."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from PySide6.QtCore import QEvent, QObject
-from PySide6.QtWidgets import QTableView
+from PySide6.QtCore import QEvent, QObject, Qt
+from PySide6.QtWidgets import QApplication, QTableView
 
 from shardscope.session.debounce import Debounce
 from shardscope.widgets.column_widths import MOST_ROUNDS, Room, share_room
@@ -42,6 +42,8 @@ class ColumnRoom(QObject):
         super().__init__(table)
         self._table, self._rules, self._stretched, self._wrapped = table, tuple(rules), stretched, wrapped
         self._seen, self._fitting = [0] * len(self._rules), False
+        self._by_hand: dict[int, int] = {}
+        table.horizontalHeader().sectionResized.connect(self._resized)
         self._soon = Debounce(self, self.fit)
         table.setWordWrap(wrapped)
         # Only rows on the screen are measured.
@@ -63,6 +65,10 @@ class ColumnRoom(QObject):
     def _forget(self) -> None:
         self._seen = [0] * len(self._rules)
         self._soon.start()
+
+    def _resized(self, column: int, _: int, width: int) -> None:
+        if not self._fitting and QApplication.mouseButtons() & Qt.MouseButton.LeftButton:
+            self._by_hand[column] = width
 
     def fit(self) -> None:
         """Measure the rows on the screen, and shares the width of the table."""
@@ -86,7 +92,7 @@ class ColumnRoom(QObject):
             texts = max(table.sizeHintForColumn(column) + _BETWEEN, header.minimumSectionSize())
             wanted = self._seen[column] = max(self._seen[column], texts, header.sectionSizeHint(column))
             rooms.append(Room(wanted, wanted if rule.least is None else rule.least))
-        for column, width in enumerate(share_room(rooms, self._stretched, room)):
+        for column, width in enumerate(share_room(rooms, self._stretched, room, self._by_hand)):
             table.setColumnWidth(column, width)
 
     def _fit_rows(self) -> None:
