@@ -174,7 +174,9 @@ class OpenRequest:
         """
         shard = self._open_file(progress, tape, partial=not self.inside)
         if self.inside:
-            shard = open_inside(shard, *self.inside, partial=True, progress=progress, remote=self.remote, closing=True)
+            shard = open_inside(
+                shard, *self.inside, partial=True, progress=progress, remote=self.remote, closing=True
+            )
         if isinstance(shard, DataSet) and not shard.key_spaces and shard.lists_unasked:
             # The window shows the members, and must not wait for a listing. Where there is none, keys still work.
             with suppress(SourceError):

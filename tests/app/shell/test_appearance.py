@@ -31,6 +31,7 @@ class Polished(QObject):
     count = 0
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Count."""
         self.count += event.type() == QEvent.Type.StyleChange
         return False
 

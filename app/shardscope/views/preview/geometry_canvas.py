@@ -438,3 +438,5 @@ def length_text(length: float, unit: str) -> str:
             if abs(length) >= size:
                 return f"{length / size:,.4g} {name}"
     return f"{length:,.4g} {unit}".rstrip()
+
+
