@@ -16,10 +16,12 @@ from shardcore.model.span import Span
 class Use(Enum):
     """Use of bytes."""
 
-    PAYLOAD = "payload"
+    DATA = "data"
     INDEX = "index"
     LOOKUP = "lookup"
-    HEAD = "header and metadata"
+    HEADER = "header"
+    METADATA = "metadata"
+    FOOTER = "footer"
     PADDING = "padding"
     SLACK = "slack"
     DEAD = "dead"
@@ -32,10 +34,12 @@ class Use(Enum):
 
 
 _DOCS = {
-    Use.PAYLOAD: "What the objects hold, as it is stored.",
+    Use.DATA: "What the objects hold, as it is stored.",
     Use.INDEX: "Where each object is, and how long.",
     Use.LOOKUP: "What leads from a key to its place in the index.",
-    Use.HEAD: "What the file says of itself.",
+    Use.HEADER: "What the file says of itself, at its beginning.",
+    Use.METADATA: "What is stored besides about the file or its objects.",
+    Use.FOOTER: "What the file says of itself, at its end.",
     Use.PADDING: "Bytes that only fill, so that something begins or ends where it has to.",
     Use.SLACK: "Room that is kept for later, or that the way of finding keys cannot do without.",
     Use.DEAD: "Bytes that no reader comes to any more: of deleted objects, or between objects.",
@@ -43,12 +47,12 @@ _DOCS = {
 }
 
 USE_OF_SECTION = {
-    SectionRole.HEADER: Use.HEAD,
+    SectionRole.HEADER: Use.HEADER,
     SectionRole.INDEX: Use.INDEX,
     SectionRole.LOOKUP: Use.LOOKUP,
-    SectionRole.DATA: Use.PAYLOAD,
-    SectionRole.METADATA: Use.HEAD,
-    SectionRole.FOOTER: Use.HEAD,
+    SectionRole.DATA: Use.DATA,
+    SectionRole.METADATA: Use.METADATA,
+    SectionRole.FOOTER: Use.FOOTER,
     SectionRole.PADDING: Use.PADDING,
     SectionRole.TRAILING: Use.DEAD,
     SectionRole.UNKNOWN: Use.UNKNOWN,

@@ -83,10 +83,10 @@ class DataSetFile(Protocol):
 def file_shares(files: Sequence[DataSetFile]) -> tuple[Share, ...]:
     """Return the shares of the files in their data set, largest first."""
     ordered = sorted((file for file in files if file.size > 0), key=lambda file: (-file.size, file.name))
-    shares = [Share(Use.PAYLOAD, file.name, file.size, Span(file.name, 0, file.size)) for file in ordered[:MOST_FILES]]
+    shares = [Share(Use.DATA, file.name, file.size, Span(file.name, 0, file.size)) for file in ordered[:MOST_FILES]]
     if rest := ordered[MOST_FILES:]:
         name = plural(len(rest), "smaller file")
-        shares.append(Share(Use.PAYLOAD, name, sum(file.size for file in rest), None, len(rest)))
+        shares.append(Share(Use.DATA, name, sum(file.size for file in rest), None, len(rest)))
     return tuple(shares)
 
 

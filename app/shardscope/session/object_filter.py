@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore import ObjectColumns, Objects, State, UsageError
+from shardcore.model.byte_strings import ByteStrings
 
 STATES = tuple(state.name.lower() for state in State)
 
@@ -20,6 +21,7 @@ _COMPARED = re.compile(rf"([<>]=?|=){_NUMBER}", re.IGNORECASE)
 _BETWEEN = re.compile(rf"(?:{_NUMBER})?\.\.(?:{_NUMBER})?", re.IGNORECASE)
 _EXACT = re.compile(_NUMBER, re.IGNORECASE)
 _ROWS = re.compile(r"row:([\d,_]+)(?:\.\.([\d,_]+))?", re.IGNORECASE)
+_HEX = re.compile("[0-9a-f]+")
 _NAMED = re.compile(r"(-?)(state|kind|codec):(.*)", re.IGNORECASE)
 
 Fits = Callable[[ObjectColumns], NDArray[np.bool_]]
@@ -30,7 +32,7 @@ class Filter:
     """Conditions for a row.
 
     Attributes:
-        key: A key, the beginning of one, or a pattern with `*`, `?` or `[…]`; empty for any.
+        key: A key, a part of one, or a pattern with `*`, `?` or `[…]`; empty for any.
         rules: Each reports some columns which rows are needed.
         by_size: Whether a rule looks at sizes.
     """
@@ -78,18 +80,33 @@ def parse(text: str, objects: Objects) -> Filter:
     return Filter(" ".join(keys), tuple(rules), by_size)
 
 
-def key_matcher(text: str) -> Callable[[str], bool]:
-    """Return a pattern, where there is a sign of one; else the beginning of keys. Hex keys are found in either case."""
-    inner = text[1:-1]
-    if len(text) > 1 and text[0] == text[-1] == "*" and not any(sign in inner for sign in "*?["):
-        # The usual pattern, without a regular expression: a million keys in a fraction of a second.
-        low = inner.lower()
-        return lambda key: inner in key or low in key
-    if any(sign in text for sign in "*?["):
-        pattern = re.compile(translate(text))
-        return lambda key: pattern.match(key) is not None
-    lower = text.lower()
-    return lambda key: key.startswith((text, lower))
+def fitting_keys(text: str, objects: Objects, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return which rows have a text in their keys, or fit a pattern with `*`, `?` or `[…]`; hex in either case."""
+    part = text.strip("*")
+    if any(sign in part for sign in "*?[") or text not in (part, f"*{part}*"):
+        match = re.compile(translate(text)).match
+        return np.array([key is not None and match(key) is not None for key in objects.key_texts(rows)], bool)
+    low = part.lower()
+    if objects.key_encoding == "hash" and _HEX.fullmatch(low):
+        return _with_digits(low, objects.key_bytes(rows))
+    fits = [key is not None and (part in key or low in key) for key in objects.key_texts(rows)]
+    return np.array(fits, bool)
+
+
+def _with_digits(part: str, hashes: ByteStrings) -> NDArray[np.bool_]:
+    """Return which hashes have some digits in them; all are searched as one text, which makes no string for each."""
+    digits, width = hashes.data.tobytes().hex(), 2 * int(hashes.lengths.max(initial=0))
+    numbers, at = [], digits.find(part)
+    while at >= 0:
+        stop = at - at % width + width
+        if at + len(part) <= stop:
+            numbers.append(at // width)
+            at = digits.find(part, stop)
+        else:
+            at = digits.find(part, at + 1)
+    found = np.zeros(len(hashes), np.bool_)
+    found[np.flatnonzero(hashes.lengths)[numbers]] = True
+    return found
 
 
 def toggled(text: str, name: str, value: str) -> str:

@@ -16,7 +16,7 @@ from shardcore import KeyAbsent, ObjectRef, Objects, ObjectSlice, Shard, ShardEr
 from shardcore.codecs.content_hash import sha256_of
 from shardcore.model.number_words import plural
 from shardcore.progress import Progress, no_progress
-from shardscope.session.object_filter import Filter, key_matcher, parse
+from shardscope.session.object_filter import Filter, fitting_keys, parse
 
 STEP = 1 << 16
 """Rows looked at between two calls of `progress`."""
@@ -184,16 +184,37 @@ def _exact(shard: Shard, text: str) -> SomeRows | None:
 def _filtered(objects: Objects, wanted: Filter, progress: Progress) -> SomeRows:
     """Return the rows that fit, ascending."""
     kept: list[SomeRows] = []
-    fits = key_matcher(wanted.key)
     sizes = wanted.by_size and len(objects) <= MANY_SIZES
     for rows in _steps(np.arange(len(objects), dtype=_compact(objects)), progress):
         if wanted.rules:
             rows = rows[wanted.fits(objects.columns(rows, sizes=sizes))]
         if wanted.key and len(rows):
-            texts = objects.key_texts(rows)
-            rows = rows[np.fromiter((text is not None and fits(text) for text in texts), bool, len(rows))]
+            rows = rows[fitting_keys(wanted.key, objects, rows)]
         kept.append(rows.astype(_compact(objects)))
     return np.concatenate(kept) if kept else _NO_ROWS
+
+
+def place_of_key(
+    objects: Objects, order: SomeRows | None, text: str, start: int, progress: Progress = no_progress
+) -> int | None:
+    """Return the place of the first key that begins with a text, searched from a place on, then from the first one.
+
+    Args:
+        objects: The objects.
+        order: The rows that are shown, in their order; None for all as they are.
+        text: The beginning of the key.
+        start: The place to begin at.
+        progress: Receives the progress.
+    """
+    rows, begins = np.arange(len(objects)) if order is None else order, (text, text.lower())
+    for first, part in ((start, rows[start:]), (0, rows[:start])):
+        at = first
+        for step in _steps(part, progress):
+            for key in objects.key_texts(step):
+                if key is not None and key.startswith(begins):
+                    return at
+                at += 1
+    return None
 
 
 def _steps(rows: SomeRows, progress: Progress) -> Iterator[Rows]:

@@ -116,8 +116,10 @@ class SourceWatch(QObject):
 T = TypeVar("T")
 
 AUTO_INDEX_BYTES = 64 * 1024 * 1024
-"""Indexes up to this many bytes are read as soon as a shard is open."""
+"""Local indexes up to this many bytes are read as soon as a shard is open."""
 
+FAR_INDEX_BYTES = 1 << 20
+"""The same for remote indexes: of larger ones, only the rows on the screen are fetched."""
 
 AUTO_MEMBERS = 16
 """Indexes of up to so many remote shards are read as soon as their folder is open: each costs a request at least."""
@@ -397,7 +399,7 @@ class OpenedShard(QObject):
         """Return the work that opens a request; it returns the shard, and the request with its path taken apart."""
 
         def work(job: Job) -> tuple[Shard, OpenRequest]:
-            with at_most(None if agreed else AUTO_INDEX_BYTES):
+            with at_most(None if agreed else MUCH):
                 whole = request.resolved()
                 return whole.open(job.progress, tape), whole
 
@@ -481,7 +483,7 @@ class OpenedShard(QObject):
     def want_index(self) -> None:
         """Read the index; where it is large and far, ask first."""
         if self.shard is not None:
-            self.with_index(self.tr("Reading the index"), self.load_index)
+            self.when_agreed(self.tr("Reading the index"), self.index_ahead, self.load_index, much=AUTO_INDEX_BYTES)
 
     def with_index(self, what: str, go: Callable[[], object]) -> None:
         """Do some work that reads the whole index; where that is large, far and not read yet, ask first.
@@ -490,13 +492,13 @@ class OpenedShard(QObject):
             what: The work, as the beginning of a sentence.
             go: Does it.
         """
-        self.when_agreed(what, self.index_ahead, go, much=AUTO_INDEX_BYTES)
+        self.when_agreed(what, self.index_ahead, go)
 
     @property
     def reads_index_at_once(self) -> bool:
         """Return whether the index is read without a request of the user: it is small, and not in many remote files."""
-        shard = self.shard
-        if shard is None or index_size(shard) is None or shard.index_cost > AUTO_INDEX_BYTES:
+        shard, most = self.shard, FAR_INDEX_BYTES if self.request.is_remote else AUTO_INDEX_BYTES
+        if shard is None or index_size(shard) is None or shard.index_cost > most:
             return False
         return not isinstance(shard, DataSet) or shard.folder.lists_cheaply or len(shard.members) <= AUTO_MEMBERS
 

@@ -961,7 +961,10 @@ class MainWindow(QMainWindow):
         self.objects.show_only(text)
 
     def to_trace(self) -> None:
-        """Put the caret into the key of the trace."""
+        """Look up the object that is selected in the table with the keyboard; else put the caret into the key."""
+        if self.objects.table.hasFocus() and self.objects.actions_.trace.isEnabled():
+            self.objects.actions_.trace.trigger()
+            return
         self.show_part("trace", focus=True)
         self.trace.start()
 

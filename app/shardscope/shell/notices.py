@@ -26,14 +26,27 @@ from shardcore.model.text import shown_lines
 from shardscope.session.words import cut_middle
 from shardscope.widgets import theme
 from shardscope.widgets.plain_text import tip
+from shardscope.widgets.wrap_text import WrapText
 
 LONGEST = 420
-"""Characters of a text that are shown; the tooltip has all of it."""
+"""Characters of a text that are shown; the tooltip has all of it, and so has what is copied."""
+
+SHORTEST = 80
+"""The same where there is no room."""
+
+_ENOUGH = 130
+"""Pixels that the latest notice gets in a low window, as long as some rows of bytes stay."""
+
+_ROWS = 60
 
 FADES_MILLISECONDS = 6_000
 """A success disappears after this time; everything else stays until it is dismissed or replaced."""
 
 _GAP = 4
+
+_ACROSS, _DOWN = QBoxLayout.Direction.LeftToRight, QBoxLayout.Direction.TopToBottom
+_WAYS = ((_DOWN, _ACROSS), (_ACROSS, _ACROSS), (_DOWN, _DOWN))
+"""Directions from the text to the buttons, and of the buttons; the last fits into any width."""
 
 
 class NoticeTone(Enum):
@@ -80,10 +93,7 @@ class Notice(QFrame):
         self.text = ""
         self.sign = QLabel(tone.value, self)
         self.sign.setTextFormat(Qt.TextFormat.PlainText)
-        self.label = QLabel(self)
-        self.label.setTextFormat(Qt.TextFormat.PlainText)
-        self.label.setWordWrap(True)
-        self.label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.label = WrapText()
         policy = QSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         policy.setHeightForWidth(True)
         self.label.setSizePolicy(policy)
@@ -121,15 +131,17 @@ class Notice(QFrame):
     def _lay_out(self) -> None:
         said = QVBoxLayout()
         said.setSpacing(_GAP)
+        said.addStretch(1)
         said.addWidget(self.label)
         said.addWidget(self.progress)
-        buttons = QHBoxLayout()
-        buttons.addStretch(1)
+        said.addStretch(1)
+        self._row = QBoxLayout(_ACROSS)
+        self._row.addStretch(1)
         for button in self.buttons:
-            buttons.addWidget(button)
-        self._line = QBoxLayout(QBoxLayout.Direction.LeftToRight)
+            self._row.addWidget(button)
+        self._line = QBoxLayout(_ACROSS)
         self._line.addLayout(said, 1)
-        self._line.addLayout(buttons)
+        self._line.addLayout(self._row)
         row = QHBoxLayout(self)
         row.setContentsMargins(12, 5, 8, 5)
         row.setSpacing(10)
@@ -140,9 +152,12 @@ class Notice(QFrame):
     def set_text(self, text: str) -> None:
         """Show another text, for an operation that goes on."""
         self.text = shown_lines(text)
-        self.label.setText(cut_middle(self.text, LONGEST))
+        self._cut(LONGEST)
         self.label.setToolTip(tip(self.text))
         self.setAccessibleDescription(self.text)
+
+    def _cut(self, longest: int) -> None:
+        self.label.set_text(cut_middle(self.text, longest), copied=self.text)
 
     def set_progress(self, done: int, total: int) -> None:
         """Show the progress of an operation; `total` is 0 while it is unknown."""
@@ -154,12 +169,30 @@ class Notice(QFrame):
         """Return the height that a width requires; buttons are below the text where that is lower."""
         layout, heights = self.layout(), {}
         assert layout is not None
-        for direction in (QBoxLayout.Direction.TopToBottom, QBoxLayout.Direction.LeftToRight):
-            self._line.setDirection(direction)
-            heights[direction] = layout.totalHeightForWidth(width)
-        best = min(heights, key=lambda direction: (heights[direction], direction.value))
-        self._line.setDirection(best)
+        for way in _WAYS:
+            self._turn(*way)
+            if layout.minimumSize().width() <= width or way is _WAYS[-1]:
+                heights[way] = layout.totalHeightForWidth(width)
+        best = min(heights, key=lambda way: heights[way])
+        self._turn(*best)
         return heights[best]
+
+    def _turn(self, line: QBoxLayout.Direction, row: QBoxLayout.Direction) -> None:
+        self._row.setDirection(row)
+        self._line.setDirection(line)
+        for layout in (self._row, self._line, self.layout()):
+            assert layout is not None
+            # Each remembers heights, and does not hear of what is inside of it.
+            layout.invalidate()
+
+    def height_within(self, width: int, most: int) -> int:
+        """Return the height that a width requires, after the text was cut to what `most` pixels show."""
+        length = LONGEST
+        self._cut(length)
+        while (height := self.height_at(width)) > most and length > SHORTEST:
+            length -= SHORTEST // 2
+            self._cut(length)
+        return height
 
     def _end(self) -> None:
         if not self.underMouse() and not any(one.hasFocus() for one in self.findChildren(QWidget)):
@@ -195,7 +228,7 @@ class Notices(QWidget):
     Where there is room for a few only, the latest are shown; older ones appear again when those are dismissed.
 
     Args:
-        parent: At most half of its height is used.
+        parent: At most half of its height is used, in a low window more.
 
     Attributes:
         all: The notices, the latest last.
@@ -308,10 +341,11 @@ class Notices(QWidget):
     def _fit(self) -> None:
         parent = self.parentWidget()
         assert parent is not None
-        width, most = parent.width() - 2 * _GAP, parent.height() // 2
+        width, high = parent.width() - 2 * _GAP, parent.height()
+        most = max(high // 2, min(high - _ROWS, _ENOUGH))
         height = _GAP
         for notice in reversed(self.all):
-            wanted = notice.height_at(width) + _GAP
+            wanted = notice.height_within(width, most - _GAP) + _GAP
             first = notice is self.all[-1]
             notice.setVisible(first or height + wanted <= most)
             if not notice.isHidden():

@@ -21,10 +21,10 @@ from shardscope.session.row_ranges import RowRanges
 from shardscope.session.session import Session
 from shardscope.widgets.plain_text import tip
 
-PAGE = 256
-"""Rows fetched at once."""
+PAGE = 32
+"""Rows fetched at once: a remote size costs a request where it is stored with the content."""
 
-PAGES = 64
+PAGES = 512
 """Pages kept."""
 
 MAX_WAITING = 6
@@ -55,7 +55,6 @@ class ObjectColumn:
         doc: The tool tip of the header.
         order: The name of the order that it sorts by.
         number: Whether it holds numbers: they are never cut.
-        leaves: Where the table is narrow, columns with small numbers are hidden first; 0: never hidden.
     """
 
     name: str
@@ -63,21 +62,18 @@ class ObjectColumn:
     doc: str
     order: str
     number: bool = True
-    leaves: int = 0
 
 
 _COLUMNS = (
-    ObjectColumn("row", "Row", "The row as the format numbers it: slot, entry, chunk.", "slot", leaves=1),
+    ObjectColumn("row", "Row", "The row as the format numbers it: slot, entry, chunk.", "slot"),
     ObjectColumn("key", "Key", "What the object is asked for by.", "key", number=False),
-    ObjectColumn("kind", "Kind", "Which of the kinds of objects the row is about.", "kind", number=False, leaves=5),
-    ObjectColumn(
-        "state", "State", "live, unused, deleted, external, tombstoned or damaged.", "state", number=False, leaves=7
-    ),
-    ObjectColumn("size", "Size", "Bytes of the decoded content.", "size", leaves=8),
-    ObjectColumn("stored", "Stored", "Bytes that the content takes in the file.", "stored", leaves=4),
-    ObjectColumn("start", "Offset", "Where the stored content begins.", "offset", leaves=2),
-    ObjectColumn("codec", "Codec", "How the content is stored.", "codec", number=False, leaves=3),
-    ObjectColumn("shard", "Shard", "The file of the data set that holds it.", "shard", number=False, leaves=6),
+    ObjectColumn("kind", "Kind", "Which of the kinds of objects the row is about.", "kind", number=False),
+    ObjectColumn("state", "State", "live, unused, deleted, external, tombstoned or damaged.", "state", number=False),
+    ObjectColumn("size", "Size", "Bytes of the decoded content.", "size"),
+    ObjectColumn("stored", "Stored", "Bytes that the content takes in the file.", "stored"),
+    ObjectColumn("start", "Offset", "Where the stored content begins.", "offset"),
+    ObjectColumn("codec", "Codec", "How the content is stored.", "codec", number=False),
+    ObjectColumn("shard", "Shard", "The file of the data set that holds it.", "shard", number=False),
 )
 
 
@@ -200,9 +196,10 @@ class ObjectModel(QAbstractTableModel):
 
     def set_most(self, rows: int) -> None:
         """Set the number of rows of one block, as many as Qt can scroll."""
-        if rows != self._most:
-            self._most = max(rows, 1)
-            self.set_block(self._first // self._most)
+        before, number = self.block, self._first // self._most
+        self._most = max(rows, 1)
+        if self.block != before:
+            self.set_block(number)
 
     def set_block(self, number: int) -> None:
         """Show another block."""

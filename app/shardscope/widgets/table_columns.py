@@ -1,12 +1,12 @@
-"""The columns of a table in a dock: as wide as their texts; those that state least are hidden where it is narrow."""
+"""The columns of a table in a dock: as wide as their texts; a narrow table scrolls."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from PySide6.QtCore import QEvent, QObject
-from PySide6.QtWidgets import QTableView
+from PySide6.QtCore import QEvent, QObject, Qt
+from PySide6.QtWidgets import QApplication, QTableView
 
 from shardscope.session.debounce import Debounce
 from shardscope.widgets.column_widths import MOST_ROUNDS, Room, share_room
@@ -21,15 +21,13 @@ class ColumnRule:
 
     Attributes:
         least: Pixels that its texts have at least, where these need more; None: numbers, which are never cut.
-        leaves: Columns with small numbers are hidden first in a narrow table; 0: never hidden.
     """
 
     least: int | None = None
-    leaves: int = 0
 
 
 class ColumnRoom(QObject):
-    """Gives each column the room of the widest text seen so far; tooltips have what hidden columns state.
+    """Gives each column the room of the widest text seen so far.
 
     Args:
         table: The table; it keeps this alive.
@@ -44,6 +42,8 @@ class ColumnRoom(QObject):
         super().__init__(table)
         self._table, self._rules, self._stretched, self._wrapped = table, tuple(rules), stretched, wrapped
         self._seen, self._fitting = [0] * len(self._rules), False
+        self._by_hand: dict[int, int] = {}
+        table.horizontalHeader().sectionResized.connect(self._resized)
         self._soon = Debounce(self, self.fit)
         table.setWordWrap(wrapped)
         # Only rows on the screen are measured.
@@ -66,6 +66,10 @@ class ColumnRoom(QObject):
         self._seen = [0] * len(self._rules)
         self._soon.start()
 
+    def _resized(self, column: int, _: int, width: int) -> None:
+        if not self._fitting and QApplication.mouseButtons() & Qt.MouseButton.LeftButton:
+            self._by_hand[column] = width
+
     def fit(self) -> None:
         """Measure the rows on the screen, and shares the width of the table."""
         if self._fitting:
@@ -87,11 +91,9 @@ class ColumnRoom(QObject):
         for column, rule in enumerate(self._rules):
             texts = max(table.sizeHintForColumn(column) + _BETWEEN, header.minimumSectionSize())
             wanted = self._seen[column] = max(self._seen[column], texts, header.sectionSizeHint(column))
-            rooms.append(Room(wanted, wanted if rule.least is None else rule.least, rule.leaves))
-        for column, width in enumerate(share_room(rooms, self._stretched, room)):
-            table.setColumnHidden(column, not width)
-            if width:
-                table.setColumnWidth(column, width)
+            rooms.append(Room(wanted, wanted if rule.least is None else rule.least))
+        for column, width in enumerate(share_room(rooms, self._stretched, room, self._by_hand)):
+            table.setColumnWidth(column, width)
 
     def _fit_rows(self) -> None:
         """Make the rows on the screen as high as their lines."""

@@ -195,6 +195,8 @@ def apply(application: QApplication, name: str) -> Palette:
     application.setProperty(_PROPERTY, chosen.name)
     application.setFont(type_.sized(application.font(), type_.NORMAL))
     application.setPalette(_qt_palette(chosen))
+    # To take a style sheet away and give another costs a third of changing it.
+    application.setStyleSheet("")
     application.setStyleSheet(sheet)
     return chosen
 

@@ -13,13 +13,13 @@ from shardcore.model.occupancy import Load, counts_of
 
 
 def shares(file: DesFile) -> tuple[Share, ...]:
-    """Return the shares of the file: payloads, those that a tombstone covers, and what no entry has."""
+    """Return the shares of the file: data, what a tombstone covers, and what no entry has."""
     parts = file.data_map
     gone = np.isin(parts.rows, file.tombstoned)
     gap, live = parts.rows < 0, (parts.rows >= 0) & ~gone
     inside = [
-        share_of(Use.PAYLOAD, "payloads", parts.starts[live], parts.stops[live], "The objects, as they are stored."),
-        share_of(Use.DEAD, "tombstoned payloads", parts.starts[gone], parts.stops[gone], _TOMBSTONED),
+        share_of(Use.DATA, "data", parts.starts[live], parts.stops[live], "The objects, as they are stored."),
+        share_of(Use.DEAD, "tombstoned data", parts.starts[gone], parts.stops[gone], _TOMBSTONED),
         share_of(Use.DEAD, "bytes of no entry", parts.starts[gap], parts.stops[gap], "No entry of the index has them."),
     ]
     return budget(file.sections, {"data": inside})

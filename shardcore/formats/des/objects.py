@@ -91,6 +91,7 @@ class DesObjects(Objects):
                 self.kinds[columns.kind[number]],
                 error=problem or ("" if key is not None else "the uid is not UTF-8") or error,
                 extras=self._extras(row, key, meta),
+                record=self._entries.span(row),
             )
 
     @property

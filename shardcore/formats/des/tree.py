@@ -201,7 +201,6 @@ class EntryNodes:
             text=_shown(uid),
             doc="One object: its uid, where its content is, its metadata.",
             children=tuple(kids),
-            target=self._target(row),
             error=error,
             row=row,
         )
@@ -285,7 +284,6 @@ class PayloadNodes:
             text="" if codec == "none" else codec,
             role=FieldRole.DATA,
             doc=f"{part} of entry [{row}].",
-            target=self._entries.span(row),
             decoded=decoded_name(*whole) if codec in CODECS[1:] and row not in self._hidden else "",
             row=row,
         )

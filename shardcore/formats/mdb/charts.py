@@ -22,11 +22,11 @@ MOST_CHUNKS = 8192
 
 _KINDS = (
     (RecordKind.FILE_HEADER, Use.INDEX, "headers of files", "The hash of a file, and how many records follow."),
-    (RecordKind.FILE_ENTRY, Use.PAYLOAD, "segments of files", "Which chunks of which xorbs a file is rebuilt from."),
-    (RecordKind.FILE_VERIFICATION, Use.HEAD, "range hashes", "For each segment, a hash over those of its chunks."),
-    (RecordKind.FILE_METADATA, Use.HEAD, "metadata of files", "The SHA-256 of each file."),
+    (RecordKind.FILE_ENTRY, Use.DATA, "segments of files", "Which chunks of which xorbs a file is rebuilt from."),
+    (RecordKind.FILE_VERIFICATION, Use.METADATA, "range hashes", "For each segment, a hash over those of its chunks."),
+    (RecordKind.FILE_METADATA, Use.METADATA, "metadata of files", "The SHA-256 of each file."),
     (RecordKind.CAS_HEADER, Use.INDEX, "headers of xorbs", "The hash of a xorb, and how many chunks follow."),
-    (RecordKind.CAS_ENTRY, Use.PAYLOAD, "chunks of xorbs", "Hash, place and size of each chunk."),
+    (RecordKind.CAS_ENTRY, Use.DATA, "chunks of xorbs", "Hash, place and size of each chunk."),
     (RecordKind.BOOKEND, Use.PADDING, "end mark", "48 bytes that end a section."),
     (RecordKind.UNREAD, Use.UNKNOWN, "records that cannot be followed", "They come after a damaged record."),
 )

@@ -36,7 +36,7 @@ def _objects(file: SwhFile, order: SlotOrder) -> list[Share]:
     starts, stops = order.offsets, order.stops
     holes = gaps(starts, stops, file.geometry.objects_start, file.geometry.index_start)
     lengths = share_of(Use.INDEX, "lengths of objects", starts, starts + OBJECT.size, "8 bytes before each content.")
-    contents = share_of(Use.PAYLOAD, "contents", starts + OBJECT.size, stops, "The objects themselves.")
+    contents = share_of(Use.DATA, "contents", starts + OBJECT.size, stops, "The objects themselves.")
     doc = "Objects that were deleted: length and content are overwritten with zeros, their room stays."
     return [contents, lengths, share_of(Use.DEAD, "deleted objects", holes[:, 0], holes[:, 1], doc)]
 

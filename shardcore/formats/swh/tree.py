@@ -248,7 +248,6 @@ class ObjectExtents(Extents):
             text=f"{plural(size, 'byte')}, slot {slot}",
             doc="One object: its length, then its content.",
             children=Deferred(lambda: self._parts(length, content)),
-            target=self._file.geometry.slot_span(slot),
             row=slot,
         )
 

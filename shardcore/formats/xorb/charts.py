@@ -18,7 +18,7 @@ def shares(file: XorbFile) -> tuple[Share, ...]:
     starts, stops = file.records.starts, file.records.ends
     inner = np.minimum(starts + HEADER_SIZE, stops)
     inside = [
-        share_of(Use.PAYLOAD, "chunks", inner, stops, "The stored bytes of the chunks."),
+        share_of(Use.DATA, "chunks", inner, stops, "The stored bytes of the chunks."),
         share_of(Use.INDEX, "headers of chunks", starts, inner, "8 bytes before each chunk: sizes and scheme."),
     ]
     return tuple(

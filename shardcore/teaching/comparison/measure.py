@@ -461,7 +461,7 @@ def _stored_bytes(packed: PackedFormat, file: PlannedFile, section: Section) -> 
     source = BytesFolder(packed.files).open(file.name or packed.name)
     with open_shard(source, **packed.opening) as shard:
         shard.load_index()
-        spans = [(one.span, one.size) for one in shard.byte_shares if one.use is Use.PAYLOAD]
+        spans = [(one.span, one.size) for one in shard.byte_shares if one.use is Use.DATA]
     return sum(size for span, size in spans if span is not None and section.start <= span.start < section.stop)
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import shardcore
@@ -67,6 +69,26 @@ def test_states_and_keys_together(shard: Shard) -> None:
     key = next(key for key in shard.objects.keys if key)
     assert len(sizes(shard, f"state:live {key[:6]}")) == 1
     assert sizes(shard, f"state:unused {key[:6]}") == []
+
+
+@pytest.mark.parametrize("name", ["swh/deleted.shard", "des/paths.des"])
+def test_any_part_of_a_key(data: Path, name: str) -> None:
+    """A text is found wherever it stands in a key, hex in either case; never across two keys."""
+    with shardcore.open(data / name) as opened:
+        opened.load_index()
+        keys = opened.objects.key_texts(np.arange(len(opened.objects)))
+        some = [key for key in keys if key]
+        parts = {key[at : at + size] for key in some for at in (0, 1, len(key) - 2) for size in (1, 2, 5)} | {"zz"}
+        across = {one[-2:] + other[:2] for one, other in pairwise(some)}
+        for part in filter(str.isalnum, (parts | across) - set(some)):
+            for text in (part, part.upper(), f"*{part}*"):
+                rows = rows_of(opened, View(f"key:{text}"))
+                assert rows is not None
+                fits = {text.strip("*"), text.strip("*").lower()}
+                assert rows.tolist() == [row for row, key in enumerate(keys) if key and any(one in key for one in fits)]
+        first = rows_of(opened, View(f"{some[0][:1]}*"))
+        assert first is not None
+        assert first.tolist() == [row for row, key in enumerate(keys) if key and key.startswith(some[0][:1])]
 
 
 def test_kinds_and_codecs() -> None:

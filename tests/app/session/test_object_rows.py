@@ -35,9 +35,9 @@ def test_all_rows_cost_nothing(shard: Shard) -> None:
 
 
 @pytest.mark.thorough
-def test_prefix(shard: Shard) -> None:
-    """The beginning of a key finds all keys that begin so, and no others; capitals are no matter."""
-    expected = sorted(key for key in shard.objects.keys if key is not None and key.startswith("ab"))
+def test_part(shard: Shard) -> None:
+    """A part of a key finds all keys that have it, and no others; capitals are no matter."""
+    expected = sorted(key for key in shard.objects.keys if key is not None and "ab" in key)
     assert expected
     assert sorted(str(key) for key in keys(shard, View("ab"))) == expected
     assert sorted(str(key) for key in keys(shard, View("AB"))) == expected
@@ -200,7 +200,7 @@ def test_a_filter_reads_the_keys_once_and_in_the_order_of_the_format(
             return texts(objects, rows)
 
         monkeypatch.setattr(type(shard.objects), "key_texts", counted)
-        kept = rows_of(shard, View(f"*{first[2:8]}*", order))
+        kept = rows_of(shard, View(f"*{first[2:5]}?{first[6:8]}*", order))
         assert kept is not None
         assert kept.tolist() == [0]
         assert asked == [*range(len(shard.objects)), *([0] if order == "key" else [])]

@@ -40,6 +40,7 @@ from shardscope.shell.main_window import MainWindow
 from shardscope.shell.screenshot import settle
 from shardscope.startup.settings import Settings
 from shardscope.tasks.connect.dialog import AddressDialog
+from tests.bench.sparse_swh import sparse_pieces
 from tests.remote.bills import HUGE, des, swh_huge
 from tests.remote.contents import Sparse
 from tests.remote.faults import Drop, FaultProxy, after
@@ -104,7 +105,6 @@ def test_much_is_asked_for_first_when_it_is_far(
     size = path.stat().st_size
     asked: list[Costly] = []
     window.session.costly.connect(asked.append)
-    monkeypatch.setattr("shardscope.session.opened.MUCH", 1000)
     monkeypatch.setattr(type(window.session).when_agreed, "__kwdefaults__", {"much": 1000})
     opened(qtbot, window, str(path))
     with qtbot.waitSignal(window.session.findings_changed):
@@ -258,6 +258,29 @@ def test_scrolling_over_a_slow_line(qtbot: QtBot, window: MainWindow, server: Ra
     assert window.hex.view.isVisible()
 
 
+def test_opening_fetches_the_head_and_the_rows_on_the_screen(qtbot: QtBot, window: MainWindow) -> None:
+    """The rest of an index comes when it is asked for, and other rows when they are looked at."""
+    size, pieces, _ = sparse_pieces(slots=100_003, declared=99_000, data_bytes=70_000_000)
+    with StoreServer() as store:
+        store.put("/shards/a.shard", Sparse(size, pieces))
+        options = RemoteOptions(endpoint_url=store.url, addressing="path", anonymous=True)
+        with qtbot.waitSignal(window.session.opened):
+            window.session.open(OpenRequest("s3://shards/a.shard", remote=options))
+        settle(window)
+        panel, first = window.objects, store.log.sent
+        assert first < 300_000
+        assert panel.model.total == 100_003
+        assert panel.model.key_of(panel.model.index(0, 0)) is not None
+        panel.table.scrollTo(panel.model.index(100_002, 0))
+        settle(window)
+        assert panel.model.key_of(panel.model.index(100_002, 0)) is not None
+        assert store.log.sent - first < 300_000
+        panel.load_button.click()
+        qtbot.waitUntil(lambda: window.session.index_state is IndexState.LOADED)
+        assert store.log.sent > 100_003 * 40
+        window.session.close()
+
+
 @pytest.mark.thorough
 def test_a_large_index_is_read_when_it_is_asked_for(
     qtbot: QtBot, window: MainWindow, server: RangeServer, monkeypatch: pytest.MonkeyPatch
@@ -295,7 +318,7 @@ def test_a_large_index_is_read_when_it_is_asked_for(
     assert session.index_state is IndexState.NONE
     assert server.log.sent < 1 << 20
     # Where opening itself needs a large index, that waits, too, and the bar keeps the offer.
-    monkeypatch.setattr("shardscope.session.opened.AUTO_INDEX_BYTES", 80_000)
+    monkeypatch.setattr("shardscope.session.opened.MUCH", 80_000)
     large = des()[1]
     address = server.put("/large.des", large.files[large.target])
     with qtbot.waitSignal(session.failed):

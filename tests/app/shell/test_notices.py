@@ -21,7 +21,7 @@ from shardcore.writing.temporary import TemporaryFile
 from shardscope.session.jobs import Job, JobState
 from shardscope.shell import notices as module
 from shardscope.shell.main_window import MainWindow
-from shardscope.shell.notices import Notices, NoticeTone
+from shardscope.shell.notices import Button, Notices, NoticeTone
 from shardscope.shell.screenshot import settle
 
 
@@ -178,6 +178,30 @@ def test_a_long_text_is_seen_whole(window: MainWindow, qtbot: QtBot) -> None:
     for notice in window.notices.all:
         label = notice.label
         assert label.height() >= label.heightForWidth(label.width())
+
+
+@pytest.mark.parametrize("size", [(1440, 900), (1000, 640), (640, 420), (300, 1200)])
+def test_a_notice_is_readable_at_any_width(qtbot: QtBot, size: tuple[int, int]) -> None:
+    """No line of its text, and none of its buttons, is cut; a word may be as long as a digest."""
+    window = QWidget()
+    qtbot.addWidget(window)
+    stack = Notices(window)
+    window.resize(size[0], size[1] // 2)
+    window.show()
+    names = ("Try again", "Choose a profile…", "Change the address…")
+    text = f"The server does not know {'0123456789abcdef' * 4}: another address may."
+    notice = stack.tell(text, buttons=[Button(name, lambda: None) for name in names])
+    layout = notice.layout()
+    assert layout is not None
+    stack.resize(window.width(), stack.height())
+    qtbot.waitUntil(lambda: notice.width() == window.width() - 8)
+    layout.activate()
+    assert notice.label.text == text
+    assert notice.label.width() >= 180
+    assert notice.label.height() >= notice.label.heightForWidth(notice.label.width())
+    for button in notice.buttons:
+        assert button.width() >= button.sizeHint().width()
+        assert notice.rect().contains(button.geometry())
 
 
 def test_a_subject_has_one_notice(qtbot: QtBot) -> None:

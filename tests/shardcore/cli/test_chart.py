@@ -31,7 +31,7 @@ def test_every_chart_is_printed_and_written(run: Run, data: Path) -> None:
     path = str(data / "swh" / "small.shard")
     code, text = run(path)
     assert code == 0
-    assert "contents (payload)" in text
+    assert "contents (data)" in text
     shares = json.loads(run(path, "--json")[1])
     assert sum(share["bytes"] for share in shares) == Path(path).stat().st_size
     code, text = run(path, "sizes", "--csv")
@@ -69,7 +69,7 @@ def test_the_budget_of_a_folder_adds_up_the_sections(capsys: pytest.CaptureFixtu
     folder = Path(__file__).parents[3] / "resources" / "samples" / "mdb" / "cache"
     assert program.run(["chart", str(folder), "--json"]) == 0
     shares = json.loads(capsys.readouterr().out)
-    assert {"payload", "index", "lookup", "padding"} <= {one["use"] for one in shares}
+    assert {"data", "index", "lookup", "padding"} <= {one["use"] for one in shares}
     assert not any(one["name"].endswith(".mdb") for one in shares)
     assert sum(one["bytes"] for one in shares) == sum(file.stat().st_size for file in folder.glob("*.mdb"))
 

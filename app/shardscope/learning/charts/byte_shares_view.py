@@ -18,8 +18,9 @@ from PySide6.QtWidgets import (
 )
 
 from shardcore import SectionRole
-from shardcore.model.byte_shares import Share, Use
+from shardcore.model.byte_shares import USE_OF_SECTION, Share, Use
 from shardcore.model.number_words import plural
+from shardcore.model.section import SECTION_LETTERS
 from shardcore.model.text import shown
 from shardscope.session.words import grouped, share_text, short_size
 from shardscope.widgets import theme
@@ -28,30 +29,12 @@ from shardscope.widgets.table_model import THING_ROLE, Index, TableModel
 from shardscope.widgets.theme import Palette
 
 ROLES: Mapping[Use, SectionRole] = MappingProxyType(
-    {
-        Use.PAYLOAD: SectionRole.DATA,
-        Use.INDEX: SectionRole.INDEX,
-        Use.LOOKUP: SectionRole.LOOKUP,
-        Use.HEAD: SectionRole.HEADER,
-        Use.PADDING: SectionRole.PADDING,
-        Use.SLACK: SectionRole.METADATA,
-        Use.DEAD: SectionRole.FOOTER,
-        Use.UNKNOWN: SectionRole.UNKNOWN,
-    }
+    {use: role for role, use in USE_OF_SECTION.items()} | {Use.SLACK: SectionRole.PADDING}
 )
 """Whose colour and hatch the bars of a use have."""
 
 LETTERS: Mapping[Use, str] = MappingProxyType(
-    {
-        Use.PAYLOAD: "D",
-        Use.INDEX: "I",
-        Use.LOOKUP: "L",
-        Use.HEAD: "H",
-        Use.PADDING: "P",
-        Use.SLACK: "S",
-        Use.DEAD: "X",
-        Use.UNKNOWN: "?",
-    }
+    {use: SECTION_LETTERS[role] for use, role in ROLES.items()} | {Use.SLACK: "S", Use.DEAD: "X"}
 )
 """Letter on the bars of each use."""
 

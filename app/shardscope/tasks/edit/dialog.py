@@ -354,7 +354,6 @@ class EditDialog(QDialog):
     def _size_columns(self) -> None:
         narrow = self.width() < NARROW_SHEET
         self.model.short = NARROW if narrow else SHORT
-        self.table.setColumnHidden(2, narrow)
         for column in range(1, self.model.columnCount()):
             self.table.resizeColumnToContents(column)
         self.table.viewport().update()

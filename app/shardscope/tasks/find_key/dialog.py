@@ -161,7 +161,7 @@ class FindKeyDialog(QDialog):
         self.key.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _make_table(self) -> QTableView:
-        rules = (ColumnRule(260), ColumnRule(), ColumnRule(leaves=1), ColumnRule(120, leaves=2))
+        rules = (ColumnRule(260), ColumnRule(), ColumnRule(), ColumnRule(120))
         table = row_table(self, self.model, rules, 0, lambda *_: None, self._open_menu)
         table.setObjectName("findKeyHits")
         table.setAccessibleName(self.tr("Files that hold the key"))

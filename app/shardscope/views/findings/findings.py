@@ -146,7 +146,7 @@ class FindingsTable(QWidget):
         return button
 
     def _table(self) -> QTableView:
-        rules = (ColumnRule(), ColumnRule(220), ColumnRule(leaves=3), ColumnRule(leaves=2), ColumnRule(180, leaves=1))
+        rules = (ColumnRule(), ColumnRule(220), ColumnRule(), ColumnRule(), ColumnRule(180))
         table = row_table(self, self.model, rules, 1, self._choose, self._open_menu, wrapped=True)
         table.setObjectName("findingsTable")
         table.setAccessibleName(self.tr("Findings"))

@@ -110,7 +110,7 @@ class HitsTable(QWidget):
         self.set_hits(HitList())
 
     def _table(self) -> QTableView:
-        rules = (ColumnRule(), ColumnRule(80, leaves=1), ColumnRule(120))
+        rules = (ColumnRule(), ColumnRule(80), ColumnRule(120))
         table = row_table(self, self.model, rules, 2, self._choose, self._open_menu)
         table.setObjectName("hitsTable")
         table.setAccessibleName(self.tr("Hits of the search"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from html import escape
@@ -33,7 +34,7 @@ from shardcore.teaching.lessons.secrets import NOTHING, Aspect, Secrets
 from shardscope.session.highlights import Arrow, Light, arrows_in, lights_in
 from shardscope.session.marks import Marks
 from shardscope.session.notes import notes_in
-from shardscope.session.pages import PageCache
+from shardscope.session.pages import PAGE, PageCache
 from shardscope.session.words import cut_end, grouped, share_text
 from shardscope.widgets import theme
 from shardscope.widgets.badges import badge_font, badge_size, paint_badge
@@ -138,8 +139,8 @@ _MARGIN = 10.0
 _TOP = 5.0
 _LINE = 4.0
 _LEAST_VIEW = 4.0
-_NEAR = 2.0
-"""Pixels between two loaded pieces that are still told apart."""
+_PARTLY = 0.4
+"""Opacity of a pixel of the line of loaded bytes that stands for others, too."""
 _MOST_MARKS = 5000
 _LONGEST_NOTE = 160
 _RANK = {Severity.NOTE: 0, Severity.WARNING: 1, Severity.ERROR: 2}
@@ -178,7 +179,7 @@ class Overview(QWidget):
         self._marks = Marks()
         self.lights: tuple[Light, ...] = ()
         self._arrows: tuple[Arrow, ...] = ()
-        self._fetched: tuple[tuple[int, int], ...] = ()
+        self._fetched: tuple[tuple[int, int], ...] | None = None
         self._hits: Sequence[int] = ()
         self._hit_xs: frozenset[int] = frozenset()
         self._mark_xs: dict[int, Severity] = {}
@@ -194,7 +195,7 @@ class Overview(QWidget):
         self._view = self._selection = (0, 0)
         self._marks = Marks()
         self._notes = ()
-        self._fetched = self._hits = ()
+        self._fetched, self._hits = None, ()
         self.set_sections(sections)
 
     def set_sections(self, sections: Sequence[Section]) -> None:
@@ -230,9 +231,8 @@ class Overview(QWidget):
         self.lights, self._arrows = tuple(lights), tuple(arrows)
         self.update()
 
-    def set_fetched(self, ranges: Iterable[tuple[int, int]]) -> None:
-        """Mark ranges that a remote source holds, besides the pages in memory."""
-        fetched = tuple(ranges)
+    def set_fetched(self, fetched: tuple[tuple[int, int], ...] | None) -> None:
+        """Mark ranges that a remote source holds, besides the pages in memory; None: no line of loaded bytes."""
         if fetched != self._fetched:
             self._fetched = fetched
             self.update()
@@ -336,21 +336,33 @@ class Overview(QWidget):
         paint_strip(painter, colours, self._scale, strip, self.label if labelled else None)
 
     def _paint_loaded(self, painter: QPainter, colours: theme.Palette, strip: QRectF) -> None:
-        top = strip.bottom() + LABEL_GAP
+        if self._fetched is None:
+            return
+        top, done = round(strip.bottom() + LABEL_GAP), 0
         painter.fillRect(QRectF(strip.left(), top, strip.width(), _LINE), colours.border)
-        for left, right in self.loaded_pixels():
-            painter.fillRect(QRectF(left, top, right - left, _LINE), colours.ok)
+        partly = QColor(colours.ok)
+        partly.setAlphaF(_PARTLY)
+        for start, stop in self.loaded():
+            left, right = self.x_of(start), self.x_of(stop)
+            first, last = max(math.floor(left), done), math.ceil(right)
+            painter.fillRect(QRectF(first, top, max(last - first, 0), _LINE), partly)
+            painter.fillRect(
+                QRectF(math.ceil(left), top, max(math.floor(right) - math.ceil(left), 0), _LINE), colours.ok
+            )
+            done = last
 
-    def loaded_pixels(self) -> list[tuple[float, float]]:
-        """Return where loaded bytes are, in pixels; pieces nearer to each other than these can show are one."""
-        found: list[tuple[float, float]] = []
-        for start, stop in sorted((*self._pages.loaded(self.name), *self._fetched)):
-            left = self.x_of(start)
-            right = max(self.x_of(stop), left + 1.5)
-            if found and left <= found[-1][1] + _NEAR:
-                found[-1] = found[-1][0], max(right, found[-1][1])
-            else:
-                found.append((left, right))
+    def loaded(self) -> list[tuple[int, int]]:
+        """Return the ranges of whole pages that are in memory, or that the source holds: the others are hatched."""
+        found: list[tuple[int, int]] = []
+        whole = [
+            (-(-start // PAGE) * PAGE, stop if stop == self._size else stop // PAGE * PAGE)
+            for start, stop in self._fetched or ()
+        ]
+        for start, stop in sorted((*self._pages.loaded(self.name), *whole)):
+            if found and start <= found[-1][1]:
+                found[-1] = found[-1][0], max(stop, found[-1][1])
+            elif start < stop:
+                found.append((start, stop))
         return found
 
     def _paint_hits(self, painter: QPainter, colours: theme.Palette, strip: QRectF) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from PySide6.QtCore import QPoint, Signal
+from PySide6.QtCore import QEvent, QPoint, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QToolButton, QVBoxLayout, QWidget
 
@@ -142,8 +142,8 @@ LOW = 330
 """Below this height the strip and the legend give their room to the bytes."""
 
 
-WIDE = 560
-"""From this width on the number of bytes in a row has its label beside the path."""
+PATH = 160
+"""Pixels of the path beside the tabs, before the number of bytes in a row has its label."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,11 +261,21 @@ class HexPanel(QWidget):
         by_record = self.rows.width.mode is RowMode.RECORD
         return math.inf if self.drawings.in_front or by_record else self.view.full_width
 
+    def event(self, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.LayoutRequest:
+            self._fit_line()
+        return super().event(event)
+
+    def _fit_line(self) -> None:
+        """Show the label of the row width where tabs and path leave room for it."""
+        hidden = self._per_row.sizeHint().width() + self._line.spacing() if self._per_row.isHidden() else 0
+        self._per_row.setVisible(self._line.sizeHint().width() + hidden + PATH <= self.width())
+
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         tall = self.room() >= LOW
         self.overview.setVisible(tall)
-        self._per_row.setVisible(self.width() >= WIDE)
+        self._fit_line()
         self.legend.setVisible(tall and not self.drawings.in_front)
         self.drawings.fit()
 
@@ -633,14 +643,13 @@ class HexPanel(QWidget):
         fields = () if self.state.secrets.unnamed else self.state.roles_on_screen()
         self.legend.set_roles([s.role for s in self.state.sections if s.size], fields)
 
-    def _fetched(self) -> tuple[tuple[int, int], ...]:
-        """Return what a remote source holds already; of a local file everything is at hand, which says nothing."""
+    def _fetched(self) -> tuple[tuple[int, int], ...] | None:
+        """Return what a remote source holds; None for bytes that are local or decoded."""
         shard = self._session.shard
-        source = shard.source if shard is not None and self.state.name == "" else None
-        if source is None or not source.size:
-            return ()
-        ranges = source.loaded(0, source.size)
-        return () if ranges == ((0, source.size),) else ranges
+        if shard is None or not self._session.request.is_remote or stored_span(self.state.name) is not None:
+            return None
+        source = shard.source if self.state.name == "" else None
+        return source.loaded(0, source.size) if source is not None else ()
 
     def _refresh_status(self) -> None:
         self.status.secrets = self.state.secrets

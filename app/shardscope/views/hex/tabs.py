@@ -58,7 +58,7 @@ class SourceTabs(QTabBar):
         self.setDrawBase(False)
         self.setExpanding(False)
         self.setUsesScrollButtons(True)
-        self.setElideMode(Qt.TextElideMode.ElideMiddle)
+        self.setElideMode(Qt.TextElideMode.ElideNone)
         self.hide()
         self.sources: list[OpenSource] = []
         self.drawing_in_front = False

@@ -52,7 +52,9 @@ def object_rows(ref: ObjectRef, details: Mapping[str, Detail] = MappingProxyType
         rows.append(DetailRow("stored", " · ".join(part for part in stored if part)))
     if ref.shard:
         rows.append(DetailRow("shard", ref.shard))
-    rows += [place_row("content" if number == 0 else "also", span, link=True) for number, span in enumerate(ref.spans)]
+    for number, span in enumerate(ref.spans):
+        name = "entry" if span == ref.record else "also" if number else "content"
+        rows.append(place_row(name, span, link=True))
     if ref.parts:
         rows.append(DetailRow("parts", ", ".join(ref.parts)))
     rows += _extra_rows(ref, details)

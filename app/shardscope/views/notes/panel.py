@@ -134,7 +134,7 @@ class NotesPanel(QWidget):
         layout.addWidget(self.state)
 
     def _table(self) -> QTableView:
-        rules = (ColumnRule(), ColumnRule(leaves=1), ColumnRule(140, leaves=2), ColumnRule(260))
+        rules = (ColumnRule(), ColumnRule(), ColumnRule(140), ColumnRule(260))
         table = row_table(self, self.model, rules, 3, self._choose, self._open_menu)
         table.setObjectName("notesTable")
         table.setAccessibleName(self.tr("Notes"))

@@ -58,7 +58,7 @@ class ColumnVisibility(QObject):
         self._apply()
 
     def shown(self, name: str) -> bool:
-        """Return whether a column is shown where there is room."""
+        """Return whether a column is shown."""
         if name in ALWAYS:
             return True
         return self._settings.columns(self._format).get(name, name not in self._constant)
@@ -102,5 +102,4 @@ class ColumnVisibility(QObject):
 
     def _apply(self) -> None:
         columns = self._table.objects.columns
-        chosen = {name for name, wanted in self._settings.columns(self._format).items() if wanted}
-        self._table.show_columns({column.name for column in columns if self.shown(column.name)}, chosen)
+        self._table.show_columns({column.name for column in columns if self.shown(column.name)})

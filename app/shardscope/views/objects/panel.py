@@ -19,7 +19,16 @@ from shardscope.session.error_words import plain_words
 from shardscope.session.jobs import Job, JobPriority, Pool
 from shardscope.session.object_counts import Census, Sum, add_up, count, countable
 from shardscope.session.object_filter import toggled
-from shardscope.session.object_rows import LooksAtAll, SomeRows, Sought, View, can_sort, rows_of, seek_file
+from shardscope.session.object_rows import (
+    LooksAtAll,
+    SomeRows,
+    Sought,
+    View,
+    can_sort,
+    place_of_key,
+    rows_of,
+    seek_file,
+)
 from shardscope.session.selection import Selection
 from shardscope.session.session import IndexState, Session
 from shardscope.session.trace_walk import TraceWalk
@@ -139,11 +148,11 @@ class FilterField(QLineEdit):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setPlaceholderText(self.tr("Key, *part*, >4K"))
+        self.setPlaceholderText(self.tr("Key, part, >4K"))
         self.setToolTip(
             self.tr(
                 "Any of these, with blanks between them; all must fit.\n"
-                "• a key or the beginning of one; *0f3* for keys with 0f3 in them; a pattern with * and ?; "
+                "• a key or any part of one; a pattern with * and ?, as 0f3* for keys that begin so; "
                 "key:… for keys that look like a rule\n"
                 "• a size in bytes: >4K  <=1M  =520  10..200   or of stored bytes: stored:10..200\n"
                 "• rows by their numbers: row:12  row:10..20\n"
@@ -336,6 +345,7 @@ class ObjectPanel(QWidget):
         self.table.rows_chosen.connect(lambda row: session.select_row(row, self))
         self.table.horizontalHeader().sectionClicked.connect(self._sort_by)
         self.table.row_opened.connect(self._open_row)
+        self.table.key_typed.connect(self._find_typed)
         self.sums.changed.connect(self._update)
         self.model.blocks_changed.connect(self._update)
         self.model.page_failed.connect(self._failed)
@@ -594,6 +604,31 @@ class ObjectPanel(QWidget):
         """Go to the bytes of an object."""
         self._session.select_row(row, self)
         self.bytes_wanted.emit()
+
+    def _find_typed(self, text: str) -> None:
+        """Select the next row whose key begins with what was typed into the table."""
+        order, start = self.model.order, self.model.block[0] + max(self.table.currentIndex().row(), 0)
+
+        def take(place: int | None) -> None:
+            if self.model.order is not order:
+                return
+            self._tell("" if place is not None else self.tr("no key begins with {0}").format(text))
+            if place is not None:
+                self.table.follow_place(place)
+                self._session.select_row(self.model.row_of(self.table.currentIndex()), self)
+
+        def find() -> None:
+            self._session.ask(
+                lambda shard, job: place_of_key(shard.objects, order, text, start, job.progress),
+                take,
+                failed=self.tr("The keys cannot be read"),
+                key=("typed", self),
+                pool=Pool.CPU,
+                priority=JobPriority.SCREEN,
+            )
+
+        if self.model.total and not self._session.secrets.now.keys:
+            self._session.with_index(self.tr("Finding a key"), find)
 
     def _turn(self, step: int) -> None:
         first, last = self.model.block

@@ -31,6 +31,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from shardscope.session.debounce import Debounce
 from shardscope.session.row_ranges import RowRanges
 from shardscope.views.objects.paint import BAR_ROOM, MARGIN, ObjectRowPainter, row_height, selected_places
 from shardscope.widgets.column_widths import MOST_ROUNDS, Room, share_room
@@ -64,19 +65,22 @@ class ObjectTable(QTableView):
 
     rows_chosen = Signal(object)
     row_opened = Signal(object)
+    key_typed = Signal(object)
+    """The beginning of a key, as far as it was typed."""
     copy_requested = Signal()
 
     def __init__(self, model: ObjectModel, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.objects = model
         self._following = self._outdated = False
+        self._typed = ""
+        self._typing = Debounce(self, self._forget_typed, QApplication.keyboardInputInterval())
         self._painter = ObjectRowPainter(self, model)
         self._largest = 0
         self._sized: tuple[tuple[str, ...], dict[str, int]] = ((), {})
         self._texts: dict[str, float] = {}
         self._by_hand: dict[str, int] = {}
         self._names = frozenset(column.name for column in model.columns)
-        self._chosen: frozenset[str] = frozenset()
         self._sizing = False
         self.setObjectName("objectTable")
         self.setAccessibleName(self.tr("Objects"))
@@ -84,6 +88,7 @@ class ObjectTable(QTableView):
         self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         self.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
         self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        self.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         self.setShowGrid(False)
         self.setWordWrap(False)
         self.setTabKeyNavigation(False)
@@ -152,14 +157,9 @@ class ObjectTable(QTableView):
         """The columns that are shown."""
         return [column.name for n, column in enumerate(self.objects.columns) if not self.isColumnHidden(n)]
 
-    def show_columns(self, names: Collection[str], chosen: Collection[str]) -> None:
-        """Show these columns, as many as there is room for.
-
-        Args:
-            names: The columns.
-            chosen: Those that the user wants: they are never hidden, the table scrolls instead.
-        """
-        self._names, self._chosen = frozenset(names), frozenset(chosen)
+    def show_columns(self, names: Collection[str]) -> None:
+        """Show these columns; where there is no room for all, the table scrolls."""
+        self._names = frozenset(names)
         self._fit()
         self._painter.forget()
         self.viewport().update()
@@ -174,7 +174,6 @@ class ObjectTable(QTableView):
     def _room(self, number: int) -> Room:
         """Return the pixels that a column needs."""
         column = self.objects.columns[number]
-        leaves = 0 if column.name in self._chosen else column.leaves
         header = self.horizontalHeader()
         title = max(header.sectionSizeHint(number), header.minimumSectionSize())
         text = math.ceil(self._texts.get(column.name, 0) + 2 * MARGIN) + 1
@@ -188,7 +187,7 @@ class ObjectTable(QTableView):
             wanted = max(title, text)
         if (by_hand := self._by_hand.get(column.name)) is not None:
             wanted = needed = max(by_hand, needed) if column.number else by_hand
-        return Room(wanted, needed, leaves)
+        return Room(wanted, needed)
 
     def _fit(self) -> None:
         """Shares the width of the table."""
@@ -196,18 +195,14 @@ class ObjectTable(QTableView):
         if self._key not in shown or self._sizing:
             return
         self._sizing = True
-        for number in shown:
-            # The header knows no width of the title of a hidden column.
-            self.setColumnHidden(number, False)
+        for number in range(len(self.objects.columns)):
+            self.setColumnHidden(number, number not in shown)
         # New widths may bring or remove a scroll bar, which changes the room.
         for _ in range(MOST_ROUNDS):
             room = self.viewport().width()
             widths = share_room([self._room(n) for n in shown], shown.index(self._key), room)
-            for number in range(len(self.objects.columns)):
-                width = widths[shown.index(number)] if number in shown else 0
-                self.setColumnHidden(number, not width)
-                if width:
-                    self.setColumnWidth(number, width)
+            for number, width in zip(shown, widths, strict=True):
+                self.setColumnWidth(number, width)
             if self.viewport().width() == room:
                 break
         self._sizing = False
@@ -357,6 +352,15 @@ class ObjectTable(QTableView):
             event.accept()
             return True
         return super().event(event)
+
+    def keyboardSearch(self, search: str) -> None:
+        # Qt would ask the model for each row here.
+        self._typed += search
+        self._typing.again()
+        self.key_typed.emit(self._typed)
+
+    def _forget_typed(self) -> None:
+        self._typed = ""
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.matches(QKeySequence.StandardKey.Copy):

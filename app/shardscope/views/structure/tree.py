@@ -26,6 +26,7 @@ from PySide6.QtCore import (
 from PySide6.QtGui import QColor, QContextMenuEvent, QFocusEvent, QFont, QHelpEvent, QKeyEvent, QPainter, QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
+    QApplication,
     QHeaderView,
     QMenu,
     QStyle,
@@ -386,6 +387,8 @@ class StructureTree(QTreeView):
         self._make_differs()
         self._seen, self._longest = [0] * len(COLUMNS), 0
         self._size_soon = Debounce(self, self._size_columns)
+        self._sizing, self._by_hand = False, dict[int, int]()
+        header.sectionResized.connect(self._resized)
         self.nodes.modelReset.connect(self._forget_widths)
         for shown in (self.nodes.dataChanged, self.nodes.layoutChanged, self.nodes.rowsInserted, self.expanded):
             shown.connect(self._size_soon.again)
@@ -480,9 +483,18 @@ class StructureTree(QTreeView):
                 return True
         return super().viewportEvent(event)
 
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.FontChange and hasattr(self, "_by_hand"):
+            self._forget_widths()
+
     def _forget_widths(self) -> None:
         self._seen, self._longest = [0] * len(COLUMNS), 0
         self._size_soon.start()
+
+    def _resized(self, column: int, _: int, width: int) -> None:
+        if not self._sizing and QApplication.mouseButtons() & Qt.MouseButton.LeftButton:
+            self._by_hand[column] = width
 
     def _longest_number(self) -> int:
         """Return the pixels of the widest value on the screen that is a number."""
@@ -507,14 +519,14 @@ class StructureTree(QTreeView):
         rooms = (
             Room(name, min(name, min(letters, _LEAST_NAME) * digit)),
             Room(value, least),
-            Room(offset, offset, leaves=2),
-            Room(size, size, leaves=1),
+            Room(offset, offset),
+            Room(size, size),
         )
-        widths = share_room(rooms, 1, self.viewport().width())
+        widths = share_room(rooms, 1, self.viewport().width(), self._by_hand)
+        self._sizing = True
         for column, width in enumerate(widths):
-            self.setColumnHidden(column, not width)
-            if width:
-                self.setColumnWidth(column, width)
+            self.setColumnWidth(column, width)
+        self._sizing = False
         wish = self.differs.sizeHint()
         self.differs.resize(wish.width(), min(wish.height(), header.height()))
         self.differs.move(widths[0] - wish.width() - 6, (header.height() - self.differs.height()) // 2)

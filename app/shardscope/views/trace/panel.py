@@ -106,7 +106,7 @@ class TracePanel(QWidget):
     def _teach(self) -> str:
         """Return what this panel is for, and how to begin."""
         return self.tr(
-            "Type a key, or select an object and press T.\n\n"
+            "Type a key, or select an object and press Ctrl+T.\n\n"
             "You then see how a reader finds that object: which bytes it looks at, what they mean, and what each step "
             "costs. A key that is not there is a lesson, too: the last step proves it."
         )

@@ -99,10 +99,10 @@ class JobList(QWidget):
         header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
         rules = (
             ColumnRule(120),
-            ColumnRule(leaves=4),
-            ColumnRule(84, leaves=3),
-            ColumnRule(leaves=1),
-            ColumnRule(90, leaves=2),
+            ColumnRule(),
+            ColumnRule(84),
+            ColumnRule(),
+            ColumnRule(90),
         )
         ColumnRoom(self.table, rules, 0)
         self.cancel_button = QPushButton(self.tr("Cancel"), self)

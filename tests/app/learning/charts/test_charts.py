@@ -13,9 +13,12 @@ from pytestqt.qtbot import QtBot
 
 import shardcore
 from shardcore import Span
+from shardcore.model.byte_shares import USE_OF_SECTION, Use
 from shardcore.model.occupancy import Load
+from shardcore.model.section import SECTION_LETTERS
 from shardcore.progress import no_progress
 from shardcore.teaching.charts.charts import AxisScale, load_chart
+from shardscope.learning.charts.byte_shares_view import LETTERS, ROLES
 from shardscope.learning.charts.count import ChartKind, count_load
 from shardscope.learning.charts.pages import ChartPages
 from shardscope.learning.charts.panel import Charts
@@ -142,7 +145,7 @@ def test_the_budget_of_a_folder_is_that_of_its_files(
     with shardcore.open(data / "neuroglancer/tiny_worked_example") as shard:
         assert isinstance(shard, shardcore.DataSet)
         assert pages.found.shares == shard.count_shares()
-    assert {share.use.value for share in pages.found.shares} > {"payload"}
+    assert {share.use.value for share in pages.found.shares} > {"data"}
 
 
 @pytest.mark.thorough
@@ -190,3 +193,11 @@ def test_axes_have_round_numbers_with_units() -> None:
     assert [text for _, text in ticks(AxisScale.LINEAR, 0, 10, 5)] == ["0", "2", "4", "6", "8", "10"]
     load = Load("t", "slot", "object", np.ones(3, np.int64), "Doc.")
     assert chart_ticks(load_chart(load).chart, 5)[0] == (0.5, "0")
+
+
+def test_bars_look_as_their_sections_elsewhere() -> None:
+    """A section has one letter and one colour in the bytes and in the chart."""
+    for role, use in USE_OF_SECTION.items():
+        assert ROLES[use] is role
+        assert LETTERS[use] == ("X" if use is Use.DEAD else SECTION_LETTERS[role])
+    assert len(set(LETTERS.values())) == len(LETTERS) == len(Use)

@@ -14,9 +14,7 @@ from shardscope.learning.drawings.view import DrawingView
 from shardscope.learning.drawings.walk import ARRIVE_MILLISECONDS, PAUSE_MILLISECONDS, WalkBar
 from shardscope.widgets import motion
 
-ITEMS = tuple(
-    Item(str(at), at=at, tone=Tone.KEY, name=f"cell {at}", doc=f"Cell {at}.", stage=at) for at in range(3)
-)
+ITEMS = tuple(Item(str(at), at=at, tone=Tone.KEY, name=f"cell {at}", doc=f"Cell {at}.", stage=at) for at in range(3))
 WALK = Drawing("", (Cells("", 3, ITEMS),), (Link("cell 0", "cell 1"), Link("cell 1", "cell 2", "on")))
 
 

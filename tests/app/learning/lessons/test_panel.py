@@ -332,9 +332,7 @@ def test_return_checks_and_goes_on(panel: LessonPanel, session: Session, qtbot: 
     qtbot.waitUntil(lambda: panel.player.solved)
 
 
-def test_shown_answers_are_counted_until_they_are_given(
-    panel: LessonPanel, settings: Settings, qtbot: QtBot
-) -> None:
+def test_shown_answers_are_counted_until_they_are_given(panel: LessonPanel, settings: Settings, qtbot: QtBot) -> None:
     """In the lesson, in the settings, and in the list; answering oneself takes them out again."""
     lesson = lessons()[0]
     assert settings.lesson_shown(lesson.name) == frozenset()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from itertools import pairwise
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from PySide6.QtGui import QFontMetricsF, QGuiApplication
 from pytestqt.qtbot import QtBot
 
 from shardcore import Finding, Section, SectionRole, Severity, Span
-from shardscope.session.pages import PageCache
+from shardscope.session.pages import PAGE, PageCache
 from shardscope.views.hex.overview import Overview
 from shardscope.widgets import theme
 from shardscope.widgets.picture import write_picture
@@ -105,24 +106,32 @@ def test_the_tip_tells_section_and_findings(strip: Overview) -> None:
     assert "wrong &lt;here&gt;" in strip.tip_at(strip.x_of(TAIL))
 
 
-def test_loaded_pages_and_findings_are_painted(qtbot: QtBot, strip: Overview, pages: PageCache) -> None:
-    """A page in memory lights the line below its bytes; a finding has a mark in its colour over its bytes."""
-    colours = theme.of(strip)
-    line = strip.height() - 7
+def lit(strip: Overview, offset: int) -> bool:
+    """Whether the line below the strip says that a byte is loaded."""
+    pixel = strip.grab().toImage().pixel(math.floor(strip.x_of(offset)), strip.height() - 7)
+    return pixel == theme.of(strip).ok.rgb()
 
-    def lit(offset: int) -> bool:
-        return strip.grab().toImage().pixel(round(strip.x_of(offset)), line) == colours.ok.rgb()
 
-    assert not lit(OBJECTS + 500)
+def test_the_line_of_loaded_bytes_is_of_remote_files(qtbot: QtBot, strip: Overview, pages: PageCache) -> None:
+    """It is lit below what the rows show without a request: pages in memory, and whole pages that the source holds."""
     pages.want("", 0, 0)
-    qtbot.waitUntil(lambda: lit(OBJECTS + 500))
-    assert not lit(TAIL - 500)
-    strip.set_fetched([(TAIL - 1000, TAIL)])
-    assert lit(TAIL - 500)
+    qtbot.waitUntil(lambda: bool(pages.loaded("")))
+    colours = theme.of(strip)
+    assert strip.grab().toImage().pixel(300, strip.height() - 7) == colours.window.rgb(), "local: there is no line"
+    strip.set_fetched(())
+    assert lit(strip, 500)
+    assert not lit(strip, PAGE + 500)
+    strip.set_fetched(((PAGE - 9, 2 * PAGE - 1), (2 * PAGE, SIZE)))
+    assert not lit(strip, PAGE + 500), "the last byte of the page is not there"
+    assert lit(strip, SIZE - 1000)
+
+
+def test_findings_are_painted(strip: Overview) -> None:
+    """A finding has a mark in its colour over its bytes."""
     strip.set_findings([Finding(Severity.ERROR, "a.b", Span("", 20_000, 20_001), "wrong")])
     picture = strip.grab().toImage()
     x = round(strip.x_of(20_000))
-    assert colours.error.rgb() in {picture.pixel(x, y) for y in range(strip.height())}
+    assert theme.of(strip).error.rgb() in {picture.pixel(x, y) for y in range(strip.height())}
 
 
 def test_what_is_on_the_screen_is_framed(strip: Overview) -> None:
@@ -155,10 +164,13 @@ def test_labels_never_touch(strip: Overview) -> None:
             ends = left + metrics.horizontalAdvance(text) + LABELS_APART - 1 if text else ends
 
 
-def test_many_loaded_pieces_are_no_stripes(strip: Overview) -> None:
-    """Pieces of a million slots that lie closer than pixels are one piece."""
-    strip.set_fetched([(at, at + 8) for at in range(OBJECTS, TAIL, 40)])
-    assert len(strip.loaded_pixels()) == 1
+def test_a_pixel_is_lit_when_all_of_its_bytes_are_loaded(strip: Overview) -> None:
+    """Of a large file, pages that lie apart inside of one pixel light none."""
+    size = 1 << 32
+    strip.set_source("", size, [Section("all", SectionRole.DATA, 0, size)])
+    strip.set_fetched((*((at, at + PAGE) for at in range(0, size // 2, 8 * PAGE)), (size // 2, size)))
+    assert not lit(strip, size // 4)
+    assert lit(strip, size * 3 // 4)
 
 
 def test_schematic_and_true_scale(strip: Overview) -> None:

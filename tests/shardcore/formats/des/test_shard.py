@@ -152,3 +152,16 @@ def test_fields_and_sections(tmp_path: Path) -> None:
         sections = [(s.name, s.start, s.stop) for s in opened.sections]
         assert sections == [("header", 0, 8), ("data", 8, 18), ("index", 18, 104), ("footer", 104, 116)]
         assert opened.why == "magic DES2 and footer DESI"
+
+
+def test_entries_point_to_contents_and_not_the_other_way(data: Path) -> None:
+    """The offset of an entry points to its content, once; the object names its entry."""
+    with shardcore.open(data / "des" / "paths.des") as shard:
+        entry = shard.objects.ref(0).record
+        assert entry is not None
+        content = shard.objects.ref(0).spans[0]
+        path = shard.explain(entry.start)
+        record = next(node for node in path if node.span == entry)
+        assert record.target is None
+        assert [node.target for node in (record.children or ()) if node.target is not None] == [content]
+        assert shard.explain(content.start)[-1].target is None

@@ -111,10 +111,10 @@ def test_a_section_whose_parts_come_to_more_stays_whole() -> None:
     """A damaged index may claim more bytes than there are: then the section is one share."""
     section = Section("data", SectionRole.DATA, 0, 10)
     assert budget([section], {"data": [Share(Use.INDEX, "a", 20)]}) == (
-        Share(Use.PAYLOAD, "data", 10, Span("", 0, 10)),
+        Share(Use.DATA, "data", 10, Span("", 0, 10)),
     )
     parts = budget([section], {"data": [Share(Use.INDEX, "a", 4)]})
-    assert {part.use: part.size for part in parts} == {Use.PAYLOAD: 6, Use.INDEX: 4}
+    assert {part.use: part.size for part in parts} == {Use.DATA: 6, Use.INDEX: 4}
 
 
 def test_entropy_of_bytes_that_are_known() -> None:
@@ -195,7 +195,7 @@ def test_csv_has_a_line_for_each_bin_and_no_formulas() -> None:
     """Names with units are the head, ends of bins half-open; a name that looks like a formula is quoted."""
     load = Load("t", "slot", "object", np.array([1, 0]), "Doc.", 0.5)
     assert chart_csv(load_chart(load).chart) == ("slot from,slot to,objects,evenly spread\n0,1,1,0.5\n1,2,0,0.5\n")
-    assert "'=1+1" in shares_csv([Share(Use.PAYLOAD, "=1+1", 3)])
+    assert "'=1+1" in shares_csv([Share(Use.DATA, "=1+1", 3)])
 
 
 def test_folders_count_their_files(data: Path, tmp_path: Path) -> None:

@@ -87,7 +87,7 @@ class RequestLogPanel(QWidget):
 
     def _table(self) -> RequestTable:
         table = RequestTable(self.model, self)
-        rules = (ColumnRule(leaves=1), ColumnRule(190), ColumnRule(), ColumnRule())
+        rules = (ColumnRule(), ColumnRule(190), ColumnRule(), ColumnRule())
         row_table(self, self.model, rules, RANGE, self._choose, self._open_menu, table=table)
         table.setObjectName("tapeTable")
         table.setAccessibleName(self.tr("Requests"))
