@@ -248,9 +248,20 @@ class Session(Documents):
 
     def _index_done(self) -> None:
         super()._index_done()
-        if self.selection.span is not None and self.selection.row is None:
+        if self.selection.row is None:
             # The tree grew: what was found before, or is being looked for, may be less than is known now.
-            self.selection = replace(self.selection, complete=False, path=(), ref=None)
+            self._complete_again()
+
+    def show_typed(self, shard: Shard | None) -> None:
+        super().show_typed(shard)
+        self._complete_again()
+
+    def _complete_again(self) -> None:
+        chosen = self.selection
+        if chosen.span is not None or chosen.row is not None:
+            # The row of bytes is found by these: they stay selected as they are.
+            row = None if chosen.span is not None and chosen.span.size else chosen.row
+            self.selection = replace(chosen, row=row, complete=False, path=(), ref=None)
             self._complete(self.selection)
 
     # --- the selection ---
