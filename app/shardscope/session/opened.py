@@ -177,6 +177,8 @@ class OpenedShard(QObject):
     index_changed = Signal(object)
     """The `IndexState`."""
     index_loaded = Signal()
+    typed_changed = Signal()
+    """Jobs read other typed bytes than before, or none."""
     source_trouble = Signal(object)
     """A `SourceError`: the file was changed or is gone; None when that is over."""
     tape_changed = Signal(object)
@@ -490,6 +492,7 @@ class OpenedShard(QObject):
             shard: The file, opened with these bytes; None: as it is written.
         """
         if self._show_typed(shard):
+            self.typed_changed.emit()
             self._look_again()
 
     def _show_typed(self, shard: Shard | None) -> bool:

@@ -406,12 +406,31 @@ class Session(Documents):
 
     # --- the walk through a lookup ---
 
-    def look_up(self, key: str) -> None:
-        """Traces a key, in a job; the newest wins. Its first step is the current one then. Not during an exam."""
+    def look_up(self, key: str, *, selects: bool = False) -> None:
+        """Traces a key, in a job; the newest wins. Its first step is the current one then. Not during an exam.
+
+        Args:
+            key: The key, or its beginning.
+            selects: Whether the object is selected, where it is found.
+        """
+
+        def begin() -> None:
+            self.go_to_step(0)
+            if selects and not self.secrets.now:
+                self.select_found(self)
+
         if self.secrets.closed:
             self.message.emit(self.tr("There are no lookups during an exam"))
         elif self.shard is not None and key:
-            self._trace(key, lambda: self.go_to_step(0))
+            self._trace(key, begin)
+
+    def select_found(self, origin: object = None) -> None:
+        """Select the object that the lookup found."""
+        ref = self.walk.trace.ref if self.walk.trace is not None else None
+        if ref is not None and ref.row >= 0:
+            self.select_row(ref.row, origin)
+        elif ref is not None and ref.spans:
+            self.select_span(ref.spans[0], origin)
 
     def look_up_again(self, walk: TraceWalk) -> None:
         """Traces the key of a lookup in the bytes that are open now; its step stays, and so does the selection."""

@@ -176,7 +176,7 @@ class Inspector(QScrollArea):
         session.opened.connect(self._show_selection)
         session.closed.connect(self._show_selection)
         WhileVisible(session.selection_changed, self, self._show_selection)
-        session.index_loaded.connect(self._forget_bytes)
+        session.typed_changed.connect(self._forget_bytes)
         session.question_changed.connect(self._show_leads)
         session.secrets.changed.connect(self._show)
         self._show_selection()
