@@ -183,9 +183,7 @@ class ObjectRowPainter:
             room = table.columnWidth(number) - 2 * MARGIN
             width = metrics.horizontalAdvance(texts[number])
             if width > room and not column.number:
-                # Of a key both ends tell it from others; one of digits would be left out as a number.
-                middle = metrics.elidedText(texts[number], Qt.TextElideMode.ElideMiddle, room)
-                texts[number] = middle if key else cut_text(metrics, texts[number], room)
+                texts[number] = cut_text(metrics, texts[number], room)
                 width = metrics.horizontalAdvance(texts[number])
             places.append(MARGIN + max(room - width, 0.0) if column.number else MARGIN)
         return _PaintedRow(texts, places, state, self._model.share_of(place))
