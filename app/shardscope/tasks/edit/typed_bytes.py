@@ -100,6 +100,8 @@ class TypedBytes(QObject):
             return
         self.changes, self.undone = changes, undone
         self._soon.start()
+        if not changes:
+            self._show()
         self.changed.emit()
 
     def _show(self) -> None:
