@@ -186,6 +186,11 @@ class Documents(OpenedShard):
                 if select is not None and self.document is there:
                     self._arrive(select)
             return None
+        coming = next((one for one in self._coming if _alike(request, one.request)), None)
+        if coming is not None:
+            coming.select = select or coming.select
+            self._expect(coming, front=front)
+            return None
         if front and self._stays_here(request):
             return self.open(request, select=select, agreed=agreed)
         if not self._has_room():
@@ -193,11 +198,15 @@ class Documents(OpenedShard):
         return self._open_beside(request, select, front, agreed)
 
     def _stays_here(self, request: OpenRequest) -> bool:
-        """Return whether a request needs no tab: nothing is open, or the same file is, read in another way."""
-        if self._coming:
-            return False
+        """Return whether a request needs no tab: the same file is open, read in another way."""
         same = same_place(request.link, self.request.link) and not self.request.sandbox and not request.sandbox
-        return self.shard is None or same
+        return self.shard is not None and not self._coming and same
+
+    def _expect(self, document: Document, *, front: bool) -> None:
+        """Note a document that is being opened; of those that are to be shown, the one that was requested last is."""
+        if front:
+            self._coming = dict.fromkeys(self._coming, False)
+        self._coming[document] = front or self._coming.get(document, False)
 
     def open_tabs(self, files: Sequence[tuple[OpenRequest, Span | None]], current: int = 0) -> None:
         """Open several files beside what is open; those that are open already are left as they are.
@@ -207,11 +216,7 @@ class Documents(OpenedShard):
             current: The number of the one that is shown.
         """
         for number, (request, select) in enumerate(files):
-            if any(_alike(request, one.request) for one in (*self.documents, *self._coming)):
-                if number == current:
-                    self.open_tab(request, select)
-            elif self._has_room():
-                self._open_beside(request, select, number == current, False)
+            self.open_tab(request, select, front=number == current)
 
     def _has_room(self) -> bool:
         if len(self.documents) + len(self._coming) < MOST_OPEN:
@@ -223,15 +228,15 @@ class Documents(OpenedShard):
         request = self._with_way(request)
         tape = RequestLog() if request.is_remote else None
         document = Document(request, select=select)
-        self._coming[document] = front
+        self._expect(document, front=front)
 
         def done(found: tuple[Shard, OpenRequest] | None, error: BaseException | None) -> None:
             was_front = self._coming.pop(document)
             if found is not None:
                 document.shard, document.request = found
                 self._add(document)
-                waited_for = self.shard is None and not any(self._coming.values())
-                if (was_front or waited_for) and self.may_show():
+                alone = self.shard is None and not any(self._coming.values())
+                if alone or (was_front and self.may_show()):
                     self.show(document)
             else:
                 self._set_tape(self.shard.tape if self.shard is not None else None)

@@ -295,12 +295,16 @@ class Jobs(QObject):
                 ones included: what they read from may be closed then.
             scope: The document. Default: the one that is shown.
         """
-        scope, generation = self.scope if scope is None else scope, self.generation
-        self.generation += 1
+        scope = self.scope if scope is None else scope
         self.cancel_where(lambda job: job.scope is scope and not job.lasting)
-        if then is not None:
-            self._after.append((scope, generation, then))
-            self._call_after()
+        self.call_after(then or (lambda: None), scope)
+
+    def call_after(self, then: Callable[[], None], scope: object = None) -> None:
+        """Begin a new generation, and call something once the jobs so far have reported; see `cancel_all`."""
+        scope = self.scope if scope is None else scope
+        self._after.append((scope, self.generation, then))
+        self.generation += 1
+        self._call_after()
 
     def cancel_where(self, chosen: Callable[[Job], bool]) -> None:
         """Cancel the jobs that are chosen."""

@@ -179,6 +179,8 @@ class OpenedShard(QObject):
     index_changed = Signal(object)
     """The `IndexState`."""
     index_loaded = Signal()
+    typed_changed = Signal()
+    """Jobs read other typed bytes than before, or none."""
     source_trouble = Signal(object)
     """A `SourceError`: the file was changed or is gone; None when that is over."""
     tape_changed = Signal(object)
@@ -206,6 +208,7 @@ class OpenedShard(QObject):
         self.request = OpenRequest("")
         self.index_state = IndexState.NONE
         self.listing: Objects | None = None
+        self._typed: Shard | None = None
         self.replacing = False
         self.reach: Callable[[str], RemoteOptions | None] = lambda _: None
         self.tape: RequestLog | None = None
@@ -227,6 +230,7 @@ class OpenedShard(QObject):
         pool: Pool = Pool.IO,
         priority: JobPriority = JobPriority.SELECTED,
         title: str = "",
+        written: bool = False,
     ) -> Job | None:
         """Run work on what is open, in a job, and bring the result home if the same is still open.
 
@@ -239,6 +243,7 @@ class OpenedShard(QObject):
             pool: Which threads do it.
             priority: The priority.
             title: Shows the job in `transfers`.
+            written: Whether it works on what is written in the file, without the bytes that were typed over it.
 
         Returns:
             The job, or None when nothing is open.
@@ -246,6 +251,7 @@ class OpenedShard(QObject):
         shard = self.shard
         if shard is None:
             return None
+        seen = shard if written else self._typed or shard
 
         def done(result: T, error: BaseException | None) -> None:
             if not alive(take):
@@ -267,8 +273,8 @@ class OpenedShard(QObject):
                     self.tell(failed, error)
 
         def within(job: Job) -> T:
-            count_source(shard.source)
-            return work(shard, job)
+            count_source(seen.source)
+            return work(seen, job)
 
         job = self.jobs.submit(within, key=key, pool=pool, priority=priority, title=title, done=done)
         job.parks = bool(title)
@@ -473,10 +479,35 @@ class OpenedShard(QObject):
     def _reset(self) -> None:
         """Nothing is known of what is, or was, open."""
         self._agreed = set()
+        self._show_typed(None)
         self.index_state = IndexState.NONE
         self.listing = None
         self._held = False
         self._set_trouble(None)
+
+    # --- typed bytes ---
+
+    def show_typed(self, shard: Shard | None) -> None:
+        """Let jobs read the open file with typed bytes over it, and views read it again.
+
+        Args:
+            shard: The file, opened with these bytes; None: as it is written.
+        """
+        if self._show_typed(shard):
+            self.typed_changed.emit()
+            self._look_again()
+
+    def _show_typed(self, shard: Shard | None) -> bool:
+        before, self._typed = self._typed, shard
+        if before is not None:
+            self.jobs.call_after(partial(self._release, before))
+        return before is not shard
+
+    def _look_again(self) -> None:
+        """More, or something else, is known of the open file."""
+        shard = self._typed or self.shard
+        self.listing = shard.listing if shard is not None else None
+        self.index_loaded.emit()
 
     # --- the index ---
 
@@ -531,8 +562,7 @@ class OpenedShard(QObject):
 
     def _index_done(self) -> None:
         self._set_index(IndexState.LOADED)
-        self.listing = self.shard.listing if self.shard is not None else None
-        self.index_loaded.emit()
+        self._look_again()
 
     def _set_index(self, state: IndexState) -> None:
         self.index_state = state

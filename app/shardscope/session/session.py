@@ -248,9 +248,20 @@ class Session(Documents):
 
     def _index_done(self) -> None:
         super()._index_done()
-        if self.selection.span is not None and self.selection.row is None:
+        if self.selection.row is None:
             # The tree grew: what was found before, or is being looked for, may be less than is known now.
-            self.selection = replace(self.selection, complete=False, path=(), ref=None)
+            self._complete_again()
+
+    def show_typed(self, shard: Shard | None) -> None:
+        super().show_typed(shard)
+        self._complete_again()
+
+    def _complete_again(self) -> None:
+        chosen = self.selection
+        if chosen.span is not None or chosen.row is not None:
+            # The row of bytes is found by these: they stay selected as they are.
+            row = None if chosen.span is not None and chosen.span.size else chosen.row
+            self.selection = replace(chosen, row=row, complete=False, path=(), ref=None)
             self._complete(self.selection)
 
     # --- the selection ---
@@ -395,12 +406,31 @@ class Session(Documents):
 
     # --- the walk through a lookup ---
 
-    def look_up(self, key: str) -> None:
-        """Traces a key, in a job; the newest wins. Its first step is the current one then. Not during an exam."""
+    def look_up(self, key: str, *, selects: bool = False) -> None:
+        """Traces a key, in a job; the newest wins. Its first step is the current one then. Not during an exam.
+
+        Args:
+            key: The key, or its beginning.
+            selects: Whether the object is selected, where it is found.
+        """
+
+        def begin() -> None:
+            self.go_to_step(0)
+            if selects and not self.secrets.now:
+                self.select_found(self)
+
         if self.secrets.closed:
             self.message.emit(self.tr("There are no lookups during an exam"))
         elif self.shard is not None and key:
-            self._trace(key, lambda: self.go_to_step(0))
+            self._trace(key, begin)
+
+    def select_found(self, origin: object = None) -> None:
+        """Select the object that the lookup found."""
+        ref = self.walk.trace.ref if self.walk.trace is not None else None
+        if ref is not None and ref.row >= 0:
+            self.select_row(ref.row, origin)
+        elif ref is not None and ref.spans:
+            self.select_span(ref.spans[0], origin)
 
     def look_up_again(self, walk: TraceWalk) -> None:
         """Traces the key of a lookup in the bytes that are open now; its step stays, and so does the selection."""

@@ -83,7 +83,9 @@ class ByteEditing(QObject):
 
     def _update(self) -> None:
         state, edits = self._bytes.state, self.edits
-        self._window.setWindowModified(self._session.unsaved)
+        if self._window.isWindowModified() != self._session.unsaved:
+            self._window.setWindowModified(self._session.unsaved)
+            self._session.documents_changed.emit()
         state.set_edits(edits)
         actions = self._bytes.actions_
         for action in (actions.paste, actions.fill, actions.replace):

@@ -28,7 +28,7 @@ GAP = 16
 class DropPlace(Enum):
     """Title and explanation of a drop target."""
 
-    OPEN = ("Open", "Shows this file in a tab")
+    OPEN = ("Open", "One tab per file")
     SEEK = ("Is it in here?", "Looks for its content among the objects")
     PACK = ("Pack them", "Makes a new shard of these files and folders")
 
@@ -61,7 +61,7 @@ class DropPlaces(QWidget):
     def places(self) -> tuple[DropPlace, ...]:
         """The places there are now."""
         if self._several:
-            return (DropPlace.PACK,)
+            return (DropPlace.OPEN, DropPlace.PACK)
         return (DropPlace.OPEN, DropPlace.SEEK) if self._has_shard() else (DropPlace.OPEN,)
 
     def rect_of(self, place: DropPlace) -> QRectF:
@@ -81,7 +81,7 @@ class DropPlaces(QWidget):
 
         Args:
             point: Where.
-            several: Whether there are several: those can be packed.
+            several: Whether there are several: those can be opened or packed.
         """
         self._several = several
         parent = self.parentWidget()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from PySide6.QtCore import QObject
@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QWidget
 
 from shardcore.sources.remote.address import is_address
 from shardscope.session.session import Session
-from shardscope.widgets.file_dialogs import ask_file, ask_folder
+from shardscope.widgets.file_dialogs import ask_files, ask_folder
 
 
 class FileDialogs(QObject):
@@ -18,23 +18,24 @@ class FileDialogs(QObject):
 
     Args:
         session: The session.
-        chosen: Takes the path.
+        chosen: Takes the paths.
         window: Where the dialogs stand.
     """
 
-    def __init__(self, session: Session, chosen: Callable[[str], object], window: QWidget) -> None:
+    def __init__(self, session: Session, chosen: Callable[[Sequence[str]], object], window: QWidget) -> None:
         super().__init__(window)
         self._session = session
         self._chosen = chosen
         self._window = window
 
-    def ask_file(self) -> None:
-        """Request a file."""
-        ask_file(self._window, self.tr("Open a shard"), self._chosen, start=self._start)
+    def ask_files(self) -> None:
+        """Request files."""
+        ask_files(self._window, self.tr("Open shards"), self._chosen, start=self._start)
 
     def ask_folder(self) -> None:
         """Request a folder: a data set."""
-        ask_folder(self._window, self.tr("Open a folder of shards"), self._chosen, start=self._start)
+        take = lambda path: self._chosen([path])  # noqa: E731
+        ask_folder(self._window, self.tr("Open a folder of shards"), take, start=self._start)
 
     def ask_xorbs(self, chosen: Callable[[str], object]) -> None:
         """Request the folder that holds the xorbs of a shard.

@@ -118,6 +118,9 @@ class FileTabs(QTabBar):
         elif document.mail and not running:
             sign = "● "
             notes.append(self.tr("New results"))
+        if document.unsaved or (document is self._session.document and self._session.unsaved):
+            sign += "* "
+            notes.append(self.tr("Unsaved changes"))
         title = self._session.secrets.text(title)
         text = sign + cut_middle(shown(title), LONGEST_TITLE).replace("&", "&&")
         where = self._session.secrets.text(shown(document.request.shown))

@@ -360,7 +360,7 @@ class MainWindow(QMainWindow):
         self.connecting = ConnectTask(self.session, settings, self)
         self.new_shards, self.comparing = NewShards(self.session, settings, self), CompareFormats(self.jobs, self)
         to_bytes, salvage = self.hex.view.setFocus, self.breaking.actions.salvage
-        self.dialogs = FileDialogs(self.session, self.open, self)
+        self.dialogs = FileDialogs(self.session, self.open_paths, self)
         self.troubles = ErrorNotices(
             self.session,
             self.notices,
@@ -563,6 +563,10 @@ class MainWindow(QMainWindow):
         else:
             self.session.open_tabs([(OpenRequest(uri, format, remote=remote), place) for uri, place in files])
 
+    def open_paths(self, paths: Sequence[str]) -> None:
+        """Open files in tabs; the first is shown."""
+        self.open_files([(path, None) for path in paths])
+
     def take_over(self, files: Sequence[Handover]) -> None:
         """Open the files of another start of the program, and raise the window."""
         # A dialog is about the file below it: others open behind.
@@ -607,8 +611,8 @@ class MainWindow(QMainWindow):
         self.session.ask(lambda shard, _: next((one.row for one in shard.objects[:1]), None), take)
 
     def ask_file(self) -> None:
-        """Request a file to open."""
-        self.dialogs.ask_file()
+        """Request files to open."""
+        self.dialogs.ask_files()
 
     def ask_folder(self) -> None:
         """Request a folder to open: a data set."""
@@ -893,7 +897,7 @@ class MainWindow(QMainWindow):
         if place is DropPlace.PACK:
             self.new_shards.ask_new(paths)
         elif place is DropPlace.OPEN:
-            self.open_files([(path, None) for path in paths])
+            self.open_paths(paths)
         else:
             self.show_part("objects")
             self.objects.seek(Path(paths[0]))

@@ -256,7 +256,11 @@ class SampleCards(QWidget):
                 self.legend.set_roles([role for role in SectionRole if role in there], ())
 
         jobs.submit(
-            lambda job: _read(card.sample.path, job), key=("strip", card), priority=JobPriority.PREFETCH, done=done
+            lambda job: _read(card.sample.path, job),
+            key=("strip", card),
+            priority=JobPriority.PREFETCH,
+            lasting=True,
+            done=done,
         )
 
 

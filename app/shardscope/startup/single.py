@@ -37,7 +37,10 @@ MOST_GUESTS = 8
 """Connections at the same time."""
 
 PATIENCE_MILLISECONDS = 2_000
-"""Time after which a window that does not answer is given up."""
+"""Time after which a connection that sends nothing is given up."""
+
+ANSWER_MILLISECONDS = 10_000
+"""Time after which a window that does not answer is given up: one that shows a file that was just opened is busy."""
 
 _VERSION = 1
 _OK = b"ok\n"
@@ -167,7 +170,7 @@ def hand_over(name: str, message: bytes) -> bool:
         return False
     socket.write(message)
     answer = b""
-    while len(answer) < len(_OK) and socket.waitForReadyRead(PATIENCE_MILLISECONDS):
+    while len(answer) < len(_OK) and socket.waitForReadyRead(ANSWER_MILLISECONDS):
         answer += bytes(socket.readAll().data())
     socket.disconnectFromServer()
     return answer == _OK

@@ -1,4 +1,7 @@
-"""Texts that are cut at the end where they do not fit, never within a number; the tooltip has the whole."""
+"""Texts that are cut at the end where they do not fit, never within a number; the tooltip has the whole.
+
+The window groups the digits of numbers by commas: a long run of digits without any is a key.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +17,14 @@ from shardscope.widgets.plain_text import tip
 
 _WORD = re.compile(r"[\w,.]+")
 _NUMBER = re.compile(r"\d[\d,.]*|0x[0-9a-f]+")
+_KEY = re.compile(r"\d{5,}")
 
 
 def cut_text(metrics: QFontMetrics | QFontMetricsF, text: str, room: float) -> str:
-    """Return as much of a text as fits into some pixels: all of it, or its beginning, without a part of a number."""
+    """Return as much of a text as fits into some pixels: all of it, or its beginning, without a part of a number.
+
+    Of a key of digits the middle is left out.
+    """
     wide = int(room) if isinstance(metrics, QFontMetrics) else room
     seen = metrics.elidedText(text, Qt.TextElideMode.ElideRight, wide)  # type: ignore[arg-type]
     if seen == text:
@@ -25,6 +32,8 @@ def cut_text(metrics: QFontMetrics | QFontMetricsF, text: str, room: float) -> s
     kept = seen.removesuffix("…")
     # A key may begin with digits: a word with letters in it is no number.
     for word in _WORD.finditer(text):
+        if word.start() <= len(kept) < word.end() and _KEY.fullmatch(word[0]):
+            return metrics.elidedText(text[: word.end()], Qt.TextElideMode.ElideMiddle, wide)  # type: ignore[arg-type]
         if word.start() < len(kept) < word.end() and _NUMBER.fullmatch(word[0].rstrip(",.")):
             kept = kept[: word.start()]
     return f"{kept.rstrip()}…" if seen else ""

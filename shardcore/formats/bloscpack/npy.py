@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import IO, Any
 
 from shardcore.codecs.npy import npy_layout
-from shardcore.errors import FormatError, SourceError, Unsupported, UsageError, reason_of
+from shardcore.errors import FormatError, ShardError, SourceError, Unsupported, UsageError, reason_of
 from shardcore.formats.bloscpack.arrays import array_info
 from shardcore.model.array_layout import ArrayLayout
 from shardcore.model.number_words import grouped_digits, plural
-from shardcore.writing.writer import Data, Sized, pieces_of
+from shardcore.writing.writer import Data, Sized, UnreadableInput, pieces_of
 
 NPY_MAGIC = b"\x93NUMPY"
 ENDING = ".npy"
@@ -54,26 +54,38 @@ def content_of(data: Data, label: str, name: str, facts: Mapping[str, Any], spoo
         spool: Where an input of unknown size is kept until its size is known.
 
     Raises:
-        UsageError: It is no array, but says so; facts do not fit.
-        SourceError: It cannot be read.
+        UsageError: Facts do not fit.
+        SourceError: It cannot be read; it is no array, but says so.
     """
     pieces = pieces_of(data, label)
     size = _size_of(data)
     if size is None:
         size, pieces = _spooled(pieces, spool)
     who = label or "the content"
-    array: ArrayLayout | None = None
-    if name.lower().endswith(ENDING):
+    if names_array(name):
+        if isinstance(data, Sized):
+            # Only the header, which is not read for this plan, says which array it is.
+            return InputContent(size, pieces)
         head, pieces = _ahead(pieces)
         if head.startswith(NPY_MAGIC):
             array, used = _npy_array(head, who)
-            pieces, size = _without(pieces, used), size - used
-    if array is None:
-        array = array_of_facts(facts, who)
-    if array is not None and array.nbytes != size:
+            _check_size(array, size - used, who, UnreadableInput)
+            return InputContent(size - used, _without(pieces, used), array)
+    given = array_of_facts(facts, who)
+    if given is not None:
+        _check_size(given, size, who, UsageError)
+    return InputContent(size, pieces, given)
+
+
+def names_array(name: str) -> bool:
+    """Return whether a file of this name may be an array."""
+    return name.lower().endswith(ENDING)
+
+
+def _check_size(array: ArrayLayout, size: int, who: str, error: type[ShardError]) -> None:
+    if array.nbytes != size:
         described = plural(array.nbytes, "byte")
-        raise UsageError(f"{who}: an array of this type and shape has {described}; there are {grouped_digits(size)}")
-    return InputContent(size, pieces, array)
+        raise error(f"{who}: an array of this type and shape has {described}; there are {grouped_digits(size)}")
 
 
 def array_of_facts(facts: Mapping[str, Any], who: str) -> ArrayLayout | None:
@@ -201,7 +213,7 @@ def _npy_array(head: bytes, who: str) -> tuple[ArrayLayout, int]:
     try:
         layout = npy_layout(head)
     except Unsupported as error:
-        raise UsageError(f"{who}: elements that are Python objects are not packed") from error
+        raise UnreadableInput(f"{who}: elements that are Python objects are not packed") from error
     except FormatError as error:
-        raise UsageError(f"{who}: {error.message}") from error
+        raise UnreadableInput(f"{who}: {error.message}") from error
     return replace(layout, start=0), layout.start

@@ -14,7 +14,14 @@ from shardcore.formats.bloscpack.encode import compressed
 from shardcore.formats.bloscpack.file_folder import SUFFIX
 from shardcore.formats.bloscpack.file_writer import NewFile, Packing
 from shardcore.formats.bloscpack.layout import CHUNK_SIZE
-from shardcore.formats.bloscpack.npy import ENDING, InputContent, array_metadata, chunks_of, content_of, spool_beside
+from shardcore.formats.bloscpack.npy import (
+    InputContent,
+    array_metadata,
+    chunks_of,
+    content_of,
+    names_array,
+    spool_beside,
+)
 from shardcore.model.text import short
 from shardcore.sources.base import check_name
 from shardcore.writing.columns import MOST_PAIRS, twins_error
@@ -108,7 +115,7 @@ class BloscpackWriter(Writer):
                 if isinstance(data, Sized) and self.output.planning:
                     new.pretend()
                     # Of an array, the header is part of the file that was measured.
-                    self.exact = self.exact and not self._packing.level and not more.name.endswith(ENDING)
+                    self.exact = self.exact and not self._packing.level and not names_array(more.name or more.label)
                 else:
                     plains = chunks_of(content, shape.chunk_size, more.label)
                     recipe = self._packing.recipe(shape)

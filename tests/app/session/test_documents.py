@@ -7,6 +7,7 @@ import shutil
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pytestqt.qtbot import QtBot
@@ -131,6 +132,50 @@ def test_of_several_files_the_next_is_shown_where_the_first_is_gone(
     session.open_tabs([(request(tmp_path / "gone"), None), (request(small), None)])
     qtbot.waitUntil(lambda: session.shard is not None, timeout=10_000)
     assert names(session) == ["small.shard"]
+
+
+@pytest.mark.parametrize(
+    ("requests", "shown"),
+    [
+        ((("small", True), ("one", False), ("medium", False)), "small.shard"),
+        ((("small", True), ("one", True)), "one.shard"),
+        ((("small", True), ("one", True), ("small", True)), "small.shard"),
+        ((("small", True), ("small", True)), "small.shard"),
+    ],
+)
+def test_none_of_several_requests_is_lost(
+    session: Session,
+    qtbot: QtBot,
+    small: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    requests: tuple[tuple[str, bool], ...],
+    shown: str,
+) -> None:
+    """Where nothing is open and the first file is the slowest: each has one tab, and the last request is shown."""
+    free, open_ = threading.Event(), OpenRequest.open
+    wanted = list(dict.fromkeys(f"{name}.shard" for name, _ in requests))
+
+    def slow(self: OpenRequest, *given: Any) -> Shard:
+        if self.name == "small.shard":
+            assert free.wait(20)
+        return open_(self, *given)
+
+    monkeypatch.setattr(OpenRequest, "open", slow)
+    for name, front in requests:
+        session.open_tab(request(small.with_name(f"{name}.shard")), front=front)
+    qtbot.waitUntil(lambda: len(session.documents) == len(wanted) - 1, timeout=10_000)
+    free.set()
+    qtbot.waitUntil(lambda: len(session.documents) == len(wanted), timeout=10_000)
+    qtbot.waitUntil(lambda: session.index_state is IndexState.LOADED, timeout=10_000)
+    assert names(session) == wanted
+    assert session.request.name == shown
+
+
+def test_a_question_hides_no_file_where_nothing_is_open(session: Session, qtbot: QtBot, small: Path) -> None:
+    """A dialog over an empty window is about no file: what arrives is shown."""
+    session.may_show = lambda: False
+    session.open_tabs([(request(small), None)], -1)
+    qtbot.waitUntil(lambda: session.request.name == "small.shard" and session.shard is not None, timeout=10_000)
 
 
 def test_a_file_behind_is_opened_but_not_announced(two: Session, qtbot: QtBot, small: Path) -> None:

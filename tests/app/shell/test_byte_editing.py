@@ -20,6 +20,7 @@ from shardscope.shell.main_window import MainWindow
 from shardscope.shell.screenshot import settle
 from shardscope.startup.settings import Settings
 from shardscope.views.hex.grid import HexPart
+from shardscope.views.inspector.panel import Inspector
 
 SAMPLE = assets.resources() / "samples" / "swh" / "small.shard"
 
@@ -242,6 +243,48 @@ def test_bytes_typed_into_a_file_are_written_by_an_edit_that_can_be_undone(windo
     sheet.apply.click()
     until(lambda: file.read_bytes() == before)
     until(lambda: "again what it was" in window.notices.text)
+
+
+def test_typed_bytes_are_what_every_view_shows(window: MainWindow, file: Path) -> None:
+    """Inspector, numbers and structure read them; tab and title are marked; undone, all show the file again."""
+    before, seed = file.read_bytes(), 5008
+    inspector, tabs = window.panels.panel(Inspector), window.file_tabs.tabs
+    window.open(str(SAMPLE))
+    until(lambda: tabs.count() == 2)
+    window.session.show(window.session.documents[0])
+    until(lambda: bool(window.changing.switch.standing.verbs))
+    window.changing.actions.allow.trigger()
+    window.show_part("structure")
+    window.show_part("inspector")
+    at(window, seed)
+
+    def seen() -> tuple[object, str, str]:
+        node = window.tree.nodes.node(window.tree.currentIndex())
+        cell = inspector.numbers.item(0, 1)
+        return (node.value if node is not None else None, inspector.value.text, cell.text() if cell else "")
+
+    until(lambda: seen() == (7, "7", "7"))
+    keys(window, "09")
+    assert window.isWindowModified()
+    assert tabs.tabText(0).startswith("* ")
+    until(lambda: seen() == (9, "9", "0"))
+    caret = window.session.selection.span
+    assert caret is not None
+    assert caret.start == seed + 1, "typing goes on"
+    at(window, seed)
+    until(lambda: seen() == (9, "9", "9"))
+    window.session.show(window.session.documents[1])
+    settle(window, 20)
+    assert [tabs.tabText(number)[:2] == "* " for number in range(2)] == [True, False]
+    window.session.show(window.session.documents[0])
+    at(window, seed)
+    until(lambda: seen() == (9, "9", "9"))
+    for _ in range(window.byte_editing.typed.count):
+        window.byte_editing.typed.undo()
+    until(lambda: seen() == (7, "7", "7"))
+    assert not window.isWindowModified()
+    assert file.read_bytes() == before
+    window.session.close_document(window.session.documents[1])
 
 
 @pytest.mark.thorough

@@ -125,6 +125,12 @@ def test_the_beginning_of_a_key_is_enough(small: MainWindow) -> None:
     assert small.trace.trace is not None
     assert small.trace.trace.key == key
     assert small.trace.trace.outcome == "found"
+    assert small.session.selection.row == 3
+    assert small.objects.table.selected_ranges().rows().tolist() == [3]
+    assert small.objects.actions_.extract.isEnabled()
+    small.session.go_to_step(1)
+    settle(small, 40)
+    assert small.objects.actions_.extract.isEnabled(), "its steps keep it selected"
     small.session.look_up("0123456789")
     settle(small, 40)
     assert small.session.walk.error is not None

@@ -249,5 +249,5 @@ def test_a_socket_of_another_user_is_not_trusted(
 ) -> None:
     """What another user put there under this name is told nothing."""
     assert server.listens
-    monkeypatch.setattr(os, "getuid", lambda: 12345)
+    monkeypatch.setattr(os, "geteuid", lambda: 12345)
     assert not hand_over(name, message_of([Handover("/a")]))

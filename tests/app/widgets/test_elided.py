@@ -19,6 +19,19 @@ def test_numbers_are_not_cut(qapp: QApplication, text: str) -> None:
             assert not word.strip("[],")[:1].isdigit() or word.strip("[],") in numbers
 
 
+@pytest.mark.parametrize("before", ["", "object "])
+def test_keys_of_digits_keep_both_ends(qapp: QApplication, before: str) -> None:
+    """Of digits without commas the middle is left out; what follows them goes first."""
+    metrics, key = QFontMetricsF(qapp.font()), "864691135123456789"
+    for letters in (8, 10, 14):
+        room = metrics.horizontalAdvance("0" * (letters + len(before)))
+        seen = cut_text(metrics, f"{before}{key} · 4,500 bytes", room)
+        first, _, last = seen.partition("…")
+        assert f"{before}{key}".startswith(first)
+        assert last
+        assert key.endswith(last)
+
+
 def test_a_key_is_no_number(qapp: QApplication) -> None:
     """Digits within a word with letters are cut as the letters are: a key keeps as much as there is room for."""
     metrics = QFontMetricsF(qapp.font())

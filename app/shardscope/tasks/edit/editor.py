@@ -211,7 +211,15 @@ class Editor(QObject):
                 sheet.tell_trouble(plain_words(error))
 
         sheet.wanted.connect(lambda _: None)
-        self._session.ask(work, take, failed=failed, key=("propose", self), pool=Pool.CPU, priority=JobPriority.SCREEN)
+        self._session.ask(
+            work,
+            take,
+            failed=failed,
+            key=("propose", self),
+            pool=Pool.CPU,
+            priority=JobPriority.SCREEN,
+            written=True,
+        )
 
     # --- showing ---
 

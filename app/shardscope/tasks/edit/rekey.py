@@ -206,4 +206,5 @@ class RekeyTask(QObject):
             key=("rekey", self),
             priority=JobPriority.SELECTED,
             title=self.tr("Write {0}").format(target.name),
+            written=True,
         )

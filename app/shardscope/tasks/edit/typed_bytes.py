@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
 
 from PySide6.QtCore import QObject, Signal
 
-from shardcore import ShardError
+from shardcore import Shard, ShardError
 from shardcore.sources.patched import Change, check_room, overwriting, redo_step, steps_of, undo_step
+from shardscope.session.debounce import Debounce
 from shardscope.session.error_words import plain_words
+from shardscope.session.jobs import Job, JobPriority
 from shardscope.session.proposed_bytes import Proposed, ProposedRange
 from shardscope.session.session import Session
 from shardscope.tasks.edit.switch import EditSwitch
+
+SOON_MILLISECONDS = 300
+"""Views read the typed bytes when nothing was typed for so long."""
 
 
 class TypedBytes(QObject):
@@ -32,6 +39,7 @@ class TypedBytes(QObject):
         self._switch = switch
         self.changes: tuple[Change, ...] = ()
         self.undone: tuple[Change, ...] = ()
+        self._soon = Debounce(self, self._show, SOON_MILLISECONDS)
         session.closed.connect(self.discard)
         switch.changed.connect(lambda: None if switch.allowed else self.discard())
 
@@ -91,7 +99,45 @@ class TypedBytes(QObject):
             self._session.say(plain_words(error), failed=True)
             return
         self.changes, self.undone = changes, undone
+        self._soon.start()
+        if not changes:
+            self._show()
         self.changed.emit()
+
+    def _show(self) -> None:
+        """Open the file with the typed bytes over it, for the views."""
+        changes, shard = self.changes, self._session.shard
+        if not changes or shard is None or shard.source is None:
+            self._session.show_typed(None)
+            return
+        # What is typed may be the bytes by which the format is recognised.
+        request = replace(self._session.request.broken(changes, shard.source.identity), format=shard.format)
+
+        def work(job: Job) -> Shard:
+            found = request.open(job.progress)
+            try:
+                if shard.loaded:
+                    # Of an index that is damaged now, the views show what is left.
+                    with suppress(ShardError):
+                        found.load_index(job.progress)
+            except BaseException:
+                found.close()
+                raise
+            return found
+
+        def done(found: Shard | None, error: BaseException | None) -> None:
+            if found is not None and changes == self.changes:
+                self._session.show_typed(found)
+            elif found is not None:
+                found.close()
+
+        self._session.jobs.submit(
+            work,
+            key=("typed", self),
+            priority=JobPriority.SCREEN,
+            done=done,
+            discard=lambda found: found.close(),
+        )
 
 
 def proposed_bytes(changes: Sequence[Change]) -> Proposed | None:

@@ -298,7 +298,7 @@ class HexPanel(QWidget):
         self.state.hovered.connect(self.drawings.light)
         self.breadcrumb.chosen.connect(self._session.select_span)
         self.address.chosen.connect(lambda offset: self._session.select_span(self._byte(offset)))
-        self.address.key_chosen.connect(self._session.look_up)
+        self.address.key_chosen.connect(lambda key: self._session.look_up(key, selects=True))
         self.address.left.connect(self.view.setFocus)
         self.view.field_chosen.connect(self._session.select_span)
         self.search.left.connect(self.view.setFocus)

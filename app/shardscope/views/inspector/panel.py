@@ -176,6 +176,7 @@ class Inspector(QScrollArea):
         session.opened.connect(self._show_selection)
         session.closed.connect(self._show_selection)
         WhileVisible(session.selection_changed, self, self._show_selection)
+        session.typed_changed.connect(self._forget_bytes)
         session.question_changed.connect(self._show_leads)
         session.secrets.changed.connect(self._show)
         self._show_selection()
@@ -300,6 +301,9 @@ class Inspector(QScrollArea):
 
         job = self._session.ask(work, self._take_bytes, failed=self._not_read, key=("inspector", self))
         return job is not None
+
+    def _forget_bytes(self) -> None:
+        self._bytes = _Bytes()
 
     def _take_bytes(self, found: _Bytes) -> None:
         self._bytes = found

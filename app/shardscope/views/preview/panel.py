@@ -52,10 +52,13 @@ from shardcore.operations.content.tensors import tensor_content
 from shardcore.operations.extraction.files import ending_of, write_object
 from shardcore.operations.extraction.names import Names
 from shardcore.writing.temporary import write_whole
+from shardscope.session.debounce import Debounce
 from shardscope.session.error_words import plain_words
 from shardscope.session.jobs import Job
 from shardscope.session.selection import Selection
 from shardscope.session.session import Session
+from shardscope.session.trace_walk import TraceWalk
+from shardscope.session.words import cut_middle
 from shardscope.views.objects.drag_out import DragOut
 from shardscope.views.preview.array_view import ArrayView
 from shardscope.views.preview.content_view import ContentView, Preview
@@ -69,6 +72,7 @@ from shardscope.views.preview.volume_view import VolumeView
 from shardscope.widgets import theme
 from shardscope.widgets.elided import Elided
 from shardscope.widgets.file_dialogs import ask_target
+from shardscope.widgets.plain_text import tip
 from shardscope.widgets.while_visible import WhileVisible
 
 VIEWS: tuple[type[ContentView], ...] = (
@@ -86,6 +90,9 @@ REMOTE = 1 << 16
 
 MOST_TEXT = 1 << 18
 """Bytes of a text that are shown at first."""
+
+LATE_MILLISECONDS = 120
+"""Milliseconds for which the object before is shown at most."""
 
 _WIDE = 420
 """Pixels of a panel that has room for all buttons."""
@@ -254,12 +261,15 @@ class PreviewPanel(QWidget):
         self.note.setObjectName("previewNote")
         self.hint.setObjectName("previewHint")
         self.volume, self.scope = VolumeView(session), ScopeSwitch()
+        self._late = Debounce(self, self._tell_reading, LATE_MILLISECONDS)
         self._build()
         self.scope.changed.connect(self._show_scope)
         self.volume.offered.connect(lambda there: self.scope.offer(there, whole=session.selection.ref is None))
         self.copy.clicked.connect(lambda _: self.copy_content())
         session.opened.connect(lambda _: self._clear())
         session.closed.connect(self._clear)
+        session.typed_changed.connect(self._forget)
+        session.secrets.changed.connect(self._tell_title)
         WhileVisible(session.selection_changed, self, self._follow)
         WhileVisible(session.opened, self, lambda _: self.volume.look_for())
         self._clear()
@@ -329,11 +339,17 @@ class PreviewPanel(QWidget):
     # --- what is shown ---
 
     def _clear(self) -> None:
-        self.shown = self._whole = None
+        if (job := self._session.jobs.newest(("preview", self))) is not None:
+            job.cancel()
+        self._forget()
         self._say(self.tr("Select an object to see its content."))
+
+    def _forget(self) -> None:
+        self.shown = self._whole = None
 
     def _say(self, text: str, where: Span | None = None) -> None:
         """Show a sentence instead of a content, and the way to the place that it is about."""
+        self._late.stop()
         self.title.clear()
         for part in (self.handle, self.copy, self.menu, self._notes):
             part.hide()
@@ -348,14 +364,28 @@ class PreviewPanel(QWidget):
         if not selection.complete or self.scope.whole:
             return
         shown, ref = self.shown, selection.ref
-        if shown is not None and (ref is None or ref == shown.ref):
-            marked = shown.inside(selection.span)
+        marked = shown.inside(selection.span) if shown is not None else None
+        if shown is not None and (ref == shown.ref or (ref is None and marked is not None)):
             if marked is not None and selection.origin is not self and self.view is not None:
                 self.view.mark(*marked)
             return
-        if ref is None or selection.origin is self:
+        if selection.origin is self:
             return
-        self._read(ref, self._first_limit(ref))
+        if ref is not None:
+            self._late.start()
+            self._read(ref, self._first_limit(ref))
+        elif not self._is_looked_up(selection.origin):
+            self._clear()
+
+    def _is_looked_up(self, origin: object) -> bool:
+        """Return whether a step of the lookup of the object that is shown selected bytes."""
+        trace = origin.trace if isinstance(origin, TraceWalk) else None
+        return self.shown is not None and trace is not None and trace.ref == self.shown.ref
+
+    def _tell_reading(self) -> None:
+        """Show nothing of another object while reading takes its time."""
+        self._forget()
+        self._say(self.tr("Reading …"))
 
     def _show_scope(self, whole: bool) -> None:
         """Show the whole volume, or the selected chunk of it."""
@@ -373,7 +403,7 @@ class PreviewPanel(QWidget):
         return MOST_TEXT if ref.size > WHOLE else None
 
     def _failed(self, error: BaseException) -> None:
-        self.shown = self._whole = None
+        self._forget()
         span = getattr(error, "span", None)
         text = plain_words(error)
         if isinstance(span, Span):
@@ -387,7 +417,7 @@ class PreviewPanel(QWidget):
 
     def _read(self, ref: ObjectRef, limit: int | None) -> None:
         if ref.error:
-            self.shown = self._whole = None
+            self._forget()
             self._say(ref.error, next(iter(ref.spans), None))
             return
         labels = dict(self._labels)
@@ -399,13 +429,12 @@ class PreviewPanel(QWidget):
             self._read(self.shown.ref, max(min(self.shown.content.size, WHOLE), 1))
 
     def _take(self, found: tuple[Preview, str]) -> None:
+        self._late.stop()
         self.shown, label = found
         if not self.shown.name:
             self._whole = found
         one = self.shown.content
-        size = size_text(one.size) if one.size >= 0 else self.tr("size unknown")
-        self.title.tell(" · ".join(filter(None, (self.shown.name, one.title, size))))
-        self.title.setToolTip(plural(one.size, "byte") if one.size >= 0 else "")
+        self._tell_title()
         cut = not one.complete and one.size > 0
         self.back.setVisible(bool(self.shown.name))
         self.more.setVisible(cut and len(one.data) < min(one.size, WHOLE))
@@ -422,6 +451,16 @@ class PreviewPanel(QWidget):
         marked = self.shown.inside(self._session.selection.span)
         if marked is not None and marked != (0, one.size) and self.view is not None:
             self.view.mark(*marked)
+
+    def _tell_title(self) -> None:
+        """Name the object, the part of it that is shown, its kind and size."""
+        if self.shown is None:
+            return
+        one, key = self.shown.content, self.shown.ref.key
+        name = self._session.secrets.text(key) if key is not None else self.tr("row {0}").format(self.shown.ref.row)
+        size = size_text(one.size) if one.size >= 0 else self.tr("size unknown")
+        self.title.tell(" · ".join(filter(None, (cut_middle(name), self.shown.name, one.title, size))))
+        self.title.setToolTip(tip("\n".join((name, plural(one.size, "byte") if one.size >= 0 else size))))
 
     def _show_view(self, label: str) -> None:
         assert self.shown is not None

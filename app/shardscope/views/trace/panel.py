@@ -261,15 +261,6 @@ class TracePanel(QWidget):
     def _show_span(self, span: Span) -> None:
         self._session.select_span(span, self, remember=False)
 
-    def _show_object(self) -> None:
-        ref = self.trace.ref if self.trace is not None else None
-        if ref is None:
-            return
-        if ref.row >= 0:
-            self._session.select_row(ref.row, self)
-        elif ref.spans:
-            self._session.select_span(ref.spans[0], self)
-
     def _reveal(self) -> None:
         if 0 <= self.current < len(self.cards):
             card = self.cards[self.current]
@@ -296,7 +287,7 @@ class TracePanel(QWidget):
 
     def _build(self) -> None:
         self.band = OutcomeBand()
-        self.band.show_object.clicked.connect(self._show_object)
+        self.band.show_object.clicked.connect(lambda _: self._session.select_found(self))
         self.costs = CostSwitch()
         self.costs.hide()
         self.costs.cold_wanted.connect(self._show_costs)

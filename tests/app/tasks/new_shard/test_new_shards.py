@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
@@ -300,6 +301,40 @@ def test_conversion_both_ways(qtbot: QtBot, session: Session, shards: NewShards,
     assert {session.shard.read(ref) for ref in _refs(session)} == set(before)
     QTest.keyClick(sheet.outcome.button, Qt.Key.Key_Return)
     wait_gone(qtbot, shards)
+
+
+@pytest.mark.parametrize("others", [0, 2])
+def test_an_array_is_packed_and_converted(
+    qtbot: QtBot,
+    session: Session,
+    shards: NewShards,
+    open_sheet: OpenSheet,
+    numbered: Path,
+    tmp_path: Path,
+    others: int,
+) -> None:
+    """A `.npy` becomes Bloscpack by itself and among other files; a shard that holds it converts to Bloscpack."""
+    np.save(tmp_path / "a.npy", np.arange(100, dtype="<i4"))
+    inputs = [tmp_path / "a.npy", *sorted(numbered.iterdir())[:others]]
+    sheet = open_sheet(*inputs, format="bloscpack")
+    sheet.form.place.line.setText(str(tmp_path / "new.blp"))
+    wait_planned(qtbot, sheet)
+    with qtbot.waitSignal(session.opened, timeout=10_000):
+        sheet.form.write.click()
+    shard = session.shard
+    assert shard is not None
+    ref = shard.find("a.npy" if others else "all")
+    assert shard.read(ref) == np.arange(100, dtype="<i4").tobytes()
+    assert shard.facts(ref)["dtype"] == "<i4"
+    wait_gone(qtbot, shards)
+    pack("des", tmp_path / "a.des", inputs)
+    open_in(session, qtbot, tmp_path / "a.des")
+    shards.convert.trigger()
+    sheet = sheet_of(qtbot, shards)
+    sheet.form.formats.choose("bloscpack")
+    wait_planned(qtbot, sheet)
+    assert sheet.form.write.isEnabled()
+    sheet.reject()
 
 
 def _refs(session: Session) -> list[Any]:

@@ -10,6 +10,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
+import shardcore
 from shardcore import Span, State
 from shardscope.session.session import Session
 from shardscope.startup.settings import Settings
@@ -69,6 +70,23 @@ def test_columns_that_say_the_same_in_every_row_are_hidden(qtbot: QtBot, panel: 
     assert shown_columns(panel) == ["row", "key", "size", "stored", "start"]
     counted(qtbot, panel, data / "swh" / "deleted.shard")
     assert shown_columns(panel) == ["row", "key", "state", "size", "start"]
+
+
+def test_keys_of_digits_keep_both_ends(qtbot: QtBot, panel: ObjectPanel, tmp_path: Path) -> None:
+    """In a narrow table the middle of a decimal key is left out, never all of it."""
+    keys = [864691130000000000 + number * 7_777_777_777 for number in range(12)]
+    with shardcore.create(tmp_path, format="neuroglancer") as writer:
+        for key in keys:
+            writer.add(str(key), b"{}" * 40)
+    counted(qtbot, panel, next(tmp_path.glob("*.shard")))
+    for width in (900, 300, 200):
+        panel.resize(width, 400)
+        panel.grab()
+        seen = [panel.table._painter._row(row).texts[1] for row in range(len(keys))]
+        first, _, last = seen[3].partition("…")
+        assert len(set(seen)) == len(keys), width
+        assert str(keys[3]).startswith(first), width
+        assert str(keys[3]).endswith(last), width
 
 
 def test_the_users_choice_of_columns_wins_and_is_remembered(

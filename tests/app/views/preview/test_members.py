@@ -42,7 +42,7 @@ def test_a_text_is_shown_in_place(rig: PreviewRig) -> None:
     """A text in an archive is shown in place of the list, without an error; *Back to list* returns."""
     view = opened(rig, 0)
     assert view.lines.toPlainText() == TEXT
-    assert rig.panel.title.text().startswith("packed.txt")
+    assert rig.panel.title.text().startswith("x.zip · packed.txt")
     rig.panel.back.click()
     assert isinstance(rig.panel.view, RowsView)
 

@@ -98,7 +98,7 @@ def test_a_line_has_its_bytes(panel: PreviewPanel, session: Session, qtbot: QtBo
     """Pointing at a line highlights its bytes, a click selects them, and selecting bytes marks the line."""
     show(panel, session, qtbot, "main.py")
     text = view(panel, TextView)
-    assert panel.title.text().startswith("Python · 37 B")
+    assert panel.title.text().startswith("main.py · Python · 37 B")
     assert text.lines.toPlainText().encode() == SCRIPT
     text.lines.pointed.emit(3)
     (light,) = session.lights
@@ -114,6 +114,26 @@ def test_a_line_has_its_bytes(panel: PreviewPanel, session: Session, qtbot: QtBo
     qtbot.waitUntil(lambda: bool(text.lines.extraSelections()))
     assert panel.shown is not None
     assert panel.shown.ref.key == "main.py"
+
+
+def test_the_preview_is_that_of_the_selection(panel: PreviewPanel, session: Session, qtbot: QtBot) -> None:
+    """It names its object, stays during the lookup of that, and empties where no object is selected."""
+    for key in ("main.py", "empty"):
+        show(panel, session, qtbot, key)
+        assert panel.title.text().startswith(f"{key} · ")
+        session.look_up(key)
+        qtbot.waitUntil(lambda key=key: session.walk.key == key and session.walk.step == 0)
+        qtbot.waitUntil(lambda: session.selection.complete)
+        assert panel.shown is not None, "a step of its lookup"
+        session.select_span(Span("", 0, 1))
+        qtbot.waitUntil(lambda: panel.shown is None)
+        assert panel.title.text() == ""
+    show(panel, session, qtbot, "main.py")
+    session.select_row(panel.shown.ref.row + 1 if panel.shown is not None else 0)
+    session.select_nothing()
+    assert panel.shown is None
+    qtbot.waitUntil(lambda: not session.jobs.open_jobs)
+    assert panel.shown is None, "what was being read is not shown"
 
 
 def test_an_element_has_its_bytes(panel: PreviewPanel, session: Session, qtbot: QtBot) -> None:

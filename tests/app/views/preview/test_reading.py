@@ -167,7 +167,7 @@ def test_a_tensor_is_opened_as_an_array(session: Session, qtbot: QtBot, tmp_path
     table.setCurrentIndex(table.model().index(1, 0))
     qtbot.keyClick(table, Qt.Key.Key_Return)
     qtbot.waitUntil(lambda: isinstance(rig.panel.view, ArrayView))
-    assert rig.panel.title.text() == "b · 2 × 2 tensor of I16 · 8 B"
+    assert rig.panel.title.text() == "model.safetensors · b · 2 × 2 tensor of I16 · 8 B"
     view = rig.view(ArrayView)
     view.plane.chosen.emit(1, 1)
     assert rig.selected() == bytes((14, 15))

@@ -27,7 +27,7 @@ from shardcore.operations.extraction import extract_objects
 from shardcore.operations.pack import pack
 from shardcore.shards.shard import Shard
 from shardcore.testing import WriterContract
-from shardcore.writing.writer import Sized
+from shardcore.writing.writer import Sized, UnreadableInput
 from tests.shardcore.formats.bloscpack.chunks import make_chunk
 
 SAMPLES = Path(__file__).parents[3] / "data" / "bloscpack"
@@ -215,13 +215,28 @@ def test_arrays_that_are_none_are_named(tmp_path: Path) -> None:
         (tmp_path / "o.npy").read_bytes(): "Python objects are not packed",
     }
     for data, message in cases.items():
-        with pytest.raises(UsageError, match=rf"bad\.npy.*({message})"):
+        with pytest.raises(UnreadableInput, match=rf"bad\.npy.*({message})"):
             written(tmp_path / "bad.blp", data, name="bad.npy")
     with pytest.raises(UsageError, match="a JSON object without dtype"):
         written(tmp_path / "bad.blp", whole, name="a.npy", metadata={"dtype": 1})
     assert [path.name for path in tmp_path.iterdir() if path.suffix != ".npy"] == []
     # A file that is only called so is bytes like any other.
     written(tmp_path / "text.blp", b"no array", name="text.npy")
+
+
+def test_an_array_among_many_files_is_planned_and_packed(tmp_path: Path) -> None:
+    """A plan from sizes takes `.npy` files, in either case; *skip unreadable* skips those that are no arrays."""
+    np.save(tmp_path / "a.npy", np.arange(10))
+    (tmp_path / "B.NPY").write_bytes((tmp_path / "a.npy").read_bytes())
+    (tmp_path / "bad.npy").write_bytes((tmp_path / "a.npy").read_bytes()[:-1])
+    inputs = sorted(tmp_path.iterdir())
+    options = {"level": 0}
+    rough = pack("bloscpack", f"{tmp_path}/out/", inputs, options=options, plan=True, unread=True).plan
+    assert rough is not None
+    assert ([file.name for file in rough.files], rough.exact) == (["B.NPY.blp", "a.npy.blp", "bad.npy.blp"], False)
+    done = pack("bloscpack", f"{tmp_path}/out/", inputs, options=options, skip_unreadable=True)
+    assert [one.path.name for one in done.written] == ["B.NPY.blp", "a.npy.blp"]
+    assert [Path(one.name).name for one in done.skipped] == ["bad.npy"]
 
 
 def test_several_inputs_become_a_folder_of_files(tmp_path: Path) -> None:
