@@ -22,6 +22,7 @@ from shardcore.formats.mdb.layout import (
     FILE_VERIFICATION,
     FOOTER,
     FOOTER_SIZE,
+    HEADER,
     NO_EXPIRY,
     RECORD_SIZE,
     FileFlag,
@@ -60,7 +61,7 @@ def verify(file: MdbFile, objects: MdbObjects, depth: Depth, progress: Progress)
     _check_tables(index, findings)
     _check_files(index, findings)
     _check_xorbs(index, findings)
-    _check_footer(index, findings)
+    _check_footer(file, index, findings)
     progress(1, 4)
     if depth.reaches(Depth.INDEX):
         _check_name(file, index, findings)
@@ -222,10 +223,14 @@ def _check_xorbs(index: MdbIndex, findings: Findings) -> None:
     _check_twice(section, XORB, findings)
 
 
-def _check_footer(index: MdbIndex, findings: Findings) -> None:
+def _check_footer(file: MdbFile, index: MdbIndex, findings: Findings) -> None:
     """The sums in the footer, and whether its time is over."""
     footer = index.geometry.footer
     if footer is None:
+        if index.geometry.header["footer_size"] and file.footer_damage is None:
+            at = HEADER.offsets["footer_size"]
+            message = "footer_size is 200 and no footer follows, as clients wrote uploads until late 2025"
+            findings.note("mdb.footer-size", Span("", at, HEADER.size), message)
         return
     start = index.geometry.size - FOOTER_SIZE
     sums = {
