@@ -115,7 +115,7 @@ class MdbGeometry:
 
     @property
     def flavour(self) -> str:
-        """Return what the shard is for, judged by its parts: full, session, minimal, global dedup answer, upload form."""
+        """Return what the shard is for, by its parts: full, session, minimal, global dedup answer, upload form."""
         footer = self.footer
         if footer is None:
             return UPLOAD
