@@ -299,7 +299,11 @@ def files_of_one_xorb(folder: Path) -> Path:
 @hostile("mdb", FILE_KEY)
 def xorbs_in_turn(folder: Path) -> Path:
     """A file of a hundred thousand segments, each of which is a chunk of the next one of forty xorbs."""
-    count, xorbs, chunks = 100_000, 40, 2_500
+    return file_of_many_xorbs(folder, count=100_000, xorbs=40, chunks=2_500)
+
+
+def file_of_many_xorbs(folder: Path, *, count: int, xorbs: int, chunks: int) -> Path:
+    """A file of many segments, each of which is the first chunk of the next xorb, in turn."""
     record = CHUNK_HEADER.pack(compressed_size=write_u24(1), uncompressed_size=write_u24(1)) + b"x"
     ends = np.arange(1, chunks + 1)
     hashes = np.zeros((chunks, 32), np.uint8)

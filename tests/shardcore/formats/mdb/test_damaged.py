@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import tracemalloc
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -21,7 +22,7 @@ from shardcore.model.objects import State
 from shardcore.sources.base import Source
 from shardcore.sources.local import LocalFolder
 from shardcore.sources.memory import BytesSource
-from tests.hostile.mdb import rows
+from tests.hostile.mdb import file_of_many_xorbs, rows
 from tests.hostile.mdb import shard as shard_of
 
 DATA = Path(__file__).parents[3] / "data" / "mdb"
@@ -252,3 +253,18 @@ def test_files_that_cannot_have_their_hash_are_errors(tmp_path: Path) -> None:
             assert sorted(found) == sorted(expected)
     with shardcore.open(data) as shard:
         assert Counter(shard.objects[:8].state.tolist())[State.DAMAGED] == 2
+
+
+def test_a_file_keeps_nothing_of_the_xorbs_it_was_read_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where many xorbs follow each other in turn, only the hashes of its own chunks stay in memory."""
+    monkeypatch.setattr("shardcore.formats.mdb.xorbs.MOST_KEPT", 1)
+    path = file_of_many_xorbs(tmp_path, count=200, xorbs=3, chunks=2500)
+    with shardcore.open(path) as opened:
+        ref = opened.find("file:" + "01" * 32)
+        tracemalloc.start()
+        try:
+            with pytest.raises(shardcore.BadChecksum, match="hash of the file"):
+                opened.read(ref)
+            assert tracemalloc.get_traced_memory()[1] < 5_000_000
+        finally:
+            tracemalloc.stop()
