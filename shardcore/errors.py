@@ -5,6 +5,7 @@ Nothing but these errors (and `Cancelled`, which is nobody's fault) leaves the l
 
 from __future__ import annotations
 
+import errno
 from enum import Enum
 from typing import Any
 
@@ -233,6 +234,10 @@ class SourceChanged(SourceError):
     """The bytes were replaced while they were open; what was read before no longer holds."""
 
 
+class OutOfResources(SourceError):
+    """The system refused: too many open files, or not enough memory. The file is not the cause."""
+
+
 class RemoteError(SourceError):
     """Bytes of another machine cannot be read. No message has a query, a login or a key in it.
 
@@ -327,13 +332,24 @@ class LargeRead(BudgetSpent):
         self.size = size
 
 
+_REFUSED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS})
+_UNREAD = frozenset({errno.EIO, errno.EINTR, errno.EAGAIN, errno.EBUSY, errno.ETIMEDOUT, getattr(errno, "ESTALE", -1)})
+
+
+def failed(what: str, error: Exception) -> SourceError:
+    """Return the error of a source for one of the system; `what` says what could not be done."""
+    kind = OutOfResources if isinstance(error, OSError) and error.errno in _REFUSED else SourceError
+    return kind(f"{what}: {reason_of(error)}")
+
+
 def says_absent(error: SourceError) -> bool:
     """Return whether an error means that nothing is there, as far as anybody may know.
 
     A server that is requested a neighbour may also fail, stall or answer with something else: then nobody knows, and
     what was requested is no more absent than present.
     """
-    if isinstance(error, SourceChanged):
+    cause = error.__cause__
+    if isinstance(error, (SourceChanged, OutOfResources)) or (isinstance(cause, OSError) and cause.errno in _UNREAD):
         return False
     return not isinstance(error, RemoteError) or isinstance(error, (NoSuchObject, Forbidden, CannotList))
 
@@ -344,11 +360,13 @@ def ends_reading(error: ShardError) -> bool:
 
 
 def source_lost(error: BaseException) -> bool:
-    """Return whether an error says that a server is lost, or nothing more may be requested of it.
+    """Return whether an error says that a server is lost, nothing more may be requested of it, or the system refused.
 
     Such an error is about no file, and becomes no finding: it ends what is under way. An answer about one file
     (403, 404, no ranges) is about that file; the others can be read.
     """
+    if isinstance(error, OutOfResources):
+        return True
     return isinstance(error, RemoteError) and not isinstance(error, (NoSuchObject, Forbidden, CannotList, RangeRefused))
 
 

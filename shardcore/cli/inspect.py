@@ -343,7 +343,7 @@ def trace(
     from shardcore.operations.cold_cost import cold_trace
     from shardcore.shards.trace import ABSENT, FOUND
 
-    with how.open(uri) as shard:
+    with how.open_rest(uri) as shard:
         told = shard.trace(key)
         # What the lookup just fetched of a remote file is not fetched again.
         paid = cold_trace(shard, key, fetch=True) if cold else None

@@ -17,7 +17,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import IO
 
-from shardcore.errors import SourceChanged, SourceError, reason_of
+from shardcore.errors import SourceChanged, SourceError, failed, reason_of
 from shardcore.model.span import Span
 from shardcore.model.text import short
 from shardcore.progress import check_stopped
@@ -72,7 +72,7 @@ class FileSource(Source):
             self._size = status.st_size or os.lseek(self._descriptor, 0, os.SEEK_END)
         except OSError as error:
             self.close()
-            raise SourceError(f"cannot open {self.uri}: {reason_of(error)}") from error
+            raise failed(f"cannot open {self.uri}", error) from error
         except BaseException:
             self.close()
             raise
@@ -146,7 +146,7 @@ class FileSource(Source):
         try:
             now = _identity(os.fstat(descriptor))
         except OSError as error:
-            raise SourceError(f"cannot read {self.uri}: {reason_of(error)}") from error
+            raise failed(f"cannot read {self.uri}", error) from error
         if now != self.status:
             raise SourceChanged(f"{self.name} was changed by another program")
 
@@ -181,7 +181,9 @@ class FileSource(Source):
         try:
             return read_at(self._descriptor, count, at)
         except (OSError, OverflowError) as error:
-            raise SourceError(f"cannot read {self.uri}: {reason_of(error)}", span=Span("", at, at + count)) from error
+            lost = failed(f"cannot read {self.uri}", error)
+            lost.span = Span("", at, at + count)
+            raise lost from error
         finally:
             self._leave()
 
@@ -216,7 +218,7 @@ class LocalFolder(Folder):
             with os.scandir(where) as inside:
                 entries = [entry for inner in inside if (entry := _entry(lead, inner)) is not None]
         except (OSError, ValueError) as error:
-            raise SourceError(f"cannot list {where}: {reason_of(error)}") from error
+            raise failed(f"cannot list {where}", error) from error
         entries.sort(key=lambda entry: entry.name)
         if known is not None:
             known[f"{where}\0{lead}"] = list(entries)
@@ -362,7 +364,7 @@ def open_side_file(path: str | Path, *, writable: bool = False, named: bool = Fa
         if descriptor >= 0:
             os.close(descriptor)
         if isinstance(error, (OSError, ValueError)):
-            raise SourceError(f"cannot open {path}: {reason_of(error)}") from error
+            raise failed(f"cannot open {path}", error) from error
         raise
 
 
@@ -381,7 +383,7 @@ def read_side_file(path: str | Path, most: int = -1, *, named: bool = False) -> 
         try:
             return file.read(most)
         except OSError as error:
-            raise SourceError(f"cannot read {path}: {reason_of(error)}") from error
+            raise failed(f"cannot read {path}", error) from error
 
 
 _OWN_DESCRIPTORS = ("/dev/stdin", "/dev/fd/", "/proc/self/fd/")
@@ -398,7 +400,7 @@ def open_at_once(path: Path, flags: int, *, follow_links: bool) -> int:
     except (OSError, ValueError) as error:
         if isinstance(error, OSError) and error.errno == errno.ELOOP and not follow_links:
             raise SourceError(f"refused to follow the link {path}; give the file itself") from error
-        raise SourceError(f"cannot open {path}: {reason_of(error)}") from error
+        raise failed(f"cannot open {path}", error) from error
 
 
 def _entry(lead: str, inner: os.DirEntry[str]) -> Entry | None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import random
 import shutil
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -24,10 +26,13 @@ from shardcore.testing.checks import (
     live_keys,
     walk,
 )
+from shardcore.testing.damage import check_promise, mutated
 from shardcore.testing.sampling import rounds
 from shardcore.testing.shard_contract import CommonContract
 from shardcore.testing.sources import CountingFolder, LineFolder
 
+MOST_DAMAGED = 300_000
+"""Bytes of a file that is damaged, at most."""
 DESCRIPTORS = Path("/proc/self/fd")
 
 
@@ -36,10 +41,14 @@ class DataSetContract(CommonContract):
 
     Attributes:
         listed: Whether opening tells all rows, so that nothing has to be loaded to list them.
+        promises: Number of seeded damages after which contents are read.
+        quick_promises: Those of a quick run.
     """
 
     most_keys: ClassVar[int] = 40
     listed: ClassVar[bool] = False
+    promises: ClassVar[int] = 60
+    quick_promises: ClassVar[int] = 3
 
     def opened(self, where: Path | Folder, **options: Any) -> DataSet:
         """Open a sample; formats whose samples need options override it."""
@@ -68,6 +77,19 @@ class DataSetContract(CommonContract):
             with self.opened(sample) as found:
                 assert ask(found)
                 assert found.loaded or self.listed
+
+    def test_what_verifies_is_read(self, sample: Path, tmp_path: Path) -> None:
+        """Where verification finds no error in a damaged folder, every live object is read."""
+        files = sorted(path for path in sample.rglob("*") if path.is_file() and path.stat().st_size < MOST_DAMAGED)
+        shutil.copytree(sample, tmp_path / sample.name, symlinks=True)
+        for number in range(rounds(self.promises, self.quick_promises)):
+            dice = random.Random(f"{sample.name}/{number}")
+            path = dice.choice(files)
+            copy = tmp_path / sample.name / path.relative_to(sample)
+            copy.write_bytes(mutated(path.read_bytes(), dice))
+            with suppress(ShardError), self.opened(tmp_path / sample.name) as found:
+                check_promise(found)
+            copy.write_bytes(path.read_bytes())
 
     def test_what_is_cheap_reads_nothing(self, sample: Path) -> None:
         """Answer that the window needs on its own thread come from memory, before and after `load_index`."""

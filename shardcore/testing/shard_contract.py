@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 
 import shardcore
-from shardcore.errors import KeyAbsent
+from shardcore.errors import KeyAbsent, ShardError
 from shardcore.model.finding import Depth
 from shardcore.model.node import nearest_row
 from shardcore.model.source_name import SourceName
@@ -30,7 +31,7 @@ from shardcore.testing.checks import (
     live_keys,
     places,
 )
-from shardcore.testing.damage import exercise, mutations
+from shardcore.testing.damage import check_promise, exercise, mutations
 from shardcore.testing.sampling import rounds, sampled
 from shardcore.testing.sources import CountingSource, LineSource
 
@@ -93,6 +94,8 @@ class ShardContract(CommonContract):
         quick_mutations: Those of a quick run.
         cuts: Cuts of each sample that are tried, besides those at the edges of sections.
         quick_cuts: Those of a quick run.
+        promises: Number of seeded damages after which contents are read.
+        quick_promises: Those of a quick run.
     """
 
     quick_samples: ClassVar[int] = 4
@@ -102,6 +105,8 @@ class ShardContract(CommonContract):
     quick_mutations: ClassVar[int] = 5
     cuts: ClassVar[int] = 50
     quick_cuts: ClassVar[int] = 5
+    promises: ClassVar[int] = 150
+    quick_promises: ClassVar[int] = 10
 
     def counting(self, sample: Path) -> CountingSource:
         """Return the bytes of a sample, behind a counter, beside the sample's siblings."""
@@ -258,6 +263,13 @@ class ShardContract(CommonContract):
             cuts = sampled(places(shard, len(data)), rounds(self.cuts, self.quick_cuts), keep=edges, full=False)
         for cut in cuts:
             exercise(lambda **o: self.opened(self.damaged(data[:cut], sample), **o), thorough=False)  # noqa: B023
+
+    def test_what_verifies_is_read(self, sample: Path) -> None:
+        """Where verification finds no error in a damaged file, every live object is read."""
+        data = sample.read_bytes()
+        for mutated in mutations(data, seed=-len(data), count=rounds(self.promises, self.quick_promises)):
+            with suppress(ShardError), self.opened(self.damaged(mutated, sample)) as shard:
+                check_promise(shard)
 
     def test_mutated_files_give_errors_or_a_partial_tree(self, sample: Path) -> None:
         """Any damage gives `ShardError`s, or a shard that can still be looked at; nothing else is raised."""

@@ -9,6 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from shardcore.codecs.xet.hashes import chunk_hash
+from shardcore.codecs.xet.xorb_info import XorbInfo, write_info
+from shardcore.codecs.xet.xorb_layout import CHUNK_HEADER, write_u24
 from shardcore.formats.mdb.layout import (
     BOOKEND,
     CAS_ENTRY,
@@ -291,6 +294,29 @@ def files_of_one_xorb(folder: Path) -> Path:
     both[:, 2] = np.arange(count) & 0xFF
     both[:, 3] = np.arange(count) >> 8 & 0xFF
     return _put(folder, shard(both.tobytes(), b""))
+
+
+@hostile("mdb", FILE_KEY)
+def xorbs_in_turn(folder: Path) -> Path:
+    """A file of a hundred thousand segments, each of which is a chunk of the next one of forty xorbs."""
+    return file_of_many_xorbs(folder, count=100_000, xorbs=40, chunks=2_500)
+
+
+def file_of_many_xorbs(folder: Path, *, count: int, xorbs: int, chunks: int) -> Path:
+    """A file of many segments, each of which is the first chunk of the next xorb, in turn."""
+    record = CHUNK_HEADER.pack(compressed_size=write_u24(1), uncompressed_size=write_u24(1)) + b"x"
+    ends = np.arange(1, chunks + 1)
+    hashes = np.zeros((chunks, 32), np.uint8)
+    hashes[0] = np.frombuffer(chunk_hash(b"x"), np.uint8)
+    for number in range(xorbs):
+        block = write_info(XorbInfo(1, bytes([number]) * 32, hashes, ends * len(record), ends))
+        put(folder, f"{number:02x}" * 32, record * chunks, block)
+    named = np.repeat((np.arange(count) % xorbs).astype(np.uint8), 32).reshape(-1, 32)
+    head = rows(FILE_HEADER, 1, file_hash=digest(1), num_entries=count)
+    return _put(
+        folder,
+        shard(head + rows(FILE_ENTRY, count, cas_hash=named, unpacked_segment_bytes=1, chunk_index_end=1), b""),
+    )
 
 
 @hostile("mdb", FILE_KEY)

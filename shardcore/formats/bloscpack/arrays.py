@@ -47,12 +47,13 @@ def array_info(metadata: Any) -> ArrayLayout | None:
     return ArrayLayout(parse_dtype(metadata.get("dtype")), tuple(shape), order)
 
 
-def parse_dtype(text: Any) -> np.dtype[Any]:
+def parse_dtype(text: Any, *, objects: bool = False) -> np.dtype[Any]:
     """Return the element type that the metadata states.
 
     Args:
         text: The repr of a type string (`"'<f8'"`) or of a list of fields; before 0.7.2 a plain type string, or
             the fields as nested lists. Literals only, nothing is evaluated.
+        objects: Whether the elements may be Python objects.
 
     Raises:
         FormatError: It is none of these.
@@ -70,7 +71,7 @@ def parse_dtype(text: Any) -> np.dtype[Any]:
         dtype = np.dtype(_fields(descr, [MAX_FIELDS]) if isinstance(descr, list) else _type_string(descr))
     except (TypeError, ValueError, SyntaxError, KeyError, MemoryError, RecursionError, OverflowError) as error:
         raise FormatError(f"metadata: {_short(text)} is not an element type ({_short(error)})") from error
-    if dtype.hasobject:
+    if dtype.hasobject and not (objects and dtype == np.object_):
         raise Unsupported(f"metadata: elements of {_short(text)} are Python objects, which are not read")
     return dtype
 

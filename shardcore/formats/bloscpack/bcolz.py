@@ -14,8 +14,10 @@ from functools import cached_property
 from itertools import islice
 from typing import Any
 
+from numpy.typing import NDArray
+
 from shardcore.codecs.json_text import parse_json
-from shardcore.errors import ExternalMissing, FormatError
+from shardcore.errors import ExternalMissing, FormatError, Unsupported
 from shardcore.formats.bloscpack.arrays import MAX_DIMENSIONS, parse_dtype
 from shardcore.model.array_layout import ArrayLayout, is_length
 from shardcore.model.number_words import plural
@@ -62,6 +64,7 @@ class BcolzColumn:
         array: Type and shape of its content.
         chunklen: Items of every chunk but the last; an item of a column of several axes is all that lies at one
             place of the first axis.
+        nbytes: Uncompressed bytes of the column.
         cbytes: Stored bytes, as `meta/sizes` says.
         files: The files that are there, by their numbers.
         texts: The bytes of its JSON files, by their names relative to the folder of the data set.
@@ -70,24 +73,40 @@ class BcolzColumn:
     name: str
     array: ArrayLayout
     chunklen: int
+    nbytes: int
     cbytes: int
     files: tuple[ChunkFile, ...]
     texts: dict[str, bytes]
 
     @property
-    def nbytes(self) -> int:
-        """Uncompressed bytes of the column."""
-        return self.array.nbytes
+    def pickled(self) -> bool:
+        """Return whether the items are Python objects: pickles, which are never loaded, in chunks of any size."""
+        return self.array.dtype.hasobject
+
+    @property
+    def layout(self) -> ArrayLayout | None:
+        """Return how the content is a NumPy array; None for pickles."""
+        return None if self.pickled else self.array
 
     @property
     def chunk_bytes(self) -> int:
-        """Uncompressed bytes of every chunk but the last."""
-        return self.chunklen * self.array.stride
+        """Uncompressed bytes of every chunk but the last; 0 where they differ."""
+        return 0 if self.pickled else self.chunklen * self.array.stride
 
     @property
     def chunks(self) -> int:
-        """Number of chunks that hold `nbytes` bytes."""
-        return -(-self.nbytes // self.chunk_bytes)
+        """Number of chunks that hold the items."""
+        return -(-self.array.shape[0] // self.chunklen)
+
+    def array_of(self, data: bytes) -> NDArray[Any]:
+        """Return the content as a NumPy array.
+
+        Raises:
+            Unsupported: The items are Python objects.
+        """
+        if self.pickled:
+            raise Unsupported(f"the items of {self.name or 'the column'} are pickled Python objects: no array is made")
+        return self.array.of(data)
 
     @cached_property
     def by_number(self) -> dict[int, ChunkFile]:
@@ -125,6 +144,8 @@ class BcolzColumn:
         Raises:
             FormatError: They are not those that `chunklen` and the shape leave to it.
         """
+        if self.pickled:
+            return
         wanted = min(self.chunk_bytes, self.nbytes - number * self.chunk_bytes)
         if size != wanted and not wanted < size <= self.chunk_bytes:
             file = self.file_of(number)
@@ -178,6 +199,7 @@ def read_column(folder: Folder, name: str = "") -> BcolzColumn:
         name,
         array,
         chunklen,
+        sizes["nbytes"],
         cbytes if is_length(cbytes) else -1,
         tuple(sorted(files, key=lambda file: file.number)),
         texts,
@@ -217,13 +239,13 @@ def _array(sizes: dict[str, Any], storage: dict[str, Any], texts: dict[str, byte
     if not isinstance(shape, list) or not 1 <= len(shape) <= MAX_DIMENSIONS or not all(is_length(n) for n in shape):
         raise FormatError(f"{lead}{SIZES}: {str(shape)[:80]} is not the shape of a column", span=span)
     try:
-        array = ArrayLayout(parse_dtype(storage.get("dtype")), tuple(shape), "C")
+        array = ArrayLayout(parse_dtype(storage.get("dtype"), objects=True), tuple(shape), "C")
     except FormatError as error:
         error.span = kind_span
         raise
     if not array.stride:
         raise FormatError(f"{lead}{STORAGE}: items of {array.dtype} in the shape {shape} have no bytes", span=kind_span)
-    if nbytes != array.nbytes:
+    if nbytes != array.nbytes and not (array.dtype.hasobject and is_length(nbytes)):
         message = f"nbytes is {str(nbytes)[:80]}; {array.dtype} in the shape {shape} takes {array.nbytes}"
         raise FormatError(f"{lead}{SIZES}: {message}", span=span)
     return array

@@ -67,9 +67,9 @@ class BloscpackColumn(BloscpackDataSet):
         self._rows = {file.name: row for row, file in enumerate(self.column.files)}
 
     @property
-    def whole_layout(self) -> ArrayLayout:
+    def whole_layout(self) -> ArrayLayout | None:
         """Return how the whole content is a NumPy array."""
-        return self.column.array
+        return self.column.layout
 
     @property
     def objects(self) -> BcolzChunks:
@@ -101,7 +101,7 @@ class BloscpackColumn(BloscpackDataSet):
             FormatError: A chunk is damaged.
             LimitExceeded: It has more than `limit` bytes.
         """
-        return self.whole_layout.of(self.read(self.find(ALL), limit=limit))
+        return self.column.array_of(self.read(self.find(ALL), limit=limit))
 
     def parse_key(self, text: str) -> BloscpackKey:
         """`5` is a chunk, `@1000` and `[3,4]` that of a plain byte or an element, `all` the whole content."""
@@ -114,19 +114,21 @@ class BloscpackColumn(BloscpackDataSet):
         look.step(
             "The column",
             f"An array of {column.array.dtype} with the shape {list(column.array.shape)}: "
-            f"{plural(column.nbytes, 'uncompressed byte')}, in chunks of {plural(column.chunklen, 'item')}, which are "
-            f"{plural(column.chunk_bytes, 'byte')}.",
+            f"{plural(column.nbytes, 'uncompressed byte')}, in chunks of {plural(column.chunklen, 'item')}"
+            + (" of any size." if column.pickled else f", which are {plural(column.chunk_bytes, 'byte')}."),
             *about,
             why="Shape and chunk length stand in two small files, so no chunk has to be opened to place an item.",
             nbytes=column.nbytes,
             chunklen=column.chunklen,
-            chunk_bytes=column.chunk_bytes,
+            **({} if column.pickled else {"chunk_bytes": column.chunk_bytes}),
         )
         if key.asked is KeyRequest.ALL:
             ref = column_ref(column, ALL, -1, "content")
             text = "The chunks one after the other, cut where the column ends."
             look.step("All chunks", text, *ref.spans[:100], why=ALL_WHY)
             return ref
+        if column.pickled and key.asked is not KeyRequest.CHUNK:
+            raise KeyAbsent(str(key), "of pickled Python objects only chunks have keys: `0`, `1` … and `all`")
         if key.asked is KeyRequest.ELEMENT:
             key = BloscpackKey(KeyRequest.BYTE, self._which_byte(key, look))
         inside = ColumnKey(KeyRequest.CHUNK, 0, chunk=key.number)
@@ -154,7 +156,7 @@ class BloscpackColumn(BloscpackDataSet):
         """From an element of the column to its first plain byte."""
         place = Span(STORAGE, 0, len(self._texts[STORAGE]))
         try:
-            element = element_at(key.index, self.whole_layout)
+            element = element_at(key.index, self.column.array)
         except KeyAbsent as error:
             tell_none(error, look, place)
             raise

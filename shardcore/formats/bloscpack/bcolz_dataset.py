@@ -149,8 +149,8 @@ class BloscpackDataSet(DataSet):
     def array_layout(self, ref: ObjectRef) -> ArrayLayout | None:
         """Return the array that a column is; of a chunk, its items."""
         column = self._column_of(ref)
-        if not ref.shard:
-            return column.array
+        if column.pickled or not ref.shard:
+            return column.layout
         count, rest = divmod(ref.size, column.array.stride)
         number = int(ref.key) if ref.key is not None and ref.key.isdecimal() else -1
         if number < 0 or rest or not count:
@@ -160,9 +160,9 @@ class BloscpackDataSet(DataSet):
 
     def content_parts(self, ref: ObjectRef) -> Sequence[ContentPart]:
         """Return the blocks of a chunk; of a column, the files of its chunks."""
-        if ref.shard:
-            return super().content_parts(ref)
         column = self._column_of(ref)
+        if ref.shard or column.pickled:
+            return super().content_parts(ref)
         step = column.chunk_bytes
         ranges = [(one.number * step, min((one.number + 1) * step, column.nbytes), one) for one in column.files]
         return tuple(
@@ -173,7 +173,9 @@ class BloscpackDataSet(DataSet):
 
     def facts(self, ref: ObjectRef) -> dict[str, Any]:
         """Return the array that a column is."""
-        return {} if ref.shard else {name: ref.extras[name] for name in ("dtype", "shape") if name in ref.extras}
+        if ref.shard or self._column_of(ref).pickled:
+            return {}
+        return {name: ref.extras[name] for name in ("dtype", "shape") if name in ref.extras}
 
     @cached_property
     def checksum(self) -> str:
@@ -215,12 +217,16 @@ class BloscpackDataSet(DataSet):
     def _pieces(self, column: BcolzColumn, start: int, stop: int | None) -> Iterator[bytes]:
         """Yield the uncompressed bytes `[start, stop)` of a column, to its end without `stop`, in pieces."""
         end = column.nbytes if stop is None else stop
-        while start < end:
-            number, skip = divmod(start, column.chunk_bytes)
-            plain = memoryview(self._chunk(column, number))[skip : skip + end - start]
-            for at in range(0, len(plain), PIECE):
-                yield bytes(plain[at : at + PIECE])
-            start += len(plain)
+        number = start // column.chunk_bytes if column.chunk_bytes else 0
+        begin = number * column.chunk_bytes
+        while begin < end:
+            if column.pickled and number == column.chunks:
+                raise FormatError(f"the chunks of the column have {plural(begin, 'byte')}; nbytes is {column.nbytes:,}")
+            plain = memoryview(self._chunk(column, number))
+            for at in range(max(start - begin, 0), min(len(plain), end - begin), PIECE):
+                yield bytes(plain[at : min(at + PIECE, end - begin)])
+            begin += len(plain)
+            number += 1
 
     def _chunk(self, column: BcolzColumn, number: int) -> bytes:
         """Return the uncompressed bytes of a chunk, those after the end of the column included."""
@@ -243,6 +249,7 @@ class BloscpackDataSet(DataSet):
             )
         if not depth.reaches(Depth.INDEX):
             return
+        sizes: list[int] = []
         for file in column.files:
             if file.number >= column.chunks:
                 continue
@@ -252,10 +259,14 @@ class BloscpackDataSet(DataSet):
                 if source_lost(error):
                     raise
                 continue  # told already: the file cannot be opened
+            sizes.append(ref.size)
             try:
                 column.check_chunk(file.number, ref.size)
             except FormatError as error:
                 findings.error("bloscpack.column-chunk-size", error.span, error.message, key=str(file.number))
+        if column.pickled and len(sizes) == column.chunks and sum(sizes) != column.nbytes:
+            message = f"nbytes is {column.nbytes:,}; the chunks have {plural(sum(sizes), 'uncompressed byte')}"
+            findings.error("bloscpack.column-size", span, message)
 
     def _text_node(self, name: str) -> Node:
         """Return the node of a JSON file; its children are read from its own tree."""

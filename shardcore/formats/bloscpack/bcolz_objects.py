@@ -97,7 +97,7 @@ class BcolzChunks(Objects):
         file = self._files[row]
         if not sizes and not self._is_known(file.name):
             # The last chunk may be short or not.
-            size = self._column.chunk_bytes if file.number < self._column.chunks - 1 else -1
+            size = self._column.chunk_bytes or -1 if file.number < self._column.chunks - 1 else -1
             return -1, -1, size, -1, 0, State.LIVE
         ref = self._briefly(row)
         start, stop = (ref.spans[0].start, ref.spans[0].stop) if ref.spans else (-1, -1)

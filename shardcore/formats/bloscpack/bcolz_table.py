@@ -84,13 +84,14 @@ class BloscpackTable(BloscpackDataSet):
     def read_array(self, name: str, *, limit: int = DEFAULT_LIMIT) -> NDArray[Any]:
         """Return a column as a NumPy array; read-only. See `BloscpackColumn.read_array`."""
         ref = self.find(name)
-        return self._column_of(ref).array.of(self.read(ref, limit=limit))
+        return self._column_of(ref).array_of(self.read(ref, limit=limit))
 
     def first_rows(self, count: int) -> dict[str, NDArray[Any]]:
         """Return the first items of each column; columns that cannot be read are left out."""
         found = {}
         for name, column in self.columns.items():
-            layout = column.array
+            if (layout := column.layout) is None:
+                continue
             there = min(count, layout.shape[0]) if layout.shape else 0
             part = replace(layout, shape=(there, *layout.shape[1:]))
             found[name] = part.of(self.read_range(self.find(name), 0, part.nbytes))

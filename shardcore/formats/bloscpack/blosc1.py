@@ -25,6 +25,8 @@ from shardcore.model.span import Span
 DEFAULT_LIMIT = 2**30
 """Uncompressed bytes that one chunk may have unless the caller allows more."""
 HEADER_SIZE = CHUNK_HEADER.size
+VERSION = CHUNK_HEADER.fields[0].default
+"""Version of the Blosc format that the readers of Blosc 1 accept."""
 MAX_SPLITS = 16
 """Elements wider than this are never split into streams."""
 MIN_SPLIT_ELEMENTS = 128
@@ -156,8 +158,9 @@ def check_chunk_header(header: ChunkHeader, *, limit: int = DEFAULT_LIMIT, place
         Unsupported: A Blosc-2 chunk, or a codec that nothing here decodes.
         LimitExceeded: The chunk claims more than `limit` uncompressed bytes.
     """
-    if header.version not in (1, 2):
-        raise Unsupported(f"Blosc chunk version {header.version}: only 1 and 2 are Blosc-1", span=place)
+    if header.version != VERSION:
+        text = f"Blosc chunk version {header.version}; the readers of Blosc 1 refuse all but {VERSION}"
+        raise Unsupported(text, span=place)
     if header.versionlz != 1:
         raise FormatError(f"versionlz is {header.versionlz}; every codec has 1", span=place)
     if header.flags & _BYTE_SHUFFLE and header.flags & _BIT_SHUFFLE:
@@ -206,8 +209,7 @@ def plausible(headers: NDArray[Any], limit: int = DEFAULT_LIMIT) -> NDArray[np.b
     blocksize, stored = headers["blocksize"].astype(np.int64), headers["ctbytes"].astype(np.int64)
     both = _BYTE_SHUFFLE | _BIT_SHUFFLE
     copied = flags & _PLAIN_COPY != 0
-    version = headers["version"]
-    fine = ((version == 1) | (version == 2)) & (headers["versionlz"] == 1) & (flags & both != both)
+    fine = (headers["version"] == VERSION) & (headers["versionlz"] == 1) & (flags & both != both)
     fine &= (flags & _RESERVED == 0) & (headers["typesize"] > 0) & (stored >= HEADER_SIZE)
     fine &= ~copied | (stored == nbytes + HEADER_SIZE)
     fine &= (nbytes == 0) | ((blocksize > 0) & (blocksize <= nbytes))

@@ -209,16 +209,16 @@ class ChunkReader:
         for part in split_chunk(stored.chunk, LARGE_PART, place=stored.span):
             yield decode(part, limit=limit, place=stored.span)
 
-    def problems(self, last: int | None = None) -> Iterator[ShardError | None]:
+    def problems(self, tried: Sequence[bool]) -> Iterator[ShardError | None]:
         """Yield the error of each chunk, in order: it is read, its checksum compared, and it is decompressed.
 
         Args:
-            last: The first chunk that is not looked at; all are by default.
+            tried: For each chunk that is looked at whether it is decompressed.
 
         Raises:
             SourceError: The bytes cannot be read.
         """
-        return self._in_order(self._problems, 0, last)
+        return self._in_order(partial(self._problems, tried), 0, len(tried))
 
     def whole(self, *, limit: int = DEFAULT_LIMIT) -> bytes:
         """Return the uncompressed bytes of all chunks.
@@ -347,13 +347,13 @@ class ChunkReader:
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
 
-    def _problems(self, numbers: Sequence[int]) -> list[ShardError | None]:
+    def _problems(self, tried: Sequence[bool], numbers: Sequence[int]) -> list[ShardError | None]:
         """Return what is wrong with some neighbours, read at once."""
         source = self._block(numbers)
         found: list[ShardError | None] = []
         for number in numbers:
             try:
-                self._try(self.stored(number, source))
+                self._try(self.stored(number, source), tried[number])
             except SourceError:
                 raise
             except ShardError as error:
@@ -364,16 +364,16 @@ class ChunkReader:
                 found.append(None)
         return found
 
-    def _try(self, stored: Stored) -> None:
+    def _try(self, stored: Stored, tried: bool) -> None:
         """Decompress a chunk and keep nothing; a large one in pieces where its codec lets have them."""
         header = stored.header
-        if header.nbytes <= TRIED_WHOLE or header.plain_copy:
+        large = header.nbytes > TRIED_WHOLE and not header.plain_copy
+        if tried and (not large or header.nbytes <= TRIED_RATIO * header.ctbytes):
             self.decoded(stored)
-        elif header.codec_name in STREAMED:
-            self.check(stored)
+            return
+        self.check(stored)
+        if tried and header.codec_name in STREAMED:
             stream_chunk(stored.chunk, header.codec_name, place=stored.span)
-        elif header.nbytes <= TRIED_RATIO * header.ctbytes:
-            self.decoded(stored)
         else:
             text = f"{header.ctbytes} stored bytes claim {header.nbytes} uncompressed bytes: not decompressed"
             raise LimitExceeded(text, span=stored.span)
@@ -450,15 +450,22 @@ class ChunkReader:
     def _stored_at(self, number: int, place: int, source: Source) -> Stored:
         size = self.table.geometry.size
         data = source.read(place, min(place + self._likely_size(number, place), size))
-        header = read_chunk_header(data, place=Span("", place, max(place, size)))
-        check_chunk_header(header, limit=2**32, place=blosc_header_span(place))
+        header, strange = read_chunk_header(data, place=Span("", place, max(place, size))), None
+        try:
+            check_chunk_header(header, limit=2**32, place=blosc_header_span(place))
+        except Unsupported as error:
+            strange = error
         need = header.ctbytes + self.header.checksum.size
         if (cut := self.table.geometry.truncated(number, place, header.ctbytes)) is not None:
-            raise cut
+            raise strange or cut
         if need > len(data):
             data += source.read(place + len(data), place + need)
         span = Span("", place, place + header.ctbytes)
-        return Stored(number, span, header, memoryview(data)[: header.ctbytes], data[header.ctbytes : need])
+        stored = Stored(number, span, header, memoryview(data)[: header.ctbytes], data[header.ctbytes : need])
+        if strange is not None:
+            self.check(stored)
+            raise strange
+        return stored
 
     def _likely_size(self, number: int, place: int) -> int:
         """Return how many bytes a chunk and its digest take, or at most can take; a guess where nobody says."""

@@ -200,7 +200,7 @@ CHUNK_HEADER = Record(
     "Blosc header",
     source=BLOSC_SOURCE + "header",
     fields=(
-        Field("version", "u1", Role.VERSION, "Version of the Blosc format: 2 (1 in the oldest chunks).", 2),
+        Field("version", "u1", Role.VERSION, "Version of the Blosc format: 2.", 2),
         Field("versionlz", "u1", Role.VERSION, "Version of the codec's format; 1 for every codec.", 1),
         Field(
             "flags",

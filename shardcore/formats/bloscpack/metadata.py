@@ -19,6 +19,7 @@ from shardcore.model.source_name import decoded_name
 from shardcore.model.span import Span
 
 CODECS = ("none", "zlib")
+MAX_LEVEL = 9
 DEFAULT_LIMIT = FREE.size
 """Uncompressed bytes that metadata may have."""
 
@@ -85,6 +86,8 @@ class MetadataSection:
             found.append(
                 ("meta_codec", f"metadata codec {values['meta_codec']} is not known; 0 (plain) and 1 (zlib) are")
             )
+        if values["meta_level"] > MAX_LEVEL:
+            found.append(("meta_level", f"meta_level is {values['meta_level']}; 0 to {MAX_LEVEL} are possible"))
         if values["meta_comp_size"] > values["max_meta_size"]:
             stored, room = plural(values["meta_comp_size"], "byte"), grouped_digits(values["max_meta_size"])
             found.append(("meta_comp_size", f"the stored metadata has {stored}, but only {room} are reserved for it"))

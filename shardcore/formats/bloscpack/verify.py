@@ -100,6 +100,10 @@ class Verification:
             if any(header.values.get(name, b"")):
                 span = header.field_span(name)
                 self._findings.warning("bloscpack.reserved", span, f"the bytes `{name}` of the header are not all zero")
+        if header.nchunks == UNKNOWN:
+            span = header.field_span("nchunks")
+            message = "nchunks is -1, unknown: the reference returns no content of such a file, without an error"
+            self._findings.warning("bloscpack.nchunks", span, message)
         if header.max_app_chunks and not header.has_offsets:
             span = header.field_span("max_app_chunks")
             self._findings.warning(
@@ -230,15 +234,12 @@ class Verification:
     def _chunks(self, progress: Progress) -> int:
         """Read and decompress every chunk, and compare its checksum; return how many were."""
         count = len(self._table)
-        # What each costs is known from its header; chunks that lead nowhere cost a look.
-        sizes = self._table.headers["nbytes"].astype(np.int64) + self._table.headers["ctbytes"].astype(np.int64)
         work = ContentBudget(self._file.source.size, CHUNK_COST)
-        costs = np.cumsum(np.where(self._objects.damaged(np.arange(count)), 0, sizes) + work.each)
-        checked = int(np.searchsorted(costs, work.left, "right"))
-        work.unchecked = count - checked
+        tried = self._tried(work.left)
+        done = len(tried)
+        work.unchecked = count - done
         work.tell(self._findings, "bloscpack.unchecked")
-        done = checked
-        for number, error in enumerate(self._file.content.problems(checked)):
+        for number, error in enumerate(self._file.content.problems(tried)):
             progress(number + 1, count)
             self._findings.verified = number + 1
             if error is None:
@@ -251,6 +252,21 @@ class Verification:
             else:
                 self._findings.error(code, error.span, message, key=str(number))
         return done
+
+    def _tried(self, left: int) -> list[bool]:
+        """Return for each chunk that is read whether it is decompressed, too, as far as that many bytes are left.
+
+        What each costs is known from its header; chunks that lead nowhere cost a look.
+        """
+        headers, tried = self._table.headers, list[bool]()
+        damaged = self._objects.damaged(np.arange(len(headers)))
+        sizes, stored = (np.where(damaged, 0, headers[name]).astype(np.int64) for name in ("nbytes", "ctbytes"))
+        for size, fixed in zip(sizes.tolist(), (stored + CHUNK_COST).tolist(), strict=True):
+            if fixed > left:
+                break
+            tried.append(size + fixed <= left)
+            left -= fixed + size * tried[-1]
+        return tried
 
 
 def _of_chunk(number: int, message: str) -> str:

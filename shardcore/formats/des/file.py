@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.codecs.decompress import decompress_shown
-from shardcore.errors import FormatError, Remedy, RemoteError, ShardError, UsageError
+from shardcore.errors import FormatError, Remedy, RemoteError, ShardError, SourceError, UsageError
 from shardcore.formats.des.content import cut, inline_place, open_bigfile, stream_bigfile, stream_inline
 from shardcore.formats.des.entries import Entries
 from shardcore.formats.des.layout import HEADER, read_uid, section_claims
@@ -181,6 +181,7 @@ class DesFile:
         Raises:
             UsageError: The object is deleted, and the file was not opened with `deleted=True`; or no row is.
             FormatError: The sidecar is damaged, so that is unknown what was deleted.
+            SourceError: It cannot be read.
         """
         if not 0 <= row < len(self.entries):
             raise UsageError(f"no row {row} here")
@@ -191,7 +192,8 @@ class DesFile:
             raise error.with_traceback(None)
         if error is not None:
             text = f"what was deleted is not known: {error.message}"
-            raise FormatError(text, remedy=Remedy.DELETED)
+            kind = SourceError if isinstance(error, SourceError) else FormatError
+            raise kind(text, remedy=Remedy.DELETED)
         if self._is_tombstoned(row):
             text = f"{short(self.uid(row))} was deleted ({self.tombstone(row)})"
             raise UsageError(text, remedy=Remedy.DELETED)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.codecs.xet.hashes import ZERO, HashArray, as_rows, chunk_hash, to_text
+from shardcore.codecs.xet.hashes import SIZE, ZERO, HashArray, as_rows, chunk_hash, to_text
 from shardcore.errors import BadChecksum, FormatError
 from shardcore.formats.mdb.file import MdbFile
 from shardcore.formats.mdb.geometry import FILE, XORB, range_fault, size_fault
@@ -101,8 +101,8 @@ def stream_file(file: MdbFile, block: FileBlock) -> Iterator[bytes]:
     segments = block.segment_list
     charge_memory(128 * block.references)
     file.xorbs.need([segment["xorb"] for segment in segments], file.fetch_xorb)
-    hashes: list[HashArray] = []
-    sizes: list[NDArray[np.int64]] = []
+    # Copies: a view would keep everything that its xorb lists.
+    hashes, sizes = bytearray(), bytearray()
     digest = hashlib.sha256()
     for number, segment in enumerate(segments):
         text, first, last, place = segment["xorb"], segment["start"], segment["end"], block.entry_span(number)
@@ -114,11 +114,13 @@ def stream_file(file: MdbFile, block: FileBlock) -> Iterator[bytes]:
             digest.update(chunk)
             yield chunk
         # What the xorb lists was compared with its chunks just now.
-        hashes.append(as_rows(found) if xorb.chunk_hashes is None else xorb.chunk_hashes[first:last])
-        sizes.append(xorb.chunk_sizes[first:last])
-        _check_segment(block, number, segment["bytes"], hashes[-1], sizes[-1])
-    none = np.zeros(0, np.int64)
-    _check_file(block, np.concatenate([as_rows([]), *hashes]), np.concatenate([none, *sizes]), digest.hexdigest())
+        listed = as_rows(found) if xorb.chunk_hashes is None else xorb.chunk_hashes[first:last]
+        unpacked = xorb.chunk_sizes[first:last]
+        _check_segment(block, number, segment["bytes"], listed, unpacked)
+        hashes += listed.tobytes()
+        sizes += unpacked.tobytes()
+    whole = np.frombuffer(hashes, np.uint8).reshape(-1, SIZE)
+    _check_file(block, whole, np.frombuffer(sizes, np.int64), digest.hexdigest())
 
 
 def _check_segment(block: FileBlock, number: int, size: int, hashes: HashArray, sizes: NDArray[np.int64]) -> None:

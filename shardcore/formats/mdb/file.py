@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from shardcore.errors import FormatError, LimitExceeded
-from shardcore.formats.mdb.geometry import KINDS, MdbGeometry, claims
+from shardcore.formats.mdb.geometry import KINDS, UNKNOWN, MdbGeometry, claims
 from shardcore.formats.mdb.index import MdbIndex, load
 from shardcore.formats.mdb.xorbs import XorbFetch, Xorbs
 from shardcore.model.budget import charge_memory
@@ -79,6 +79,11 @@ class MdbFile:
     def index_bytes(self) -> int:
         """The size of the file: shards are small."""
         return self.source.size
+
+    @property
+    def flavour(self) -> str:
+        """As of `MdbGeometry`; `unknown` when the footer cannot be trusted."""
+        return UNKNOWN if self.footer_damage is not None else self.geometry.flavour
 
     @property
     def damage(self) -> FormatError | None:

@@ -115,13 +115,10 @@ class MdbGeometry:
 
     @property
     def flavour(self) -> str:
-        """Return what the shard is for, judged by its parts: full, session, minimal, global dedup answer, upload form.
-
-        `unknown` when there should be a footer and it cannot be trusted.
-        """
+        """Return what the shard is for, by its parts: full, session, minimal, global dedup answer, upload form."""
         footer = self.footer
         if footer is None:
-            return UNKNOWN if self.header["footer_size"] else UPLOAD
+            return UPLOAD
         empty = self.file_info[1] - self.file_info[0] <= SECTIONS_START
         answer = empty and (self.key != ZERO or (not self.tables and footer["shard_creation_timestamp"] != 0))
         if answer:

@@ -23,6 +23,9 @@ from shardcore.formats.mdb.walk import KeyMap, WalkedSection, chunk_map, header_
 from shardcore.model.span import Span
 from shardcore.model.table import Links
 
+MISNAMED = "its hash is not that of its segments: only a file without segments has the zero hash"
+"""Fault of one of `MdbIndex.misnamed_files`."""
+
 
 def _sums(values: NDArray[Any], bounds: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the sum of `values[bounds[i]:bounds[i + 1]]` for each i; the values have 32 bits, so no sum wraps."""
@@ -160,9 +163,15 @@ class MdbIndex:
         return wrong | self.segment_faults
 
     @cached_property
+    def misnamed_files(self) -> NDArray[np.bool_]:
+        """Return which files cannot have their hash: the zero hash is that of a file without segments, and only its."""
+        named = self.files.hashes[self.files.headers].any(axis=1)
+        return named != (self.files.counts > 0)
+
+    @cached_property
     def damaged_files(self) -> NDArray[np.bool_]:
-        """Return which files have a segment that no reader can follow."""
-        return _sums(self.wrong_segments, self.files.bounds) > 0
+        """Return which files no reader can return."""
+        return (_sums(self.wrong_segments, self.files.bounds) > 0) | self.misnamed_files
 
     @property
     def keyed(self) -> bool:
@@ -178,10 +187,12 @@ class MdbIndex:
         return CAS_ENTRY.values(self.chunks[number])
 
     def file_fault(self, number: int) -> str:
-        """Return what is wrong with the first bad segment of a file, or empty."""
+        """Return what is wrong with a file or its first bad segment, or empty."""
         first, last = self.files.bounds[number : number + 2].tolist()
         wrong = np.flatnonzero(self.wrong_segments[first:last])
-        return f"segment {wrong[0]}: {self.segment_fault(first + int(wrong[0]))}" if len(wrong) else ""
+        if len(wrong):
+            return f"segment {wrong[0]}: {self.segment_fault(first + int(wrong[0]))}"
+        return MISNAMED if self.misnamed_files[number] else ""
 
     def segment_fault(self, number: int) -> str:
         """Return what is wrong with a segment, counted over all files, or empty."""

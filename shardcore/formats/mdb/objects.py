@@ -78,8 +78,8 @@ class FileBlock:
     @property
     def references(self) -> int:
         """Number of chunks that its segments name; a chunk counts each time."""
-        ends, starts = (self.segments[name].sum(dtype=np.int64) for name in ("chunk_index_end", "chunk_index_start"))
-        return max(int(ends - starts), 0)
+        ends, starts = (self.segments[name].astype(np.int64) for name in ("chunk_index_end", "chunk_index_start"))
+        return int(np.maximum(ends - starts, 0).sum())
 
     @property
     def key(self) -> str:

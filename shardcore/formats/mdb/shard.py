@@ -72,7 +72,7 @@ class MdbShard(FileShard):
     @property
     def flavour(self) -> str:
         """Return what the shard is for: `full`, `session`, `minimal`, `global dedup answer` or `upload form`."""
-        return self.file.geometry.flavour
+        return self.file.flavour
 
     @property
     def damage(self) -> ShardError | None:  # type: ignore[override]
@@ -214,9 +214,10 @@ def open_shard(source: PrefetchedSource, context: OpenContext, xorbs: Xorbs | No
         footer = read_footer(source.read_last(min(FOOTER_SIZE, size)), size)
         geometry = locate(size, header, footer)
     except FormatError as error:
-        if not context.partial:
+        file = _without_footer(source, header, xorbs, error, context.progress)
+        if file.footer_damage is not None and not context.partial:
             raise
-        return MdbShard(_without_footer(source, header, xorbs, error, context.progress))
+        return MdbShard(file)
     # The head that was fetched to recognise the shard is all of a small one.
     index_now = load(source.read(0, size), geometry) if size <= SMALL else None
     return MdbShard(MdbFile(source.base, geometry, footer, xorbs, index=index_now))
@@ -230,6 +231,10 @@ def _without_footer(
     The last bytes are shown as a footer only where something in them speaks for it; a file that was cut has none.
     """
     data = read_whole(source, progress)
+    index = discover(data, header, len(data))
+    if index.damage is None and index.xorbs.stop_byte == len(data):
+        # Clients wrote uploads so until late 2025: the header states a footer that they left out.
+        return MdbFile(source.base, index.geometry, {}, xorbs, index=index)
     try:
         footer = read_footer(data, len(data))
     except FormatError:

@@ -46,7 +46,7 @@ class MdbTree:
             makers[f"{kind} lookup"] = partial(_lookup_node, file, table)
         error = str(file.footer_damage) if file.footer_damage else ""
         span, kids = Span("", 0, geometry.size), section_nodes(file.sections, makers)
-        return Node(file.source.name, span, text=f"Xet MDB shard, {geometry.flavour}", error=error, children=kids)
+        return Node(file.source.name, span, text=f"Xet MDB shard, {file.flavour}", error=error, children=kids)
 
 
 def header_node(header: dict[str, Any]) -> Node:

@@ -5,23 +5,26 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from hashlib import sha256
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.codecs.xet.hashes import to_text, tree_roots
+from shardcore.codecs.xet.hashes import from_text, to_text, tree_roots
 from shardcore.formats.mdb.file import MdbFile
 from shardcore.formats.mdb.geometry import CHUNK, FILE, KINDS, XORB, descents
 from shardcore.formats.mdb.hashes import file_hashes, range_hashes, shard_name
-from shardcore.formats.mdb.index import MdbIndex
+from shardcore.formats.mdb.index import MISNAMED, MdbIndex
 from shardcore.formats.mdb.layout import (
     BOOKEND,
     CAS_HEADER,
     FILE_HEADER,
+    FILE_METADATA,
     FILE_VERIFICATION,
     FOOTER,
     FOOTER_SIZE,
+    HEADER,
     NO_EXPIRY,
     RECORD_SIZE,
     FileFlag,
@@ -60,7 +63,7 @@ def verify(file: MdbFile, objects: MdbObjects, depth: Depth, progress: Progress)
     _check_tables(index, findings)
     _check_files(index, findings)
     _check_xorbs(index, findings)
-    _check_footer(index, findings)
+    _check_footer(file, index, findings)
     progress(1, 4)
     if depth.reaches(Depth.INDEX):
         _check_name(file, index, findings)
@@ -179,12 +182,25 @@ def _check_files(index: MdbIndex, findings: Findings) -> None:
         place = section.byte_of(int(section.headers[np.flatnonzero(~verified)[0]]))
         message = "some files have verification entries and some have none; servers refuse that"
         findings.warning("mdb.mixed-verification", Span("", place, place + RECORD_SIZE), message)
-    zero = ~rows["file_hash"].any(axis=1)
-    for number in _listed(np.flatnonzero(zero != (section.counts == 0)), findings, Severity.WARNING, "mdb.empty-file"):
+    for number in _listed(np.flatnonzero(index.misnamed_files), findings, Severity.ERROR, "mdb.empty-file"):
         place = section.byte_of(int(section.headers[number]))
-        message = "only an empty file has the zero hash, and only it has no segments; here is one without the other"
-        findings.warning("mdb.empty-file", Span("", place, place + RECORD_SIZE), message)
+        key = to_text(section.hashes[section.headers[number]].tobytes())
+        findings.error("mdb.empty-file", Span("", place, place + RECORD_SIZE), MISNAMED, key=key)
+    _check_empty_digests(section, findings)
     _check_twice(section, FILE, findings)
+
+
+def _check_empty_digests(section: WalkedSection, findings: Findings) -> None:
+    """Compare the SHA-256 of the files without segments, whose content is not put together."""
+    flags = section.rows(FILE_HEADER)["file_flags"][section.headers]
+    empty = (section.counts == 0) & ((flags & np.uint32(FileFlag.WITH_METADATA_EXT)) != 0)
+    records = section.ends[empty] - 1
+    stored = section.rows(FILE_METADATA)["sha256"][records]
+    wrong = stored.any(axis=1) & (stored != np.frombuffer(from_text(sha256().hexdigest()), np.uint8)).any(axis=1)
+    for record in _listed(records[wrong], findings, Severity.ERROR, "mdb.empty-digest"):
+        place = section.byte_of(record)
+        message = "the SHA-256 of a file without segments is neither zero nor that of no bytes"
+        findings.error("mdb.empty-digest", Span("", place, place + RECORD_SIZE), message)
 
 
 def _check_twice(section: WalkedSection, kind: str, findings: Findings) -> None:
@@ -222,10 +238,14 @@ def _check_xorbs(index: MdbIndex, findings: Findings) -> None:
     _check_twice(section, XORB, findings)
 
 
-def _check_footer(index: MdbIndex, findings: Findings) -> None:
+def _check_footer(file: MdbFile, index: MdbIndex, findings: Findings) -> None:
     """The sums in the footer, and whether its time is over."""
     footer = index.geometry.footer
     if footer is None:
+        if index.geometry.header["footer_size"] and file.footer_damage is None:
+            at = HEADER.offsets["footer_size"]
+            message = "footer_size is 200 and no footer follows, as clients wrote uploads until late 2025"
+            findings.note("mdb.footer-size", Span("", at, HEADER.size), message)
         return
     start = index.geometry.size - FOOTER_SIZE
     sums = {

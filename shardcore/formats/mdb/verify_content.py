@@ -22,6 +22,9 @@ from shardcore.progress import Progress
 REFERENCE_COST = 256
 """Cost of a chunk each time a file names it, as bytes that could be decompressed in the same time."""
 
+SEGMENT_COST = 16 << 10
+"""Cost of a segment besides its chunks: its xorb is looked up and opened."""
+
 LOOKED_FOR = 1000
 """Xorbs that are looked for where none of them is there."""
 
@@ -48,6 +51,7 @@ def check_content(file: MdbFile, objects: MdbObjects, index: MdbIndex, findings:
     for number in np.flatnonzero(checked).tolist():
         progress(number, files + xorbs)
         cost = int(index.file_sizes[number]) + REFERENCE_COST * int(references[number])
+        cost += SEGMENT_COST * int(index.files.counts[number])
         if references[number] > most or not work.takes(cost):
             work.unchecked += references[number] > most
             continue

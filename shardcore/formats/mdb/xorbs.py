@@ -37,8 +37,11 @@ MOST_MISSING = 1000
 SPAN_PREFIX = "xorb:"
 """A span in a xorb has this and the hash as its source."""
 
-MOST_KEPT = 32
-"""Xorbs that are kept; what was used longest ago is opened again when it is needed."""
+MOST_KEPT = 64 << 20
+"""Bytes that opened xorbs may take; what was used longest ago is opened again when it is needed."""
+
+XORB_COST, CHUNK_COST = 64 << 10, 128
+"""Bytes of memory that an opened xorb takes at most, and those of each of its chunks."""
 
 
 @runtime_checkable
@@ -151,9 +154,15 @@ class Xorbs:
         """
         if self._closed:
             raise SourceError("the shard is closed")
-        once = self._kept.setdefault(text, Once())
+        once = self._kept.setdefault(text, Once(), XORB_COST)
+
+        def opened() -> Xorb:
+            xorb = self._opened(self._source(text, fetch), text, fetch)
+            self._kept.put(text, once, XORB_COST + CHUNK_COST * xorb.chunk_count)
+            return xorb
+
         try:
-            return once.get(lambda: self._opened(self._source(text, fetch), text, fetch))
+            return once.get(opened)
         finally:
             # What is missing takes no room.
             if once.value is None:

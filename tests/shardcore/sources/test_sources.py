@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shardcore.errors import ShardError, SourceChanged, SourceError, UsageError
+import shardcore
+from shardcore.errors import OutOfResources, ShardError, SourceChanged, SourceError, UsageError
+from shardcore.model.objects import State
 from shardcore.shards import opening
+from shardcore.sources import local
 from shardcore.sources.base import MERGE_GAP, Entry, Source, check_name, merged
 from shardcore.sources.local import FileSource, LocalFolder, open_side_file, read_side_file
 from shardcore.sources.memory import BytesSource
 from shardcore.testing import SourceContract
 
+DATA = Path(__file__).parents[2] / "data"
 ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
 
 
@@ -285,3 +292,50 @@ def test_xorbs_must_be_a_folder(tmp_path: Path) -> None:
     (tmp_path / "f").touch()
     with pytest.raises(UsageError, match="folder"):
         opening.folder_of(tmp_path / "f")
+
+
+@pytest.mark.parametrize("code", [errno.EMFILE, errno.ENOMEM])
+@pytest.mark.parametrize(
+    ("where", "part"),
+    [
+        ("des/sidecar/20261103_51_0000.des", ".meta"),
+        ("des/sidecar", ".meta"),
+        ("des/big/20261103_0A_0000.des", "_bigFiles"),
+        ("des/big", ".des"),
+        ("swh", ".shard"),
+        ("mdb/cas/shard-cache", ".mdb"),
+        ("mdb/cas/shard-cache", "xorbs/"),
+        ("bloscpack/files", ".blp"),
+        ("bloscpack/bcolz/prices", "storage"),
+        ("bloscpack/bcolz/prices", ".blp"),
+        ("neuroglancer/volume/4_4_40", ".shard"),
+        ("neuroglancer/mesh", ".shard"),
+    ],
+)
+def test_a_system_that_refuses_is_no_damage(
+    where: str, part: str, code: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Too many open files or no memory is an error of the source for whatever is read; the next try reads it."""
+    path = DATA / where
+    with shardcore.open(path) as shard:
+        shard.load_index()
+        key = next(ref.key for ref in shard.objects[:] if ref.state in (State.LIVE, State.EXTERNAL) and ref.key)
+    refused = False
+
+    def open_file(name: str | Path, *args: Any, **named: Any) -> int:
+        if refused and part in str(name):
+            raise OSError(code, os.strerror(code))
+        return real(name, *args, **named)
+
+    real = local.open_file
+    monkeypatch.setattr(local, "open_file", open_file)
+    for act in (lambda shard: shard.verify(), lambda shard: shard.read(shard.find(key))):
+        refused = True
+        with ExitStack() as stack:
+            opened = []
+            with pytest.raises(OutOfResources) as caught:
+                opened.append(stack.enter_context(shardcore.open(path)))
+                act(opened[0])
+            assert caught.value.remedy is None
+            refused = False
+            act(opened[0] if opened else stack.enter_context(shardcore.open(path)))

@@ -194,7 +194,7 @@ def test_files_behind_the_end_are_noted(column: Path) -> None:
         ("sizes", {"nbytes": 12001}),
         ("sizes", {"nbytes": None}),
         ("storage", {"dtype": "float6"}),
-        ("storage", {"dtype": "O"}),
+        ("storage", {"dtype": [["a", "O"]]}),
         ("storage", {"dtype": "S0"}),
         ("storage", {"dtype": None}),
         ("storage", {"dtype": "__import__('os')"}),

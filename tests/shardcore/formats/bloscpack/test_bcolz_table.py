@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from tests.shardcore.formats.bloscpack.bcolz_folders import (
     TABLE,
     edit,
     errors,
+    opened_column,
     opened_table,
 )
 
@@ -131,3 +133,35 @@ def test_a_damaged_column_costs_itself(table: Path) -> None:
     assert isinstance(found, shardcore.TableContent)
     assert found.rows[0] == ("close", "symbol")
     assert "1 column cannot be read" in found.note
+
+
+def test_columns_of_python_objects_are_returned_as_stored() -> None:
+    """Their pickles are live objects that verify, and are never loaded; only chunks have keys."""
+    case = TABLE.parents[2] / "cases" / "02-bcolz-object-column"
+    right = json.loads((case / "expected.json").read_text())["right"]
+    with opened_table(case / "objtable") as table, opened_column(case / "objcol") as column:
+        assert table.objects[:].state.tolist() == [State.LIVE] * 2
+        assert (list(table.verify().findings), list(column.verify().findings)) == ([], [])
+        pickles = [column.read(column.find(str(number))) for number in range(right["chunks of objcol"])]
+        assert pickles[0].hex() == right["get objcol 0 (hex)"]
+        assert all(text.encode() in data for text, data in zip(right["texts stored"], pickles, strict=True))
+        whole = table.find("all_cols")
+        assert table.read(whole) == column.read(column.find("all")) == b"".join(pickles)
+        assert table.read_range(whole, 10, 40) == b"".join(pickles)[10:40]
+        assert (table.array_layout(whole), list(table.first_rows(1))) == (None, ["score"])
+        for act in (lambda: table.read_array("all_cols"), column.read_array):
+            with pytest.raises(shardcore.Unsupported):
+                act()
+        for key in ("@3", "[1]"):
+            with pytest.raises(shardcore.KeyAbsent):
+                column.find(key)
+
+
+def test_pickles_of_another_size_are_an_error(tmp_path: Path) -> None:
+    """The bytes of all pickles together are stated once."""
+    shutil.copytree(TABLE.parents[2] / "cases" / "02-bcolz-object-column" / "objcol", tmp_path / "column")
+    edit(tmp_path / "column" / "meta" / "sizes", nbytes=60)
+    with opened_column(tmp_path / "column") as column:
+        assert [one.code for one in column.verify().findings] == ["bloscpack.column-size"]
+        with pytest.raises(shardcore.FormatError):
+            column.read(column.find("all"))

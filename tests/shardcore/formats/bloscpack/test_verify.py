@@ -11,6 +11,7 @@ from tests.shardcore.formats.bloscpack.chunks import make_chunk, plain_copy, sam
 from tests.shardcore.formats.bloscpack.files import File
 
 DATA = Path(__file__).parents[3] / "data" / "bloscpack"
+CASES = DATA.parent / "cases"
 CHUNKS = [make_chunk(sample(500, n)) for n in range(4)]
 FILE = File(CHUNKS, [500] * 4, checksum=2, spare=3)
 
@@ -117,3 +118,30 @@ def test_a_table_shorter_than_the_counts_say() -> None:
     with shardcore.open(shorter) as shard:
         assert shard.read(shard.find("all")) == b"".join(sample(500, n) for n in range(4))
         assert [f.code for f in shard.verify().findings] == ["bloscpack.slots"]
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("15-digest-not-compared/b1501.blp", ("error", "bloscpack.digest")),
+        ("17-reference-refuses/b969.blp", ("error", "bloscpack.meta-level")),
+        ("17-reference-refuses/n843.blp", ("error", "bloscpack.chunk")),
+        ("17-reference-refuses/n2516.blp", ("error", "bloscpack.chunk")),
+        ("17-reference-refuses/d434.blp", ("warning", "bloscpack.nchunks")),
+    ],
+)
+def test_files_that_the_reference_refuses(name: str, expected: tuple[str, str]) -> None:
+    """They are errors; what it reads nothing from is a warning."""
+    assert expected in codes((CASES / name).read_bytes())
+
+
+@pytest.mark.parametrize("nbytes", [1 << 30, 0xF0000000])
+@pytest.mark.parametrize("flipped", [0, 1])
+def test_checksums_of_chunks_that_claim_too_much_are_compared(nbytes: int, flipped: int) -> None:
+    """A chunk that claims more than is decompressed here is unchecked, but its checksum is compared."""
+    chunk = changed(CHUNKS[0], 4, nbytes.to_bytes(4, "little"))
+    header = {"chunk_size": -1, "last_chunk": -1}
+    data = File([chunk, CHUNKS[1]], [-1, 500], checksum=1, header=header).write()
+    at = data.index(chunk) + len(chunk)
+    found = codes(changed(data, at, bytes([data[at] ^ flipped])))
+    assert found == [("error", "bloscpack.digest") if flipped else ("warning", "bloscpack.unchecked")]

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import shardcore
-from shardcore.errors import FormatError, UsageError
+from shardcore.errors import FormatError, SourceError, UsageError
 from shardcore.formats.des import sidecar as module
 from shardcore.formats.des.sidecar import entry_key
 from shardcore.model.objects import State
@@ -138,7 +138,7 @@ def test_a_sidecar_that_cannot_be_read_permits_nothing(
         place.mkdir()
     with shardcore.open(path) as opened:
         assert len(opened.objects[:]) == 3
-        with pytest.raises(FormatError, match="what was deleted is not known"):
+        with pytest.raises(FormatError if what == "large" else SourceError, match="what was deleted is not known"):
             opened.read(opened.find("c"))
         assert not opened.verify("index").ok
 

@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import tracemalloc
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import shardcore
 from shardcore.cli.program import run
+from shardcore.codecs.xet.hashes import from_text
+from shardcore.formats.mdb.layout import FILE_HEADER, FILE_METADATA
 from shardcore.model.finding import Depth
 from shardcore.model.objects import State
 from shardcore.sources.base import Source
 from shardcore.sources.local import LocalFolder
 from shardcore.sources.memory import BytesSource
+from tests.hostile.mdb import file_of_many_xorbs, rows
+from tests.hostile.mdb import shard as shard_of
 
 DATA = Path(__file__).parents[3] / "data" / "mdb"
+CASES = DATA.parent / "cases"
 DAMAGED = json.loads((DATA / "expected.json").read_text())["damaged"]
 XORBS = DATA / "cas" / "xorbs"
 BETA = "d2ce46f5bde5faf0d28cbc8f1cfb0b6120b902adf166869afb45ae9f70ee794c"
@@ -205,3 +213,58 @@ def test_a_repeated_table_entry_hides_an_object(kind: int, make_shard: Callable[
     data[table + size : table + 2 * size] = data[table : table + size]
     with shardcore.open(BytesSource(bytes(data))) as shard:
         assert [f.code for f in shard.verify(Depth.INDEX).findings] == ["mdb.table-repeats"]
+
+
+def test_an_upload_that_states_a_footer_it_lacks(capfd: pytest.CaptureFixture[str]) -> None:
+    """It is no damage: `verify`, `trace` and `get` read it alike."""
+    path = CASES / "05-mdb-footer-size-200-but-none" / "footer200-none.mdb"
+    key = "007778c4d00b4a98787df428c0d8eb897bd1fc359e49da2c3218c60ac5e5e015"
+    with shardcore.open(path) as shard:
+        assert (shard.damage, shard.fields["header.footer_size"], shard.why[-11:]) == (None, 200, "upload form")
+        assert len(shard.read(shard.find(key))) == 187
+        report = shard.verify()
+        assert report.ok
+        assert [(one.code, one.span) for one in report.findings] == [("mdb.footer-size", shardcore.Span("", 40, 48))]
+    assert [run([command, str(path), key]) for command in ("trace", "get")] == [0, 0]
+    assert capfd.readouterr().err == ""
+
+
+def test_a_damaged_footer_is_no_missing_one() -> None:
+    """A shard that goes on after its xorb info section, or breaks off before its end, is damaged."""
+    data = (CASES / "05-mdb-footer-size-200-but-none" / "footer200-none.mdb").read_bytes()
+    for damaged in (data + bytes(1), data + bytes(200), data[:-48]):
+        with pytest.raises(shardcore.FormatError):
+            shardcore.open(damaged)
+        with shardcore.open(damaged, partial=True) as shard:
+            assert "mdb.footer" in [one.code for one in shard.verify().findings]
+
+
+def test_files_that_cannot_have_their_hash_are_errors(tmp_path: Path) -> None:
+    """A file without segments has the zero hash, and the SHA-256 of no bytes or zeros; no other has."""
+    data = (CASES / "16-mdb-file-nobody-reads" / "m336.mdb").read_bytes()
+    empty = rows(FILE_HEADER, 1, file_flags=0x40000000)
+    digests = [bytes(32), from_text(hashlib.sha256().hexdigest()), bytes([1]) * 32]
+    named = shard_of(b"".join(empty + rows(FILE_METADATA, 1, sha256=np.frombuffer(one, "u1")) for one in digests), b"")
+    for content, expected in ((data, ["mdb.empty-file"] * 2), (named, ["mdb.file-twice"] * 2 + ["mdb.empty-digest"])):
+        with shardcore.open(content) as shard:
+            report = shard.verify(Depth.STRUCTURE)
+            assert not report.ok
+            found = [one.code for one in report.findings if one.code != "mdb.mixed-verification"]
+            assert sorted(found) == sorted(expected)
+    with shardcore.open(data) as shard:
+        assert Counter(shard.objects[:8].state.tolist())[State.DAMAGED] == 2
+
+
+def test_a_file_keeps_nothing_of_the_xorbs_it_was_read_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where many xorbs follow each other in turn, only the hashes of its own chunks stay in memory."""
+    monkeypatch.setattr("shardcore.formats.mdb.xorbs.MOST_KEPT", 1)
+    path = file_of_many_xorbs(tmp_path, count=200, xorbs=3, chunks=2500)
+    with shardcore.open(path) as opened:
+        ref = opened.find("file:" + "01" * 32)
+        tracemalloc.start()
+        try:
+            with pytest.raises(shardcore.BadChecksum, match="hash of the file"):
+                opened.read(ref)
+            assert tracemalloc.get_traced_memory()[1] < 5_000_000
+        finally:
+            tracemalloc.stop()

@@ -17,7 +17,7 @@ from shardcore.codecs.xet.xorb_info import XorbInfo, write_info
 from shardcore.codecs.xet.xorb_layout import CHUNK_HEADER, Scheme, write_u24
 from shardcore.formats.xorb.shard import XorbShard
 from shardcore.model.differences import differing
-from shardcore.model.finding import Depth
+from shardcore.model.finding import Depth, Severity
 from shardcore.model.node import Node
 from shardcore.model.objects import State
 from shardcore.testing import CountingSource, check_explained
@@ -310,3 +310,16 @@ def test_steps_light_the_entries_they_read() -> None:
         assert len(shard.trace("0").steps[1].spans) == 1
         hashes = shard.trace(to_text(chunk_hash(b"defg"))).steps[1]
         assert [str(span) for span in hashes.spans] == [f"{block + 52}..{block + 116}", f"{block + 84}..{block + 116}"]
+
+
+@pytest.mark.parametrize(("prefix", "expected"), [("", Severity.WARNING), ("default.", Severity.ERROR)])
+def test_a_xorb_without_an_info_block(tmp_path: Path, prefix: str, expected: Severity) -> None:
+    """Chunks are read and hashed; hf-xet sends such a xorb, and fails to read one from its store."""
+    (path,) = (DATA / "mdb" / "cas" / "xorbs").glob(f"*{EXPECTED['xorbs'][0]['hash']}")
+    bare = tmp_path / (prefix + EXPECTED["xorbs"][0]["hash"])
+    bare.write_bytes(path.read_bytes()[: EXPECTED["xorbs"][0]["content_length"]])
+    with shardcore.open(bare) as shard, shardcore.open(path) as whole:
+        report = shard.verify()
+        assert [(one.severity, one.code) for one in report.findings] == [(expected, "xorb.no-info-block")]
+        assert report.unverified == 0
+        assert shard.read(shard.find("all")) == whole.read(whole.find("all"))
