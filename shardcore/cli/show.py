@@ -57,7 +57,7 @@ def show(
         if level is not None:
             found: Content = mesh_level(shard, key, level)
         else:
-            found = content(shard, key) if member is None else member_content(shard, key, member)
+            found = content(shard, key, strict=png is not None) if member is None else member_content(shard, key, member)
         if png is not None:
             _write_png(shard, found, png, index, force=force)
     if json:

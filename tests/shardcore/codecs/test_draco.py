@@ -11,7 +11,7 @@ import pytest
 
 from shardcore import FormatError, LimitExceeded, ShardError, Unsupported
 from shardcore.codecs.isolated import IsolatedDecoder, run_task
-from shardcore.formats.neuroglancer.draco import check_counts, draco_task
+from shardcore.codecs.draco import check_counts, draco_task
 from shardcore.testing import rounds
 
 POINTS = np.array([[0, 0, 0], [1023, 0, 0], [0, 1023, 0], [0, 0, 1023]], np.float32)
