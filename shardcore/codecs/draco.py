@@ -85,7 +85,7 @@ class Fragment:
         span: Its bytes.
         vertices: Its vertices as they are encoded, float32 of shape `(n, 3)`.
         triangles: Vertices of each triangle, uint32 of shape `(m, 3)`.
-        quantised: Lowest corner x, y, z, extent and bits of Draco's own quantisation; empty where vertices are integers.
+        quantised: Lowest corner, extent and bits of Draco's own quantisation; empty where vertices are integers.
     """
 
     number: int

@@ -151,7 +151,7 @@ def picture_task(header: dict[str, Any], data: bytes) -> tuple[dict[str, Any], b
             with Image.open(io.BytesIO(data), formats=[header["format"].upper()]) as image:
                 if image.width * image.height > header["most"]:
                     raise LimitExceeded(f"a picture of {image.width:,} × {image.height:,} pixels")
-                deep = _DEEP.get(image.tile[0][3], ()) if image.tile and header["form"] == SAMPLES else ()
+                deep = _DEEP.get(str(image.tile[0][3]), ()) if image.tile and header["form"] == SAMPLES else ()
                 image.load()
                 if deep:
                     pixels = _deep_samples(data, deep)
@@ -191,7 +191,7 @@ def _deep_samples(data: bytes, modes: Iterable[str]) -> NDArray[Any]:
     halves = []
     for mode in modes:
         with Image.open(io.BytesIO(data), formats=["PNG"]) as image:
-            image.tile = [(*tile[:3], mode) for tile in image.tile]
+            image.tile = [tile._replace(args=mode) for tile in image.tile]
             image.load()
             halves.append(np.asarray(image))
     rows, columns = halves[0].shape[:2]

@@ -298,12 +298,14 @@ class ChunkFileShard(FileShard):
                     chunk_array(file.space, file.number, data)
                 else:
                     check_chunk(file.layout, data, self.decoder, file.span)
-            except (Unsupported, PackageMissing, LimitExceeded) as error:
-                findings.note("neuroglancer.unchecked", None, f"not checked: {error.message}")
             except SourceError:
                 raise
             except ShardError as error:
-                findings.error(code, file.span, error.message, key=file.key)
+                large = isinstance(error, LimitExceeded) and file.layout.encoding != RAW
+                if large or isinstance(error, (Unsupported, PackageMissing)):
+                    findings.note("neuroglancer.unchecked", None, f"not checked: {error.message}")
+                else:
+                    findings.error(code, file.span, error.message, key=file.key)
         progress(1, 1)
         return Report(Depth(depth), 1, findings.all(), 1, 1)
 

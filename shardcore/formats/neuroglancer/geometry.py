@@ -151,7 +151,7 @@ def order_fault(positions: NDArray[np.uint32]) -> str:
 
 
 def fragment_fault(fragment: Fragment, bits: int) -> str:
-    """Return why readers that take the vertices of a fragment as integers draw it elsewhere; empty where they do not."""
+    """Return why readers that take vertices as integers of some bits draw a fragment elsewhere; else an empty text."""
     most, low = 2**bits - 1, fragment.vertices.min(initial=0)
     high = fragment.vertices.max(initial=0)
     if fragment.quantised and fragment.quantised != (0, 0, 0, most, bits):

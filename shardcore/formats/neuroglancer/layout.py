@@ -337,9 +337,9 @@ def _manifest_behind(data: bytes) -> int:
         if counts_at + 4 * levels > len(data):
             continue
         counts = np.frombuffer(data, "<u4", levels, counts_at)
-        if len(data) - at == size + FRAGMENT_SIZE * int(counts.sum(dtype=np.uint64)):
-            if at == read_manifest(data[at:]).fragments_size:
-                return int(at)
+        fits = len(data) - at == size + FRAGMENT_SIZE * int(counts.sum(dtype=np.uint64))
+        if fits and at == read_manifest(data[at:]).fragments_size:
+            return int(at)
     return 0
 
 

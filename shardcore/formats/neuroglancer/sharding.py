@@ -169,8 +169,9 @@ class ShardingSpec:
     def parse(cls, value: object, *, strict: bool = False) -> ShardingSpec:
         """Return the specification that a `sharding` object, or its JSON text, states.
 
-        A reader is tolerant: members it does not know are passed over, missing encodings mean `raw`, encodings may be in
-        capitals, and whole numbers may be written as `3.0` or `"3"`. A strict parse refuses whatever `strict_faults` lists.
+        A reader is tolerant: members it does not know are passed over, missing encodings mean `raw`, encodings may be
+        in capitals, and whole numbers may be written as `3.0` or `"3"`. A strict parse refuses what `strict_faults`
+        lists.
 
         Raises:
             FormatError: The value is not a sharding object, or states something impossible.
