@@ -136,7 +136,7 @@ class SkeletonGeometry(Geometry):
         edges: Pairs of vertices, uint32 of shape `(m, 2)`.
         attributes: Values of each vertex by the name of the attribute, shape `(n,)` or `(n, components)`.
         starts: First byte of the values of each attribute in the content; those of `vertices` and `edges`, too.
-        trailing: Bytes behind it in the content.
+        trailing: Bytes after it in the content.
     """
 
     vertices: NDArray[np.float32] = field(default_factory=lambda: np.zeros((0, 3), np.float32))

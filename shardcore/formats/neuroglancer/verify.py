@@ -375,7 +375,7 @@ class _ContentCheck:
         else:
             found = geometry_of(origin, file.base, place, str(key), data)
             if isinstance(found, SkeletonGeometry) and found.trailing:
-                text = f"key {key}: {plural(found.trailing, 'byte')} behind the skeleton"
+                text = f"key {key}: {plural(found.trailing, 'byte')} after the skeleton"
                 self._findings.note("neuroglancer.trailing", place, text, key=str(key))
 
     def _mesh_faults(self, place: Span, data: bytes) -> Iterator[str]:
