@@ -26,7 +26,7 @@ from PyInstaller.archive.readers import CArchiveReader
 
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
-EXTRAS = ("gui", "preview")
+EXTRAS = ("gui", "preview", "decoders")
 """Extras that are in the bundle."""
 
 ONE_FILE = "--one-file"

@@ -14,8 +14,6 @@ from shardcore.model.number_words import plural
 from shardcore.model.objects import ObjectColumns, Objects, ObjectSlice, Rows, State, as_array, in_states
 from shardcore.model.packages import optional
 
-EXTRA = "pandas"
-
 BATCH = 1 << 16
 """Rows of a batch."""
 
@@ -34,7 +32,7 @@ def record_reader(part: ObjectSlice, *, raw_keys: bool = False) -> Any:
 
 def data_frame(part: ObjectSlice, *, raw_keys: bool = False) -> Any:
     """Return rows as a `pandas.DataFrame`; see `Objects.to_pandas`."""
-    pandas, arrow = optional("pandas", EXTRA), optional("pyarrow", EXTRA)
+    pandas, arrow = optional("pandas"), optional("pyarrow")
     types = {
         arrow.uint64(): pandas.UInt64Dtype(),
         arrow.string(): pandas.StringDtype("pyarrow"),
@@ -60,7 +58,7 @@ class _Batches:
     """
 
     def __init__(self, objects: Objects, *, raw_keys: bool) -> None:
-        self.arrow = optional("pyarrow", EXTRA)
+        self.arrow = optional("pyarrow")
         self._objects = objects
         self._form = objects.key_encoding
         self._raw = raw_keys

@@ -35,7 +35,7 @@ def to_bag(shard: Shard, function: Callable[[Shard], Any] | None = None, *, batc
         UsageError: Dask is not installed, or credentials would be in the tickets.
         SourceError: The shards cannot be listed.
     """
-    bag = optional("dask.bag", "cluster").from_sequence(shard.tickets(keys=keys), partition_size=batch)
+    bag = optional("dask.bag").from_sequence(shard.tickets(keys=keys), partition_size=batch)
     return bag if function is None else bag.map(on_ticket, function)
 
 
@@ -60,7 +60,7 @@ def array(shard: Shard, scale: str = "", *, chunks: Sequence[int] | None = None,
         UsageError: There is no grid or no such scale, Dask is not installed, or credentials would be in the tasks.
         ShardError: The scale cannot be opened.
     """
-    dask_array = optional("dask.array", "cluster")
+    dask_array = optional("dask.array")
     if (grid := shard.chunk_grid(scale)) is None:
         raise UsageError("there are no voxels here: only volumes and arrays are read as arrays")
     ticket = _whole_ticket(shard, same=not scale)

@@ -138,12 +138,12 @@ def test_the_examples_run_on_what_the_core_installs(core: dict[str, str], folder
     codes = [tuple(line[3:].split(" ", 1)) for line in done.stdout.splitlines() if line.startswith("== ")]
     expected = {line: 2 if line.startswith(DECODED) else 1 if line.startswith(EXAM) else 0 for line in lines}
     assert {line: int(code) for code, line in codes} == expected, done.stderr
-    assert "shardcore: Pillow is not installed: pip install 'shardscope[preview]'" in done.stderr
+    assert "shardcore: DracoPy is not installed: pip install 'shardscope[decoders]'" in done.stderr
     assert "Traceback" not in done.stderr
 
 
 def test_the_example_with_a_decoder_runs(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With the extra `preview`, the picture of a mesh is written."""
+    """With the extra `decoders`, the picture of a mesh is written."""
     (line,) = (line for line in examples() if line.startswith(DECODED))
     monkeypatch.chdir(folder)
     assert cli.program.run(shlex.split(line)[1:]) == 0
@@ -168,9 +168,10 @@ def test_a_missing_decoder_names_the_extra(core: dict[str, str], folder: Path) -
     (folder / "contents.py").write_text(CONTENTS)
     done = python(core, "contents.py", "segmentation/mesh", "segmentation/32_32_32", cwd=folder)
     assert done.returncode == 0, done.stderr
-    names = ("DracoPy", "compressed_segmentation", "charset_normalizer", "puremagic")
-    notes = [f"{name} is not installed: pip install 'shardscope[preview]'" for name in names]
-    assert done.stdout.splitlines() == [f"fragment 0 of level 1: {notes[0]}", *notes[1:]]
+    extras = {"decoders": ("DracoPy", "compressed_segmentation"), "preview": ("charset_normalizer", "puremagic")}
+    told = [(name, extra) for extra, names in extras.items() for name in names]
+    notes = [f"{name} is not installed: pip install 'shardscope[{extra}]'" for name, extra in told]
+    assert done.stdout.splitlines() == notes
 
 
 def test_the_window_names_the_extra(core: dict[str, str]) -> None:

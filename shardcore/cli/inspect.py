@@ -383,6 +383,8 @@ def verify(
             how.open_rest(uri, whole=depth is Depth.CONTENT and tasks is None) as shard,
             progress_bar("verifying") as progress,
         ):
+            if shard.decodes_to_verify:
+                shard.isolate()
             report = _verified(shard, depth, tasks, progress)
     except SourceError as error:
         if error.partial is None:

@@ -56,8 +56,10 @@ def show(
         shard.isolate()
         if level is not None:
             found: Content = mesh_level(shard, key, level)
+        elif member is not None:
+            found = member_content(shard, key, member)
         else:
-            found = content(shard, key) if member is None else member_content(shard, key, member)
+            found = content(shard, key, strict=png is not None)
         if png is not None:
             _write_png(shard, found, png, index, force=force)
     if json:

@@ -7,7 +7,7 @@ through the pipe is bytes and JSON, never pickled objects: the process is not tr
 A task is a function `(header, data) -> (header, bytes)`: a dictionary of JSON values and the payload in, the same out.
 `header["limit"]` is the number of bytes that it may return. Tasks raise `ShardError`s only. They are named in `TASKS`
 and loaded where they run, so that the table can name modules of formats. Their libraries are those of an extra; a task
-without its library is `Unsupported`.
+without its library is `PackageMissing`.
 """
 
 from __future__ import annotations
@@ -24,10 +24,19 @@ from multiprocessing.process import BaseProcess
 from types import TracebackType
 from typing import Any, Protocol
 
-from shardcore.errors import DEFAULT_LIMIT, FormatError, LimitExceeded, ShardError, Truncated, Unsupported, UsageError
+from shardcore.errors import (
+    DEFAULT_LIMIT,
+    FormatError,
+    LimitExceeded,
+    PackageMissing,
+    ShardError,
+    Truncated,
+    Unsupported,
+    UsageError,
+)
 from shardcore.model.budget import charge_expanded
 from shardcore.model.number_words import grouped_digits
-from shardcore.model.packages import PREVIEW, not_installed
+from shardcore.model.packages import not_installed
 from shardcore.model.span import Span
 from shardcore.system import WINDOWS, limit_memory
 
@@ -38,7 +47,7 @@ TASKS = {
     "blosc": "shardcore.formats.bloscpack.decode:blosc_task",
     "picture": "shardcore.codecs.pictures:picture_task",
     "segmentation": "shardcore.formats.neuroglancer.segmentation:segmentation_task",
-    "draco": "shardcore.formats.neuroglancer.draco:draco_task",
+    "draco": "shardcore.codecs.draco:draco_task",
 }
 """Name of each task: `module:function`."""
 
@@ -46,7 +55,8 @@ START_SECONDS = 60.0
 """Seconds that the process may take to start; it imports NumPy."""
 
 _READY: Header = {"state": "ready"}
-_ERRORS = {kind.__name__: kind for kind in (FormatError, Truncated, Unsupported, LimitExceeded, UsageError)}
+_RAISED = (FormatError, Truncated, Unsupported, LimitExceeded, UsageError, PackageMissing)
+_ERRORS = {kind.__name__: kind for kind in _RAISED}
 _MESSAGE_LIMIT = 1 << 20
 _ROOM = 2 << 30
 """Bytes of address space beyond what the process has: libraries reserve some for each thread."""
@@ -112,7 +122,7 @@ def run_task(
         error.span = error.span or place
         raise
     except ModuleNotFoundError as error:
-        raise Unsupported(not_installed(error.name or task, PREVIEW), span=place) from error
+        raise PackageMissing(not_installed(error.name or task), span=place) from error
     except MemoryError as error:
         raise LimitExceeded("the decoder needs more memory than there is", span=place) from error
     except Exception as error:
@@ -158,6 +168,7 @@ class IsolatedDecoder:
         Raises:
             FormatError: The payload is invalid, or the decoder died of it, or took longer than `timeout`.
             Unsupported: The payload is of a kind that the decoder does not have.
+            PackageMissing: The decoder is not installed.
             LimitExceeded: The result has more than `limit` bytes, or needs too much memory.
             ShardError: The process cannot be started, or was closed.
         """
@@ -281,7 +292,7 @@ def _answer(name: str, header: Header, data: bytes) -> tuple[Header, bytes]:
     except ShardError as error:
         return {"error": type(error).__name__, "message": error.message[:1000]}, b""
     except ModuleNotFoundError as error:
-        return {"error": "Unsupported", "message": not_installed(error.name or name, PREVIEW)}, b""
+        return {"error": "PackageMissing", "message": not_installed(error.name or name)}, b""
     except MemoryError:
         return {"error": "LimitExceeded", "message": "the decoder needs more memory than it may have"}, b""
     except Exception as error:  # noqa: BLE001 - whatever a decoder raises is the fault of the bytes

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from shardcore.codecs.isolated import run_task
 from shardcore.errors import FormatError, LimitExceeded, Unsupported
 from shardcore.model.number_words import plural
-from shardcore.model.packages import PREVIEW, optional
+from shardcore.model.packages import optional
 from shardcore.model.span import Span
 
 if TYPE_CHECKING:
@@ -38,6 +38,8 @@ _PNG_MODES = {0: "grey", 2: "RGB", 3: "palette", 4: "grey and alpha", 6: "RGB an
 _COMPONENTS = {1: "grey", 2: "grey and alpha", 3: "RGB", 4: "CMYK"}
 _JPEG_FRAMES = {*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC}
 _DTYPES = {"L": "|u1", "RGB": "|u1", "RGBA": "|u1", "LA": "|u1", "I;16": "<u2", "I;16L": "<u2", "I": "<i4", "F": "<f4"}
+_DEEP = {"LA;16B": ("RGBA",), "RGB;16B": ("RGB;16B", "RGB;16L"), "RGBA;16B": ("RGBA;16B", "RGBA;16L")}
+"""Raw modes in which Pillow drops half of 16 bits, and those that give the high bytes and the low ones, or both."""
 _warnings = threading.Lock()
 
 
@@ -119,7 +121,7 @@ def encode_png(pixels: NDArray[np.uint8]) -> bytes:
     Raises:
         PackageMissing: Pillow is not installed.
     """
-    image = optional("PIL.Image", PREVIEW)
+    image = optional("PIL.Image")
     target = io.BytesIO()
     image.fromarray(np.ascontiguousarray(pixels)).save(target, "PNG")
     return target.getvalue()
@@ -149,8 +151,12 @@ def picture_task(header: dict[str, Any], data: bytes) -> tuple[dict[str, Any], b
             with Image.open(io.BytesIO(data), formats=[header["format"].upper()]) as image:
                 if image.width * image.height > header["most"]:
                     raise LimitExceeded(f"a picture of {image.width:,} × {image.height:,} pixels")
+                deep = _DEEP.get(str(image.tile[0][3]), ()) if image.tile and header["form"] == SAMPLES else ()
                 image.load()
-                pixels = _rgba(image) if header["form"] == RGBA else _samples(image)
+                if deep:
+                    pixels = _deep_samples(data, deep)
+                else:
+                    pixels = _rgba(image) if header["form"] == RGBA else _samples(image)
                 told = {"width": image.width, "height": image.height, "dtype": pixels.dtype.str, "mode": image.mode}
     except UnidentifiedImageError as error:
         raise FormatError(f"invalid {header['format']} picture") from error
@@ -176,6 +182,21 @@ def _rgba(image: Any) -> NDArray[np.uint8]:
             low, high = 0.0, 65535.0
     grey = np.nan_to_num((values - low) * (255 / ((high - low) or 1))).clip(0, 255).astype(np.uint8)
     return np.dstack([grey, grey, grey, np.full_like(grey, 255)])
+
+
+def _deep_samples(data: bytes, modes: Iterable[str]) -> NDArray[Any]:
+    """Return the samples of a PNG of several channels of 16 bits."""
+    from PIL import Image
+
+    halves = []
+    for mode in modes:
+        with Image.open(io.BytesIO(data), formats=["PNG"]) as image:
+            image.tile = [tile._replace(args=mode) for tile in image.tile]
+            image.load()
+            halves.append(np.asarray(image))
+    rows, columns = halves[0].shape[:2]
+    pairs = np.ascontiguousarray(np.stack(halves, axis=-1).reshape(rows, columns, -1, 2))
+    return pairs.view(">u2")[..., 0].astype("<u2")
 
 
 def _samples(image: Any) -> NDArray[Any]:

@@ -66,7 +66,7 @@ class MeshLayout(Geometry):
         chunk_shape: Size of a cell of the finest level along x, y, z: float64, shape `(3,)`.
         grid_origin: First corner of the grid: float64, shape `(3,)`.
         levels: The levels, the finest first.
-        bits: Bits of a quantised coordinate.
+        bits: Bits of a quantised coordinate; 0 where vertices are stored as coordinates of the model.
         transform: From stored coordinates to the model: float64, shape `(3, 4)`.
         stored: Bytes of all fragments.
     """
@@ -118,6 +118,8 @@ class MeshLayout(Geometry):
             fragment: Its number in the level.
             quantised: Its vertices as they are encoded, from 0 to `2^bits - 1`: shape `(n, 3)`.
         """
+        if not self.bits:
+            return quantised
         one = self.levels[level]
         with np.errstate(all="ignore"):
             inside = one.positions[fragment] + quantised.astype(np.float64) / (2.0**self.bits - 1)
@@ -134,12 +136,14 @@ class SkeletonGeometry(Geometry):
         edges: Pairs of vertices, uint32 of shape `(m, 2)`.
         attributes: Values of each vertex by the name of the attribute, shape `(n,)` or `(n, components)`.
         starts: First byte of the values of each attribute in the content; those of `vertices` and `edges`, too.
+        trailing: Bytes after it in the content.
     """
 
     vertices: NDArray[np.float32] = field(default_factory=lambda: np.zeros((0, 3), np.float32))
     edges: NDArray[np.uint32] = field(default_factory=lambda: np.zeros((0, 2), np.uint32))
     attributes: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     starts: Mapping[str, int] = field(default_factory=dict)
+    trailing: int = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -5,29 +5,31 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from shardcore.errors import PackageMissing, ShardError
-
-PREVIEW = "preview"
-"""Extra that installs the decoders of contents."""
+from shardcore.errors import PackageMissing
 
 _NAMES = {"PIL": "Pillow", "dask": "Dask", "distributed": "Dask"}
+_EXTRAS = {
+    "PIL": "decoders", "DracoPy": "decoders", "compressed_segmentation": "decoders", "charset_normalizer": "preview",
+    "puremagic": "preview", "dask": "cluster", "distributed": "cluster", "pandas": "pandas", "pyarrow": "pandas",
+}  # fmt: skip
+"""Smallest extra that installs each package."""
 
 
-def not_installed(module: str, extra: str) -> str:
-    """Return the message about a module of an extra whose package is not installed."""
+def not_installed(module: str) -> str:
+    """Return the message about a module whose package is not installed, with the extra that brings it."""
     package = module.partition(".")[0]
-    return f"{_NAMES.get(package, package)} is not installed: pip install 'shardscope[{extra}]'"
+    name, extra = _NAMES.get(package, package), _EXTRAS.get(package)
+    command = f"'shardscope[{extra}]'" if extra else package
+    return f"{name} is not installed: pip install {command}"
 
 
-def optional(module: str, extra: str, error: type[ShardError] = PackageMissing) -> Any:
+def optional(module: str) -> Any:
     """Return a module of a package that need not be installed.
 
-    Args:
-        module: Its name.
-        extra: The extra of this package that installs it.
-        error: Raised where the package is not installed.
+    Raises:
+        PackageMissing: The package is not installed.
     """
     try:
         return import_module(module)
     except ImportError:
-        raise error(not_installed(module, extra)) from None
+        raise PackageMissing(not_installed(module)) from None

@@ -322,6 +322,8 @@ class DataSet(Shard):
             source = self.folder.open_at(member.name, 0, member.size if fits else self.member_head)
         try:
             shard = self.open_member(member.name, source)
+            if shard.decodes_to_verify and self.isolated is not None:
+                shard.isolate(self.isolated)
             tell_purposes(shard)
             return shard
         except (FormatError, NotAShard) as error:

@@ -235,7 +235,7 @@ def joined_report(
         SourceError: The source was lost; `partial` is the report of the members before.
     """
     findings, objects, checked, without = Findings(), 0, 0, 0
-    done = 0
+    done, told = 0, set[Finding]()
     try:
         for member, report in reports:
             done += 1
@@ -246,7 +246,10 @@ def joined_report(
             objects += report.objects
             checked += report.checked
             without += report.without_checksum
-            _take_all(placed_report(report, member).findings, findings)
+            found = placed_report(report, member).findings
+            # What has no place is about the data set, and every member finds it.
+            _take_all((one for one in found if one not in told), findings)
+            told.update(one for one in found if one.span is None)
     except SourceError as error:
         if isinstance(error.partial, Report):
             objects += error.partial.objects

@@ -131,6 +131,7 @@ class Shard(Displayed, ABC):
         opened_with: Options for its remote files; None: the defaults.
         jobs: How many members or objects are worked on at the same time where all of them are: one after the other
             where they are near, several where each answer takes its time.
+        decodes_to_verify: Whether `verify` runs decoders of contents, which an own process should run: see `isolate`.
         no_loads: Why `loads` is empty, in a sentence.
     """
 
@@ -150,6 +151,7 @@ class Shard(Displayed, ABC):
     isolated: IsolatedDecoder | None = None
     _own_decoder: IsolatedDecoder | None = None
     jobs: int = 1
+    decodes_to_verify: ClassVar[bool] = False
     no_loads: str = "This format has no slots or parts of which one could be fuller than another."
 
     def __init_subclass__(cls, **named: Any) -> None:

@@ -428,7 +428,7 @@ def dask_cluster(address: str, *, keys: bool = False, state: TaskState | None = 
         UsageError: The extra `cluster` is not installed.
         SourceError: The scheduler does not answer.
     """
-    distributed = optional("distributed", "cluster")
+    distributed = optional("distributed")
     try:
         client = distributed.Client(address, timeout=CONNECT, set_as_default=False)
     except (OSError, ValueError) as error:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 import shardcore
 from shardcore.testing import rounds
-from tests.volumes import OFFSET, sample_array, write_volume
+from tests.volumes import OFFSET, SPEC, sample_array, write_volume
 
 pytestmark = pytest.mark.interop("cloudvolume", "tensorstore")
 
@@ -60,3 +60,26 @@ def test_boxes_are_those_of_the_references(tmp_path: Path, form: str, seed: int)
             np.testing.assert_array_equal(found[..., 0], array[tuple(slice(a, b) for a, b in ends)])
             for reference in references:
                 np.testing.assert_array_equal(found, read(reference, box).reshape(found.shape))
+
+
+@pytest.mark.parametrize(("dtype", "channels"), [("uint8", 1), ("uint8", 3), *(("uint16", one) for one in range(1, 5))])
+def test_png_chunks_of_tensorstore_are_read_and_pass(tmp_path: Path, dtype: str, channels: int) -> None:
+    """Whatever it writes as PNG has the same voxels here, and no finding; its 16 bits are kept."""
+    import tensorstore as ts
+
+    scale = {"size": [20, 9, 5], "encoding": "png", "chunk_size": [8, 8, 4], "resolution": [1, 1, 1]}
+    made = ts.open(
+        {
+            "driver": "neuroglancer_precomputed",
+            "kvstore": {"driver": "file", "path": f"{tmp_path}/"},
+            "multiscale_metadata": {"data_type": dtype, "num_channels": channels, "type": "image"},
+            "scale_metadata": scale | {"sharding": SPEC},
+            "create": True,
+        }
+    ).result()
+    array = np.random.default_rng(channels).integers(1, np.iinfo(dtype).max, (20, 9, 5, channels)).astype(dtype)
+    array[:8] = np.linspace(1, 255, 9).astype(dtype)[:, None, None]
+    made[...] = array
+    with shardcore.open(tmp_path / "1_1_1") as volume:
+        np.testing.assert_array_equal(volume[0:20, 0:9, 0:5], array)
+        assert volume.verify().findings == ()

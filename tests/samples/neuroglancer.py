@@ -17,7 +17,7 @@ from tests.samples.shapes import SIZE as EDGE
 from tests.samples.words import sentences
 
 MESHES = Path(__file__).parent.parent / "data" / "neuroglancer" / "mesh"
-"""Meshes of cloud-volume, whose fragments are random bytes."""
+"""Meshes of cloud-volume, for their keys."""
 SKELETONS: dict[str, Any] = {
     "@type": "neuroglancer_skeletons",
     "transform": [1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0],
@@ -58,9 +58,15 @@ def _write(folder: Path, info: Any, sharding: Any, values: dict[int, bytes]) -> 
             writer.add(str(key), value)
 
 
+def _write_words(folder: Path, sharding: Any, values: dict[int, bytes]) -> None:
+    """Writes values that are no meshes, skeletons or annotations: the info states the sharding alone."""
+    _write(folder, {"@type": "neuroglancer_skeletons"}, sharding, values)
+    (folder / "info").write_text(json.dumps(sharding))
+
+
 def _worked(folder: Path) -> Entry:
     values = {1: b"one", 3: b"three", 9: b"nine", 12: b"twelve"}
-    _write(folder, {"@type": "neuroglancer_skeletons"}, _sharding(1, "identity", 1, 1), values)
+    _write_words(folder, _sharding(1, "identity", 1, 1), values)
     return Entry(
         "neuroglancer/worked",
         "neuroglancer",
@@ -104,8 +110,8 @@ def _meshes(folder: Path) -> Entry:
     folder.mkdir()
     with shardcore.open(MESHES) as shard:
         shard.load_index()
-        found = {key: shard.find(key) for key in shard.objects.keys if key is not None}
-        chosen = dict(sorted(found.items(), key=lambda one: int(one[0]))[:6])
+        found = [key for key in shard.objects.keys if key is not None]
+        chosen = sorted(found, key=int)[:6]
         info = {
             "@type": "neuroglancer_multilod_draco",
             "vertex_quantization_bits": 10,
@@ -114,9 +120,9 @@ def _meshes(folder: Path) -> Entry:
             "sharding": _sharding(0, "murmurhash3_x86_128", 1, 0),
         }
         with shardcore.create(folder, format="neuroglancer", spec=info) as writer:
-            for key, ref in chosen.items():
-                fragments = shard.read_part(ref, "fragments")
-                writer.add(key, shard.read(ref), parts={"fragments": fragments})
+            for number, key in enumerate(chosen):
+                manifest, fragments = mesh_value(Ball((30, 24 + 3 * number, 30), 8 + 2 * number), MESH_DETAIL)
+                writer.add(key, manifest, parts={"fragments": fragments})
     typical, crowded, *_ = chosen
     return Entry(
         "neuroglancer/mesh",
@@ -317,7 +323,7 @@ def _skeletons_entry() -> Entry:
 
 def _damaged(folder: Path) -> Entry:
     values = {key: sentences(key, 30).splitlines()[0] for key in range(20, 44, 2)}
-    _write(folder, {"@type": "neuroglancer_skeletons"}, _sharding(1, "identity", 1, 0), values)
+    _write_words(folder, _sharding(1, "identity", 1, 0), values)
     path = folder / "0.shard"
     data = path.read_bytes()
     start, stop = struct.unpack("<QQ", data[:16])
@@ -340,7 +346,7 @@ def _damaged(folder: Path) -> Entry:
 
 def _odd(folder: Path) -> Entry:
     values = {1: b"first", 2: b"second", 9: b"ninth", 10: b"tenth"}
-    _write(folder, {"@type": "neuroglancer_skeletons"}, _sharding(0, "identity", 1, 0), values)
+    _write_words(folder, _sharding(0, "identity", 1, 0), values)
     path = folder / "0.shard"
     data = path.read_bytes()
     start, _ = struct.unpack("<QQ", data[16:32])

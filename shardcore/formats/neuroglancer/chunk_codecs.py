@@ -16,7 +16,7 @@ from shardcore.codecs.isolated import Decoder, run_task
 from shardcore.codecs.pictures import decode_samples, picture_header
 from shardcore.errors import FormatError, LimitExceeded, Unsupported
 from shardcore.formats.neuroglancer.segmentation import ENCODING as SEGMENTATION
-from shardcore.formats.neuroglancer.segmentation import SegmentationParts, channel_blocks
+from shardcore.formats.neuroglancer.segmentation import ChannelBlocks, SegmentationParts, channel_blocks
 from shardcore.model.array_layout import RAW, ArrayLayout
 from shardcore.model.content_part import ContentPart
 from shardcore.model.number_words import plural
@@ -40,6 +40,7 @@ def decode_chunk(
 
     Raises:
         Unsupported: The encoding is not decoded here.
+        PackageMissing: Its decoder is not installed.
         FormatError: The bytes are invalid, or have another number or type of voxels.
         LimitExceeded: The chunk has too many voxels.
     """
@@ -53,6 +54,18 @@ def decode_chunk(
     if layout.encoding in PICTURES:
         return replace(layout, encoding=RAW), _picture(layout, data, decoder, place)
     raise Unsupported(f"chunks encoded as {layout.encoding!r} are not decoded here", span=place)
+
+
+def check_chunk(layout: ArrayLayout, data: bytes, decoder: Decoder, place: Span | None = None) -> None:
+    """Check an encoded chunk as `decode_chunk` does; of a segmentation its blocks alone, which decide about all of it.
+
+    Raises:
+        FormatError: See `decode_chunk`; the other errors, too.
+    """
+    if layout.encoding == SEGMENTATION:
+        _blocks(layout, data, place)
+    else:
+        decode_chunk(layout, data, decoder=decoder, place=place)
 
 
 def chunk_parts(layout: ArrayLayout, stored: ContentPart, read: Callable[[], bytes]) -> Sequence[ContentPart]:
@@ -72,13 +85,17 @@ def chunk_parts(layout: ArrayLayout, stored: ContentPart, read: Callable[[], byt
     return SegmentationParts(layout, channel_blocks(read(), layout, stored.stored), stored.stored)
 
 
-def _labels(layout: ArrayLayout, data: bytes, decoder: Decoder, place: Span | None) -> bytes:
+def _blocks(layout: ArrayLayout, data: bytes, place: Span | None) -> tuple[ChannelBlocks, ...]:
     if layout.dtype.name not in ("uint32", "uint64"):
         raise FormatError(f"compressed_segmentation stores uint32 or uint64, not {layout.dtype.name}", span=place)
+    return channel_blocks(data, layout, place) if layout.nbytes else ()
+
+
+def _labels(layout: ArrayLayout, data: bytes, decoder: Decoder, place: Span | None) -> bytes:
     *volume, channels = layout.shape
     header = {"shape": volume, "dtype": layout.dtype.str, "block": list(layout.block)}
     found, size = [], layout.nbytes // channels if channels else 0
-    for blocks in channel_blocks(data, layout, place) if layout.nbytes else ():
+    for blocks in _blocks(layout, data, place):
         # A channel with an offset before it is a chunk of one channel.
         one = (1).to_bytes(4, "little") + data[blocks.start :]
         found.append(decoder("segmentation", header, one, limit=max(size, 1), place=place)[1])
@@ -90,7 +107,7 @@ def _labels(layout: ArrayLayout, data: bytes, decoder: Decoder, place: Span | No
 def _picture(layout: ArrayLayout, data: bytes, decoder: Decoder, place: Span | None) -> bytes:
     *volume, channels = layout.shape
     header, voxels = picture_header(data), math.prod(volume)
-    if header is None or header.format != layout.encoding:
+    if header is None or header.format != layout.encoding or not header.width:
         raise FormatError(f"the chunk is no {layout.encoding.upper()} picture", span=place)
     if header.width * header.height != voxels:
         pixels = f"{header.width:,} × {header.height:,} pixels"

@@ -18,6 +18,7 @@ from shardcore.errors import (
     FormatError,
     KeyAbsent,
     LimitExceeded,
+    PackageMissing,
     ShardError,
     SourceError,
     Unsupported,
@@ -25,7 +26,7 @@ from shardcore.errors import (
     says_absent,
     source_lost,
 )
-from shardcore.formats.neuroglancer.chunk_codecs import chunk_parts, decode_chunk
+from shardcore.formats.neuroglancer.chunk_codecs import check_chunk, chunk_parts, decode_chunk
 from shardcore.formats.neuroglancer.encoded_files import ENDINGS, plain_name
 from shardcore.formats.neuroglancer.info import KeySpace
 from shardcore.formats.neuroglancer.morton import decode
@@ -256,6 +257,7 @@ class ChunkFileShard(FileShard):
 
     file: _ChunkFile
     format = "neuroglancer"
+    decodes_to_verify = True
     meanings = MEANINGS
     version = "1"
     byte_shares = Shard.byte_shares
@@ -294,13 +296,18 @@ class ChunkFileShard(FileShard):
             try:
                 data = file.content()
                 code = "neuroglancer.chunk-size" if file.layout.encoding == RAW else code
-                chunk_array(file.space, file.number, data, decoder=self.decoder)
-            except Unsupported:
-                pass  # the encoding is not decoded here, so there is nothing to compare with
+                if file.layout.encoding == RAW:
+                    chunk_array(file.space, file.number, data)
+                else:
+                    check_chunk(file.layout, data, self.decoder, file.span)
             except SourceError:
                 raise
             except ShardError as error:
-                findings.error(code, file.span, error.message, key=file.key)
+                large = isinstance(error, LimitExceeded) and file.layout.encoding != RAW
+                if large or isinstance(error, (Unsupported, PackageMissing)):
+                    findings.note("neuroglancer.unchecked", None, f"not checked: {error.message}")
+                else:
+                    findings.error(code, file.span, error.message, key=file.key)
         progress(1, 1)
         return Report(Depth(depth), 1, findings.all(), 1, 1)
 
@@ -336,6 +343,7 @@ class ChunkFiles(DataSet):
     joins = False
     files_are_objects = True
     key_form = KeyForm()
+    decodes_to_verify = True
     meanings = MEANINGS
     version = "1"
 

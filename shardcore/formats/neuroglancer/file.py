@@ -18,6 +18,7 @@ from shardcore.formats.neuroglancer.meshes import Meshes, decode_manifest, read_
 from shardcore.formats.neuroglancer.regions import WORD, sections_of
 from shardcore.formats.neuroglancer.sharding import ShardingSpec
 from shardcore.formats.neuroglancer.spec_origin import Origin
+from shardcore.model.array_layout import RAW
 from shardcore.model.finding import ContentBudget
 from shardcore.model.number_words import plural
 from shardcore.model.section import tile
@@ -79,6 +80,12 @@ class NeuroglancerFile:
     def is_mesh(self) -> bool:
         """Return whether values are mesh manifests, with fragments in front of them."""
         return self.origin.space.kind is SpaceKind.MESH
+
+    @property
+    def decodes(self) -> bool:
+        """Return whether the info states more about values than their bytes: an encoding, a layout."""
+        scale = self.origin.space.scale
+        return scale.encoding != RAW if scale is not None else self.origin.space.kind is not SpaceKind.UNKNOWN
 
     @property
     def codec(self) -> str:

@@ -164,6 +164,7 @@ class NeuroglancerDataSet(DataSet):
     """
 
     key_form = NUMBERS
+    decodes_to_verify = True
     meanings = MEANINGS
 
     version = VERSION

@@ -5,16 +5,22 @@ Follows the pages on meshes, skeletons and annotations of the precomputed specif
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from shardcore.codecs.draco import MAGIC as DRACO
+from shardcore.codecs.draco import Fragment
 from shardcore.codecs.json_text import parse_json
 from shardcore.errors import FormatError, Truncated, Unsupported
 from shardcore.formats.neuroglancer.info import INFO_LIMITS, SpaceKind
 from shardcore.formats.neuroglancer.layout import fragments_span, read_manifest
+from shardcore.formats.neuroglancer.morton import encode_many
 from shardcore.formats.neuroglancer.spec_origin import Origin
 from shardcore.model.geometry import (
     IDENTITY,
@@ -27,6 +33,7 @@ from shardcore.model.geometry import (
     transformed,
 )
 from shardcore.model.number_words import plural
+from shardcore.model.source_name import decoded_name
 from shardcore.model.span import Span
 from shardcore.model.text import short
 
@@ -34,6 +41,8 @@ MOST_ATTRIBUTES = 256
 """Attributes of vertices, properties and relationships of annotations."""
 MOST_COMPONENTS = 1024
 MOST_AXES = 64
+MOST_WIDTH = 21
+"""Bits of a coordinate of a cell of a mesh: with three of them a Morton code has 63 bits."""
 
 NUMBER_TYPES = {
     "float32": "<f4", "int32": "<i4", "uint32": "<u4", "int16": "<i2", "uint16": "<u2", "int8": "|i1", "uint8": "|u1",
@@ -69,20 +78,22 @@ def geometry_of(origin: Origin, base: int, place: Span | None, key: str | None, 
     """
     kind = origin.space.kind
     if kind is SpaceKind.MESH and place is not None:
-        return mesh_layout(_info(origin), data, place, base)
+        return mesh_layout(info_members(origin.text), data, place, base)
+    if kind is SpaceKind.UNKNOWN and place is not None and data.startswith(DRACO):
+        return _draco_value(data, place)
     if kind is SpaceKind.SKELETON:
-        return skeleton(_info(origin), data, place)
+        return skeleton(info_members(origin.text), data, place)
     if kind is SpaceKind.ANNOTATION_ID:
-        return annotation(_info(origin), data, int(key or 0), place)
+        return annotation(info_members(origin.text), data, int(key or 0), place)
     if kind in (SpaceKind.ANNOTATION_RELATION, SpaceKind.ANNOTATION_SPATIAL):
-        return annotation_list(_info(origin), data, place)
+        return annotation_list(info_members(origin.text), data, place)
     return None
 
 
-def _info(origin: Origin) -> Mapping[str, Any]:
-    if not origin.text:
-        return {}
-    members = parse_json(origin.text, "the info", limits=INFO_LIMITS, encoding="utf-8-sig")
+@lru_cache(maxsize=2)
+def info_members(text: bytes) -> Mapping[str, Any]:
+    """Return the members of an info; none where there is no info."""
+    members = parse_json(text, "the info", limits=INFO_LIMITS, encoding="utf-8-sig") if text else {}
     return members if isinstance(members, Mapping) else {}
 
 
@@ -118,6 +129,49 @@ def mesh_layout(info: Mapping[str, Any], data: bytes, place: Span, base: int) ->
     )
 
 
+def mesh_info_faults(info: Mapping[str, Any]) -> list[str]:
+    """Return the members of an info of meshes for which Neuroglancer refuses it."""
+    bits, scale = info.get("vertex_quantization_bits"), info.get("lod_scale_multiplier")
+    faults = [f"vertex_quantization_bits is {short(bits)}; 10 and 16 are allowed"] if bits not in (10, 16) else []
+    if isinstance(scale, bool) or not isinstance(scale, (int, float)) or not 0 < scale < math.inf:
+        faults.append(f"lod_scale_multiplier is {short(scale)}, not a positive number")
+    return faults
+
+
+def order_fault(positions: NDArray[np.uint32]) -> str:
+    """Return what is wrong with the order of the cells of a level; empty where nothing is."""
+    width = int(positions.max(initial=1)).bit_length()
+    if width > MOST_WIDTH:
+        return ""
+    codes = encode_many(positions.astype(np.uint64), (1 << width,) * 3)
+    faults = ["are not in Z-curve order"] if (codes[1:] < codes[:-1]).any() else []
+    if twice := len(codes) - len(np.unique(codes)):
+        faults.append("one comes twice" if twice == 1 else f"{twice:,} come more than once")
+    return ", ".join(faults)
+
+
+def fragment_fault(fragment: Fragment, bits: int) -> str:
+    """Return why readers that take vertices as integers of some bits draw a fragment elsewhere; else an empty text."""
+    most, low = 2**bits - 1, fragment.vertices.min(initial=0)
+    high = fragment.vertices.max(initial=0)
+    if fragment.quantised and fragment.quantised != (0, 0, 0, most, bits):
+        *corner, extent, own = fragment.quantised
+        return f"is quantised by Draco to {own:.0f} bits of {extent:g} from {', '.join(f'{one:g}' for one in corner)}"
+    if not 0 <= low <= high <= most:
+        return f"has vertices from {low:g} to {high:g}; {bits} bits reach from 0 to {most:,}"
+    return ""
+
+
+def _draco_value(data: bytes, place: Span) -> MeshLayout:
+    """Return the layout of a value that is one Draco mesh, its vertices stored as coordinates of the model."""
+    level = MeshLevel(1.0, np.zeros(3), np.zeros((1, 3), np.uint32), np.array([0, len(data)]))
+    if place.size == len(data):
+        level = replace(level, starts=level.starts + place.start)
+    else:
+        place = Span(decoded_name(place.start, place.stop), 0, len(data))
+    return MeshLayout(chunk_shape=np.full(3, np.nan), levels=(level,), bits=0, stored=place, unit="")
+
+
 def _transform(info: Mapping[str, Any]) -> NDArray[np.float64]:
     numbers = info.get("transform", IDENTITY)
     if not isinstance(numbers, Sequence) or isinstance(numbers, str) or len(numbers) != 12:
@@ -142,7 +196,7 @@ def skeleton(info: Mapping[str, Any], data: bytes, place: Span | None = None) ->
 
     Raises:
         Truncated: It has fewer bytes than its counts state.
-        FormatError: It has more, an edge has no such vertex, or the info is invalid.
+        FormatError: An edge has no such vertex, or the info is invalid.
     """
     attributes = _attributes(info)
     if len(data) < 8:
@@ -153,10 +207,9 @@ def skeleton(info: Mapping[str, Any], data: bytes, place: Span | None = None) ->
     for name, dtype, components in attributes:
         starts[name] = at
         at += vertices * components * dtype.itemsize
-    if at != len(data):
-        kind = Truncated if at > len(data) else FormatError
+    if at > len(data):
         counts = f"{plural(vertices, 'vertex', 'vertices')} and {plural(edges, 'edge')}"
-        raise kind(f"the skeleton has {plural(len(data), 'byte')}; {counts} take {at:,}", span=place)
+        raise Truncated(f"the skeleton has {plural(len(data), 'byte')}; {counts} take {at:,}", span=place)
     pairs = np.frombuffer(data, "<u4", 2 * edges, starts["edges"]).reshape(-1, 2)
     if edges and int(pairs.max()) >= vertices:
         edge = int(np.argmax(pairs.max(axis=1) >= vertices))
@@ -168,7 +221,7 @@ def skeleton(info: Mapping[str, Any], data: bytes, place: Span | None = None) ->
     for name, dtype, components in attributes:
         column = np.frombuffer(data, dtype, vertices * components, starts[name])
         values[name] = column if components == 1 else column.reshape(-1, components)
-    return SkeletonGeometry(vertices=placed, edges=pairs, attributes=values, starts=starts)
+    return SkeletonGeometry(vertices=placed, edges=pairs, attributes=values, starts=starts, trailing=len(data) - at)
 
 
 def _attributes(info: Mapping[str, Any]) -> list[tuple[str, np.dtype[Any], int]]:

@@ -79,6 +79,7 @@ class VolumeScale:
         resolution: Nanometres of a voxel on each axis; empty where they are not stated.
         block_size: Voxels of a block of `compressed_segmentation`.
         labels: Whether voxels are segment IDs.
+        capitals: Members of the info whose values are written in capitals: the page has small letters.
     """
 
     size: tuple[int, ...]
@@ -90,6 +91,7 @@ class VolumeScale:
     resolution: tuple[float, ...] = ()
     labels: bool = False
     block_size: tuple[int, ...] = (8, 8, 8)
+    capitals: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,16 +291,19 @@ def _scale(part: Mapping[str, Any], top: Mapping[str, Any]) -> VolumeScale:
     channels = top.get("num_channels", 1)
     if isinstance(channels, bool) or not isinstance(channels, int) or not 1 <= channels < 1 << 32:
         raise FormatError(f"num_channels is {short(channels)}")
+    encoding, data_type = _title(part.get("encoding", "raw")), _title(top.get("data_type", ""))
+    names = {"encoding": encoding, "data_type": data_type}
     return VolumeScale(
         size=_lengths("size", part.get("size")),
         chunk_size=_lengths("chunk_sizes", chunk_sizes[0]),
         voxel_offset=_lengths("voxel_offset", offset, signed=True),
-        encoding=_title(part.get("encoding", "raw")),
-        data_type=_title(top.get("data_type", "")).lower(),
+        encoding=encoding.lower(),
+        data_type=data_type.lower(),
         num_channels=channels,
         resolution=_resolution(part.get("resolution")),
         labels=top.get("type") == "segmentation",
         block_size=_block_size(part.get("compressed_segmentation_block_size")),
+        capitals=tuple(f"{name} is {short(value)}" for name, value in names.items() if value != value.lower()),
     )
 
 

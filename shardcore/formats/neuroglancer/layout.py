@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from shardcore.codecs.draco import MAGIC as DRACO
 from shardcore.errors import FormatError
 from shardcore.model.byte_shares import Use
 from shardcore.model.number_words import plural
@@ -231,6 +232,9 @@ FRAGMENT_SIZE = 16
 MOST_LODS = 1000
 """Levels of detail that are read: each is coarser than the one before, so that a mesh has some ten."""
 
+MOST_SEARCHED = 1 << 20
+"""Bytes at the end of a value in which a manifest is looked for."""
+
 
 @dataclass(frozen=True, slots=True)
 class Array:
@@ -294,6 +298,10 @@ def manifest_arrays(data: bytes, place: Span | None = None) -> tuple[Array, ...]
         Truncated: The head is cut.
         FormatError: The length is not what the counts state.
     """
+    if data.startswith(DRACO):
+        at = _manifest_behind(data)
+        text = f"its manifest begins {plural(at, 'byte')} later" if at else "it has no manifest"
+        raise FormatError(f"the entry begins with the fragments (DRACO); {text}", span=place)
     lods = MANIFEST_HEAD.read_one(data, place=place)["num_lods"]
     if lods > MOST_LODS:
         raise FormatError(f"the manifest has {lods:,} levels of detail; at most {MOST_LODS:,} are read", span=place)
@@ -315,6 +323,24 @@ def manifest_arrays(data: bytes, place: Span | None = None) -> tuple[Array, ...]
         arrays.append(Array(name, at, values, role, doc))
         at += values.nbytes
     return tuple(arrays)
+
+
+def _manifest_behind(data: bytes) -> int:
+    """Return where the manifest begins in a value that has the fragments in front of it; 0 where none does."""
+    first = max(len(data) - MOST_SEARCHED, 0)
+    rooms = max(len(data) - first - MANIFEST_HEAD.size + 1, 0)
+    # Every byte may be the first of the number of levels.
+    lods = np.ndarray((rooms,), "<u4", data, first + MANIFEST_HEAD.size - 4 if rooms else 0, (1,))
+    for at in (first + np.flatnonzero((lods > 0) & (lods <= MOST_LODS))).tolist():
+        levels = int(lods[at - first])
+        counts_at, size = at + MANIFEST_HEAD.size + 16 * levels, MANIFEST_HEAD.size + LOD_SIZE * levels
+        if counts_at + 4 * levels > len(data):
+            continue
+        counts = np.frombuffer(data, "<u4", levels, counts_at)
+        fits = len(data) - at == size + FRAGMENT_SIZE * int(counts.sum(dtype=np.uint64))
+        if fits and at == read_manifest(data[at:]).fragments_size:
+            return int(at)
+    return 0
 
 
 def _parts(lods: int, counts: Sequence[int]) -> list[tuple[str, str, int, Role, str]]:

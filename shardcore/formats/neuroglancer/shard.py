@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,12 +30,13 @@ from shardcore.formats.neuroglancer.spec_origin import Origin, inference_of, inf
 from shardcore.formats.neuroglancer.step_values import MEANINGS
 from shardcore.formats.neuroglancer.tree import NeuroglancerTree
 from shardcore.model.array_layout import RAW
-from shardcore.model.finding import Depth
+from shardcore.model.finding import Depth, Report
 from shardcore.model.keys import NUMBERS
 from shardcore.model.number_words import plural
 from shardcore.model.objects import ObjectRef, State
 from shardcore.model.section import Section, SectionRole
 from shardcore.model.span import Span
+from shardcore.progress import Progress, no_progress
 from shardcore.shards.file_shard import FileShard
 from shardcore.shards.format import Certainty, Verdict
 from shardcore.shards.open_context import Draft, OpenContext
@@ -114,6 +114,7 @@ class NeuroglancerShard(FileShard):
     file: NeuroglancerFile
     _lookup: NeuroglancerLookup
     key_form = NUMBERS
+    decodes_to_verify = True
     meanings = MEANINGS
 
     format = "neuroglancer"
@@ -237,9 +238,14 @@ class NeuroglancerShard(FileShard):
 
         return (BitsSketch(self.origin, key, lambda: self.file),)
 
-    def verifying(self, depth: Depth | str) -> AbstractContextManager[object]:
-        """Return the context of `verify`; raw values have no checksum, and are not read."""
-        return super().verifying(depth if self.spec.data_encoding == "gzip" else Depth.INDEX)
+    def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
+        """Check the shard index, then minishard indices, then every value."""
+        from shardcore.formats.neuroglancer.verify import verify
+
+        # Raw values that the info says nothing about have no checksum, and are not read.
+        reads = self.spec.data_encoding == "gzip" or self.file.decodes
+        with self.verifying(depth if reads else Depth.INDEX):
+            return verify(self.file, Depth(depth), progress, self.decoder)
 
     def _find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
         """Return the rows of many keys, `(len(keys),)`; -1 where a key is absent. Reads all minishard indices."""

@@ -169,8 +169,9 @@ class ShardingSpec:
     def parse(cls, value: object, *, strict: bool = False) -> ShardingSpec:
         """Return the specification that a `sharding` object, or its JSON text, states.
 
-        A reader is tolerant: members it does not know are passed over, missing encodings mean `raw`, and
-        whole numbers may be written as `3.0` or `"3"`. A strict parse refuses whatever `strict_faults` lists.
+        A reader is tolerant: members it does not know are passed over, missing encodings mean `raw`, encodings may be
+        in capitals, and whole numbers may be written as `3.0` or `"3"`. A strict parse refuses what `strict_faults`
+        lists.
 
         Raises:
             FormatError: The value is not a sharding object, or states something impossible.
@@ -183,7 +184,8 @@ class ShardingSpec:
         if missing := [name for name in (*_BIT_MEMBERS, "hash") if name not in members]:
             raise FormatError(f"sharding: {', '.join(missing)} missing")
         preshift, minishard, shard = (_whole_number(name, members[name]) for name in _BIT_MEMBERS)
-        encodings = (members.get(name) or "raw" for name in _ENCODING_MEMBERS)
+        given = (members.get(name) or "raw" for name in _ENCODING_MEMBERS)
+        encodings = (one.lower() if isinstance(one, str) else one for one in given)
         return cls(preshift, members["hash"], minishard, shard, *encodings)
 
     def to_json(self) -> dict[str, Any]:

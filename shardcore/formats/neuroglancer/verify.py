@@ -2,31 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import numpy.typing as npt
 
-from shardcore.errors import FormatError, ShardError
+from shardcore.codecs.draco import ENCODED, decode_fragments
+from shardcore.codecs.isolated import Decoder, run_task
+from shardcore.errors import FormatError, LimitExceeded, PackageMissing, ShardError, Unsupported
+from shardcore.formats.neuroglancer.chunk_codecs import check_chunk
 from shardcore.formats.neuroglancer.file import NeuroglancerFile
+from shardcore.formats.neuroglancer.geometry import (
+    fragment_fault,
+    geometry_of,
+    info_members,
+    mesh_info_faults,
+    mesh_layout,
+    order_fault,
+)
 from shardcore.formats.neuroglancer.layout import RangeFault, outside_text, range_fault_text, range_faults
 from shardcore.formats.neuroglancer.levels import MinishardTable, pair_span
 from shardcore.formats.neuroglancer.morton import decode_many
 from shardcore.formats.neuroglancer.regions import RegionKind, regions_of
 from shardcore.formats.neuroglancer.sharding import shard_number, strict_faults
-from shardcore.formats.neuroglancer.volume import chunk_sizes
+from shardcore.formats.neuroglancer.spec_origin import INFO_NAME
+from shardcore.formats.neuroglancer.volume import chunk_layout, chunk_sizes
+from shardcore.model.array_layout import RAW
 from shardcore.model.finding import MAX_PER_CODE, ContentBudget, Depth, Finding, Findings, Report, Severity
+from shardcore.model.geometry import SkeletonGeometry
 from shardcore.model.number_words import plural
 from shardcore.model.span import Span
 from shardcore.progress import Progress
 
 PROGRESS_EVERY = 256
+CONTENT_COST = 512
+"""Cost of decoding a content besides its bytes."""
 LISTED = 1000
 """Rows of one kind that are made into findings; `Findings` counts the others."""
 
 
-def verify(file: NeuroglancerFile, depth: Depth, progress: Progress) -> Report:
+def verify(file: NeuroglancerFile, depth: Depth, progress: Progress, decoder: Decoder = run_task) -> Report:
     """Check a shard to a depth.
+
+    Args:
+        file: The shard.
+        depth: The depth.
+        progress: Called often.
+        decoder: Decoder of contents, such as `Shard.decoder`. Default: decode in this process.
 
     Raises:
         SourceError: The bytes cannot be read.
@@ -47,7 +69,7 @@ def verify(file: NeuroglancerFile, depth: Depth, progress: Progress) -> Report:
             _check_meshes(file, table, findings, progress)
         else:
             _check_unlisted(file, table, findings)
-        checked = _check_values(file, table, findings, progress)
+        checked = _check_values(file, table, findings, progress, decoder)
         # A gzip member ends with a crc32; raw values have nothing like it.
         without = 0 if file.spec.data_encoding == "gzip" else len(table.entries) - checked
     progress(1, 1)
@@ -58,6 +80,11 @@ def _check_origin(file: NeuroglancerFile, findings: Findings) -> None:
     origin = file.origin
     for fault in strict_faults(origin.sharding) if origin.sharding is not None else ():
         findings.warning("neuroglancer.info", origin.place, f"sharding: {fault}: strict readers refuse it")
+    for text in origin.space.scale.capitals if origin.space.scale is not None else ():
+        findings.warning("neuroglancer.info", None, f"{text}, in capitals: strict readers (tensorstore) refuse it")
+    if file.is_mesh and origin.text:
+        for fault in mesh_info_faults(info_members(origin.text)):
+            findings.error("neuroglancer.mesh-info", Span(INFO_NAME, 0, len(origin.text)), fault)
     for other in origin.others:
         if not other.endswith("not sharded"):
             findings.warning("neuroglancer.info", None, other)
@@ -232,14 +259,19 @@ def _check_unlisted(file: NeuroglancerFile, table: MinishardTable, findings: Fin
         )
 
 
-def _check_values(file: NeuroglancerFile, table: MinishardTable, findings: Findings, progress: Progress) -> int:
-    """Decode every value that is compressed, compare the lengths of raw chunks; return how many were checked."""
-    entries = table.entries
+def _check_values(
+    file: NeuroglancerFile, table: MinishardTable, findings: Findings, progress: Progress, decoder: Decoder
+) -> int:
+    """Decompress every value that is compressed, compare the lengths of raw chunks, decode the other contents.
+
+    Returns:
+        How many values were compared with a checksum, or are not inside the file.
+    """
+    entries, work = table.entries, ContentBudget(file.source.size)
     checked = int(np.count_nonzero(~entries.inside))
     sizes = np.where(entries.inside, entries.sizes, np.uint64(0)).astype(np.int64)
     readable = entries.inside.copy()
     if file.spec.data_encoding == "gzip":
-        work = ContentBudget(file.source.size)
         for done, (row, value) in enumerate(file.content_sizes(work)):
             if done % PROGRESS_EVERY == 0:
                 progress(done, len(entries))
@@ -253,15 +285,28 @@ def _check_values(file: NeuroglancerFile, table: MinishardTable, findings: Findi
                 readable[row] = False
             else:
                 sizes[row] = value
-        work.tell(findings, "neuroglancer.unchecked")
     scale = file.origin.space.scale
-    if scale is None or scale.encoding != "raw":
-        return checked
+    if scale is not None and scale.encoding == RAW:
+        _check_sizes(file, table, findings, readable, sizes)
+    elif file.decodes:
+        _ContentCheck(file, findings, decoder).check(table, readable, sizes, progress)
+    work.tell(findings, "neuroglancer.unchecked")
+    return checked
+
+
+def _check_sizes(
+    file: NeuroglancerFile,
+    table: MinishardTable,
+    findings: Findings,
+    readable: npt.NDArray[np.bool_],
+    sizes: npt.NDArray[np.int64],
+) -> None:
+    entries = table.entries
     try:
         expected = chunk_sizes(file.origin.space, entries.ids)
     except FormatError as error:
         findings.warning("neuroglancer.voxels", None, error.message)
-        return checked
+        return
 
     def of_other_size(row: int) -> str:
         return f"chunk {_key(table, row)} has {plural(sizes[row], 'byte')}; its voxels take {expected[row]:,}"
@@ -272,7 +317,80 @@ def _check_values(file: NeuroglancerFile, table: MinishardTable, findings: Findi
 
     wrong = readable & (expected >= 0) & (sizes != expected)
     _RowFindings(file, table, findings).tell(Severity.ERROR, "neuroglancer.chunk-size", wrong, of_other_size, stored)
-    return checked
+
+
+class _ContentCheck:
+    """Decodes contents as they are decoded to be shown, and checks the rules of the pages on them."""
+
+    def __init__(self, file: NeuroglancerFile, findings: Findings, decoder: Decoder) -> None:
+        self._file, self._findings, self._decoder = file, findings, decoder
+        self._work = ContentBudget(file.source.size, CONTENT_COST)
+        self._unchecked = set[str]()
+
+    def check(
+        self, table: MinishardTable, readable: npt.NDArray[np.bool_], sizes: npt.NDArray[np.int64], progress: Progress
+    ) -> None:
+        """Check the values of some rows, of known sizes."""
+        file, entries = self._file, table.entries
+        grid = file.origin.space.grid
+        if grid is not None:
+            readable = readable & decode_many(entries.ids, grid)[1]
+        if file.is_mesh:
+            readable = readable.copy()
+            readable[list(file.meshes().damage)] = False
+        rows = np.flatnonzero(readable)
+        rows = rows[np.argsort(entries.starts[rows], kind="stable")]
+        fits = [row for row in rows.tolist() if sizes[row] <= ENCODED and self._work.takes(int(sizes[row]))]
+        self._work.unchecked += int((sizes[rows] > ENCODED).sum())
+        for done, (row, data) in enumerate(file.contents(np.array(fits, np.int64))):
+            if done % PROGRESS_EVERY == 0:
+                progress(done, len(fits))
+            if not isinstance(data, ShardError):
+                start = int(entries.starts[row])
+                self._check_one(int(entries.ids[row]), Span("", start, start + int(entries.sizes[row])), data)
+        self._work.tell(self._findings, "neuroglancer.unchecked")
+
+    def _check_one(self, key: int, place: Span, data: bytes) -> None:
+        findings, name = self._findings, str(key)
+        try:
+            self._decode(key, place, data)
+        except (Unsupported, PackageMissing) as error:
+            if error.message not in self._unchecked and len(self._unchecked) < LISTED:
+                self._unchecked.add(error.message)
+                findings.note("neuroglancer.unchecked", None, f"not checked: {error.message}")
+        except LimitExceeded as error:
+            findings.note("neuroglancer.unchecked", place, f"key {name}: not checked: {error.message}", key=name)
+        except FormatError as error:
+            findings.error("neuroglancer.value", error.span or place, f"key {name}: {error.message}", key=name)
+
+    def _decode(self, key: int, place: Span, data: bytes) -> None:
+        file, origin = self._file, self._file.origin
+        if origin.space.scale is not None:
+            layout = chunk_layout(origin.space, key)
+            self._work.spend(layout.nbytes)
+            check_chunk(layout, data, self._decoder, place)
+        elif file.is_mesh:
+            for text in self._mesh_faults(place, data):
+                self._findings.warning("neuroglancer.mesh", place, f"key {key}: {text}", key=str(key))
+        else:
+            found = geometry_of(origin, file.base, place, str(key), data)
+            if isinstance(found, SkeletonGeometry) and found.trailing:
+                text = f"key {key}: {plural(found.trailing, 'byte')} after the skeleton"
+                self._findings.note("neuroglancer.trailing", place, text, key=str(key))
+
+    def _mesh_faults(self, place: Span, data: bytes) -> Iterator[str]:
+        """Decode all fragments of a mesh; yield the levels, and the first fragment, that break a rule."""
+        layout = mesh_layout(info_members(self._file.origin.text), data, place, self._file.base)
+        fault = ""
+        for number, level in enumerate(layout.levels):
+            if order := order_fault(level.positions):
+                yield f"cells of level {number} {order}"
+            if level.nbytes and not self._work.takes(level.nbytes):
+                return
+            for one in decode_fragments(layout, number, self._file.source.read, self._decoder):
+                self._work.spend(one.vertices.nbytes + one.triangles.nbytes)
+                if not fault and (fault := fragment_fault(one, layout.bits)):
+                    yield f"fragment {one.number} of level {number} {fault}"
 
 
 class _RowFindings:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.errors import FormatError, LimitExceeded, ShardError, Unsupported, UsageError
+from shardcore.codecs.draco import ENCODED, decode_fragments
+from shardcore.errors import FormatError, LimitExceeded, PackageMissing, UsageError
 from shardcore.model.geometry import (
     VERTEX_SIZE,
     AnnotationsGeometry,
@@ -27,18 +28,6 @@ if TYPE_CHECKING:
 
 KINDS = ("mesh", "skeleton", "annotation", "annotation list", "annotation cell")
 """Kinds of objects that formats have a geometry of."""
-
-ENCODED = 64 << 20
-"""Bytes of the fragments of a level that are decoded."""
-
-MOST_TRIANGLES = 5_000_000
-"""Triangles of a level that are decoded."""
-
-MOST_FRAGMENTS = 100_000
-"""Fragments of a level that are decoded."""
-
-_DECODED = 12 * 4
-"""Bytes per triangle that come back at most: three vertices, and their numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +172,9 @@ class AnnotationsContent(GeometryContent):
         return tuple(found)
 
 
-def geometry_content(shard: Shard, ref: ObjectRef, data: bytes, *, limit: int | None = None) -> Content | None:
+def geometry_content(
+    shard: Shard, ref: ObjectRef, data: bytes, *, limit: int | None = None, strict: bool = False
+) -> Content | None:
     """Return an object as a mesh, skeleton or annotations; None where the format does not state one.
 
     Of a mesh, the coarsest level is decoded.
@@ -193,6 +184,7 @@ def geometry_content(shard: Shard, ref: ObjectRef, data: bytes, *, limit: int | 
         ref: The object.
         data: Its whole content.
         limit: Bytes of fragments that are read at most; default: 64 MiB.
+        strict: Raise `PackageMissing` where the decoder is not installed, instead of a note.
 
     Raises:
         FormatError: The content is not what the format states.
@@ -200,7 +192,7 @@ def geometry_content(shard: Shard, ref: ObjectRef, data: bytes, *, limit: int | 
     """
     found = shard.geometry(ref, data)
     if isinstance(found, MeshLayout):
-        return _mesh(shard, data, found, limit)
+        return _mesh(shard, data, found, limit, strict)
     if isinstance(found, SkeletonGeometry):
         counts = f"{plural(len(found.vertices), 'vertex', 'vertices')}, {plural(len(found.edges), 'edge')}"
         return SkeletonContent(f"Skeleton of {counts}", len(data), data, "", found)
@@ -211,20 +203,24 @@ def geometry_content(shard: Shard, ref: ObjectRef, data: bytes, *, limit: int | 
     return None
 
 
-def _mesh(shard: Shard, data: bytes, layout: MeshLayout, limit: int | None) -> MeshContent:
+def _mesh(shard: Shard, data: bytes, layout: MeshLayout, limit: int | None, strict: bool) -> MeshContent:
     bare = _bare(data, layout)
     stored = [number for number, level in enumerate(layout.levels) if level.nbytes]
     if not stored:
         return bare
     try:
         return decode_level(shard, bare, stored[-1], limit=limit)
-    except (FormatError, LimitExceeded, Unsupported) as error:
+    except (FormatError, LimitExceeded, PackageMissing) as error:
+        if strict and isinstance(error, PackageMissing):
+            raise
         # The levels are read all the same.
         return replace(bare, note=error.message)
 
 
 def _bare(data: bytes, layout: MeshLayout) -> MeshContent:
     """Return a mesh without triangles."""
+    if not layout.bits:
+        return MeshContent("Mesh without a manifest", len(data), data, "", layout)
     fragments = plural(sum(map(len, layout.levels)), "fragment")
     title = f"Mesh of {fragments} in {plural(len(layout.levels), 'level')}"
     return MeshContent(title, len(data), data, "", layout)
@@ -245,6 +241,7 @@ def mesh_level(shard: Shard, ref: ObjectRef | Key, level: int, *, limit: int | N
         FormatError: The manifest or a fragment is damaged; the span is that of the fragment.
         LimitExceeded: The level has too many bytes or triangles.
         Unsupported: A fragment has another version of Draco.
+        PackageMissing: The decoder is not installed.
         SourceError: The bytes cannot be read.
     """
     wanted = shard.ref_of(ref)
@@ -260,28 +257,15 @@ def mesh_level(shard: Shard, ref: ObjectRef | Key, level: int, *, limit: int | N
 
 def decode_level(shard: Shard, mesh: MeshContent, level: int, *, limit: int | None = None) -> MeshContent:
     """Return a mesh with the triangles of another level; see `mesh_level`."""
-    layout, one = mesh.layout, mesh.layout.levels[level]
-    most = min(limit or ENCODED, ENCODED)
-    place = Span(layout.stored.source, int(one.starts[0]), int(one.starts[-1]))
-    if one.nbytes > most:
-        raise LimitExceeded(f"level {level} has {plural(one.nbytes, 'byte')}; the limit is {most:,}", span=place)
-    if len(one) > MOST_FRAGMENTS:
-        raise LimitExceeded(f"level {level} has {len(one):,} fragments; the limit is {MOST_FRAGMENTS:,}", span=place)
-    encoded = shard.bytes_of(place.source).read(place.start, place.stop)
+    layout, count = mesh.layout, len(mesh.layout.levels[level])
     vertices, triangles = [np.zeros((0, 3), np.float32)], [np.zeros((0, 3), np.uint32)]
-    counts = np.zeros((len(one) + 1, 2), np.int64)
-    left, before = MOST_TRIANGLES, 0
-    for fragment in range(len(one)):
-        span = layout.fragment_span(level, fragment)
-        if span.size:
-            part = encoded[span.start - place.start : span.stop - place.start]
-            points, faces = _decoded(shard, part, span, left, f"fragment {fragment} of level {level}")
-            vertices.append(layout.placed(level, fragment, points))
-            triangles.append(faces + np.uint32(before))
-            counts[fragment + 1] = len(points), len(faces)
-            left, before = left - len(faces), before + len(points)
-            if before > 3 * MOST_TRIANGLES:
-                raise LimitExceeded(f"level {level} has over {3 * MOST_TRIANGLES:,} vertices", span=span)
+    counts, before = np.zeros((count + 1, 2), np.int64), 0
+    read = shard.bytes_of(layout.stored.source).read
+    for one in decode_fragments(layout, level, read, shard.decoder, most=min(limit or ENCODED, ENCODED)):
+        vertices.append(layout.placed(level, one.number, one.vertices))
+        triangles.append(one.triangles + np.uint32(before))
+        counts[one.number + 1] = len(one.vertices), len(one.triangles)
+        before += len(one.vertices)
     starts = np.cumsum(counts, axis=0)
     return replace(
         mesh,
@@ -292,23 +276,3 @@ def decode_level(shard: Shard, mesh: MeshContent, level: int, *, limit: int | No
         vertex_starts=starts[:, 0],
         triangle_starts=starts[:, 1],
     )
-
-
-def _decoded(
-    shard: Shard, part: bytes, span: Span, left: int, name: str
-) -> tuple[NDArray[np.float32], NDArray[np.uint32]]:
-    """Return vertices and triangles of a fragment as they are encoded."""
-    try:
-        header, found = shard.decoder("draco", {"triangles": left}, part, limit=_DECODED * max(left, 1), place=span)
-    except ShardError as error:
-        error.span = span
-        error.message = f"{name}: {error.message}"
-        raise
-    count, faces = int(header["vertices"]), int(header["triangles"])
-    if len(found) != 12 * (count + faces) or faces > left:
-        raise FormatError(f"{name}: the decoder returned {len(found):,} bytes", span=span)
-    points = np.frombuffer(found, "<f4", 3 * count).reshape(-1, 3)
-    triangles = np.frombuffer(found, "<u4", 3 * faces, 12 * count).reshape(-1, 3)
-    if faces and int(triangles.max()) >= count:
-        raise FormatError(f"{name}: a triangle has vertex {int(triangles.max()):,} of {count:,}", span=span)
-    return points, triangles

@@ -7,15 +7,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from shardcore.codecs.draco import MAGIC as DRACO
 from shardcore.codecs.npy import MAGIC as NPY_MAGIC
 from shardcore.codecs.pictures import picture_format
 from shardcore.codecs.safetensors import LENGTH, MOST_HEADER, header_stop
 from shardcore.containers import ZIP_MAGICS
-from shardcore.errors import FormatError, LimitExceeded, ShardError, Unsupported, UsageError, ends_reading
+from shardcore.errors import FormatError, LimitExceeded, PackageMissing, ShardError, UsageError, ends_reading
 from shardcore.model.array_layout import RAW, ArrayLayout
 from shardcore.model.content_part import part_at
 from shardcore.model.number_words import plural
-from shardcore.model.packages import PREVIEW, not_installed
+from shardcore.model.packages import not_installed
 from shardcore.model.span import Span
 from shardcore.operations.content.archives import (
     compressed_content,
@@ -76,7 +77,7 @@ _SHARD_MARK = 4
 """Bytes of a mark from which a nested shard is recognised by it alone."""
 
 
-def content(shard: Shard, ref: ObjectRef | Key, *, limit: int | None = None) -> Content:
+def content(shard: Shard, ref: ObjectRef | Key, *, limit: int | None = None, strict: bool = False) -> Content:
     """Return the content of an object as what it is.
 
     Args:
@@ -84,6 +85,7 @@ def content(shard: Shard, ref: ObjectRef | Key, *, limit: int | None = None) -> 
         ref: The object, or its key; `all` for the rows of a table of columns (bcolz).
         limit: Bytes that are read at most. Default: 1 MiB of texts and unknown bytes, 64 MiB of what is only of use
             as a whole: pictures, arrays, archives.
+        strict: Raise `PackageMissing` where a decoder is not installed, instead of a note.
 
     Returns:
         One of the classes of `shardcore.operations.content.results`. What cannot be decoded is a `BytesContent` with
@@ -118,11 +120,11 @@ def content(shard: Shard, ref: ObjectRef | Key, *, limit: int | None = None) -> 
         try:
             return _decoded_array(shard, wanted, layout, data, size)
         except ShardError as error:
-            if ends_reading(error):
+            if ends_reading(error) or (strict and isinstance(error, PackageMissing)):
                 raise
             reason = error.message
-    if wanted.kind in GEOMETRY_KINDS and size:
-        shape, reason = _geometry(shard, wanted, beginning.whole(), size, limit)
+    if (wanted.kind in GEOMETRY_KINDS or head.startswith(DRACO)) and size:
+        shape, reason = _geometry(shard, wanted, beginning.whole(), size, limit, strict)
         if shape is not None:
             return shape
     return _recognised(beginning, reason)
@@ -173,7 +175,7 @@ def _recognised(beginning: _Beginning, reason: str = "") -> Content:
         found = _by_magic(beginning) or text_content(head, size, beginning.name)
         if isinstance(found, TextContent) and head.startswith(_BINARY) and not found.encoding.startswith("utf-"):
             found = None
-    except FormatError as error:
+    except (FormatError, PackageMissing) as error:
         found, reason = None, error.message
     found = found or _bytes(head, size, reason)
     return replace(found, note=reason) if reason and not found.note else found
@@ -201,13 +203,13 @@ def _layout_of(shard: Shard, ref: ObjectRef) -> tuple[ArrayLayout | None, str]:
 
 
 def _geometry(
-    shard: Shard, ref: ObjectRef, data: bytes, size: int, limit: int | None
+    shard: Shard, ref: ObjectRef, data: bytes, size: int, limit: int | None, strict: bool
 ) -> tuple[Content | None, str]:
     if len(data) != size:
         return None, f"{plural(len(data), 'byte')} were read: a {ref.kind} is shown when all of them are"
     try:
-        return geometry_content(shard, ref, data, limit=limit), ""
-    except (FormatError, Unsupported) as error:
+        return geometry_content(shard, ref, data, limit=limit, strict=strict), ""
+    except FormatError as error:
         return None, error.message
 
 
@@ -266,7 +268,7 @@ def _bytes(data: bytes, size: int, note: str) -> BytesContent:
     try:
         kind = _kind_of(data)
     except ModuleNotFoundError:
-        kind, note = "", note or not_installed("puremagic", PREVIEW)
+        kind, note = "", note or not_installed("puremagic")
     title = kind or ("Empty" if size == 0 else "Bytes")
     return BytesContent(title, size, data, note, tuple(found))
 

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.codecs.json_text import FREE, parse_json
-from shardcore.errors import FormatError, Unsupported
+from shardcore.errors import FormatError
 from shardcore.model.number_words import plural
-from shardcore.model.packages import PREVIEW, optional
+from shardcore.model.packages import optional
 from shardcore.operations.content.results import Content, JsonContent, TableContent, TextContent
 
 SAMPLE = 1 << 16
@@ -115,7 +115,7 @@ def encoding_of(data: bytes, *, complete: bool) -> str | None:
 def _legacy_encoding(sample: bytes) -> str | None:
     if len(set(sample)) < 2 or sum(byte < 9 or 14 <= byte < 27 for byte in sample) > len(sample) // 100:
         return None
-    charset_normalizer = optional("charset_normalizer", PREVIEW, Unsupported)
+    charset_normalizer = optional("charset_normalizer")
     best = charset_normalizer.from_bytes(sample, steps=4, chunk_size=1024).best()
     if best is None or best.percent_chaos > 10:
         return None

@@ -119,7 +119,7 @@ def test_limits_hold(monkeypatch: pytest.MonkeyPatch) -> None:
         assert "limit is 222" in content(shard, "42", limit=222).note
         for name in ("MOST_FRAGMENTS", "MOST_TRIANGLES"):
             with monkeypatch.context() as patch, pytest.raises(LimitExceeded):
-                patch.setattr(f"shardcore.operations.content.geometry.{name}", 3)
+                patch.setattr(f"shardcore.codecs.draco.{name}", 3)
                 mesh_level(shard, "42", 0)
 
 

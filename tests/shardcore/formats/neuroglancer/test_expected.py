@@ -182,7 +182,7 @@ def test_hostile_id_overflow() -> None:
     with shardcore.open(hostile("id_overflow")) as shard:
         assert list(shard.objects.keys) == ["18446744073709551614", "4"]
         assert shard.read(shard.find("4")) == b"def"
-        assert [f.code for f in shard.verify().findings] == ["neuroglancer.id-overflow"]
+        assert [f.code for f in shard.verify("index").findings] == ["neuroglancer.id-overflow"]
 
 
 def test_hostile_duplicate_id() -> None:
@@ -191,7 +191,7 @@ def test_hostile_duplicate_id() -> None:
         assert shard.read(shard.find("2")) == b"abc"
         assert [shard.read(ref) for ref in shard.find_all("2")] == [b"abc", b"def"]
         assert shard.find_many(["2"]).tolist() == [0]
-        assert [f.code for f in shard.verify().findings] == ["neuroglancer.duplicate-id"]
+        assert [f.code for f in shard.verify("index").findings] == ["neuroglancer.duplicate-id"]
 
 
 def test_hostile_wrong_minishard() -> None:

@@ -78,7 +78,7 @@ def test_folders_open_as_data_sets(path: str, why: str, members: list[str], coun
     with opened(DATA / path) as found:
         assert (found.why, [m.name for m in found.members]) == (why, members)
         assert len(found.objects) == count
-        assert found.verify().ok
+        assert found.verify("index").ok
         assert found.tree.children[0].name == "sharding specification"
 
 
@@ -236,7 +236,7 @@ def test_more_shards_than_open_files(tmp_path: Path) -> None:
     spec = ShardingSpec(0, IDENTITY, 0, 7)
     for name, data in build(spec, [(key, b"%d" % key) for key in range(128)]).items():
         (tmp_path / name).write_bytes(data)
-    (tmp_path / "info").write_text(json.dumps({"@type": "neuroglancer_skeletons", "sharding": spec.to_json()}))
+    (tmp_path / "info").write_text(json.dumps(spec.to_json()))
     import resource
 
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -272,7 +272,7 @@ def test_keys_in_the_wrong_shard_are_reported(tmp_path: Path) -> None:
     with shardcore.open(tmp_path / "set" / "1.shard") as shard:
         with pytest.raises(KeyAbsent, match=r"belongs in 0\.shard"):
             shard.find("9")
-        assert {f.code for f in shard.verify().findings} == {"neuroglancer.wrong-shard"}
+        assert {f.code for f in shard.verify("index").findings} == {"neuroglancer.wrong-shard"}
 
 
 def test_a_given_specification_opens_a_folder_without_info(tmp_path: Path) -> None:

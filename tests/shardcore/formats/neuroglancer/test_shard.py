@@ -399,7 +399,7 @@ def test_a_broken_connection_is_no_damage(sample: str) -> None:
                 source.left = 10**9
                 action(shard)
                 assert shard.read(shard.find(key)) == content
-                assert shard.verify().ok
+                assert shard.verify("index").ok
 
 
 def test_closing() -> None:

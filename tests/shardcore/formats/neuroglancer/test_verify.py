@@ -120,7 +120,7 @@ def test_chunks_of_the_wrong_length(tmp_path: Path) -> None:
 def test_manifests_that_are_none(tmp_path: Path) -> None:
     """Values that are no manifests, or whose fragments do not fit, are errors of a mesh shard."""
     spec = json.loads((DATA / "mesh" / "info").read_text())["sharding"]
-    info = {"@type": "neuroglancer_multilod_draco", "sharding": spec}
+    info = json.loads((DATA / "mesh" / "info").read_text()) | {"sharding": spec}
     rows = random_rows([1, 2, 3], random.Random(3))
     for name, data in build(ShardingSpec.parse(spec), rows).items():
         (tmp_path / name).write_bytes(data)

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from shardcore import FormatError, LimitExceeded, ShardError, Unsupported
+from shardcore.codecs.draco import check_counts, draco_task
 from shardcore.codecs.isolated import IsolatedDecoder, run_task
-from shardcore.formats.neuroglancer.draco import check_counts, draco_task
 from shardcore.testing import rounds
 
 POINTS = np.array([[0, 0, 0], [1023, 0, 0], [0, 1023, 0], [0, 0, 1023]], np.float32)
@@ -38,7 +38,7 @@ def encoded(level: int = 7, *, metadata: bool = False, ordered: bool = False) ->
 def test_a_fragment_is_decoded(metadata: bool, ordered: bool) -> None:
     """Both methods, with metadata and without: the corners come back, and each triangle has three of them."""
     header, data = draco_task({}, encoded(metadata=metadata, ordered=ordered))
-    assert header == {"vertices": 4, "triangles": 4}
+    assert header == {"vertices": 4, "triangles": 4, "quantised": (0, 0, 0, 1023, 10)}
     points = np.frombuffer(data, "<f4", 12).reshape(-1, 3)
     faces = np.frombuffer(data, "<u4", 12, 48).reshape(-1, 3)
     assert sorted(points.tolist()) == sorted(POINTS.tolist())

@@ -1,4 +1,4 @@
-"""Draco fragments of meshes: declared counts, and the task that decodes one.
+"""Draco fragments of meshes: declared counts, the task that decodes one, and the fragments of a level.
 
 A fragment may declare any number of triangles in a few bytes, so its header is read before the decoder is called.
 Follows the Draco bitstream specification, version 2.2, sections 2 and 3.
@@ -6,16 +6,34 @@ Follows the Draco bitstream specification, version 2.2, sections 2 and 3.
 
 from __future__ import annotations
 
+import struct
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from shardcore.errors import FormatError, LimitExceeded, Unsupported
+import numpy as np
+from numpy.typing import NDArray
+
+from shardcore.codecs.isolated import Decoder
+from shardcore.errors import FormatError, LimitExceeded, PackageMissing, ShardError, Unsupported
+from shardcore.model.geometry import MeshLayout
+from shardcore.model.number_words import plural
+from shardcore.model.span import Span
 
 MAGIC = b"DRACO"
 VERSION = (2, 2)
 MOST_TRIANGLES = 5_000_000
 """Triangles of a fragment, and of all fragments of a level."""
+MOST_FRAGMENTS = 100_000
+"""Fragments of a level that are decoded."""
+ENCODED = 64 << 20
+"""Bytes of the fragments of a level that are decoded."""
 
+_DECODED = 12 * 4
+"""Bytes per triangle that come back at most: three vertices, and their numbers."""
+_QUANTISATION = struct.Struct("<4fB")
+"""End of a fragment whose one attribute is quantised by Draco: lowest corner, extent, bits."""
+_FLOAT32 = 9
 _HEAD = 11
 _MESH = 1
 _SEQUENTIAL, _EDGEBREAKER = 0, 1
@@ -25,6 +43,8 @@ _MOST_METADATA = 1000
 
 def draco_task(header: dict[str, Any], data: bytes) -> tuple[dict[str, Any], bytes]:
     """Decode a fragment: vertices as float32, then triangles as uint32; their numbers in the header.
+
+    Where Draco itself quantised the vertices, `quantised` in the header has the lowest corner, the extent and the bits.
 
     Args:
         header: `triangles`: the number that is allowed.
@@ -36,7 +56,6 @@ def draco_task(header: dict[str, Any], data: bytes) -> tuple[dict[str, Any], byt
         LimitExceeded: It has more triangles than allowed.
     """
     import DracoPy
-    import numpy as np
 
     most = min(int(header.get("triangles", MOST_TRIANGLES)), MOST_TRIANGLES)
     check_counts(data, most)
@@ -44,13 +63,93 @@ def draco_task(header: dict[str, Any], data: bytes) -> tuple[dict[str, Any], byt
         mesh = DracoPy.decode(data)
         vertices = np.ascontiguousarray(mesh.points, "<f4").reshape(-1, 3)
         triangles = np.ascontiguousarray(mesh.faces, "<u4").reshape(-1, 3)
+        types = [one["data_type"] for one in mesh.attributes]
     except (DracoPy.FileTypeException, AttributeError, ValueError, TypeError) as error:
         raise FormatError(f"invalid Draco data: {error}") from error
     if len(triangles) > most or len(vertices) > 3 * most:
         raise LimitExceeded(f"{len(triangles):,} triangles; at most {most:,} are decoded")
     if len(triangles) and int(triangles.max()) >= len(vertices):
         raise FormatError(f"a triangle has vertex {int(triangles.max()):,} of {len(vertices):,}")
-    return {"vertices": len(vertices), "triangles": len(triangles)}, vertices.tobytes() + triangles.tobytes()
+    found: dict[str, Any] = {"vertices": len(vertices), "triangles": len(triangles)}
+    if types == [_FLOAT32]:
+        found["quantised"] = _QUANTISATION.unpack(data[-_QUANTISATION.size :])
+    return found, vertices.tobytes() + triangles.tobytes()
+
+
+@dataclass(frozen=True, slots=True)
+class Fragment:
+    """Decoded fragment of a level of a mesh.
+
+    Attributes:
+        number: Its number in the level.
+        span: Its bytes.
+        vertices: Its vertices as they are encoded, float32 of shape `(n, 3)`.
+        triangles: Vertices of each triangle, uint32 of shape `(m, 3)`.
+        quantised: Lowest corner, extent and bits of Draco's own quantisation; empty where vertices are integers.
+    """
+
+    number: int
+    span: Span
+    vertices: NDArray[np.float32]
+    triangles: NDArray[np.uint32]
+    quantised: tuple[float, ...] = ()
+
+
+def decode_fragments(
+    layout: MeshLayout, level: int, read: Callable[[int, int], bytes], decoder: Decoder, *, most: int = ENCODED
+) -> Iterator[Fragment]:
+    """Yield the fragments of a level that are not empty.
+
+    Args:
+        layout: Layout of the mesh.
+        level: The level.
+        read: Reads bytes `[start, stop)` of the source that has the fragments.
+        decoder: Decoder, such as `Shard.decoder`.
+        most: Bytes of all of them.
+
+    Raises:
+        FormatError: A fragment is damaged; the span is its own.
+        LimitExceeded: The level has too many bytes, fragments or triangles.
+        Unsupported: A fragment has another version of Draco.
+        PackageMissing: The decoder is not installed.
+        SourceError: The bytes cannot be read.
+    """
+    one = layout.levels[level]
+    place = Span(layout.stored.source, int(one.starts[0]), int(one.starts[-1]))
+    if one.nbytes > most:
+        raise LimitExceeded(f"level {level} has {plural(one.nbytes, 'byte')}; the limit is {most:,}", span=place)
+    if len(one) > MOST_FRAGMENTS:
+        raise LimitExceeded(f"level {level} has {len(one):,} fragments; the limit is {MOST_FRAGMENTS:,}", span=place)
+    encoded = read(place.start, place.stop)
+    left, before = MOST_TRIANGLES, 0
+    for number in range(len(one)):
+        span = layout.fragment_span(level, number)
+        if not span.size:
+            continue
+        try:
+            found = _fragment(encoded[span.start - place.start : span.stop - place.start], number, span, left, decoder)
+        except PackageMissing:
+            raise
+        except ShardError as error:
+            error.span = span
+            error.message = f"fragment {number} of level {level}: {error.message}"
+            raise
+        yield found
+        left, before = left - len(found.triangles), before + len(found.vertices)
+        if before > 3 * MOST_TRIANGLES:
+            raise LimitExceeded(f"level {level} has over {3 * MOST_TRIANGLES:,} vertices", span=span)
+
+
+def _fragment(part: bytes, number: int, span: Span, left: int, decoder: Decoder) -> Fragment:
+    header, found = decoder("draco", {"triangles": left}, part, limit=_DECODED * max(left, 1), place=span)
+    count, faces = int(header["vertices"]), int(header["triangles"])
+    if len(found) != 12 * (count + faces) or faces > left:
+        raise FormatError(f"the decoder returned {len(found):,} bytes")
+    points = np.frombuffer(found, "<f4", 3 * count).reshape(-1, 3)
+    triangles = np.frombuffer(found, "<u4", 3 * faces, 12 * count).reshape(-1, 3)
+    if faces and int(triangles.max()) >= count:
+        raise FormatError(f"a triangle has vertex {int(triangles.max()):,} of {count:,}")
+    return Fragment(number, span, points, triangles, tuple(map(float, header.get("quantised", ()))))
 
 
 def check_counts(data: bytes, most: int) -> None:

@@ -1,0 +1,225 @@
+"""Contents as verification checks them: what `content` cannot show is an error, and meshes follow the rules."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+import struct
+import sys
+from pathlib import Path
+from typing import Any
+
+import DracoPy
+import numpy as np
+import pytest
+
+import shardcore
+from shardcore import FormatError, PackageMissing, Severity
+from shardcore.formats.neuroglancer.layout import MeshManifest, write_manifest
+from shardcore.formats.neuroglancer.sharding import IDENTITY, ShardingSpec
+from shardcore.operations.content.geometry import MeshContent, SkeletonContent
+from tests.shardcore.formats.neuroglancer.made import build
+from tests.volumes import scale_of, write_info
+
+CASES = Path(__file__).parents[3] / "data" / "cases"
+SAMPLES = Path(__file__).parents[4] / "resources" / "samples" / "neuroglancer"
+ALONE = ShardingSpec(0, IDENTITY, 0, 0)
+MESHES = {"@type": "neuroglancer_multilod_draco", "vertex_quantization_bits": 10, "lod_scale_multiplier": 1}
+CORNERS = np.array([[0, 0, 0], [1023, 0, 0], [0, 1023, 0], [0, 0, 1023]], np.int32)
+FACES = np.array([[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]], np.uint32)
+
+
+def findings_of(path: Path) -> list[tuple[Severity, str, str | None, int]]:
+    """Severity, code, key and first byte of each finding."""
+    with shardcore.open(path) as shard:
+        return [
+            (one.severity, one.code.removeprefix("neuroglancer."), one.key, one.span.start if one.span else -1)
+            for one in shard.verify().findings
+        ]
+
+
+@pytest.mark.parametrize(
+    ("case", "expected"),
+    [
+        ("01-*/badfrag", [("error", "value", "7", 32)]),
+        ("01-*/declared_missing", [("error", "value", "1", 16)]),
+        ("01-*/badlen", [("error", "value", "1", 16)]),
+        ("01-*/unpadded/by_id", [("error", "value", "10", 16)]),
+        ("01-*/x_png/s0", [("error", "value", "0", 16)]),
+        ("01-*/x_cseg/s0", [("error", "value", "0", 20)]),
+        ("09-*/short_upper", [("warning", "info", None, -1), ("error", "chunk-size", "0", 16)]),
+        ("09-*/upper_enc", [("warning", "info", None, -1)]),
+        ("09-*/upper_dt", [("warning", "info", None, -1)]),
+        ("13-*/zorder", [("warning", "mesh", "5", 266)]),
+        ("13-*/bits12", [("error", "mesh-info", None, 0)]),
+        ("13-*/ng291_start", [("error", "manifest", "200", 32), ("error", "manifest", "201", 382)]),
+    ],
+)
+def test_cases_from_the_field(case: str, expected: list[tuple[str, str, str | None, int]]) -> None:
+    """Each fault has its severity, code, key and place."""
+    (folder,) = CASES.glob(case)
+    assert findings_of(folder) == [(Severity(severity), *rest) for severity, *rest in expected]
+
+
+@pytest.mark.parametrize("name", ["upper_enc", "upper_dt"])
+def test_names_in_capitals_are_read(name: str) -> None:
+    """`RAW` and `UINT8` mean what they mean in small letters."""
+    (folder,) = CASES.glob(f"09-*/{name}")
+    with shardcore.open(folder) as shard:
+        found = shardcore.content(shard, 0)
+        assert isinstance(found, shardcore.ArrayContent)
+        assert (found.array.shape, found.array.dtype) == ((8, 8, 8, 1), np.uint8)
+
+
+def test_encodings_of_a_sharding_object_in_capitals() -> None:
+    """They are read, and refused by a strict parse."""
+    members = ALONE.to_json() | {"data_encoding": "GZIP"}
+    assert ShardingSpec.parse(members).data_encoding == "gzip"
+    with pytest.raises(FormatError, match="GZIP"):
+        ShardingSpec.parse(members, strict=True)
+
+
+@pytest.mark.parametrize("encoding", ["raw", "gzip"])
+def test_a_draco_value_without_a_manifest_is_a_mesh(tmp_path: Path, encoding: str) -> None:
+    """Its vertices are coordinates as they are stored, also where the value is compressed."""
+    (path,) = CASES.glob("14-*/*.shard")
+    with shardcore.open(path) as shard:
+        keys = [key for key in shard.objects.keys if key is not None]
+        value = shard.read(shard.find(keys[0]))
+    spec = ShardingSpec(0, IDENTITY, 0, 0, "raw", encoding)
+    (tmp_path / "0.shard").write_bytes(build(spec, [(int(keys[0]), value)])["0.shard"])
+    for where, options in ((path, {}), (tmp_path / "0.shard", {"spec": spec.to_json()})):
+        with shardcore.open(where, **options) as shard:
+            found = shardcore.content(shard, keys[0])
+            assert isinstance(found, MeshContent)
+            assert (len(found.vertices), len(found.triangles)) == (8, 12)
+            assert found.bounds() == ((1000, 1000, 1000), (1500, 1500, 1500))
+
+
+def fragment(points: Any, **options: Any) -> bytes:
+    """A tetrahedron as Draco data."""
+    return bytes(DracoPy.encode(points, FACES, **options))
+
+
+def meshes(folder: Path, fragments: list[bytes], cells: list[tuple[int, int, int]]) -> Path:
+    """A data set of one mesh of one level."""
+    manifest = MeshManifest(
+        (64.0,) * 3, (0.0,) * 3, np.ones(1, np.float32), np.zeros((1, 3), np.float32),
+        (np.array(cells, np.uint32).T,), (np.array(list(map(len, fragments)), np.uint32),),
+    )  # fmt: skip
+    spec = MESHES | {"sharding": ALONE.to_json()}
+    with shardcore.create(folder, format="neuroglancer", folder=True, spec=spec) as writer:
+        writer.add("5", write_manifest(manifest), parts={"fragments": b"".join(fragments)})
+    return folder
+
+
+IN_RANGE = {"quantization_bits": 10, "quantization_range": 1023, "quantization_origin": [0.0] * 3}
+
+
+@pytest.mark.parametrize(
+    ("points", "options", "cells", "words"),
+    [
+        (CORNERS, {}, [(0, 0, 0), (1, 0, 0)], []),
+        (CORNERS.astype(np.float32), IN_RANGE, [(0, 0, 0), (1, 0, 0)], []),
+        (CORNERS, {}, [(1, 0, 0), (0, 0, 0)], ["Z-curve"]),
+        (CORNERS, {}, [(0, 0, 1), (7, 7, 0)], []),
+        (CORNERS, {}, [(3, 1, 0), (3, 1, 0)], ["twice"]),
+        (CORNERS * 2, {}, [(0, 0, 0)], ["2046"]),
+        (CORNERS.astype(np.float32), {"quantization_bits": 14}, [(0, 0, 0)], ["14 bits"]),
+    ],
+)
+def test_rules_of_meshes(
+    tmp_path: Path, points: Any, options: Any, cells: list[tuple[int, int, int]], words: list[str]
+) -> None:
+    """Cells in Z order, each once; vertices in the range of the info, not quantised by Draco to other bits."""
+    folder = meshes(tmp_path / "set", [fragment(points, **options)] * len(cells), cells)
+    with shardcore.open(folder) as shard:
+        found = shard.verify().findings
+    assert [one.severity for one in found] == [Severity.WARNING] * len(words)
+    assert all(word in one.message for word, one in zip(words, found, strict=True))
+
+
+def test_bytes_behind_a_skeleton_are_noted(tmp_path: Path) -> None:
+    """It is shown all the same."""
+    value = struct.pack("<2I6f2I", 2, 1, *range(6), 0, 1) + b"more"
+    (tmp_path / "0.shard").write_bytes(build(ALONE, [(1, value)])["0.shard"])
+    (tmp_path / "info").write_text(json.dumps({"@type": "neuroglancer_skeletons", "sharding": ALONE.to_json()}))
+    assert findings_of(tmp_path) == [(Severity.NOTE, "trailing", "1", 16)]
+    with shardcore.open(tmp_path) as shard:
+        found = shardcore.content(shard, 1)
+        assert isinstance(found, SkeletonContent)
+        assert len(found.points()) == 2
+
+
+@pytest.mark.parametrize("encoding", ["png", "jpeg", "jxl"])
+def test_missing_decoders_are_no_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, encoding: str) -> None:
+    """What cannot be decoded here is a note, once for all shards; reading the voxels names the extra."""
+    spec = ShardingSpec(0, IDENTITY, 0, 1)
+    scale = scale_of(np.zeros((4, 2, 2)), (2, 2, 2), "s", spec.to_json()) | {"encoding": encoding}
+    write_info(tmp_path, "uint8", scale)
+    head = {
+        "png": b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\2\0\0\0\4\x08\0",
+        "jpeg": b"\xff\xd8\xff\xc0\0\x11\x08\0\4\0\2\1",
+    }
+    (tmp_path / "s").mkdir()
+    for name, data in build(spec, [(key, head.get(encoding, b"") + bytes(20)) for key in (0, 1)]).items():
+        (tmp_path / "s" / name).write_bytes(data)
+    monkeypatch.setitem(sys.modules, "PIL", None)
+    assert findings_of(tmp_path) == [(Severity.NOTE, "unchecked", None, -1)]
+    expected = FormatError if encoding == "jxl" else PackageMissing
+    with shardcore.open(tmp_path) as shard, pytest.raises(expected) as caught:
+        shard.array(0)
+    assert ("[decoders]" in str(caught.value)) == (encoding != "jxl")
+
+
+def test_a_picture_of_a_mesh_needs_its_decoder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With `strict`, which `show --png` asks for, the error is that of the package; else it is a note."""
+    monkeypatch.setitem(sys.modules, "DracoPy", None)
+    with shardcore.open(SAMPLES / "segmentation" / "mesh") as shard:
+        assert "[decoders]" in shardcore.content(shard, 42).note
+        with pytest.raises(PackageMissing):
+            shardcore.content(shard, 42, strict=True)
+        assert [one.code for one in shard.verify().findings] == ["neuroglancer.unchecked"]
+        assert shard.verify().ok
+
+
+KINDS = ("segmentation/mesh", "segmentation/skeletons", "segmentation/32_32_32")
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_what_verification_passes_is_shown(tmp_path: Path, name: str) -> None:
+    """Of changed values and fragments: an object without an error is decoded, one with an error is not."""
+    folder, dice = SAMPLES / name, random.Random(name)
+    info = folder.parent / "info" if name.endswith("32") else folder / "info"
+    (tmp_path / "set" / folder.name).mkdir(parents=True)
+    (tmp_path / "set" / folder.name / "info" if info.parent == folder else tmp_path / "set" / "info").write_bytes(
+        info.read_bytes()
+    )
+    path, data = tmp_path / "set" / folder.name / "0.shard", (folder / "0.shard").read_bytes()
+    for _ in range(60):
+        changed = bytearray(data)
+        for _ in range(dice.randint(1, 3)):
+            changed[dice.randrange(32, len(data))] = dice.choice([0, 1, 255, dice.randrange(256)])
+        path.write_bytes(changed)
+        with shardcore.open(path) as shard:
+            report = shard.verify()
+            wrong = {one.key for one in report.findings if one.severity is Severity.ERROR}
+            if not wrong:
+                shown = [shardcore.content(shard, ref) for ref in shard.objects if ref.kind != "damaged"]
+                assert [one.kind for one in shown if one.kind == "bytes"] == []
+                assert all(len(shard.read(ref)) == ref.size for ref in shard.objects)
+
+
+def test_contents_are_decoded_while_they_are_compressed(tmp_path: Path) -> None:
+    """Of gzip values the content is checked, too; those that do not decompress are reported once."""
+    spec = ShardingSpec(0, IDENTITY, 0, 0, "raw", "gzip")
+    fine, short = struct.pack("<2I3f", 1, 0, 1, 2, 3), b"short"
+    data = bytearray(build(spec, [(1, fine), (2, short), (3, fine)])["0.shard"])
+    at = data.rindex(gzip.compress(fine, mtime=0))
+    data[at + 12] ^= 0xFF
+    (tmp_path / "0.shard").write_bytes(data)
+    (tmp_path / "info").write_text(json.dumps({"@type": "neuroglancer_skeletons", "sharding": spec.to_json()}))
+    assert [one[:3] for one in sorted(findings_of(tmp_path), key=lambda one: one[2] or "")] == [
+        (Severity.ERROR, "value", "2"), (Severity.ERROR, "value", "3"),
+    ]  # fmt: skip
