@@ -258,7 +258,7 @@ def _screenshot(options: argparse.ArgumentParser, given: argparse.Namespace) -> 
     application = QApplication(sys.argv[:1])
     _name(application)
     with TemporaryDirectory(prefix="shardscope-") as folder:
-        window = MainWindow(Settings(Path(folder) / "settings.ini", theme=theme))
+        window = MainWindow(Settings(Path(folder) / "settings.json", theme=theme))
         try:
             take(window, wanted)
         except ScreenshotError as error:
