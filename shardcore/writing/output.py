@@ -195,15 +195,18 @@ class Output:
             for file in self._files:
                 file.appear(force=self.force)
                 appeared.append(file)
-            sync_folders({file.final.parent for file in self._files})
+            if self._staged is not None:
+                sync_folders({file.final.parent for file in self._files})
             self._show_prepared()
         except ShardError:
             for file in appeared:
                 with contextlib.suppress(OSError):
                     file.final.unlink()
             raise
+        # What fails from here on takes nothing away: the files may have replaced others.
         if self.target is not None:
-            sync_folders({self.target.parent})
+            new = self._files if self._staged is None else ()
+            sync_folders({self.target.parent, *(file.final.parent for file in new)})
         written = tuple(WrittenFile(self._placed(f.final), f.objects, f.at, f.sha256) for f in self._files)
         self._forget()
         return written
