@@ -503,10 +503,11 @@ class _Taking:
         """Yield what became of each object, in their order."""
         with closing(self._results(refs)) as each:
             for results in each:
-                yield [
-                    replace(one, **{name: self.named(getattr(one, name)) for name in ("path", "skipped", "error")})
-                    for one in results
-                ]
+                named: list[Extracted] = []
+                for one in results:
+                    path, skipped, error = map(self.named, (one.path, one.skipped, one.error))
+                    named.append(replace(one, path=path, skipped=skipped, error=error))
+                yield named
 
     def named(self, text: str) -> str:
         """Return a path or an error with the folder as it was given."""

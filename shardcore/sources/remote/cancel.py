@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import socket
+import threading
+import time
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from functools import cache, partial
@@ -18,6 +21,13 @@ MOST_XML = 8 << 20
 
 DEEPEST_XML = 16
 """Levels of such an answer; those of S3 have 5."""
+
+SLOW_RATE = 1024
+"""Bytes per second below which a server is slow."""
+
+SLOW_SECONDS = 30
+
+LATE = "the answer did not come in time"
 
 _tell: ContextVar[Callable[[Connection], None] | None] = ContextVar("tell", default=None)
 
@@ -41,15 +51,107 @@ def hang_up(connection: Connection) -> None:
             socket.socket.shutdown(sock, socket.SHUT_RDWR)
 
 
+@contextlib.contextmanager
+def ended_after(seconds: float | None, end: Callable[[], object]) -> Iterator[None]:
+    """Call a function when the context is not left in time: a server that sends a byte now and then never times out.
+
+    Raises:
+        TimeoutError: It was called.
+    """
+    if seconds is None:
+        yield
+        return
+    late = threading.Event()
+
+    def act() -> None:
+        late.set()
+        end()
+
+    timer = threading.Timer(seconds, act)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    except Exception as error:
+        if late.is_set():
+            raise TimeoutError(LATE) from error
+        raise
+    finally:
+        timer.cancel()
+    if late.is_set():
+        raise TimeoutError(LATE)
+
+
+class _HeadReader(io.RawIOBase):
+    """Bytes of a connection, with one deadline until that is lifted.
+
+    Args:
+        raw: The bytes.
+        sock: The socket, whose timeout is for each piece.
+        seconds: Time until the deadline.
+    """
+
+    def __init__(self, raw: io.RawIOBase, sock: socket.socket, seconds: float) -> None:
+        self._raw, self._sock = raw, sock
+        self.deadline: float | None = time.monotonic() + seconds
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int | None:
+        if self.deadline is None:
+            return self._raw.readinto(buffer)
+        if (left := self.deadline - time.monotonic()) <= 0:
+            raise TimeoutError(LATE)
+        usual = self._sock.gettimeout()
+        self._sock.settimeout(left if usual is None else min(left, usual))
+        try:
+            return self._raw.readinto(buffer)
+        finally:
+            self._sock.settimeout(usual)
+
+    def close(self) -> None:
+        self._raw.close()
+        super().close()
+
+
+@contextlib.contextmanager
+def _one_deadline(connection: Connection) -> Iterator[None]:
+    """Let the timeout of a connection be that of all of a head: servers may send a byte now and then."""
+    make, readers = connection.response_class, list[_HeadReader]()
+
+    def timed(sock: socket.socket, *arguments: Any, **named: Any) -> Any:
+        response = make(sock, *arguments, **named)
+        readers.append(_HeadReader(response.fp.detach(), sock, connection.timeout))
+        response.fp = io.BufferedReader(readers[-1])
+        return response
+
+    if connection.timeout is not None:
+        connection.response_class = timed
+    try:
+        yield
+    finally:
+        if connection.response_class is timed:
+            connection.response_class = make
+        for reader in readers:
+            reader.deadline = None
+
+
 class NoXml(Exception):
     """An answer that should be XML, and is not, or that costs too much to parse."""
 
 
 def _parsable(response: Any, amt: int = 1 << 16, decode_content: bool | None = None) -> Iterator[bytes]:
     """Yield a body that is going to be parsed as XML: all of it, or nothing where an error has no such body."""
-    body = bytearray()
-    while len(body) <= MOST_XML and (piece := response.read(amt, decode_content=decode_content)):
+    body, began = bytearray(), time.monotonic()
+    while len(body) <= MOST_XML and (piece := response.read1(amt, decode_content=decode_content)):
         body += piece
+        if (passed := time.monotonic() - began) > SLOW_SECONDS and len(body) < SLOW_RATE * passed:
+            response.close()
+            if response.status < 300:
+                raise TimeoutError(LATE)
+            body.clear()
+            break
     if len(body) > MOST_XML:
         response.close()
     if not body or (len(body) <= MOST_XML and _is_xml(bytes(body))):
@@ -94,7 +196,20 @@ def let_tell(manager: Any) -> None:
 
 @cache
 def _telling(pool_class: Any) -> Any:
+    class Timed(pool_class.ConnectionCls):  # type: ignore[misc]
+        """Its timeout is one for the whole head of an answer, those of status 100 included."""
+
+        def getresponse(self) -> Any:
+            with _one_deadline(self):
+                return super().getresponse()
+
+        def _tunnel(self) -> None:
+            with _one_deadline(self):
+                super()._tunnel()
+
     class Telling(pool_class):  # type: ignore[misc]
+        ConnectionCls = Timed
+
         def _make_request(self, conn: Connection, *arguments: Any, **options: Any) -> Any:
             tell = _tell.get()
             if tell is not None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from shardcore.errors import ConnectionFailed, HostUnknown, ProxyFailed, Remedy, RemoteError, TimedOut, TlsFailed
 from shardcore.sources.remote.address import Address
+from shardcore.sources.remote.cancel import SLOW_SECONDS, ended_after
 
 if TYPE_CHECKING:
     import urllib3
@@ -23,6 +24,9 @@ PIECE = 1 << 16
 
 ERROR_BYTES = 8192
 """Bytes of an error's body that are looked at."""
+
+ERROR_SECONDS = 5
+"""Seconds that are waited for them."""
 
 _CODE = re.compile(rb"<Code>([A-Za-z0-9.]{1,80})</Code>")
 
@@ -122,8 +126,14 @@ class Reply:
         """
         if self._raw is None:
             return
+        # A chunk that begins may send its size without an end.
+        seconds = SLOW_SECONDS if "transfer-encoding" in self.headers else None
         try:
-            while piece := self._raw.read1(PIECE, decode_content=False):
+            while True:
+                with ended_after(seconds, self.abort):
+                    piece = self._raw.read1(PIECE, decode_content=False)
+                if not piece:
+                    return
                 yield piece
         except (_broken(), OSError, ValueError, AttributeError, RuntimeError) as error:
             # The last three: it was closed under the reader, which is how a transfer is cancelled.
@@ -133,7 +143,10 @@ class Reply:
         """Read the beginning of the body of an error, for what a store calls it."""
         if self._raw is None or self.code:
             return
-        with contextlib.suppress(_broken(), OSError, ValueError, AttributeError):
+        with (
+            contextlib.suppress(_broken(), OSError, ValueError, AttributeError, RuntimeError),
+            ended_after(ERROR_SECONDS, self.abort),
+        ):
             found = _CODE.search(self._raw.read(ERROR_BYTES, decode_content=False) or b"")
             self.code = found[1].decode("ascii") if found else ""
 
