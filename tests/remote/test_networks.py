@@ -179,7 +179,7 @@ def test_an_answer_without_an_end(
     monkeypatch: pytest.MonkeyPatch, transport: str, first: bytes, again: bytes, error: type[Exception]
 ) -> None:
     """A byte now and then is no answer: head, size of a chunk and text of an error have one deadline each."""
-    for module, name in ((response, "SLOW_SECONDS"), (response, "ERROR_SECONDS"), (cancel, "SLOW_SECONDS")):
+    for module, name in ((response, "PIECE_SECONDS"), (response, "ERROR_SECONDS"), (cancel, "XML_SECONDS")):
         monkeypatch.setattr(module, name, 0.2)
     with nothing_left(), StoreServer({"/shards/a": DATA}) as server, FaultProxy(server.host) as proxy:
         proxy.faults = [Endless(again, first)]
@@ -189,8 +189,8 @@ def test_an_answer_without_an_end(
 
 
 def test_a_listing_without_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is given up when less than 1 KB/s of it comes."""
-    monkeypatch.setattr(cancel, "SLOW_SECONDS", 0.2)
+    """All of it has one deadline."""
+    monkeypatch.setattr(cancel, "XML_SECONDS", 0.2)
     head = b"HTTP/1.1 200 OK\r\nContent-Type: application/xml\r\nContent-Length: 80000\r\n\r\n"
     with StoreServer() as server, FaultProxy(server.host) as proxy:
         proxy.faults = [Endless(b"<", head, when=lambda request: "list-type" in request.target)]

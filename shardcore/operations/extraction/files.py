@@ -665,7 +665,7 @@ class _Taking:
                 with self._held(name) as folder:
                     held, other = folder / path.name, None
                     if self._options.conflict is Conflict.RENAME:
-                        other = partial(self._free_name, folder, name)
+                        other = partial(self._free_path, name, folder)
                     if mark:
                         found = _write_kept(self._shard, ref, held, mark, force, self._each_piece, other)
                     else:
@@ -726,16 +726,14 @@ class _Taking:
                     return Extracted.failed(done.key, error, done.part, done.row)
                 name = self._free_path(original).relative_to(self._where).as_posix()
 
-    def _free_path(self, name: str) -> Path:
-        """Return another name, that no file has."""
+    def _free_path(self, name: str, folder: Path | None = None) -> Path:
+        """Return another name, that no file has, in the folder that is held for it."""
         while self._exists(other := self._names.rename(name)):
             pass
         if self._delivery is not None:
             self._renamed[other] = name
-        return self._where / other
-
-    def _free_name(self, held: Path, name: str) -> Path:
-        return held / self._free_path(name).name
+        path = self._where / other
+        return path if folder is None else folder / path.name
 
     def _make_folders(self, folder: Path) -> None:
         """Make the folders between the one of the extraction and a file."""

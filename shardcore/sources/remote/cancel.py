@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import io
 import socket
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
@@ -22,12 +21,8 @@ MOST_XML = 8 << 20
 DEEPEST_XML = 16
 """Levels of such an answer; those of S3 have 5."""
 
-SLOW_RATE = 1024
-"""Bytes per second below which a server is slow."""
-
-SLOW_SECONDS = 30
-
-LATE = "the answer did not come in time"
+XML_SECONDS = 100
+"""Seconds in which all of it must come."""
 
 _tell: ContextVar[Callable[[Connection], None] | None] = ContextVar("tell", default=None)
 
@@ -51,39 +46,8 @@ def hang_up(connection: Connection) -> None:
             socket.socket.shutdown(sock, socket.SHUT_RDWR)
 
 
-@contextlib.contextmanager
-def ended_after(seconds: float | None, end: Callable[[], object]) -> Iterator[None]:
-    """Call a function when the context is not left in time: a server that sends a byte now and then never times out.
-
-    Raises:
-        TimeoutError: It was called.
-    """
-    if seconds is None:
-        yield
-        return
-    late = threading.Event()
-
-    def act() -> None:
-        late.set()
-        end()
-
-    timer = threading.Timer(seconds, act)
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    except Exception as error:
-        if late.is_set():
-            raise TimeoutError(LATE) from error
-        raise
-    finally:
-        timer.cancel()
-    if late.is_set():
-        raise TimeoutError(LATE)
-
-
-class _HeadReader(io.RawIOBase):
-    """Bytes of a connection, with one deadline until that is lifted.
+class _TimedReader(io.RawIOBase):
+    """Bytes of a connection, with a deadline for more than one piece: servers may send a byte now and then.
 
     Args:
         raw: The bytes.
@@ -102,7 +66,7 @@ class _HeadReader(io.RawIOBase):
         if self.deadline is None:
             return self._raw.readinto(buffer)
         if (left := self.deadline - time.monotonic()) <= 0:
-            raise TimeoutError(LATE)
+            raise TimeoutError("the answer did not come in time")
         usual = self._sock.gettimeout()
         self._sock.settimeout(left if usual is None else min(left, usual))
         try:
@@ -117,12 +81,12 @@ class _HeadReader(io.RawIOBase):
 
 @contextlib.contextmanager
 def _one_deadline(connection: Connection) -> Iterator[None]:
-    """Let the timeout of a connection be that of all of a head: servers may send a byte now and then."""
-    make, readers = connection.response_class, list[_HeadReader]()
+    """Let the timeout of a connection be that of all of a head."""
+    make, readers = connection.response_class, list[_TimedReader]()
 
     def timed(sock: socket.socket, *arguments: Any, **named: Any) -> Any:
         response = make(sock, *arguments, **named)
-        readers.append(_HeadReader(response.fp.detach(), sock, connection.timeout))
+        readers.append(_TimedReader(response.fp.detach(), sock, connection.timeout))
         response.fp = io.BufferedReader(readers[-1])
         return response
 
@@ -137,25 +101,32 @@ def _one_deadline(connection: Connection) -> Iterator[None]:
             reader.deadline = None
 
 
+def set_deadline(response: Any, seconds: float) -> None:
+    """Let what is read of the body of an answer from now on come within so many seconds."""
+    reader = getattr(getattr(getattr(response, "_original_response", None), "fp", None), "raw", None)
+    if isinstance(reader, _TimedReader):
+        reader.deadline = time.monotonic() + seconds
+
+
 class NoXml(Exception):
     """An answer that should be XML, and is not, or that costs too much to parse."""
 
 
 def _parsable(response: Any, amt: int = 1 << 16, decode_content: bool | None = None) -> Iterator[bytes]:
     """Yield a body that is going to be parsed as XML: all of it, or nothing where an error has no such body."""
-    body, began = bytearray(), time.monotonic()
-    while len(body) <= MOST_XML and (piece := response.read1(amt, decode_content=decode_content)):
-        body += piece
-        if (passed := time.monotonic() - began) > SLOW_SECONDS and len(body) < SLOW_RATE * passed:
-            response.close()
-            if response.status < 300:
-                raise TimeoutError(LATE)
-            body.clear()
-            break
+    from urllib3.exceptions import HTTPError
+
+    set_deadline(response, XML_SECONDS)
+    try:
+        body = response.read(MOST_XML + 1, decode_content=decode_content)
+    except HTTPError:
+        if response.status < 300:
+            raise
+        body = b""
     if len(body) > MOST_XML:
         response.close()
-    if not body or (len(body) <= MOST_XML and _is_xml(bytes(body))):
-        yield bytes(body)
+    if not body or (len(body) <= MOST_XML and _is_xml(body)):
+        yield body
     elif response.status < 300:
         raise NoXml
 

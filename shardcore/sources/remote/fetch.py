@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from shardcore.errors import ConnectionFailed, RangeRefused, Remedy, RemoteError, SourceChanged, TimedOut
 from shardcore.sources.read_purpose import ReadPurpose
 from shardcore.sources.remote.address import Address
-from shardcore.sources.remote.cancel import SLOW_RATE, SLOW_SECONDS, told_to
+from shardcore.sources.remote.cancel import told_to
 from shardcore.sources.remote.connection_pool import Connection
 from shardcore.sources.remote.range_request import CalledOff, RangeRequest
 from shardcore.sources.remote.request_log import CALLED_OFF, Request
@@ -22,6 +22,11 @@ ENOUGH = 256 << 10
 
 ENOUGH_SHARE = 8
 """Less counts, too, when it is this part of what was missing. A byte for each connection is no progress."""
+
+SLOW_RATE = 1024
+"""Bytes per second below which a server is slow."""
+
+SLOW_SECONDS = 30
 
 
 @dataclass(slots=True)

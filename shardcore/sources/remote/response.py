@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from shardcore.errors import ConnectionFailed, HostUnknown, ProxyFailed, Remedy, RemoteError, TimedOut, TlsFailed
 from shardcore.sources.remote.address import Address
-from shardcore.sources.remote.cancel import SLOW_SECONDS, ended_after
+from shardcore.sources.remote.cancel import set_deadline
 
 if TYPE_CHECKING:
     import urllib3
@@ -27,6 +27,9 @@ ERROR_BYTES = 8192
 
 ERROR_SECONDS = 5
 """Seconds that are waited for them."""
+
+PIECE_SECONDS = 30
+"""Seconds in which a piece of a body must come: the size of a chunk may have no end."""
 
 _CODE = re.compile(rb"<Code>([A-Za-z0-9.]{1,80})</Code>")
 
@@ -126,15 +129,11 @@ class Reply:
         """
         if self._raw is None:
             return
-        # A chunk that begins may send its size without an end.
-        seconds = SLOW_SECONDS if "transfer-encoding" in self.headers else None
         try:
-            while True:
-                with ended_after(seconds, self.abort):
-                    piece = self._raw.read1(PIECE, decode_content=False)
-                if not piece:
-                    return
+            set_deadline(self._raw, PIECE_SECONDS)
+            while piece := self._raw.read1(PIECE, decode_content=False):
                 yield piece
+                set_deadline(self._raw, PIECE_SECONDS)
         except (_broken(), OSError, ValueError, AttributeError, RuntimeError) as error:
             # The last three: it was closed under the reader, which is how a transfer is cancelled.
             raise Broken(failure(error, where)) from error
@@ -143,10 +142,8 @@ class Reply:
         """Read the beginning of the body of an error, for what a store calls it."""
         if self._raw is None or self.code:
             return
-        with (
-            contextlib.suppress(_broken(), OSError, ValueError, AttributeError, RuntimeError),
-            ended_after(ERROR_SECONDS, self.abort),
-        ):
+        set_deadline(self._raw, ERROR_SECONDS)
+        with contextlib.suppress(_broken(), OSError, ValueError, AttributeError):
             found = _CODE.search(self._raw.read(ERROR_BYTES, decode_content=False) or b"")
             self.code = found[1].decode("ascii") if found else ""
 
