@@ -86,6 +86,11 @@ PROOF: dict[str, tuple[str, ...]] = {
         f"{SOURCES}::test_pipes_and_folders_are_refused",
         f"{SOURCES}::test_files_without_a_size_are_refused",
     ),
+    "The settings of the window": (
+        "tests/app/startup/test_settings.py::test_an_invalid_file_is_renamed_and_reported",
+        "tests/app/startup/test_settings.py::test_values_of_another_kind_are_those_of_the_first_start",
+    ),
+    "On Linux that holds": (f"{OPTIONS}::test_a_folder_that_becomes_a_link_meanwhile_is_not_followed",),
     "A notes file is bounded": (
         f"{NOTES}::test_limits",
         f"{NOTES}::test_a_link_in_place_of_the_notes_is_not_followed",
