@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from PySide6.QtCore import QByteArray
+from PySide6.QtCore import QByteArray, QSettings  # noqa: TID251 - nothing is read by it
 
 from shardcore.codecs.json_text import FREE, parse_json
 from shardcore.errors import FormatError, ShardError, SourceError, reason_of
@@ -30,6 +31,12 @@ T = TypeVar("T")
 def settings_file() -> Path:
     """Return the path of the user's own settings."""
     return user_folder("config") / "settings.json"
+
+
+def keep_qt_from_settings() -> None:
+    """Let Qt find no settings of its own: PySide unpickles values of Python objects, also for Qt's file dialog."""
+    for scope in (QSettings.Scope.UserScope, QSettings.Scope.SystemScope):
+        QSettings.setPath(QSettings.Format.NativeFormat, scope, os.devnull)
 
 
 class _Setting(Generic[T]):

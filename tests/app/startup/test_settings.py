@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -75,17 +78,47 @@ def is_stored(attribute: object) -> bool:
     return hasattr(attribute, "__set_name__")
 
 
-PICKLED = r"""[layout]
-geometry=@Variant(\0\0\0\x7f\0\0\0\x0ePyObjectWrapper\0\x80\x4\x95\0)
-[General]
-theme=@Variant(\0\0\0\x7f\0\0\0\x0ePyObjectWrapper\0cposix\nsystem\n(S'touch HERE'\ntR.)
+PLANT = """
+import os, sys
+from PySide6.QtCore import QSettings
+class Planted:
+    def __reduce__(self):
+        return os.mkdir, (sys.argv[1],)
+for path in sys.argv[2:]:
+    settings = QSettings(path, QSettings.Format.IniFormat)
+    for key in ("FileDialog/history", "FileDialog/treeViewHeader", "FileDialog/viewMode", "layout/geometry", "theme"):
+        settings.setValue(key, Planted())
+    settings.sync()
 """
+OPEN = """
+import sys
+from PySide6.QtWidgets import QApplication, QFileDialog
+from shardscope.startup.settings import Settings, keep_qt_from_settings
+keep_qt_from_settings()
+application = QApplication([])
+QFileDialog(options=QFileDialog.Option.DontUseNativeDialog).show()
+settings = Settings()
+print(settings.theme, settings.layout("geometry"))
+"""
+
+
+def test_settings_that_are_planted_run_nothing(tmp_path: Path) -> None:
+    """Neither the window nor Qt's own file dialog unpickles Python objects that settings of Qt may hold."""
+    own = tmp_path / "shardscope"
+    files = [tmp_path / "QtProject.conf", *(own / name for name in ("settings.json", "shardscope.ini"))]
+    environment = os.environ | {"XDG_CONFIG_HOME": str(tmp_path), "QT_QPA_PLATFORM": "offscreen"}
+    for code in (PLANT, OPEN):
+        command = [sys.executable, "-c", code, str(tmp_path / "ran"), *map(str, files)]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout == "system None\n"
+    assert b"PyObjectWrapper" in (own / "settings.json.invalid").read_bytes()
+    assert not (tmp_path / "ran").exists()
 
 
 @pytest.mark.parametrize(
     "text",
-    [PICKLED, "", "[]", "{", "\0" * 100, "[" * 100_000, '{"zoom": ' + "9" * 5000 + "}", " " * (17 << 20)],
-    ids=["pickle", "empty", "list", "cut", "zeros", "deep", "digits", "long"],
+    ["[layout]", "", "[]", "{", "\0" * 100, "[" * 100_000, '{"zoom": ' + "9" * 5000 + "}", " " * (17 << 20)],
+    ids=["ini", "empty", "list", "cut", "zeros", "deep", "digits", "long"],
 )
 def test_an_invalid_file_is_renamed_and_reported(tmp_path: Path, text: str) -> None:
     """It runs nothing, is not lost, and the settings are those of the first start; they are kept from then on."""
