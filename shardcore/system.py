@@ -16,7 +16,7 @@ import stat
 import sys
 import threading
 import unicodedata
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal
@@ -114,6 +114,33 @@ def is_link_entry(entry: os.DirEntry[str]) -> bool:
 
 
 _JUNCTION = 0xA0000003
+
+
+# --- folders ---
+
+
+@contextlib.contextmanager
+def held_folder(folder: Path, inner: str = "") -> Iterator[Path]:
+    """Open a folder, and one in it through no link; yield a path to it that stays when others get their names.
+
+    Only Linux has such paths: elsewhere it is the path of the folder.
+
+    Raises:
+        OSError: It cannot be opened.
+    """
+    if not LINUX:
+        yield folder / inner
+        return
+    descriptor = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        for part in inner.split("/") if inner else ():
+            outer = descriptor
+            descriptor = os.open(part, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=outer)
+            os.close(outer)
+        path = Path(f"/proc/self/fd/{descriptor}")
+        yield path if path.is_dir() else folder / inner
+    finally:
+        os.close(descriptor)
 
 
 # --- names of files ---
@@ -309,16 +336,27 @@ def sync_file(descriptor: int) -> None:
     os.fsync(descriptor)
 
 
+_NO_SYNC = (errno.EACCES, errno.EPERM, errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EBADF)
+"""Errors of file systems that do not sync folders, and of folders that may be written but not read."""
+
+
 def sync_folder(folder: Path) -> None:
-    """Make a rename durable, where the system knows how; the file is complete even where it does not."""
+    """Make a rename durable, where the system knows how.
+
+    Raises:
+        OSError: The disk fails.
+    """
     if WINDOWS:
         return
-    with contextlib.suppress(OSError):
+    try:
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         try:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+    except OSError as error:
+        if error.errno not in _NO_SYNC:
+            raise
 
 
 def sync_file_systems(folders: Iterable[Path]) -> bool:

@@ -268,7 +268,7 @@ def window(picture: Picture) -> Iterator[MainWindow]:
     """A window with settings, notes and lessons of its own."""
     with TemporaryDirectory(prefix="shardscope-") as folder:
         os.environ["XDG_DATA_HOME"] = folder
-        made = MainWindow(Settings(Path(folder) / "settings.ini", theme=picture.theme))
+        made = MainWindow(Settings(Path(folder) / "settings.json", theme=picture.theme))
         made.resize(WIDTH, picture.height)
         made.show()
         settle(made)

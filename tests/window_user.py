@@ -53,7 +53,7 @@ class WindowUser:
         self.copies = 0
         self._handler = qInstallMessageHandler(self._heard)
         self._hook, sys.excepthook = sys.excepthook, self._raised
-        self.window = MainWindow(Settings(folder / "settings.ini"))
+        self.window = MainWindow(Settings(folder / "settings.json"))
         self.session = self.window.session
         self.sandbox = self.window.breaking.sandbox
         self.window.jobs.trouble.connect(self._trouble)

@@ -187,7 +187,10 @@ def _window(options: argparse.ArgumentParser, given: argparse.Namespace) -> int:
     with quick_start():
         from PySide6.QtWidgets import QApplication
 
+        from shardscope.startup.settings import Settings, keep_qt_from_settings
+
         theme = _theme(options, given)
+        keep_qt_from_settings()
         application = QApplication(sys.argv[:1])
         _name(application)
         name = _socket(given)
@@ -195,7 +198,6 @@ def _window(options: argparse.ArgumentParser, given: argparse.Namespace) -> int:
             return 0
         from shardscope.shell.main_window import MainWindow
         from shardscope.startup.interrupts import Interrupts
-        from shardscope.startup.settings import Settings
 
         window = MainWindow(Settings(theme=theme))
         interrupts = Interrupts(application)
@@ -249,8 +251,9 @@ def _screenshot(options: argparse.ArgumentParser, given: argparse.Namespace) -> 
 
     from shardscope.shell.main_window import MainWindow
     from shardscope.shell.screenshot import ScreenshotError, take
-    from shardscope.startup.settings import Settings
+    from shardscope.startup.settings import Settings, keep_qt_from_settings
 
+    keep_qt_from_settings()
     if given.more:
         options.error("--screenshot shows one shard")
     theme = _theme(options, given) or "light"
@@ -258,7 +261,7 @@ def _screenshot(options: argparse.ArgumentParser, given: argparse.Namespace) -> 
     application = QApplication(sys.argv[:1])
     _name(application)
     with TemporaryDirectory(prefix="shardscope-") as folder:
-        window = MainWindow(Settings(Path(folder) / "settings.ini", theme=theme))
+        window = MainWindow(Settings(Path(folder) / "settings.json", theme=theme))
         try:
             take(window, wanted)
         except ScreenshotError as error:

@@ -198,6 +198,8 @@ limited by what the files store."""
 MANY_FILES = 1 << 16
 """Files that may be open at once, where the system allows as many."""
 
+STANDARD_OUTPUT = 1
+
 # What typer raises for a wrong command line: the parent of the parent of the one such error that it makes public.
 ArgumentError: type[Exception] = typer.BadParameter.__mro__[2]
 
@@ -229,12 +231,17 @@ def guarded(command: Callable[..., int], *, taking: bool = False) -> Callable[..
             return code
         except OSError as error:
             # The library raises none: what is left is our own output.
-            silence_output()
-            warn(f"cannot write the output: {error.strerror or error}")
-            return EXIT_SOURCE
+            return _unwritten(error)
         return code
 
     return call
+
+
+def _unwritten(error: OSError) -> int:
+    """Report that the output cannot be written; return the exit code."""
+    silence_output()
+    warn(f"cannot write the output: {error.strerror or error}")
+    return EXIT_SOURCE
 
 
 @functools.cache
@@ -316,6 +323,7 @@ def run(arguments: list[str] | None = None) -> int:
     given = sys.argv[1:] if arguments is None else arguments
     try:
         result = typer.main.get_command(app).main(given or ["--help"], prog_name="shardcore", standalone_mode=False)
+        sys.stdout.flush()
     except ArgumentError as error:
         warn(_argument_text(error))
         return EXIT_USAGE
@@ -329,6 +337,11 @@ def run(arguments: list[str] | None = None) -> int:
         # The reader of the help through a pipe has seen enough.
         silence_output()
         return EXIT_FINE
+    except BrokenPipeError:
+        silence_output()
+        return EXIT_FINE
+    except OSError as error:
+        return _unwritten(error)
     if not given:
         return EXIT_USAGE
     return result if isinstance(result, int) else EXIT_FINE
@@ -337,7 +350,12 @@ def run(arguments: list[str] | None = None) -> int:
 def main() -> None:
     """The entry point of the `shardcore` command."""
     if sys.stdout is None:
-        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - it was closed by who started us; the exit code counts
+        # It was closed before the start: nothing is opened under its number, and writing to it fails.
+        nowhere = os.open(os.devnull, os.O_RDONLY)
+        if nowhere != STANDARD_OUTPUT:
+            os.dup2(nowhere, STANDARD_OUTPUT)
+            os.close(nowhere)
+        sys.stdout = open(STANDARD_OUTPUT, "w", encoding="utf-8")  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         # A terminal that knows no Unicode shows escapes.
         if hasattr(stream, "reconfigure"):

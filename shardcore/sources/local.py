@@ -10,7 +10,8 @@ import io
 import os
 import stat
 import threading
-from collections.abc import Iterator, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cached_property
@@ -56,6 +57,7 @@ class FileSource(Source):
     """
 
     watchable = True
+    _closed = True
 
     def __init__(self, path: str | Path, *, follow_links: bool = True) -> None:
         self.path = Path(path)
@@ -171,6 +173,11 @@ class FileSource(Source):
             self._closed = True
         if last:
             os.close(self._descriptor)
+
+    def __del__(self, warn: Callable[..., None] = warnings.warn) -> None:
+        if not self._closed:
+            self.close()
+            warn(f"unclosed file {self.uri}", ResourceWarning, source=self, stacklevel=2)
 
     def _pread(self, count: int, at: int) -> bytes:
         # The number of a closed descriptor is given to the next file that is opened. So the last reader closes it.

@@ -168,7 +168,10 @@ class FolderOpener:
             chosen = replace(chosen, endpoint_url=endpoint_url or None, region=region or None)
         # Whoever names a store for what is opened has agreed to it.
         named = trusted or (self._remote is not None and bool(self._remote.endpoint_url))
-        if not named and not chosen.trusted & {chosen.store, ANY_STORE}:
-            raise StoreUntrusted(file=address, stores=(chosen.store,), who=chosen.signer)
+        if not named and ANY_STORE not in chosen.trusted:
+            from shardcore.sources.remote.s3 import signer_of, store_of
+
+            if (store := store_of(chosen)) not in chosen.trusted:
+                raise StoreUntrusted(file=address, stores=(store,), who=signer_of(chosen))
         self.tape = self.tape if self.tape is not None else RequestLog()
         return folder_of(address if address.endswith("/") else f"{address}/", chosen, self.tape)

@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from shardcore.errors import SourceError, reason_of
-from shardcore.system import give_mode, open_file, sync_file, sync_folder
+from shardcore.system import give_mode, open_file, sync_file
 from shardcore.writing.lock import real_path
+from shardcore.writing.temporary import sync_folders
 
 SUFFIX = ".audit.jsonl"
 
@@ -99,8 +100,12 @@ def _opened(path: Path) -> int:
                 raise SourceError(f"cannot write {log}: not a regular file")
             return descriptor
         descriptor = open_file(log, flags | os.O_CREAT | os.O_EXCL, 0o600)
-        give_mode(descriptor, real_path(path))
-        sync_folder(log.parent)
+        try:
+            give_mode(descriptor, real_path(path))
+            sync_folders([log.parent])
+        except SourceError:
+            os.close(descriptor)
+            raise
         return descriptor
     except (OSError, ValueError) as error:
         raise SourceError(f"cannot write {log}: {reason_of(error)}") from error

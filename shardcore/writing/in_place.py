@@ -16,11 +16,11 @@ from shardcore.errors import Remedy, SourceChanged, SourceError, UsageError, rea
 from shardcore.progress import Progress, no_progress
 from shardcore.sources.base import Source
 from shardcore.sources.local import FileSource, open_at_once, read_side_file
-from shardcore.system import sync_file, sync_folder
+from shardcore.system import sync_file
 from shardcore.writing.audit import Audit, check_audit_log
 from shardcore.writing.lock import locked, real_path
-from shardcore.writing.temporary import STREAM_PIECE, TemporaryFile
-from shardcore.writing.temporary_names import stem_of, sweep
+from shardcore.writing.temporary import STREAM_PIECE, TemporaryFile, sync_folders
+from shardcore.writing.temporary_names import is_left_over, stem_of, sweep
 
 SHOWN = 64
 """Bytes of a change that are shown at most."""
@@ -328,7 +328,6 @@ class Rewrite:
         except BaseException:
             file.discard()
             raise
-        sync_folder(self.path.absolute().parent)
 
 
 def make_rewrites(
@@ -363,6 +362,7 @@ def make_rewrites(
                 sizes = {"size_before": len(one.old or b""), "size_after": len(one.new)}
                 sha256 = hashlib.sha256(one.new).hexdigest()
                 audit.note(one.shard, one.verb, one.keys, what=one.what, sidecar=one.path.name, **sizes, sha256=sha256)
+            sync_folders([one.path.absolute().parent])
 
 
 def check_names(path: Path, *, hard_links: bool) -> None:
@@ -374,6 +374,9 @@ def check_names(path: Path, *, hard_links: bool) -> None:
     """
     try:
         status = path.lstat()
+        if stat.S_ISREG(status.st_mode) and status.st_nlink > 1:
+            _remove_temporary_names(path, status)
+            status = path.lstat()
     except OSError as error:
         raise SourceError(f"cannot open {path}: {reason_of(error)}") from error
     if stat.S_ISREG(status.st_mode) and status.st_nlink > 1 and not hard_links:
@@ -381,6 +384,16 @@ def check_names(path: Path, *, hard_links: bool) -> None:
             f"{path} has {status.st_nlink} names (hard links): an edit changes the file under all of them",
             remedy=Remedy.HARD_LINKS,
         )
+
+
+def _remove_temporary_names(path: Path, status: os.stat_result) -> None:
+    """Remove the temporary name of a file that was written by a run which was killed after it got its final name.
+
+    `sweep` does not: that of a file which is locked, as it is edited, counts as one of a run that is alive.
+    """
+    for other in path.parent.iterdir():
+        if is_left_over(other.name) and other != path and os.path.samestat(other.lstat(), status):
+            other.unlink()
 
 
 def check_other_file(source: Source | None, target: str | Path) -> None:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import os
+import warnings
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from weakref import WeakSet
 
 from shardcore.errors import Remedy, ShardError, SourceError, UsageError, reason_of
 from shardcore.sources.base import check_name
@@ -25,6 +29,16 @@ from shardcore.writing.temporary_names import new_run, remove_tree, replacing_pa
 
 TRIES = 5
 """Temporary folders that are begun: other runs may take them for left-overs before they are locked."""
+
+
+_ALIVE: WeakSet[Output] = WeakSet()
+
+
+@atexit.register
+def _abandon_all() -> None:
+    """Do it while modules are still there."""
+    for one in list(_ALIVE):
+        one.abandon()
 
 
 class Output:
@@ -67,6 +81,10 @@ class Output:
         planning: bool = False,
         jobs: int = 1,
     ) -> None:
+        self._files: list[TemporaryFile] = []
+        self._prepared: Path | None = None
+        self._process = os.getpid()
+        _ALIVE.add(self)
         self.jobs = jobs
         self._workers: ThreadPoolExecutor | None = None
         self.target = Path(target) if target is not None else None
@@ -77,13 +95,11 @@ class Output:
         self._run = new_run()
         # All that is written for the sake of one file is known by its name, wherever it is.
         self._stem = None if folder or self.target is None else stem_of(self.target)
-        self._files: list[TemporaryFile] = []
         self._last: set[TemporaryFile] = set()
         self._there: set[Path] = set()  # files that stay, as they are what would be written
         self._made: list[Path] = []
         self._swept: set[Path] = set()
-        # The temporary folder, and the one in it to which names are relative.
-        self._prepared: Path | None = None
+        # The folder in `_prepared` to which names are relative.
         self._staged: Path | None = None
         self._staged_lock: int | None = None
         self._finishing: ThreadPoolExecutor | None = None
@@ -195,15 +211,18 @@ class Output:
             for file in self._files:
                 file.appear(force=self.force)
                 appeared.append(file)
-            sync_folders({file.final.parent for file in self._files})
+            if self._staged is not None:
+                sync_folders({file.final.parent for file in self._files})
             self._show_prepared()
         except ShardError:
             for file in appeared:
                 with contextlib.suppress(OSError):
                     file.final.unlink()
             raise
+        # What fails from here on takes nothing away: the files may have replaced others.
         if self.target is not None:
-            sync_folders({self.target.parent})
+            new = self._files if self._staged is None else ()
+            sync_folders({self.target.parent, *(file.final.parent for file in new)})
         written = tuple(WrittenFile(self._placed(f.final), f.objects, f.at, f.sha256) for f in self._files)
         self._forget()
         return written
@@ -214,10 +233,21 @@ class Output:
             file.discard()
         if self._prepared is not None:
             remove_tree(self._prepared)
+            self._prepared = None
         for folder in reversed(self._made):
             with contextlib.suppress(OSError):
                 folder.rmdir()
         self._forget()
+
+    def abandon(self, warn: Callable[..., None] = warnings.warn) -> None:
+        """Remove what was begun and neither committed nor discarded."""
+        # In a process that was forked it belongs to the other one.
+        if (self._files or self._prepared is not None) and os.getpid() == self._process:
+            self.discard()
+            warn(f"unfinished {self.target}: what was written is removed", ResourceWarning, source=self, stacklevel=3)
+
+    def __del__(self) -> None:
+        self.abandon()
 
     def _begin(self, final: Path, *, last: bool = False, path: Path | None = None) -> TemporaryFile:
         # Threads start with the first large file; most shards have none.

@@ -60,7 +60,9 @@ class PartialRecord:
 
     def __init__(self, path: Path, mark: str) -> None:
         self._final = path
-        name = hashlib.sha256(f"{os.path.abspath(path)}\n{mark}".encode("utf-8", "surrogatepass")).hexdigest()  # noqa: PTH100
+        # Without links: the folder may be held by a path that is another one in each run.
+        real = os.path.join(os.path.realpath(path.parent), path.name)  # noqa: PTH118
+        name = hashlib.sha256(f"{real}\n{mark}".encode("utf-8", "surrogatepass")).hexdigest()
         self._path = user_folder("state") / "resume" / f"{name}.json"
 
     def note(self, file: TemporaryFile, sha256: str) -> bool:

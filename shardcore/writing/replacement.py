@@ -22,7 +22,7 @@ from shardcore.codecs.json_text import JsonLimits, parse_json
 from shardcore.errors import FormatError, Remedy, SourceError, UsageError, reason_of
 from shardcore.model.text import short
 from shardcore.sources.base import check_name
-from shardcore.system import is_link, is_own, leads_elsewhere, open_file, replace_file, sync_file, sync_folder
+from shardcore.system import is_link, is_own, leads_elsewhere, open_file, replace_file, sync_file
 from shardcore.writing.temporary import is_replaceable, sync_folders
 from shardcore.writing.temporary_names import in_use, is_left, remove_tree, replacing_path
 
@@ -60,7 +60,11 @@ def begin(prepared: Path, place: Path, files: Sequence[str], remove: Sequence[st
             raise UsageError(f"another run was to replace {place.parent}", remedy=Remedy.FINISH)
     except OSError as error:
         raise SourceError(f"cannot write {place}: {reason_of(error)}") from error
-    sync_folder(place.parent)
+    try:
+        sync_folders([place.parent])
+    except SourceError:
+        place.rename(prepared)
+        raise
 
 
 def finish(place: Path) -> list[Path]:
@@ -104,7 +108,7 @@ def finish(place: Path) -> list[Path]:
         why = f"replacing {root} is not finished: {reason_of(error)}"
         raise SourceError(why, remedy=Remedy.FINISH) from error
     remove_tree(place)
-    sync_folder(root)
+    sync_folders([root])
     return removed
 
 

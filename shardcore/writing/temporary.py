@@ -676,10 +676,17 @@ def is_there(path: Path) -> bool:
 
 
 def sync_folders(folders: Collection[Path]) -> None:
-    """Make renames in folders durable, as far as the system can."""
+    """Make renames in folders durable, as far as the system can.
+
+    Raises:
+        SourceError: The disk fails.
+    """
     if len(folders) <= FEW or not sync_file_systems(folders):
         for folder in folders:
-            sync_folder(folder)
+            try:
+                sync_folder(folder)
+            except OSError as error:
+                raise SourceError(f"cannot make the names in {folder} durable: {reason_of(error)}") from error
 
 
 def make_durable(files: Collection[TemporaryFile]) -> None:

@@ -37,7 +37,7 @@ from shardcore.model.text import shell_line, typed
 from shardcore.progress import Progress, no_progress
 from shardcore.sources.base import Source
 from shardcore.sources.local import FileSource, open_side_file
-from shardcore.system import is_own, sync_file, sync_folder
+from shardcore.system import is_own, sync_file
 from shardcore.writing.audit import Audit, check_audit_log
 from shardcore.writing.in_place import (
     SHOWN,
@@ -53,7 +53,7 @@ from shardcore.writing.in_place import (
     write_all,
 )
 from shardcore.writing.lock import locked, real_path
-from shardcore.writing.temporary import TemporaryFile
+from shardcore.writing.temporary import TemporaryFile, sync_folders
 from shardcore.writing.temporary_names import stem_of, sweep
 from shardcore.writing.undo_chain import all_journals, bring_back, earlier_journals, forget, journal_of, put_aside
 
@@ -341,13 +341,29 @@ def apply(
             elif isinstance(error, ShardError):
                 raise SourceError(f"{error.message}; {interrupted(edit.path)}") from error
             raise
-        if journal:
-            _mark(path, DONE)
-            return path
-        _remove_journal(path)
-        bring_back(edit.path)
-        sync_folder(path.parent)
+        with _edited(edit.path, edit.verb):
+            if journal:
+                _mark(path, DONE)
+                return path
+            _remove_journal(path)
+            bring_back(edit.path)
+            sync_folders([path.parent])
         return None
+
+
+@contextlib.contextmanager
+def _edited(path: Path, verb: str) -> Iterator[None]:
+    """Report that an edit is made together with what fails afterwards."""
+    try:
+        yield
+    except SourceError as error:
+        found = interrupted_edit(path)
+        more = "do not run it again"
+        if found is not None and found.can_finish:
+            more = f"run the same {verb or 'edit'} again to finish it: nothing is written twice"
+        elif found is not None and found.kept:
+            more = f"`{shell_line(['shardcore', 'undo', typed(str(path))])}` puts back what was there"
+        raise SourceError(f"{path} was edited, but {error.message}; {more}") from error
 
 
 def _take_back(path: Path, error: BaseException) -> None:
@@ -422,12 +438,14 @@ def finish(
             if audit is not None:
                 _note(audit, where, found.verb, _keys(raw, found), f"{found.what} (finished)", found.old_size)
             stays = keep and found.kept
-            if stays:
-                _set_state(raw, DONE)
+            with _edited(where, found.verb):
+                if stays:
+                    _set_state(raw, DONE)
         if not stays:
-            _remove_journal(found.undo_path, wipe=found.kept)
-            bring_back(where)
-            sync_folder(where.parent)
+            with _edited(where, found.verb):
+                _remove_journal(found.undo_path, wipe=found.kept)
+                bring_back(where)
+                sync_folders([where.parent])
     return found
 
 
@@ -457,7 +475,7 @@ def undo(path: str | Path, progress: Progress = no_progress, *, trust: bool = Fa
             _write(where, raw, found.old, found.old_size, progress)
         _remove_journal(found.undo_path)
         bring_back(where)
-        sync_folder(where.parent)
+        sync_folders([where.parent])
     return found
 
 
@@ -491,7 +509,7 @@ def purge(path: str | Path, *, dry_run: bool = False) -> list[Path]:
             for one in found:
                 _remove_journal(one, wipe=True)
             sweep(where.parent, stem_of(journal_of(where)))
-            sync_folder(where.parent)
+            sync_folders([where.parent])
     return found
 
 
@@ -805,7 +823,7 @@ def _write_journal(edit: Edit, path: Path, *, stale: bool, keep: bool) -> None:
         keep: Whether the old bytes are kept.
     """
     sweep(path.parent, stem_of(path))
-    file = TemporaryFile(path, like=edit.path)
+    file, appeared = TemporaryFile(path, like=edit.path), False
     try:
         device, inode = edit.source.inode
         stretches = _merged((one.start, one.stop) for one in edit.changes)
@@ -835,11 +853,14 @@ def _write_journal(edit: Edit, path: Path, *, stale: bool, keep: bool) -> None:
         file.complete()
         (forget if stale else put_aside)(edit.path)
         file.appear(force=True)
+        appeared = True
+        sync_folders([path.parent])
     except BaseException:
         file.discard()
+        if appeared:
+            path.unlink(missing_ok=True)
         bring_back(edit.path)
         raise
-    sync_folder(path.parent)
 
 
 def _journal_records(edit: Edit, *, keep: bool) -> Iterator[bytes]:
@@ -895,11 +916,17 @@ def _mark(path: Path, state: bytes) -> None:
 
 
 def _set_state(raw: IO[bytes], state: bytes) -> None:
+    before = b""
     try:
+        raw.seek(len(MAGIC))
+        before = raw.read(1)
         raw.seek(len(MAGIC))
         write_all(raw, state)
         sync_file(raw.fileno())
     except OSError as error:
+        with contextlib.suppress(OSError):
+            raw.seek(len(MAGIC))
+            write_all(raw, before)
         raise SourceError(f"cannot write the journal: {reason_of(error)}") from error
 
 

@@ -60,7 +60,7 @@ def session(jobs: Jobs) -> Iterator[Session]:
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
     """Settings in a file of the test."""
-    return Settings(tmp_path / "settings.ini")
+    return Settings(tmp_path / "settings.json")
 
 
 @pytest.fixture

@@ -71,7 +71,7 @@ def _other(path: Path) -> bool:
 @pytest.fixture(scope="module")
 def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
     """Settings in a file of these tests."""
-    return Settings(tmp_path_factory.mktemp("settings") / "settings.ini")
+    return Settings(tmp_path_factory.mktemp("settings") / "settings.json")
 
 
 class Watch:

@@ -158,7 +158,7 @@ def test_a_signal_closes_the_window(data: Path, tmp_path: Path, number: int, sam
             run.kill()
     lines = [line for line in errors.splitlines() if "This plugin does not support" not in line]
     assert (run.returncode, output, lines) == (0, "", [])
-    assert list(tmp_path.rglob("*.ini")) or list(tmp_path.rglob("*.conf"))
+    assert list(tmp_path.rglob("settings.json"))
 
 
 def test_samples_are_real_shards() -> None:

@@ -45,7 +45,7 @@ def _window() -> Iterator[Figure]:
     application = QApplication.instance() or QApplication(["bench"])
     assert isinstance(application, QApplication)
     with tempfile.TemporaryDirectory() as folder:
-        window = MainWindow(Settings(Path(folder) / "settings.ini"))
+        window = MainWindow(Settings(Path(folder) / "settings.json"))
         window.show()
         sheet: Any = window.comparing.show()
 

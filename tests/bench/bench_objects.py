@@ -60,7 +60,7 @@ class Bench:
         self.application = application
         self.jobs = Jobs()
         self.session = Session(self.jobs)
-        self.panel = ObjectPanel(self.session, Settings(folder / "settings.ini"))
+        self.panel = ObjectPanel(self.session, Settings(folder / "settings.json"))
         self.panel.resize(1000, 400)
         self.panel.show()
         self.session.open(str(SAMPLE))

@@ -78,7 +78,7 @@ def scrolled(where: str, uri: str, folder: Path) -> Iterator[Figure]:
     from shardscope.shell.main_window import MainWindow
     from shardscope.startup.settings import Settings
 
-    window = MainWindow(Settings(folder / "settings.ini"))
+    window = MainWindow(Settings(folder / "settings.json"))
     window.resize(1440, 900)
     window.show()
     window.open(uri)

@@ -57,7 +57,7 @@ def run() -> Iterator[Figure]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "sparse.shard"
         make_sparse(path)
-        settings = Settings(Path(folder) / "settings.ini")
+        settings = Settings(Path(folder) / "settings.json")
         settings.theme = "light"
         began = time.perf_counter()
         window = MainWindow(settings)

@@ -53,7 +53,7 @@ def ours(what: str) -> float | str:
             qInstallMessageHandler(lambda kind, context, text: None)
             application = QApplication(["bench"])
             folder = stack.enter_context(tempfile.TemporaryDirectory())
-            window = MainWindow(Settings(Path(folder) / "settings.ini"))
+            window = MainWindow(Settings(Path(folder) / "settings.json"))
             window.resize(1440, 840)
             window.show()
         application.processEvents()

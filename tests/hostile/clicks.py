@@ -103,7 +103,7 @@ class Clicker:
         from shardscope.startup.settings import Settings
 
         self.application = QApplication.instance() or QApplication(sys.argv[:1])
-        self.window = MainWindow(Settings(folder / "settings.ini"))
+        self.window = MainWindow(Settings(folder / "settings.json"))
         self.window.resize(1440, 840)
         self.window.show()
         self._rest(time.monotonic() + 10)

@@ -144,6 +144,18 @@ class Mute(Fault):
 
 
 @dataclass(frozen=True, slots=True)
+class Endless(Fault):
+    """After some bytes the same ones come again and again: there is no end, and no silence."""
+
+    again: bytes = b"HTTP/1.1 100 Continue\r\n\r\n"
+    first: bytes = b""
+
+    def change(self, request: Request, answer: Answer) -> Answer:
+        """Those bytes."""
+        return replace(answer, endless=(self.first, self.again))
+
+
+@dataclass(frozen=True, slots=True)
 class Whole(Fault):
     """The range is lost on the way: 200 and everything."""
 

@@ -62,6 +62,7 @@ class Answer:
         cut: The connection is closed after so many bytes of the body.
         stall: Nothing more is sent after so many bytes of the body, until the client hangs up or the server stops.
         late: Seconds before the answer begins.
+        endless: Bytes that are sent instead of an answer: once, and again and again, until the client hangs up.
         ended: Called when it is over, also when it broke off.
     """
 
@@ -71,6 +72,7 @@ class Answer:
     cut: int | None = None
     stall: int | None = None
     late: float = 0.0
+    endless: tuple[bytes, bytes] | None = None
     ended: Callable[[], None] | None = None
 
 
@@ -336,6 +338,12 @@ class _Handler(BaseHTTPRequestHandler):
         if not answer.status:
             raise _Cut
         seen.status = answer.status
+        if answer.endless is not None:
+            self.wfile.write(answer.endless[0])
+        while answer.endless is not None:
+            self.wfile.write(answer.endless[1])
+            if self.server.stopping.wait(0.02):
+                raise _Cut
         self.send_response_only(answer.status)
         headers = dict(answer.headers)
         names = {name.lower() for name in headers}

@@ -23,6 +23,7 @@ from tests.remote.client import nothing_left
 from tests.remote.faults import (
     Cut,
     Drop,
+    Endless,
     Fault,
     FaultProxy,
     Late,
@@ -74,7 +75,7 @@ class Trouble:
     @property
     def stalls(self) -> bool:
         """Whether it is silence that goes wrong."""
-        return any(isinstance(fault, (Stall, Mute)) for fault in self.faults())
+        return any(isinstance(fault, (Stall, Mute, Endless)) for fault in self.faults())
 
 
 def _both(name: str, fault: Callable[[], Fault], *outcomes: object, over: tuple[str, ...] = ("http",)) -> Trouble:
@@ -107,6 +108,8 @@ TROUBLES = [
     _both("always stalls", Stall, errors.TimedOut, over=EVERYWHERE),
     _both("stalls for good midway", lambda: Stall(0.0, when=after(1)), errors.TimedOut),
     _both("mute", Mute, errors.TimedOut, over=EVERYWHERE),
+    _both("endless 100", Endless, errors.TimedOut, over=EVERYWHERE),
+    _both("a head without end", lambda: Endless(b"H"), errors.TimedOut, over=EVERYWHERE),
     _both("always 503", lambda: Refuse("SlowDown"), errors.ServerFailed, over=EVERYWHERE),
     _both("always 500 midway", lambda: Refuse("InternalError", when=after(2)), errors.ServerFailed),
     # Answers that are not what was asked for.

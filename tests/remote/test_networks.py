@@ -13,6 +13,7 @@ import pytest
 import shardcore
 from shardcore import errors
 from shardcore.cli.program import run
+from shardcore.sources.remote import cancel, response
 from shardcore.sources.remote import session as remote
 from shardcore.sources.remote.options import RemoteOptions
 from shardcore.sources.remote.request_log import RequestLog
@@ -21,10 +22,11 @@ from shardcore.testing import FULL
 from tests.remote.bills import swh_huge
 from tests.remote.client import nothing_left
 from tests.remote.contents import Made
-from tests.remote.faults import Drop, FaultProxy, Late, Mute, Refuse, Stall, after, seeded
+from tests.remote.faults import Drop, Endless, FaultProxy, Late, Mute, Refuse, Stall, after, seeded
 from tests.remote.s3 import Place
 from tests.remote.samples import ACTIONS, samples
-from tests.remote.servers import RangeServer, RedirectServer
+from tests.remote.servers import RangeServer, RedirectServer, StoreServer
+from tests.remote.serving import Answer, HttpServer
 
 DATA = bytes(range(256)) * 4000  # a megabyte
 QUICK = RemoteOptions(stall_timeout=0.2, connect_timeout=0.5, patience=1.0, retries=2)
@@ -157,6 +159,63 @@ def test_redirects_are_followed(server: RangeServer) -> None:
             assert ACTIONS["get"](shard, sample)
     with RedirectServer("", 302) as circle, pytest.raises(errors.RemoteError, match="redirected"):
         source(f"{circle.url}/a")
+
+
+CHUNKED = b"HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 0-9/10\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+@pytest.mark.parametrize("transport", ["http", "s3"])
+@pytest.mark.parametrize(
+    ("first", "again", "error"),
+    [
+        (b"", b"HTTP/1.1 100 Continue\r\n\r\n", errors.TimedOut),
+        (b"HTTP/1.1 206 Partial Content\r\n", b"X", errors.TimedOut),
+        (CHUNKED, b"0", errors.TimedOut),
+        (b"HTTP/1.1 403 Forbidden\r\nContent-Length: 8000\r\n\r\n", b"<", errors.Forbidden),
+    ],
+    ids=["100", "header", "chunk", "error"],
+)
+def test_an_answer_without_an_end(
+    monkeypatch: pytest.MonkeyPatch, transport: str, first: bytes, again: bytes, error: type[Exception]
+) -> None:
+    """A byte now and then is no answer: head, size of a chunk and text of an error have one deadline each."""
+    for module, name in ((response, "PIECE_SECONDS"), (response, "ERROR_SECONDS"), (cancel, "XML_SECONDS")):
+        monkeypatch.setattr(module, name, 0.2)
+    with nothing_left(), StoreServer({"/shards/a": DATA}) as server, FaultProxy(server.host) as proxy:
+        proxy.faults = [Endless(again, first)]
+        options = RemoteOptions(stall_timeout=0.2, retries=1, endpoint_url=proxy.url, addressing="path", anonymous=True)
+        with pytest.raises(error):
+            source("s3://shards/a" if transport == "s3" else f"{proxy.url}/shards/a", options)
+
+
+def test_a_listing_without_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All of it has one deadline."""
+    monkeypatch.setattr(cancel, "XML_SECONDS", 0.2)
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: application/xml\r\nContent-Length: 80000\r\n\r\n"
+    with StoreServer() as server, FaultProxy(server.host) as proxy:
+        proxy.faults = [Endless(b"<", head, when=lambda request: "list-type" in request.target)]
+        options = RemoteOptions(retries=1, endpoint_url=proxy.url, addressing="path", anonymous=True)
+        with pytest.raises(errors.TimedOut):
+            shardcore.open("s3://shards/a/", remote=options)
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "said"),
+    [
+        (304, {}, "not modified"),
+        (416, {}, "416"),
+        (416, {"Content-Range": "bytes */100"}, "416"),
+        (302, {"Location": "file:///etc/passwd"}, "redirected to an address of .file."),
+        (302, {}, "redirected without an address"),
+    ],
+)
+def test_statuses_are_called_what_they_are(status: int, headers: dict[str, str], said: str) -> None:
+    """None of them is another region, an empty file, or missing encryption."""
+    with (
+        HttpServer(lambda _: Answer(status, headers)) as server,
+        pytest.raises(errors.RangeRefused, match=said),
+    ):
+        source(f"{server.url}/a")
 
 
 def test_nobody_there() -> None:

@@ -201,7 +201,6 @@ class LayoutMemory:
         self._settings.set_layout("geometry", self._window.saveGeometry())
         if self._kept is not None:
             self._settings.set_layout("state", self._kept)
-        self._settings.sync()
 
 
 class ByteCommands(Protocol):
@@ -496,6 +495,7 @@ class MainWindow(QMainWindow):
         session.secrets.changed.connect(self._name)
         session.message.connect(lambda text: self.line.say_for_a_while(session.secrets.text(str(text))))
         session.succeeded.connect(lambda text: self.notices.tell(text, NoticeTone.SUCCESS))
+        self.settings.report_to(lambda text: self.notices.tell(text, NoticeTone.WARNING, lasting=True))
         self.help.teaching.refused.connect(self._lesson_refused)
         self.objects.actions_.trace_requested.connect(self.trace_key)
         self.hex.address.key_chosen.connect(lambda _: self.show_part("trace"))

@@ -1,15 +1,23 @@
-"""Settings: recent files, theme, layout of the window."""
+"""Settings: recent files, theme, layout of the window. They are one JSON file of the user."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+import math
+import os
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
-from PySide6.QtCore import QByteArray, QSettings
+from PySide6.QtCore import QByteArray, QSettings  # noqa: TID251 - nothing is read by it
 
+from shardcore.codecs.json_text import FREE, parse_json
+from shardcore.errors import FormatError, ShardError, SourceError, reason_of
+from shardcore.sources.local import read_side_file
 from shardcore.sources.remote.address import is_address, shown_address
+from shardcore.system import replace_file, user_folder
+from shardcore.writing.lock import real_path
+from shardcore.writing.temporary import write_small
 
 MAX_RECENT = 12
 MAX_LESSONS = 40
@@ -17,198 +25,221 @@ MAX_LESSONS = 40
 
 THEMES = ("system", "light", "dark", "light-safe", "dark-safe", "dark-room")
 
+T = TypeVar("T")
+
+
+def settings_file() -> Path:
+    """Return the path of the user's own settings."""
+    return user_folder("config") / "settings.json"
+
+
+def keep_qt_from_settings() -> None:
+    """Let Qt find no settings of its own: PySide unpickles values of Python objects, also for Qt's file dialog."""
+    for scope in (QSettings.Scope.UserScope, QSettings.Scope.SystemScope):
+        QSettings.setPath(QSettings.Format.NativeFormat, scope, os.devnull)
+
+
+class _Setting(Generic[T]):
+    """A value of the file under the name of the attribute.
+
+    Args:
+        clean: Returns what a value of the file means; None stands for a missing one, any other may be invalid.
+    """
+
+    def __init__(self, clean: Callable[[object], T]) -> None:
+        self._clean = clean
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, settings: Settings, owner: type) -> T:
+        return self._clean(settings.value(self._name))
+
+    def __set__(self, settings: Settings, value: T) -> None:
+        settings.set_value(self._name, value)
+
+
+def _off(value: object) -> bool:
+    return value is True
+
+
+def _on(value: object) -> bool:
+    return value is not False
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _texts(value: object) -> list[str]:
+    return [one for one in value if isinstance(one, str)][:MAX_RECENT] if isinstance(value, list) else []
+
+
+def _by_name(value: object) -> dict[str, str]:
+    return {name: str(one) for name, one in value.items()} if isinstance(value, dict) else {}
+
+
+def _factor(value: object) -> float:
+    return float(value) if isinstance(value, (int, float)) and math.isfinite(value) else 1.0
+
+
+def _entries(value: object) -> list[dict[str, Any]]:
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+
+
+def _pairs(value: object) -> list[tuple[str, str]]:
+    pairs = value if isinstance(value, list) else []
+    return [(str(pair[0]), str(pair[1])) for pair in pairs if isinstance(pair, (list, tuple)) and len(pair) == 2]
+
+
+def _step(value: object) -> int:
+    return value if type(value) is int and value >= 0 else -1
+
+
+def _shown(value: object) -> frozenset[int]:
+    return frozenset(filter(lambda step: _step(step) >= 0, value)) if isinstance(value, list) else frozenset()
+
 
 class Settings:
     """The settings of the user, or those of a file.
+
+    Each change is written at once, into the file as it is then: another window may have changed other values. A file
+    that is invalid is renamed, and the settings are those of the first start.
 
     Args:
         path: Keeps the settings in this file instead of the user's own.
         theme: The theme of this start; what is remembered stays until the user chooses another.
     """
 
+    extraction = _Setting(_by_name)
+    """The choices of the last extraction, by name; empty at the first start."""
+    sketches = _Setting(_by_name)
+    """The drawing that was looked at last, by format."""
+    reduced_motion = _Setting(_off)
+    """Whether nothing shall move by itself."""
+    play_speed = _Setting(_factor)
+    """The speed at which steps and walks are played; 1 at the first start."""
+    zoom = _Setting(_factor)
+    """The zoom of the window: 1 is 100 %."""
+    bytes_zoom = _Setting(_factor)
+    """The zoom of the bytes, relative to that of the window."""
+    lecture_dark = _Setting(_off)
+    """Whether lectures are shown in the dark room theme."""
+    restores_tabs = _Setting(_off)
+    """Whether the tabs of the last window are opened at the start."""
+    tabs = _Setting(_entries)
+    """The tabs of the last window, as they were stored."""
+    connections = _Setting(_by_name)
+    """How remote places were reached, by bucket or server; without secrets."""
+    price = _Setting(_text)
+    """The name of the prices by which requests are counted; empty for the usual ones."""
+    pack_format = _Setting(_text)
+    """The name of the format that was last written, or empty."""
+    pack_folder = _Setting(_text)
+    """The folder of the shard that was last written, or empty."""
+    schematic = _Setting(_off)
+    """Whether the overview is schematic, and not to scale."""
+    fields_shown = _Setting(_on)
+    """Whether the fields are beside the bytes."""
+    searches = _Setting(_pairs)
+    """What was searched for in bytes, the latest first: kind and text."""
+    recent = _Setting(_texts)
+    """What was opened, the latest first."""
+    folders = _Setting(_texts)
+    """The folders that were extracted to, the latest first."""
+    searched_folders = _Setting(_texts)
+    """The folders that were searched for a key, the latest first."""
+
     def __init__(self, path: Path | None = None, *, theme: str = "") -> None:
         self._theme = theme
-        if path is None:
-            ini = QSettings.Format.IniFormat
-            self._store = QSettings(ini, QSettings.Scope.UserScope, "shardscope", "shardscope")
-        else:
-            self._store = QSettings(str(path), QSettings.Format.IniFormat)
+        self._path = path or settings_file()
+        self._values: dict[str, Any] = {}
+        self._problems: list[str] = []
+        self._tell: Callable[[str], object] = self._problems.append
+        self._load()
 
-    @property
-    def recent(self) -> list[str]:
-        """Return what was opened, the latest first."""
-        value = self._store.value("recent", [])
-        names = [value] if isinstance(value, str) else value if isinstance(value, list) else []
-        return [str(name) for name in names][:MAX_RECENT]
+    def report_to(self, tell: Callable[[str], object]) -> None:
+        """Report what is wrong with the file to a function, once each."""
+        self._tell = tell
+        for text in self._problems:
+            tell(text)
+
+    def value(self, name: str) -> object:
+        """Return a value as the file has it; None where it has none."""
+        return self._values.get(name)
+
+    def set_value(self, name: str, value: object) -> None:
+        """Write a value to the file; None removes it."""
+        if value == self._values.get(name) or not self._load():
+            return
+        if value is None:
+            self._values.pop(name, None)
+        else:
+            self._values[name] = value
+        try:
+            path = real_path(self._path)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_small(path, json.dumps(self._values, indent=1, sort_keys=True).encode(), force=True)
+        except (ShardError, OSError) as error:
+            self._report(f"settings are not saved: {reason_of(error) if isinstance(error, OSError) else error}")
+
+    def _load(self) -> bool:
+        """Read the file; return whether it may be written."""
+        try:
+            text = read_side_file(real_path(self._path), FREE.size + 1)
+        except SourceError as error:
+            if isinstance(error.__cause__, FileNotFoundError):
+                return True
+            self._report(f"settings are neither read nor saved: {error.message}")
+            return False
+        try:
+            values = parse_json(text, "the file", limits=FREE)
+            if not isinstance(values, dict):
+                raise FormatError("it is no JSON object")
+            self._values = values
+        except ShardError as error:
+            aside = self._path.with_name(f"{self._path.name}.invalid")
+            try:
+                replace_file(self._path, aside)
+            except OSError as second:
+                self._report(f"settings are neither read nor saved: {self._path} is invalid: {reason_of(second)}")
+                return False
+            self._report(f"invalid settings were moved to {aside}: {error.message}")
+        return True
+
+    def _report(self, text: str) -> None:
+        if text not in self._problems:
+            self._problems.append(text)
+            if self._tell != self._problems.append:
+                self._tell(text)
 
     def add_recent(self, uri: str) -> None:
         """Put something that was opened first; paths are made absolute."""
         name = uri if is_address(uri) else str(Path(uri).absolute())
-        self._store.setValue("recent", [name, *(other for other in self.recent if other != name)][:MAX_RECENT])
+        self.recent = _first(name, self.recent)
 
     def clear_recent(self) -> None:
         """Forget all."""
-        self._store.remove("recent")
+        self.recent = []
+
+    def add_folder(self, path: str) -> None:
+        """Put a folder that was extracted to first."""
+        self.folders = _first(path, self.folders)
+
+    def add_searched_folder(self, path: str) -> None:
+        """Put a folder that was searched for a key first."""
+        self.searched_folders = _first(shown_address(path), self.searched_folders)
 
     @property
     def theme(self) -> str:
         """The chosen theme, one of `THEMES`."""
-        value = self._theme or str(self._store.value("theme", "system"))
-        return value if value in THEMES else "system"
+        value = self._theme or self.value("theme")
+        return value if isinstance(value, str) and value in THEMES else "system"
 
     @theme.setter
     def theme(self, name: str) -> None:
         self._theme = ""
-        self._store.setValue("theme", name)
-
-    @property
-    def extraction(self) -> dict[str, str]:
-        """The choices of the last extraction, by name; empty at the first start."""
-        found = self._json("extraction")
-        return {str(name): str(one) for name, one in found.items()} if isinstance(found, dict) else {}
-
-    @extraction.setter
-    def extraction(self, choices: dict[str, str]) -> None:
-        self._store.setValue("extraction", json.dumps(choices))
-
-    @property
-    def sketches(self) -> dict[str, str]:
-        """The drawing that was looked at last, by format."""
-        found = self._json("sketches")
-        return {str(name): str(one) for name, one in found.items()} if isinstance(found, dict) else {}
-
-    @sketches.setter
-    def sketches(self, names: dict[str, str]) -> None:
-        self._store.setValue("sketches", json.dumps(names))
-
-    @property
-    def folders(self) -> list[str]:
-        """The folders that were extracted to, the latest first."""
-        value = self._store.value("folders", [])
-        names = [value] if isinstance(value, str) else value if isinstance(value, list) else []
-        return [str(name) for name in names][:MAX_RECENT]
-
-    def add_folder(self, path: str) -> None:
-        """Put a folder that was extracted to first."""
-        self._store.setValue("folders", [path, *(other for other in self.folders if other != path)][:MAX_RECENT])
-
-    @property
-    def searched_folders(self) -> list[str]:
-        """The folders that were searched for a key, the latest first."""
-        value = self._store.value("searched_folders", [])
-        names = [value] if isinstance(value, str) else value if isinstance(value, list) else []
-        return [str(name) for name in names][:MAX_RECENT]
-
-    def add_searched_folder(self, path: str) -> None:
-        """Put a folder that was searched for a key first."""
-        shown = shown_address(path)
-        others = [other for other in self.searched_folders if other != shown]
-        self._store.setValue("searched_folders", [shown, *others][:MAX_RECENT])
-
-    @property
-    def reduced_motion(self) -> bool:
-        """Return whether nothing shall move by itself."""
-        return str(self._store.value("reduced_motion", "false")) == "true"
-
-    @reduced_motion.setter
-    def reduced_motion(self, reduced: bool) -> None:
-        self._store.setValue("reduced_motion", "true" if reduced else "false")
-
-    @property
-    def play_speed(self) -> float:
-        """Return the speed at which steps and walks are played; 1 at the first start."""
-        return self._number("play_speed")
-
-    @play_speed.setter
-    def play_speed(self, factor: float) -> None:
-        self._store.setValue("play_speed", str(factor))
-
-    @property
-    def zoom(self) -> float:
-        """Return the zoom of the window: 1 is 100 %; 1 at the first start."""
-        return self._number("zoom")
-
-    @zoom.setter
-    def zoom(self, factor: float) -> None:
-        self._store.setValue("zoom", str(factor))
-
-    @property
-    def bytes_zoom(self) -> float:
-        """Return the zoom of the bytes, relative to that of the window; 1 at the first start."""
-        return self._number("bytes_zoom")
-
-    @bytes_zoom.setter
-    def bytes_zoom(self, factor: float) -> None:
-        self._store.setValue("bytes_zoom", str(factor))
-
-    @property
-    def lecture_dark(self) -> bool:
-        """Return whether lectures are shown in the dark room theme."""
-        return self._flag("lecture_dark")
-
-    @lecture_dark.setter
-    def lecture_dark(self, chosen: bool) -> None:
-        self._set_flag("lecture_dark", chosen)
-
-    def _flag(self, name: str, *, usual: bool = False) -> bool:
-        """Return a choice that is stored as `yes` or `no`."""
-        return str(self._store.value(name, "yes" if usual else "no")) == "yes"
-
-    def _set_flag(self, name: str, chosen: bool) -> None:
-        self._store.setValue(name, "yes" if chosen else "no")
-
-    def _json(self, name: str) -> object:
-        """Return a value that is stored as JSON; None where it is none."""
-        value = self._store.value(name, "")
-        try:
-            return json.loads(value) if isinstance(value, str) else None
-        except ValueError:
-            return None
-
-    def _number(self, name: str) -> float:
-        """Return a factor that is remembered; 1 where it is none."""
-        try:
-            return float(str(self._store.value(name, "1")))
-        except ValueError:
-            return 1.0
-
-    @property
-    def restores_tabs(self) -> bool:
-        """Return whether the tabs of the last window are opened at the start."""
-        return self._flag("restores_tabs")
-
-    @restores_tabs.setter
-    def restores_tabs(self, chosen: bool) -> None:
-        self._set_flag("restores_tabs", chosen)
-
-    @property
-    def tabs(self) -> list[dict[str, Any]]:
-        """Return the tabs of the last window, as they were stored."""
-        found = self._json("tabs")
-        return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
-
-    @tabs.setter
-    def tabs(self, entries: list[dict[str, Any]]) -> None:
-        self._store.setValue("tabs", json.dumps(entries))
-
-    @property
-    def connections(self) -> dict[str, str]:
-        """Return how remote places were reached, by bucket or server; without secrets."""
-        found = self._json("connections")
-        return {str(place): str(way) for place, way in found.items()} if isinstance(found, dict) else {}
-
-    @connections.setter
-    def connections(self, ways: dict[str, str]) -> None:
-        self._store.setValue("connections", json.dumps(ways))
-
-    @property
-    def price(self) -> str:
-        """The name of the prices by which requests are counted; empty for the usual ones."""
-        return str(self._store.value("price", ""))
-
-    @price.setter
-    def price(self, name: str) -> None:
-        self._store.setValue("price", name)
+        self.set_value("theme", name)
 
     def lesson_step(self, name: str, uri: str = "") -> int:
         """Return the step of a lesson that was seen last, from 0; -1 when it was never begun.
@@ -217,121 +248,67 @@ class Settings:
             name: The lesson.
             uri: The file of the user that it is walked through on; empty for its sample.
         """
-        if uri:
-            return self._lessons_on_files().get(_place(name, uri), -1)
-        value = str(self._store.value(f"lessons/{name}", ""))
-        return int(value) if value.isdecimal() else -1
+        return self._lessons_on_files().get(_place(name, uri), -1) if uri else _step(self.value(f"lessons/{name}"))
 
     def set_lesson_step(self, name: str, step: int, uri: str = "") -> None:
         """Remember a step of a lesson; of lessons on files of the user, the latest of them."""
         if not uri:
-            self._store.setValue(f"lessons/{name}", step)
+            self.set_value(f"lessons/{name}", step)
             return
         place = _place(name, uri)
-        others = [(other, at) for other, at in self._lessons_on_files().items() if other != place]
-        self._store.setValue("lessons_on_files", json.dumps(dict([*others, (place, step)][-MAX_LESSONS:])))
+        others = [[other, at] for other, at in self._lessons_on_files().items() if other != place]
+        self.set_value("lessons_on_files", [*others, [place, step]][-MAX_LESSONS:])
 
     def _lessons_on_files(self) -> dict[str, int]:
         """Steps by lesson and file, the latest last."""
-        found = self._json("lessons_on_files")
-        some = found.items() if isinstance(found, dict) else ()
-        return {str(place): step for place, step in some if isinstance(step, int) and step >= 0}
+        found = self.value("lessons_on_files")
+        pairs = found if isinstance(found, list) else []
+        return {str(pair[0]): _step(pair[1]) for pair in pairs if isinstance(pair, list) and len(pair) == 2}
 
     def forget_lesson(self, name: str) -> None:
         """A lesson is as if nobody had begun it, on its sample and on all files."""
-        self._store.remove(f"lessons/{name}")
-        self._store.remove(f"lessons_done/{name}")
-        self._store.remove(f"lessons_shown/{name}")
-        kept = {place: at for place, at in self._lessons_on_files().items() if not place.startswith(f"{name} ")}
-        self._store.setValue("lessons_on_files", json.dumps(kept))
+        for kind in ("lessons", "lessons_done", "lessons_shown"):
+            self.set_value(f"{kind}/{name}", None)
+        kept = [[place, at] for place, at in self._lessons_on_files().items() if not place.startswith(f"{name} ")]
+        self.set_value("lessons_on_files", kept)
 
     def lesson_shown(self, name: str) -> frozenset[int]:
         """Return the steps of a lesson, from 0, whose answers *Show me* gave, and which were not answered since."""
-        value = str(self._store.value(f"lessons_shown/{name}", ""))
-        return frozenset(int(number) for number in value.split(" ") if number.isdecimal())
+        return _shown(self.value(f"lessons_shown/{name}"))
 
     def set_lesson_shown(self, name: str, steps: Iterable[int]) -> None:
         """Remember the steps of a lesson whose answers were shown."""
-        self._store.setValue(f"lessons_shown/{name}", " ".join(map(str, sorted(steps))))
+        self.set_value(f"lessons_shown/{name}", sorted(steps))
 
     def is_lesson_done(self, name: str) -> bool:
         """Return whether a lesson was gone through to its end."""
-        return self._flag(f"lessons_done/{name}")
+        return _off(self.value(f"lessons_done/{name}"))
 
     def set_lesson_done(self, name: str) -> None:
         """Remember that a lesson was gone through."""
-        self._set_flag(f"lessons_done/{name}", True)
-
-    @property
-    def pack_format(self) -> str:
-        """The name of the format that was last written, or empty."""
-        return str(self._store.value("pack_format", ""))
-
-    @pack_format.setter
-    def pack_format(self, name: str) -> None:
-        self._store.setValue("pack_format", name)
-
-    @property
-    def pack_folder(self) -> str:
-        """The folder of the shard that was last written, or empty."""
-        return str(self._store.value("pack_folder", ""))
-
-    @pack_folder.setter
-    def pack_folder(self, path: str) -> None:
-        self._store.setValue("pack_folder", path)
-
-    @property
-    def schematic(self) -> bool:
-        """Return whether the overview is schematic, and not to scale."""
-        return self._flag("schematic")
-
-    @schematic.setter
-    def schematic(self, chosen: bool) -> None:
-        self._set_flag("schematic", chosen)
-
-    @property
-    def fields_shown(self) -> bool:
-        """Return whether the fields is beside the bytes."""
-        return self._flag("fields_shown", usual=True)
-
-    @fields_shown.setter
-    def fields_shown(self, shown: bool) -> None:
-        self._set_flag("fields_shown", shown)
-
-    @property
-    def searches(self) -> list[tuple[str, str]]:
-        """Return what was searched for in bytes, the latest first: kind and text."""
-        found = self._json("searches")
-        pairs = found if isinstance(found, list) else []
-        return [(str(pair[0]), str(pair[1])) for pair in pairs if isinstance(pair, list) and len(pair) == 2]
-
-    @searches.setter
-    def searches(self, entries: list[tuple[str, str]]) -> None:
-        self._store.setValue("searches", json.dumps(entries))
+        self.set_value(f"lessons_done/{name}", True)
 
     def columns(self, format: str) -> dict[str, bool]:
         """The columns of objects that the user wants to see or to hide, in files of a format; others are free."""
-        value = self._store.value(f"columns/{format or 'none'}", [])
-        names = [value] if isinstance(value, str) else value if isinstance(value, list) else []
-        return {str(name).lstrip("-"): not str(name).startswith("-") for name in names if name}
+        value = self.value(f"columns/{format or 'none'}")
+        return {name: shown is True for name, shown in value.items()} if isinstance(value, dict) else {}
 
     def set_columns(self, format: str, wanted: dict[str, bool]) -> None:
         """Remember what the user wants to see; nothing wanted is nothing remembered."""
-        names = [name if shown else f"-{name}" for name, shown in sorted(wanted.items())]
-        self._store.setValue(f"columns/{format or 'none'}", names)
+        self.set_value(f"columns/{format or 'none'}", wanted or None)
 
     def layout(self, name: str) -> QByteArray | None:
         """Return the saved layout of that name (`geometry`, `state`), or None."""
-        value = self._store.value(f"layout/{name}")
-        return value if isinstance(value, QByteArray) and not value.isEmpty() else None
+        value = QByteArray.fromBase64(_text(self.value(f"layout/{name}")).encode())
+        return None if value.isEmpty() else value
 
     def set_layout(self, name: str, value: QByteArray) -> None:
         """Save a layout."""
-        self._store.setValue(f"layout/{name}", value)
+        self.set_value(f"layout/{name}", value.toBase64().toStdString())
 
-    def sync(self) -> None:
-        """Write what is not written yet."""
-        self._store.sync()
+
+def _first(name: str, names: list[str]) -> list[str]:
+    return [name, *(other for other in names if other != name)][:MAX_RECENT]
 
 
 def _place(lesson: str, uri: str) -> str:

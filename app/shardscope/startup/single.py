@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import QDir, QObject, QSettings, QTimer, Signal
+from PySide6.QtCore import QDir, QObject, QTimer, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtNetwork import QLocalServer, QLocalSocket
 
@@ -23,6 +23,7 @@ from shardcore.model.inside_path import split_inside
 from shardcore.shards.registry import CONTAINERS, FORMATS
 from shardcore.sources.remote.address import is_address, parse_address, shown_address
 from shardcore.system import WINDOWS, is_own, user_mark
+from shardscope.startup.settings import settings_file
 
 LONGEST = 64 * 1024
 """Bytes of a message."""
@@ -64,9 +65,8 @@ class Handover:
 
 def socket_name() -> str:
     """Return the name of the socket: it depends on the user, the display and the settings."""
-    settings = QSettings(QSettings.Format.IniFormat, QSettings.Scope.UserScope, "shardscope", "shardscope").fileName()
     place = [os.environ.get(name, "") for name in ("DISPLAY", "WAYLAND_DISPLAY")]
-    digest = hashlib.sha256("\n".join([*place, settings]).encode(errors="surrogateescape")).hexdigest()[:12]
+    digest = hashlib.sha256("\n".join([*place, str(settings_file())]).encode(errors="surrogateescape")).hexdigest()[:12]
     name = f"shardscope-{user_mark()}-{digest}"
     folder = os.environ.get("XDG_RUNTIME_DIR", "")
     if not WINDOWS and folder and Path(folder).is_dir() and len(folder) < 60:

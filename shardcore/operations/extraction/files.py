@@ -10,7 +10,7 @@ import re
 import stat
 import threading
 from collections.abc import Callable, Container, Generator, Iterable, Iterator, Mapping
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain, count
@@ -27,7 +27,7 @@ from shardcore.progress import Progress, no_progress
 from shardcore.shards.prefetch import fetched_ahead
 from shardcore.shards.shard import Shard, bounded
 from shardcore.sources.base import PIECE
-from shardcore.system import extended
+from shardcore.system import extended, held_folder
 from shardcore.writing.partial_file import write_kept
 from shardcore.writing.temporary import taken, write_as
 
@@ -259,8 +259,9 @@ def extract_objects(
         what = "it is a file" if os.path.isfile(where) else reason_of(error)  # noqa: PTH113
         raise SourceError(f"cannot create the folder {where}: {what}") from error
     taking = _Taking(shard, where, options, each_piece, delivery, planned=planned)
-    manifest = ManifestWriter(shard, where, taking.root) if options.manifest else None
+    manifest: ManifestWriter | None = None
     try:
+        manifest = ManifestWriter(shard, taking.folder, taking.root) if options.manifest else None
         with closing(taking.results(refs)) as each:
             for number, results in enumerate(each):
                 if manifest is not None:
@@ -275,7 +276,10 @@ def extract_objects(
             if delivery is not None:
                 send_manifest(delivery, path, taking.there)
             if manifest_written is not None:
-                manifest_written(path)
+                manifest_written(where / path.name)
+    except ShardError as error:
+        error.message = taking.named(error.message)
+        raise
     finally:
         if manifest is not None:
             manifest.discard()
@@ -456,6 +460,7 @@ class _Taking:
         planned: See `extract_objects`.
 
     Attributes:
+        folder: The path by which the folder is held: nothing is written to what gets its name meanwhile.
         there: Names that exist at the target of the delivery, and their sizes.
     """
 
@@ -471,12 +476,18 @@ class _Taking:
         planned: EachPlanned | None = None,
     ) -> None:
         self._shard, self._planned_one = shard, planned
-        self._where, self._lead = where, f"{where}{os.sep}"
+        self._ends = ExitStack()
+        try:
+            self.folder = self._ends.enter_context(held_folder(where))
+        except OSError as error:
+            raise SourceError(f"cannot write to the folder {where}: {reason_of(error)}") from error
+        self._where, self._lead = self.folder, f"{self.folder}{os.sep}"
+        self._given = f"{where}{os.sep}"
         self._options = options
         self._each_piece = each_piece
         self._delivery = delivery
         self._names = names or Names([MANIFEST], folders=options.folders)
-        self._known: set[Path] = {where}
+        self._known: set[Path] = {self._where}
         self._making = threading.Lock()
         self._made: list[Path] = []
         conflict = options.conflict
@@ -490,6 +501,19 @@ class _Taking:
 
     def results(self, refs: Iterable[ObjectRef]) -> Generator[list[Extracted]]:
         """Yield what became of each object, in their order."""
+        with closing(self._results(refs)) as each:
+            for results in each:
+                named: list[Extracted] = []
+                for one in results:
+                    path, skipped, error = map(self.named, (one.path, one.skipped, one.error))
+                    named.append(replace(one, path=path, skipped=skipped, error=error))
+                yield named
+
+    def named(self, text: str) -> str:
+        """Return a path or an error with the folder as it was given."""
+        return text.replace(self._lead, self._given)
+
+    def _results(self, refs: Iterable[ObjectRef]) -> Generator[list[Extracted]]:
         planned = map(self._plan, _each(refs))
         tasks = fetched_ahead(self._shard, planned, lambda task: task.reads)
         if self._writers > 1:
@@ -589,6 +613,7 @@ class _Taking:
         for folder in reversed(self._made):
             with contextlib.suppress(OSError):
                 folder.rmdir()
+        self._ends.close()
 
     def _facts(self, ref: ObjectRef) -> dict[str, Any]:
         try:
@@ -633,14 +658,19 @@ class _Taking:
     ) -> tuple[Path, int, str]:
         """Write the file of an object, in a folder that may have to be made; another run may remove that when empty."""
         force = self._options.conflict is Conflict.REPLACE
-        other = partial(self._free_path, name) if self._options.conflict is Conflict.RENAME else None
         mark = "" if part or self._delivery is not None else mark_of(self._shard, ref, self._options.limit)
         for last in (False, True):
             self._make_folders(path.parent if "/" in name else self._where)
             try:
-                if mark:
-                    return _write_kept(self._shard, ref, path, mark, force, self._each_piece, other)
-                return _write(pieces, path, force, self._each_piece, other, free=free)
+                with self._held(name) as folder:
+                    held, other = folder / path.name, None
+                    if self._options.conflict is Conflict.RENAME:
+                        other = partial(self._free_path, name, folder)
+                    if mark:
+                        found = _write_kept(self._shard, ref, held, mark, force, self._each_piece, other)
+                    else:
+                        found = _write(pieces, held, force, self._each_piece, other, free=free)
+                return path.with_name(found[0].name), *found[1:]
             except SourceError:
                 if last or path.parent.is_dir():
                     raise
@@ -648,6 +678,23 @@ class _Taking:
                 # The content was read already.
                 pieces = _pieces(self._shard, ref, part, self._options.limit)
         raise AssertionError("the second attempt returns or raises")
+
+    @contextlib.contextmanager
+    def _held(self, name: str) -> Iterator[Path]:
+        """Hold the folder of a file, which no link leads to."""
+        inner, shown = name.rpartition("/")[0], (self._where / name).parent
+        if not inner:
+            yield shown
+            return
+        try:
+            with held_folder(self._where, inner) as held:
+                try:
+                    yield held
+                except ShardError as error:
+                    error.message = error.message.replace(f"{held}{os.sep}", f"{shown}{os.sep}")
+                    raise
+        except OSError as error:
+            raise SourceError(f"cannot write into {shown}: {reason_of(error)}") from error
 
     def _exists(self, name: str) -> bool:
         return name in self.there if self._delivery is not None else os.path.lexists(extended(self._lead + name))
@@ -679,13 +726,14 @@ class _Taking:
                     return Extracted.failed(done.key, error, done.part, done.row)
                 name = self._free_path(original).relative_to(self._where).as_posix()
 
-    def _free_path(self, name: str) -> Path:
-        """Return another name, that no file has."""
+    def _free_path(self, name: str, folder: Path | None = None) -> Path:
+        """Return another name, that no file has, in the folder that is held for it."""
         while self._exists(other := self._names.rename(name)):
             pass
         if self._delivery is not None:
             self._renamed[other] = name
-        return self._where / other
+        path = self._where / other
+        return path if folder is None else folder / path.name
 
     def _make_folders(self, folder: Path) -> None:
         """Make the folders between the one of the extraction and a file."""

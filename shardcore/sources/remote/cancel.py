@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import socket
+import time
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from functools import cache, partial
@@ -18,6 +20,9 @@ MOST_XML = 8 << 20
 
 DEEPEST_XML = 16
 """Levels of such an answer; those of S3 have 5."""
+
+XML_SECONDS = 100
+"""Seconds in which all of it must come."""
 
 _tell: ContextVar[Callable[[Connection], None] | None] = ContextVar("tell", default=None)
 
@@ -41,19 +46,87 @@ def hang_up(connection: Connection) -> None:
             socket.socket.shutdown(sock, socket.SHUT_RDWR)
 
 
+class _TimedReader(io.RawIOBase):
+    """Bytes of a connection, with a deadline for more than one piece: servers may send a byte now and then.
+
+    Args:
+        raw: The bytes.
+        sock: The socket, whose timeout is for each piece.
+        seconds: Time until the deadline.
+    """
+
+    def __init__(self, raw: io.RawIOBase, sock: socket.socket, seconds: float) -> None:
+        self._raw, self._sock = raw, sock
+        self.deadline: float | None = time.monotonic() + seconds
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int | None:
+        if self.deadline is None:
+            return self._raw.readinto(buffer)
+        if (left := self.deadline - time.monotonic()) <= 0:
+            raise TimeoutError("the answer did not come in time")
+        usual = self._sock.gettimeout()
+        self._sock.settimeout(left if usual is None else min(left, usual))
+        try:
+            return self._raw.readinto(buffer)
+        finally:
+            self._sock.settimeout(usual)
+
+    def close(self) -> None:
+        self._raw.close()
+        super().close()
+
+
+@contextlib.contextmanager
+def _one_deadline(connection: Connection) -> Iterator[None]:
+    """Let the timeout of a connection be that of all of a head."""
+    make, readers = connection.response_class, list[_TimedReader]()
+
+    def timed(sock: socket.socket, *arguments: Any, **named: Any) -> Any:
+        response = make(sock, *arguments, **named)
+        readers.append(_TimedReader(response.fp.detach(), sock, connection.timeout))
+        response.fp = io.BufferedReader(readers[-1])
+        return response
+
+    if connection.timeout is not None:
+        connection.response_class = timed
+    try:
+        yield
+    finally:
+        if connection.response_class is timed:
+            connection.response_class = make
+        for reader in readers:
+            reader.deadline = None
+
+
+def set_deadline(response: Any, seconds: float) -> None:
+    """Let what is read of the body of an answer from now on come within so many seconds."""
+    reader = getattr(getattr(getattr(response, "_original_response", None), "fp", None), "raw", None)
+    if isinstance(reader, _TimedReader):
+        reader.deadline = time.monotonic() + seconds
+
+
 class NoXml(Exception):
     """An answer that should be XML, and is not, or that costs too much to parse."""
 
 
 def _parsable(response: Any, amt: int = 1 << 16, decode_content: bool | None = None) -> Iterator[bytes]:
     """Yield a body that is going to be parsed as XML: all of it, or nothing where an error has no such body."""
-    body = bytearray()
-    while len(body) <= MOST_XML and (piece := response.read(amt, decode_content=decode_content)):
-        body += piece
+    from urllib3.exceptions import HTTPError
+
+    set_deadline(response, XML_SECONDS)
+    try:
+        body = response.read(MOST_XML + 1, decode_content=decode_content)
+    except HTTPError:
+        if response.status < 300:
+            raise
+        body = b""
     if len(body) > MOST_XML:
         response.close()
-    if not body or (len(body) <= MOST_XML and _is_xml(bytes(body))):
-        yield bytes(body)
+    if not body or (len(body) <= MOST_XML and _is_xml(body)):
+        yield body
     elif response.status < 300:
         raise NoXml
 
@@ -94,7 +167,20 @@ def let_tell(manager: Any) -> None:
 
 @cache
 def _telling(pool_class: Any) -> Any:
+    class Timed(pool_class.ConnectionCls):  # type: ignore[misc]
+        """Its timeout is one for the whole head of an answer, those of status 100 included."""
+
+        def getresponse(self) -> Any:
+            with _one_deadline(self):
+                return super().getresponse()
+
+        def _tunnel(self) -> None:
+            with _one_deadline(self):
+                super()._tunnel()
+
     class Telling(pool_class):  # type: ignore[misc]
+        ConnectionCls = Timed
+
         def _make_request(self, conn: Connection, *arguments: Any, **options: Any) -> Any:
             tell = _tell.get()
             if tell is not None:

@@ -15,6 +15,7 @@ from urllib3.util import make_headers
 
 from shardcore.errors import CannotList, RangeRefused, RemoteError
 from shardcore.model.number_words import plural
+from shardcore.model.text import short
 from shardcore.sources.remote.address import Address
 from shardcore.sources.remote.cancel import let_tell
 from shardcore.sources.remote.certificates import web_context
@@ -126,7 +127,10 @@ class HttpTransport:
             raw.release_conn()
             url = urljoin(url, target)
             parts = urlsplit(url)
-            if parts.scheme not in ("http", "https") or (scheme == "https" and parts.scheme == "http"):
+            if parts.scheme not in ("http", "https"):
+                kind = short(parts.scheme)
+                raise RangeRefused(f"{address.shown} is redirected to an address of {kind}, not of a server")
+            if scheme == "https" and parts.scheme == "http":
                 raise RemoteError(f"refused to follow {address.shown} to where nothing is encrypted")
             if url in seen:
                 text = f"{address.shown} is redirected in a loop: {plural(len(seen), 'redirect')} led back"

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, field
 from typing import Literal
 
 from shardcore.errors import UsageError
-from shardcore.model.text import short, visible, without_secrets
+from shardcore.model.text import short
 
 CACHE_BYTES = 256 << 20
 """Bytes that are kept of what was fetched."""
@@ -45,7 +44,7 @@ class RemoteOptions:
         cache_bytes: Number of fetched bytes kept.
         threads: Ranges that are read at the same time.
         connect_timeout: Seconds in which a server must take the connection.
-        stall_timeout: Seconds in which at least one byte must come.
+        stall_timeout: Seconds in which the whole head of an answer must come, and then at least one byte.
         retries: Number of times a range is requested again.
         patience: Seconds that an opened thing may spend in trouble before all its reads fail.
         give_up_slow: Whether a server that sends less than 1 KB/s for 30 seconds is given up; else the log notes it.
@@ -87,23 +86,6 @@ class RemoteOptions:
             raise UsageError(f"addressing is path or virtual, not {short(self.addressing)}")
         if self.endpoint_url is not None and not self.endpoint_url.startswith(("http://", "https://")):
             raise UsageError("an endpoint is an address such as https://minio.example.org:9000")
-
-    @property
-    def store(self) -> str:
-        """Return the store that requests go to, as `trusted` names it."""
-        usual = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
-        found = self.endpoint_url or usual
-        return visible(without_secrets(found)).rstrip("/") if found else AMAZON
-
-    @property
-    def signer(self) -> str:
-        """Return how requests are signed, in words that end a question."""
-        if self.anonymous:
-            return "anonymously"
-        if self.access_key:
-            return "with the keys that were given"
-        profile = self.profile or os.environ.get("AWS_PROFILE")
-        return f"as profile {visible(profile)}" if profile else "with the credentials of the AWS configuration, if any"
 
     @property
     def asks_for_s3(self) -> bool:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from shardcore.errors import ConnectionFailed, HostUnknown, ProxyFailed, Remedy, RemoteError, TimedOut, TlsFailed
 from shardcore.sources.remote.address import Address
+from shardcore.sources.remote.cancel import set_deadline
 
 if TYPE_CHECKING:
     import urllib3
@@ -23,6 +24,12 @@ PIECE = 1 << 16
 
 ERROR_BYTES = 8192
 """Bytes of an error's body that are looked at."""
+
+ERROR_SECONDS = 5
+"""Seconds that are waited for them."""
+
+PIECE_SECONDS = 30
+"""Seconds in which a piece of a body must come: the size of a chunk may have no end."""
 
 _CODE = re.compile(rb"<Code>([A-Za-z0-9.]{1,80})</Code>")
 
@@ -123,8 +130,10 @@ class Reply:
         if self._raw is None:
             return
         try:
+            set_deadline(self._raw, PIECE_SECONDS)
             while piece := self._raw.read1(PIECE, decode_content=False):
                 yield piece
+                set_deadline(self._raw, PIECE_SECONDS)
         except (_broken(), OSError, ValueError, AttributeError, RuntimeError) as error:
             # The last three: it was closed under the reader, which is how a transfer is cancelled.
             raise Broken(failure(error, where)) from error
@@ -133,6 +142,7 @@ class Reply:
         """Read the beginning of the body of an error, for what a store calls it."""
         if self._raw is None or self.code:
             return
+        set_deadline(self._raw, ERROR_SECONDS)
         with contextlib.suppress(_broken(), OSError, ValueError, AttributeError):
             found = _CODE.search(self._raw.read(ERROR_BYTES, decode_content=False) or b"")
             self.code = found[1].decode("ascii") if found else ""

@@ -1,4 +1,4 @@
-"""Ranges and listings of S3 and of stores that speak it, with botocore."""
+"""Ranges and listings of S3 and of stores that speak it, with the sessions of boto3 and the clients of botocore."""
 
 from __future__ import annotations
 
@@ -8,21 +8,23 @@ from functools import cache
 from typing import Any
 from urllib.request import getproxies
 
+import boto3
 import botocore.exceptions as refused
 import botocore.loaders
 import botocore.session
 from botocore import UNSIGNED
 from botocore.awsrequest import AWSRequest
 from botocore.config import Config
+from botocore.configprovider import ConfiguredEndpointProvider
 from botocore.parsers import ResponseParserError
 from botocore.utils import percent_encode
 
 from shardcore.errors import CredentialsRefused, Remedy, RemoteError, UsageError
-from shardcore.model.text import short
+from shardcore.model.text import short, visible, without_secrets
 from shardcore.sources.remote.address import Address
 from shardcore.sources.remote.cancel import NoXml, let_tell
 from shardcore.sources.remote.certificates import trust_named
-from shardcore.sources.remote.options import RemoteOptions
+from shardcore.sources.remote.options import AMAZON, RemoteOptions
 from shardcore.sources.remote.response import (
     Broken,
     ListingPage,
@@ -111,16 +113,25 @@ class S3Transport:
         self._payer = {"RequestPayer": "requester"} if options.requester_pays else {}
         self._sent = threading.local()
         self._ways: dict[str, _Way | None] = {}
-        session = botocore.session.Session(profile=options.profile)
-        session.register_component("data_loader", _descriptions())
-        # Parsing the dates of a thousand names takes three times as long as everything else of a listing.
-        session.get_component("response_parser_factory").set_parser_defaults(timestamp_parser=str)
+        core = botocore.session.Session()
         try:
+            session = boto3.Session(
+                options.access_key,
+                options.secret_key,
+                options.session_token,
+                region_name=options.region,
+                profile_name=options.profile,
+                botocore_session=core,
+            )
+            core.register_component("data_loader", _descriptions())
+            # Parsing the dates of a thousand names takes three times as long as everything else of a listing.
+            core.get_component("response_parser_factory").set_parser_defaults(timestamp_parser=str)
             unsigned = self._unsigned(options, session, scheme)
             self.login = Login.UNSIGNED if unsigned else Login.PAYING if self._payer else Login.SIGNED
             self._client = self._make(options, session, scheme, region)
         except refused.ProfileNotFound as error:
-            raise CredentialsRefused(f"the AWS configuration has no profile {short(options.profile)}") from error
+            named = short(error.kwargs["profile"])
+            raise CredentialsRefused(f"the AWS configuration has no profile {named}") from error
         except (refused.BotoCoreError, ValueError) as error:
             if isinstance(error, ValueError) and not isinstance(error, refused.BotoCoreError):
                 raise UsageError("the endpoint cannot be used: it is an address such as https://host:9000") from error
@@ -139,7 +150,7 @@ class S3Transport:
         self._client.meta.events.register("before-parse.s3.ListObjectsV2", self._weigh)
 
     @staticmethod
-    def _unsigned(options: RemoteOptions, session: Any, scheme: str) -> bool:
+    def _unsigned(options: RemoteOptions, session: boto3.Session, scheme: str) -> bool:
         if options.anonymous is not None:
             return options.anonymous
         if options.profile or options.access_key:
@@ -147,7 +158,7 @@ class S3Transport:
         # Credentials of Amazon's configuration are none of Google's, unless somebody names the profile.
         return scheme == "gs" or session.get_credentials() is None
 
-    def _make(self, options: RemoteOptions, session: Any, scheme: str, region: str) -> Any:
+    def _make(self, options: RemoteOptions, session: boto3.Session, scheme: str, region: str) -> Any:
         style = options.addressing or ("path" if scheme == "gs" else "auto")
         config = Config(
             connect_timeout=options.connect_timeout,
@@ -159,20 +170,12 @@ class S3Transport:
             s3={"addressing_style": style},
             **({"signature_version": UNSIGNED} if self.login is Login.UNSIGNED else {}),
         )
-        keys = {
-            "aws_access_key_id": options.access_key,
-            "aws_secret_access_key": options.secret_key,
-            "aws_session_token": options.session_token,
-        }
-        endpoint = options.endpoint_url or (GOOGLE_ENDPOINT if scheme == "gs" else None)
-        where = options.region or region or session.get_config_variable("region") or USUAL_REGION
-        # Not with boto3: importing it takes longer than everything else about a client.
-        return session.create_client(
+        where = options.region or region or session.region_name or USUAL_REGION
+        return session.client(
             "s3",
-            endpoint_url=endpoint,
+            endpoint_url=options.endpoint_url or (GOOGLE_ENDPOINT if scheme == "gs" else None),
             region_name="auto" if scheme == "gs" and not options.region else where,
             config=config,
-            **({name: value for name, value in keys.items() if value} if self.login is not Login.UNSIGNED else {}),
         )
 
     def get(self, asked: RangeQuery) -> Reply:
@@ -336,6 +339,30 @@ def _without_answer(error: Exception, where: str) -> RemoteError:
 def profiles() -> list[str]:
     """The names of the profiles in the AWS configuration, sorted; empty where there is none, or it cannot be read."""
     try:
-        return sorted(botocore.session.Session().available_profiles)
+        return sorted(boto3.Session().available_profiles)
     except (refused.BotoCoreError, OSError, ValueError):
         return []
+
+
+def store_of(options: RemoteOptions) -> str:
+    """Return the store that requests go to, as `RemoteOptions.trusted` names it."""
+    session, found = botocore.session.Session(profile=options.profile), options.endpoint_url
+    try:
+        if not found and not session.get_config_variable("ignore_configured_endpoint_urls"):
+            provider = ConfiguredEndpointProvider(session.full_config, session.get_scoped_config(), "s3")
+            found = provider.provide()
+    except refused.ProfileNotFound:
+        found = None  # nothing is going to be requested
+    except refused.BotoCoreError as error:
+        raise _without_answer(error, "a store") from error
+    return visible(without_secrets(found)).rstrip("/") if found else AMAZON
+
+
+def signer_of(options: RemoteOptions) -> str:
+    """Return how requests are signed, in words that end a question."""
+    if options.anonymous:
+        return "anonymously"
+    if options.access_key:
+        return "with the keys that were given"
+    profile = options.profile or botocore.session.Session().get_config_variable("profile")
+    return f"as profile {visible(profile)}" if profile else "with the credentials of the AWS configuration, if any"

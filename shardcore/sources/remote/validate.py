@@ -108,11 +108,23 @@ def body_of(reply: Reply, asked: RangeQuery, pin: Pin | None, whole_limit: int) 
         return _part(reply, asked, pin)
     if reply.status == 200:
         return _whole(reply, asked, pin, whole_limit)
-    if reply.status == 416 and pin is None and asked.start == 0:
-        return Body(_pin_of(reply, 0), 0, 0)
-    if reply.status in (412, 416):
+    if reply.status == 416:
+        return _beyond(reply, asked, pin)
+    if reply.status == 412:
         raise _changed(asked.address)
     raise refusal(reply, asked.address)
+
+
+def _beyond(reply: Reply, asked: RangeQuery, pin: Pin | None) -> Body:
+    """Return that the file is empty: nothing else is a reason to refuse its first bytes."""
+    said = reply.headers.get("content-range", "").strip()
+    reply.read_error()
+    if pin is None and asked.start == 0 and (said == "bytes */0" or (not said and reply.code == "InvalidRange")):
+        return Body(_pin_of(reply, 0), 0, 0)
+    if pin is not None and said != f"bytes */{pin.size}":
+        raise _changed(asked.address)
+    text = f"{asked.address.shown}: the server refuses bytes {asked.start}..{asked.stop} (status 416)"
+    raise RangeRefused(f"{text} without saying that the file is empty", status=416, remedy=Remedy.COPY)
 
 
 def _part(reply: Reply, asked: RangeQuery, pin: Pin | None) -> Body:
@@ -192,9 +204,7 @@ def refusal(reply: Reply, address: Address, *, writing: bool = False) -> Excepti
         text = f"the credentials for {shown} are not accepted ({code})"
         return CredentialsRefused(text, status=status, remedy=Remedy.OTHER_LOGIN)
     if code in _ELSEWHERE or (300 <= status < 400):
-        where = reply.headers.get("x-amz-bucket-region", "")
-        text = f"{shown} is in another region" + (f": {where[:40]}" if where else "")
-        return WrongRegion(text, status=status, remedy=Remedy.REGION)
+        return _elsewhere(reply, address)
     if status in (429, 408) or (status >= 500 and status != NOT_IMPLEMENTED) or code in _BUSY:
         text = f"{address.host} cannot answer now (status {status})"
         return Broken(ServerFailed(text, status=status, remedy=Remedy.AGAIN), after=_wait(reply))
@@ -207,6 +217,19 @@ def refusal(reply: Reply, address: Address, *, writing: bool = False) -> Excepti
     if status in (401, 403):
         return _denied(reply, address, done)
     return RemoteError(f"{shown} cannot be {done}: the server answers {status}" + (f" ({code})" if code else ""))
+
+
+def _elsewhere(reply: Reply, address: Address) -> RemoteError:
+    """Return what is called an answer that refers to something else."""
+    status, shown = reply.status, address.shown
+    if status == 304:
+        text = f"{shown}: the server answers that the file is not modified (status 304), and sends no bytes"
+        return RangeRefused(text, status=status, remedy=Remedy.COPY)
+    if not address.in_store:
+        return RangeRefused(f"{shown} is redirected without an address (status {status})", status=status)
+    where = reply.headers.get("x-amz-bucket-region", "")
+    text = f"{shown} is in another region" + (f": {where[:40]}" if where else "")
+    return WrongRegion(text, status=status, remedy=Remedy.REGION)
 
 
 def _denied(reply: Reply, address: Address, done: str) -> RemoteError:

@@ -62,7 +62,7 @@ class Stage:
 def stage(x_display: dict[str, str], data: Path, tmp_path: Path) -> Iterator[Stage]:
     """The window on the small sample, and a second process that takes drops."""
     environment = {**x_display, "TMPDIR": str(tmp_path)}
-    arguments = (data / "swh/small.shard", tmp_path / "settings.ini", *WINDOW)
+    arguments = (data / "swh/small.shard", tmp_path / "settings.json", *WINDOW)
     with ExitStack() as stack:
         source = stack.enter_context(running(HERE / "drag_source.py", arguments, environment))
         target = stack.enter_context(running(HERE / "drop_target.py", TARGET, environment))

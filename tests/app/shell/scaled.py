@@ -53,7 +53,7 @@ def main() -> int:
     """Writes the ratio of pixels, then one line for each trouble."""
     application = QApplication(sys.argv[:1])
     with tempfile.TemporaryDirectory() as folder:
-        window = MainWindow(Settings(Path(folder) / "settings.ini"))
+        window = MainWindow(Settings(Path(folder) / "settings.json"))
         window.show()
         sys.stdout.write(f"ratio {window.devicePixelRatioF():g}\n")
         for size in SIZES:

@@ -78,7 +78,7 @@ def question(window: MainWindow) -> QMessageBox | None:
 def far(qapp: QApplication, tmp_path_factory: pytest.TempPathFactory) -> Iterator[MainWindow]:
     """A window with a far data set in it, for all tests that leave it as it was."""
     with RangeServer() as server:
-        made = MainWindow(Settings(tmp_path_factory.mktemp("far") / "settings.ini"))
+        made = MainWindow(Settings(tmp_path_factory.mktemp("far") / "settings.json"))
         made.show()
         opening = made.session.open(server.put_folder("/set", SAMPLES / "neuroglancer" / "worked"))
         while not opening.state.ended or made.session.shard is None:

@@ -355,7 +355,7 @@ def test_scale_two_fits_the_screen(tmp_path: Path, data: Path) -> None:
         "import sys; from pathlib import Path; from PySide6.QtWidgets import QApplication;"
         "from shardscope.startup.settings import Settings; from shardscope.shell.main_window import MainWindow;"
         "from shardscope.shell.screenshot import settle;"
-        "app = QApplication([]); w = MainWindow(Settings(Path(sys.argv[1]) / 's.ini')); w.show();"
+        "app = QApplication([]); w = MainWindow(Settings(Path(sys.argv[1]) / 's.json')); w.show();"
         "w.open(sys.argv[2]); settle(w); s = app.primaryScreen().availableSize();"
         "print(w.width() <= s.width() and w.height() <= s.height() and w.minimumSize().width() <= s.width(),"
         " s.width(), w.width(), w.height()); w.close()"

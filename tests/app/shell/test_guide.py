@@ -39,7 +39,7 @@ def plain(action: QAction) -> str:
 
 def test_menus_and_keys_of_the_pages_exist(qtbot: QtBot, tmp_path: Path) -> None:
     """Each *Menu › Entry* is in a menu, each key of the guide is a key of the window, each panel has its key."""
-    window = MainWindow(Settings(tmp_path / "settings.ini"))
+    window = MainWindow(Settings(tmp_path / "settings.json"))
     qtbot.addWidget(window)
     found = {
         path

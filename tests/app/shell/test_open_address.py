@@ -252,9 +252,8 @@ def test_no_secret_is_kept(
     assert tape is not None
     with qtbot.waitSignal(window.session.failed):
         window.open(f"{server.url}/nothing?{SIGNATURE}")
-    settings.sync()
     seen = [
-        (tmp_path / "settings.ini").read_text(),
+        (tmp_path / "settings.json").read_text(),
         *settings.recent,
         window.windowTitle(),
         window.notices.text,

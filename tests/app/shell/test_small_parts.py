@@ -145,7 +145,7 @@ def test_the_message_bar(qtbot: QtBot) -> None:
 
 def test_the_welcome_page(qtbot: QtBot, tmp_path: Path) -> None:
     """Samples and recent files are offered; the recent list is not shown while it is empty."""
-    settings = Settings(tmp_path / "s.ini")
+    settings = Settings(tmp_path / "s.json")
     page = Welcome(settings)
     qtbot.addWidget(page)
     page.show()
@@ -175,7 +175,7 @@ def test_the_welcome_page(qtbot: QtBot, tmp_path: Path) -> None:
 
 def test_the_letters_on_the_sample_cards_have_a_legend(qtbot: QtBot, tmp_path: Path, jobs: Jobs) -> None:
     """Each letter that stands on a strip stands in the legend below the cards, with its word."""
-    page = Welcome(Settings(tmp_path / "s.ini"), jobs)
+    page = Welcome(Settings(tmp_path / "s.json"), jobs)
     qtbot.addWidget(page)
     page.show()
     cards = page.samples.cards

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -207,6 +208,67 @@ def test_a_file_with_several_names_is_edited_only_when_asked(
     assert run(["delete", str(path), KEY, "--yes", "--hard-links"]) == 0
     assert run(["undo", str(path), "--yes"]) == 0
     assert path.read_bytes() == before
+
+
+def test_the_name_that_a_killed_run_left_is_removed(tmp_path: Path) -> None:
+    """A run that is killed between `link` and `unlink` leaves a second name, which no edit counts."""
+    path = Path(shutil.copy(SMALL, tmp_path))
+    os.link(path, tmp_path / ".small.shard.0123456789ab.part")
+    assert run(["delete", str(path), KEY, "--yes"]) == 0
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["small.shard", "small.shard.undo"]
+
+
+class FailingSync:
+    """Lets `fsync` fail, of files or of folders, from a call on; also stands for the function.
+
+    Args:
+        folders: Whether of folders.
+        first: The first call that fails, from 0.
+    """
+
+    def __init__(self, patch: pytest.MonkeyPatch, *, folders: bool, first: int) -> None:
+        self._folders, self._left, self._real = folders, first, os.fsync
+        patch.setattr(os, "fsync", self)
+
+    def __call__(self, descriptor: int) -> None:
+        """Fail, or sync."""
+        if stat.S_ISDIR(os.fstat(descriptor).st_mode) == self._folders:
+            self._left -= 1
+            if self._left < 0:
+                raise OSError(errno.EIO, os.strerror(errno.EIO))
+        self._real(descriptor)
+
+
+def test_an_edit_whose_journal_cannot_be_completed_is_made_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The last sync of a journal fails: the error says that the edit is made; the same edit again adds nothing."""
+    path = Path(shutil.copy(DATA / "bloscpack" / "append_grow.blp", tmp_path))
+    more = tmp_path / "more"
+    more.write_bytes(b"12345678" * 100)
+    with pytest.MonkeyPatch.context() as patch:
+        FailingSync(patch, folders=False, first=2)
+        assert run(["append", str(path), str(more), "--yes"]) == 4
+    assert "was edited" in capsys.readouterr().err
+    edited = path.read_bytes()
+    assert run(["append", str(path), str(more), "--yes"]) == 2
+    assert path.read_bytes() == edited
+    assert run(["undo", str(path), "--yes"]) == 0
+    assert path.read_bytes() == (DATA / "bloscpack" / "append_grow.blp").read_bytes()
+
+
+def test_a_folder_that_cannot_be_synced_is_an_error(tmp_path: Path) -> None:
+    """Edits are not begun; what is written is there, also where it replaced another file, and the exit code is 4."""
+    path = Path(shutil.copy(SMALL, tmp_path))
+    new = tmp_path / "new.shard"
+    with pytest.MonkeyPatch.context() as patch:
+        FailingSync(patch, folders=True, first=0)
+        assert run(["delete", str(path), KEY, "--yes"]) == 4
+        assert [one.name for one in tmp_path.iterdir()] == ["small.shard"]
+        for force in ((), ("--force",)):
+            assert run(["pack", "swh", str(new), str(path), *force]) == 4
+            assert new.stat().st_size > path.stat().st_size
+    assert path.read_bytes() == SMALL.read_bytes()
 
 
 @pytest.mark.parametrize("mode", [0o600, 0o640, 0o644])

@@ -23,7 +23,7 @@ from shardscope.startup.settings import Settings
 @pytest.fixture(scope="module")
 def window(qapp: QApplication, tmp_path_factory: pytest.TempPathFactory) -> Iterator[MainWindow]:
     """A window for all of these tests."""
-    made = MainWindow(Settings(tmp_path_factory.mktemp("settings") / "settings.ini"))
+    made = MainWindow(Settings(tmp_path_factory.mktemp("settings") / "settings.json"))
     made.resize(1300, 800)
     made.show()
     yield made

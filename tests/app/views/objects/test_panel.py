@@ -53,7 +53,7 @@ def large(qtbot: QtBot, session: Session, tmp_path: Path, data: Path) -> ObjectP
 
 def panel_on(qtbot: QtBot, session: Session, folder: Path, path: Path) -> ObjectPanel:
     """A panel, shown, with a sample."""
-    made = ObjectPanel(session, Settings(folder / "settings.ini"))
+    made = ObjectPanel(session, Settings(folder / "settings.json"))
     qtbot.addWidget(made)
     made.resize(900, 400)
     made.show()
@@ -364,7 +364,7 @@ def test_a_filter_before_the_index_is_read(
 ) -> None:
     """Rows of a filter that was typed before the objects were known are shown with their keys, and no note stays."""
     monkeypatch.setattr(opened, "AUTO_INDEX_BYTES", 0)
-    panel = ObjectPanel(session, Settings(tmp_path / "settings.ini"))
+    panel = ObjectPanel(session, Settings(tmp_path / "settings.json"))
     qtbot.addWidget(panel)
     panel.resize(900, 400)
     panel.show()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -179,6 +180,30 @@ def test_a_link_in_place_of_a_folder_is_not_followed(tmp_path: Path) -> None:
     assert not list((tmp_path / "elsewhere").iterdir())
     assert (out / "f").read_bytes() == b"mine"
     assert (out / "c/d").read_bytes() == b"3"
+
+
+@pytest.mark.parametrize("swapped", ["out", "out/d"])
+def test_a_folder_that_becomes_a_link_meanwhile_is_not_followed(tmp_path: Path, swapped: str) -> None:
+    """The top folder and one inside it are replaced by a link after the first object: nothing gets to its target."""
+    if sys.platform != "linux":
+        pytest.skip("no paths to folders that are held open")
+    (tmp_path / "elsewhere/d").mkdir(parents=True)
+
+    def swap(done: int, total: int) -> None:
+        if done == 1:
+            (tmp_path / swapped).rename(tmp_path / "moved")
+            (tmp_path / swapped).symlink_to(tmp_path / "elsewhere")
+
+    shard, options = LineShard(b"d/a=1\nd/b=2\nc=3\n"), ExtractOptions(folders=True, conflict=Conflict.RENAME)
+    refs = map(shard.objects.ref, range(3))
+    results = list(extract_objects(shard, refs, tmp_path / "out", options, progress=swap))
+    assert not [path for path in (tmp_path / "elsewhere").rglob("*") if path.is_file()]
+    if swapped == "out":
+        assert [result.path for result in results] == [str(tmp_path / "out" / name) for name in ("d/a", "d/b", "c")]
+        assert sorted(path.name for path in (tmp_path / "moved").iterdir()) == ["c", "d", "manifest.json"]
+    else:
+        assert [bool(result.error) for result in results] == [False, True, False]
+        assert str(tmp_path / "out/d") in results[1].error
 
 
 def test_folders_of_files_that_did_not_come(tmp_path: Path) -> None:
