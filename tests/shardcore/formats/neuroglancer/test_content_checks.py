@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 
 import shardcore
-from shardcore import FormatError, PackageMissing, Severity
+from shardcore import FormatError, PackageMissing, Severity, cli
+from shardcore.codecs.isolated import IsolatedDecoder, run_task
 from shardcore.formats.neuroglancer.layout import MeshManifest, write_manifest
 from shardcore.formats.neuroglancer.sharding import IDENTITY, ShardingSpec
 from shardcore.operations.content.geometry import MeshContent, SkeletonContent
@@ -223,3 +224,20 @@ def test_contents_are_decoded_while_they_are_compressed(tmp_path: Path) -> None:
     assert [one[:3] for one in sorted(findings_of(tmp_path), key=lambda one: one[2] or "")] == [
         (Severity.ERROR, "value", "2"), (Severity.ERROR, "value", "3"),
     ]  # fmt: skip
+
+
+def test_verify_decodes_in_a_process_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command does, and so does a data set that was opened with `isolated`: its shards have the same process."""
+    tasks: list[str] = []
+
+    def run(decoder: IsolatedDecoder, task: str, *arguments: Any, **named: Any) -> Any:
+        tasks.append(task)
+        return run_task(task, *arguments, **named)
+
+    monkeypatch.setattr(IsolatedDecoder, "run", run)
+    folder = SAMPLES / "segmentation" / "mesh"
+    assert cli.program.run(["verify", str(folder)]) == 0
+    once = len(tasks)
+    with shardcore.open(folder, isolated=True) as shard:
+        assert shard.verify().ok
+    assert (set(tasks), len(tasks)) == ({"draco"}, 2 * once)
