@@ -363,7 +363,7 @@ class _ContentCheck:
         except LimitExceeded as error:
             findings.note("neuroglancer.unchecked", place, f"key {name}: not checked: {error.message}", key=name)
         except FormatError as error:
-            findings.error("neuroglancer.value", error.span or place, f"key {name}: {error.message}", key=name)
+            findings.error("neuroglancer.content", error.span or place, f"key {name}: {error.message}", key=name)
 
     def _decode(self, key: int, place: Span, data: bytes) -> None:
         file, origin = self._file, self._file.origin
