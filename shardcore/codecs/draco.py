@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from shardcore.codecs.isolated import Decoder
 from shardcore.errors import FormatError, LimitExceeded, PackageMissing, ShardError, Unsupported
+from shardcore.model.budget import charge_expanded
 from shardcore.model.geometry import MeshLayout
 from shardcore.model.number_words import plural
 from shardcore.model.span import Span
@@ -141,6 +142,8 @@ def decode_fragments(
 
 
 def _fragment(part: bytes, number: int, span: Span, left: int, decoder: Decoder) -> Fragment:
+    # A fragment that fails may have taken as long as one that does not.
+    charge_expanded(12 * check_counts(part, left))
     header, found = decoder("draco", {"triangles": left}, part, limit=_DECODED * max(left, 1), place=span)
     count, faces = int(header["vertices"]), int(header["triangles"])
     if len(found) != 12 * (count + faces) or faces > left:
@@ -152,8 +155,8 @@ def _fragment(part: bytes, number: int, span: Span, left: int, decoder: Decoder)
     return Fragment(number, span, points, triangles, tuple(map(float, header.get("quantised", ()))))
 
 
-def check_counts(data: bytes, most: int) -> None:
-    """Check the head of a fragment, and the number of triangles that it declares.
+def check_counts(data: bytes, most: int) -> int:
+    """Check the head of a fragment, and return the number of triangles that it declares.
 
     Raises:
         FormatError: It is no Draco mesh, or is cut.
@@ -179,6 +182,7 @@ def check_counts(data: bytes, most: int) -> None:
         raise Unsupported(f"Draco method {method}; sequential and Edgebreaker are decoded")
     if triangles > most or vertices > 3 * most:
         raise LimitExceeded(f"it declares {triangles:,} triangles and {vertices:,} vertices; {most:,} are decoded")
+    return triangles
 
 
 @dataclass(slots=True)

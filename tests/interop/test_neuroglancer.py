@@ -59,7 +59,7 @@ def by_tensorstore(folder: Path, spec: dict[str, Any], values: dict[int, bytes])
 @pytest.mark.parametrize("writer", [by_cloud_volume, by_tensorstore], ids=["cloud-volume", "tensorstore"])
 @pytest.mark.parametrize("seed", range(rounds(6, 2)))
 def test_fresh_data_sets_are_read_right(tmp_path: Path, writer: Any, seed: int) -> None:
-    """Every key and value comes back, nothing else is listed, and verification finds nothing."""
+    """Every key and value comes back, nothing else is listed; verification finds that random bytes are no skeletons."""
     dice = random.Random(seed)
     spec, values = random_spec(dice), random_values(dice)
     writer(tmp_path, spec, values)
@@ -70,7 +70,7 @@ def test_fresh_data_sets_are_read_right(tmp_path: Path, writer: Any, seed: int) 
         assert sorted(int(key or 0) for key in found.objects.keys) == list(values)
         assert (found.find_many([str(key) for key in values]) >= 0).all()
         assert found.find_many([str(key ^ 512) for key in values if key ^ 512 not in values]).max(initial=-1) == -1
-        assert found.verify().findings == ()
+        assert {one.code for one in found.verify().findings} <= {"neuroglancer.content"}
 
 
 @pytest.mark.parametrize("writer", [by_cloud_volume, by_tensorstore], ids=["cloud-volume", "tensorstore"])
@@ -167,7 +167,7 @@ def test_volumes_of_tensorstore(tmp_path: Path, seed: int) -> None:
             assert np.array_equal(array, noise[place])
             seen[place] = True
         assert not noise[~seen].any()
-        assert found.verify().findings == ()
+        assert {one.code for one in found.verify().findings} <= {"neuroglancer.content"}
         for _ in range(50):
             ends = [sorted(dice.randint(0, length) for _ in range(2)) for length in size]
             box = tuple(slice(first + a, first + b) for (a, b), first in zip(ends, origin, strict=True))
@@ -268,5 +268,5 @@ def test_meshes_of_cloud_volume(tmp_path: Path, seed: int) -> None:
                 ref = shard.find(str(segment))
                 assert shard.read(ref) == manifest
                 assert shard.read_part(ref, "fragments") == fragments[segment]
-            assert shard.verify().ok
+            assert {one.code for one in shard.verify().findings} <= {"neuroglancer.content"}
             check_explained(shard)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from shardcore.codecs.draco import ENCODED, decode_fragments
 from shardcore.codecs.isolated import Decoder, run_task
 from shardcore.errors import FormatError, LimitExceeded, PackageMissing, ShardError, Unsupported
-from shardcore.formats.neuroglancer.chunk_codecs import check_chunk
+from shardcore.formats.neuroglancer.chunk_codecs import PICTURES, check_chunk
 from shardcore.formats.neuroglancer.file import NeuroglancerFile
 from shardcore.formats.neuroglancer.geometry import (
     fragment_fault,
@@ -341,7 +341,9 @@ class _ContentCheck:
         rows = np.flatnonzero(readable)
         rows = rows[np.argsort(entries.starts[rows], kind="stable")]
         fits = [row for row in rows.tolist() if sizes[row] <= ENCODED and self._work.takes(int(sizes[row]))]
-        self._work.unchecked += int((sizes[rows] > ENCODED).sum())
+        if large := int((sizes[rows] > ENCODED).sum()):
+            text = f"not checked: {plural(large, 'object')} of more than {ENCODED:,} bytes"
+            self._findings.note("neuroglancer.unchecked", None, text)
         for done, (row, data) in enumerate(file.contents(np.array(fits, np.int64))):
             if done % PROGRESS_EVERY == 0:
                 progress(done, len(fits))
@@ -361,13 +363,13 @@ class _ContentCheck:
         except LimitExceeded as error:
             findings.note("neuroglancer.unchecked", place, f"key {name}: not checked: {error.message}", key=name)
         except FormatError as error:
-            findings.error("neuroglancer.value", error.span or place, f"key {name}: {error.message}", key=name)
+            findings.error("neuroglancer.content", error.span or place, f"key {name}: {error.message}", key=name)
 
     def _decode(self, key: int, place: Span, data: bytes) -> None:
         file, origin = self._file, self._file.origin
         if origin.space.scale is not None:
             layout = chunk_layout(origin.space, key)
-            self._work.spend(layout.nbytes)
+            self._work.spend(layout.nbytes if layout.encoding in PICTURES else 0)
             check_chunk(layout, data, self._decoder, place)
         elif file.is_mesh:
             for text in self._mesh_faults(place, data):

@@ -115,6 +115,8 @@ class _PlannedObjects(ColumnObjects):
 
 
 FILE_NAME = "neuroglancer.file-name"
+GIVEN_CONTENTS = {"neuroglancer.content", "neuroglancer.mesh", "neuroglancer.trailing"}
+"""Codes of findings about contents: they are written as they were given."""
 """The finding where no key leads to a file of that name."""
 INDEX_BITS = 24
 """Minishard bits that are written at most: a shard index of 256 MiB."""
@@ -153,6 +155,7 @@ class NeuroglancerWriter(Writer):
         resolution: str | None = None,
     ) -> None:
         super().__init__(output)
+        self.expected |= GIVEN_CONTENTS
         given: ShardingSpec | None = None
         said = [Described()]
         if spec is not None:

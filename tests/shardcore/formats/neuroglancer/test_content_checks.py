@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 
 import shardcore
-from shardcore import FormatError, PackageMissing, Severity
+from shardcore import FormatError, PackageMissing, Severity, cli
+from shardcore.codecs.isolated import IsolatedDecoder, run_task
 from shardcore.formats.neuroglancer.layout import MeshManifest, write_manifest
 from shardcore.formats.neuroglancer.sharding import IDENTITY, ShardingSpec
 from shardcore.operations.content.geometry import MeshContent, SkeletonContent
@@ -42,12 +43,12 @@ def findings_of(path: Path) -> list[tuple[Severity, str, str | None, int]]:
 @pytest.mark.parametrize(
     ("case", "expected"),
     [
-        ("01-*/badfrag", [("error", "value", "7", 32)]),
-        ("01-*/declared_missing", [("error", "value", "1", 16)]),
-        ("01-*/badlen", [("error", "value", "1", 16)]),
-        ("01-*/unpadded/by_id", [("error", "value", "10", 16)]),
-        ("01-*/x_png/s0", [("error", "value", "0", 16)]),
-        ("01-*/x_cseg/s0", [("error", "value", "0", 20)]),
+        ("01-*/badfrag", [("error", "content", "7", 32)]),
+        ("01-*/declared_missing", [("error", "content", "1", 16)]),
+        ("01-*/badlen", [("error", "content", "1", 16)]),
+        ("01-*/unpadded/by_id", [("error", "content", "10", 16)]),
+        ("01-*/x_png/s0", [("error", "content", "0", 16)]),
+        ("01-*/x_cseg/s0", [("error", "content", "0", 20)]),
         ("09-*/short_upper", [("warning", "info", None, -1), ("error", "chunk-size", "0", 16)]),
         ("09-*/upper_enc", [("warning", "info", None, -1)]),
         ("09-*/upper_dt", [("warning", "info", None, -1)]),
@@ -221,5 +222,22 @@ def test_contents_are_decoded_while_they_are_compressed(tmp_path: Path) -> None:
     (tmp_path / "0.shard").write_bytes(data)
     (tmp_path / "info").write_text(json.dumps({"@type": "neuroglancer_skeletons", "sharding": spec.to_json()}))
     assert [one[:3] for one in sorted(findings_of(tmp_path), key=lambda one: one[2] or "")] == [
-        (Severity.ERROR, "value", "2"), (Severity.ERROR, "value", "3"),
+        (Severity.ERROR, "content", "2"), (Severity.ERROR, "value", "3"),
     ]  # fmt: skip
+
+
+def test_verify_decodes_in_a_process_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command does, and so does a data set that was opened with `isolated`: its shards have the same process."""
+    tasks: list[str] = []
+
+    def run(decoder: IsolatedDecoder, task: str, *arguments: Any, **named: Any) -> Any:
+        tasks.append(task)
+        return run_task(task, *arguments, **named)
+
+    monkeypatch.setattr(IsolatedDecoder, "run", run)
+    folder = SAMPLES / "segmentation" / "mesh"
+    assert cli.program.run(["verify", str(folder)]) == 0
+    once = len(tasks)
+    with shardcore.open(folder, isolated=True) as shard:
+        assert shard.verify().ok
+    assert (set(tasks), len(tasks)) == ({"draco"}, 2 * once)

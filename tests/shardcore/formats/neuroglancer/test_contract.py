@@ -30,7 +30,7 @@ class TestSmallShards(ShardContract):
         with self.opened(sample) as shard:
             assert shard.verify("index").ok
             errors = {one.code for one in shard.verify().findings if one.severity is Severity.ERROR}
-            assert errors <= {"neuroglancer.value"}
+            assert errors <= {"neuroglancer.content"}
 
 
 class TestShards(TestSmallShards):

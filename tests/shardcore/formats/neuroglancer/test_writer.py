@@ -133,7 +133,7 @@ def test_fragments_lie_in_front_of_their_manifests(tmp_path: Path, order: str, k
             assert shard.read_part(ref, "fragments") == fragments_of(key)
             assert planned.objects.ref(row) == ref
         # These fragments are no Draco data.
-        assert {one.code for one in shard.verify().findings} == {"neuroglancer.value"}
+        assert {one.code for one in shard.verify().findings} == {"neuroglancer.content"}
     assert [file.name for file in plan.files] == ["0.shard", "info"][: 1 if kind is None else 2]
     assert plan.content == sum(len(manifest(*sizes)) + sum(sizes) for sizes in PARTS.values())
 
