@@ -111,6 +111,7 @@ class BloscpackColumn(BloscpackDataSet):
         """Find a chunk by its number or one of its bytes, in the file that is named after it; or the whole."""
         column = self.column
         about = tuple(Span(name, 0, len(self._texts[name])) for name in (SIZES, STORAGE))
+        sizes: dict[str, Any] = {} if column.pickled else {"chunk_bytes": column.chunk_bytes}
         look.step(
             "The column",
             f"An array of {column.array.dtype} with the shape {list(column.array.shape)}: "
@@ -120,7 +121,7 @@ class BloscpackColumn(BloscpackDataSet):
             why="Shape and chunk length stand in two small files, so no chunk has to be opened to place an item.",
             nbytes=column.nbytes,
             chunklen=column.chunklen,
-            **({} if column.pickled else {"chunk_bytes": column.chunk_bytes}),
+            **sizes,
         )
         if key.asked is KeyRequest.ALL:
             ref = column_ref(column, ALL, -1, "content")

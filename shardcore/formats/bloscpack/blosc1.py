@@ -25,7 +25,7 @@ from shardcore.model.span import Span
 DEFAULT_LIMIT = 2**30
 """Uncompressed bytes that one chunk may have unless the caller allows more."""
 HEADER_SIZE = CHUNK_HEADER.size
-VERSION = CHUNK_HEADER.fields[0].default
+VERSION = int(CHUNK_HEADER.fields[0].default)
 """Version of the Blosc format that the readers of Blosc 1 accept."""
 MAX_SPLITS = 16
 """Elements wider than this are never split into streams."""

@@ -166,12 +166,14 @@ class MdbIndex:
     def misnamed_files(self) -> NDArray[np.bool_]:
         """Return which files cannot have their hash: the zero hash is that of a file without segments, and only its."""
         named = self.files.hashes[self.files.headers].any(axis=1)
-        return named != (self.files.counts > 0)
+        misnamed: NDArray[np.bool_] = named != (self.files.counts > 0)
+        return misnamed
 
     @cached_property
     def damaged_files(self) -> NDArray[np.bool_]:
         """Return which files no reader can return."""
-        return (_sums(self.wrong_segments, self.files.bounds) > 0) | self.misnamed_files
+        unread: NDArray[np.bool_] = _sums(self.wrong_segments, self.files.bounds) > 0
+        return unread | self.misnamed_files
 
     @property
     def keyed(self) -> bool:
