@@ -198,8 +198,6 @@ limited by what the files store."""
 MANY_FILES = 1 << 16
 """Files that may be open at once, where the system allows as many."""
 
-STANDARD_OUTPUT = 1
-
 # What typer raises for a wrong command line: the parent of the parent of the one such error that it makes public.
 ArgumentError: type[Exception] = typer.BadParameter.__mro__[2]
 
@@ -331,13 +329,10 @@ def run(arguments: list[str] | None = None) -> int:
         return EXIT_TERMINATED
     except (typer.Abort, KeyboardInterrupt):
         return EXIT_INTERRUPTED
-    except SystemExit as error:
+    except (SystemExit, BrokenPipeError) as error:
         if os.environ.get(_COMPLETING):
-            return int(error.code or EXIT_FINE)
+            return int(getattr(error, "code", None) or EXIT_FINE)
         # The reader of the help through a pipe has seen enough.
-        silence_output()
-        return EXIT_FINE
-    except BrokenPipeError:
         silence_output()
         return EXIT_FINE
     except OSError as error:
@@ -350,12 +345,12 @@ def run(arguments: list[str] | None = None) -> int:
 def main() -> None:
     """The entry point of the `shardcore` command."""
     if sys.stdout is None:
-        # It was closed before the start: nothing is opened under its number, and writing to it fails.
+        # It was closed before the start: nothing is opened under its number, 1, and writing to it fails.
         nowhere = os.open(os.devnull, os.O_RDONLY)
-        if nowhere != STANDARD_OUTPUT:
-            os.dup2(nowhere, STANDARD_OUTPUT)
+        if nowhere != 1:
+            os.dup2(nowhere, 1)
             os.close(nowhere)
-        sys.stdout = open(STANDARD_OUTPUT, "w", encoding="utf-8")  # noqa: SIM115
+        sys.stdout = open(1, "w", encoding="utf-8")  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         # A terminal that knows no Unicode shows escapes.
         if hasattr(stream, "reconfigure"):

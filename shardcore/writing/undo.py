@@ -357,8 +357,7 @@ def _edited(path: Path, verb: str) -> Iterator[None]:
     try:
         yield
     except SourceError as error:
-        found = interrupted_edit(path)
-        more = "do not run it again"
+        found, more = interrupted_edit(path), "do not run it again"
         if found is not None and found.can_finish:
             more = f"run the same {verb or 'edit'} again to finish it: nothing is written twice"
         elif found is not None and found.kept:

@@ -108,8 +108,6 @@ TROUBLES = [
     _both("always stalls", Stall, errors.TimedOut, over=EVERYWHERE),
     _both("stalls for good midway", lambda: Stall(0.0, when=after(1)), errors.TimedOut),
     _both("mute", Mute, errors.TimedOut, over=EVERYWHERE),
-    _both("endless 100", Endless, errors.TimedOut, over=EVERYWHERE),
-    _both("a head without end", lambda: Endless(b"H"), errors.TimedOut, over=EVERYWHERE),
     _both("always 503", lambda: Refuse("SlowDown"), errors.ServerFailed, over=EVERYWHERE),
     _both("always 500 midway", lambda: Refuse("InternalError", when=after(2)), errors.ServerFailed),
     # Answers that are not what was asked for.
@@ -154,6 +152,9 @@ TROUBLES = [
     _both("301 to another region", OtherRegion, over=("s3",)),
     _both("307 to another region", lambda: OtherRegion(status=307), over=("s3",)),
     _both("400 of another region", lambda: OtherRegion(status=400), over=("s3",)),
+    # Heads that go on for ever, without silence.
+    _both("endless 100", Endless, errors.TimedOut, over=EVERYWHERE),
+    _both("a head without end", lambda: Endless(b"H"), errors.TimedOut, over=EVERYWHERE),
 ]
 
 

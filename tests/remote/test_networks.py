@@ -205,7 +205,7 @@ def test_a_listing_without_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
         (304, {}, "not modified"),
         (416, {}, "416"),
         (416, {"Content-Range": "bytes */100"}, "416"),
-        (302, {"Location": "file:///etc/passwd"}, "redirected to an address of .file."),
+        (302, {"Location": "file:///etc/passwd"}, "redirected to .file."),
         (302, {}, "redirected without an address"),
     ],
 )

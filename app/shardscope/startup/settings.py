@@ -155,7 +155,7 @@ class Settings:
         self._path = path or settings_file()
         self._values: dict[str, Any] = {}
         self._problems: list[str] = []
-        self._tell: Callable[[str], object] = self._problems.append
+        self._tell: Callable[[str], object] = lambda text: None
         self._load()
 
     def report_to(self, tell: Callable[[str], object]) -> None:
@@ -210,8 +210,7 @@ class Settings:
     def _report(self, text: str) -> None:
         if text not in self._problems:
             self._problems.append(text)
-            if self._tell != self._problems.append:
-                self._tell(text)
+            self._tell(text)
 
     def add_recent(self, uri: str) -> None:
         """Put something that was opened first; paths are made absolute."""

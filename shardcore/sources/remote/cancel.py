@@ -52,12 +52,12 @@ class _TimedReader(io.RawIOBase):
     Args:
         raw: The bytes.
         sock: The socket, whose timeout is for each piece.
-        seconds: Time until the deadline.
+        seconds: Time until the deadline; None for none.
     """
 
-    def __init__(self, raw: io.RawIOBase, sock: socket.socket, seconds: float) -> None:
+    def __init__(self, raw: io.RawIOBase, sock: socket.socket, seconds: float | None) -> None:
         self._raw, self._sock = raw, sock
-        self.deadline: float | None = time.monotonic() + seconds
+        self.deadline = None if seconds is None else time.monotonic() + seconds
 
     def readable(self) -> bool:
         return True
@@ -90,8 +90,7 @@ def _one_deadline(connection: Connection) -> Iterator[None]:
         response.fp = io.BufferedReader(readers[-1])
         return response
 
-    if connection.timeout is not None:
-        connection.response_class = timed
+    connection.response_class = timed
     try:
         yield
     finally:

@@ -128,8 +128,7 @@ class HttpTransport:
             url = urljoin(url, target)
             parts = urlsplit(url)
             if parts.scheme not in ("http", "https"):
-                kind = short(parts.scheme)
-                raise RangeRefused(f"{address.shown} is redirected to an address of {kind}, not of a server")
+                raise RangeRefused(f"{address.shown} is redirected to {short(parts.scheme)}, not to a server")
             if scheme == "https" and parts.scheme == "http":
                 raise RemoteError(f"refused to follow {address.shown} to where nothing is encrypted")
             if url in seen:
