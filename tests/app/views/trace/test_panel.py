@@ -59,7 +59,7 @@ def test_teaches_when_empty(session: Session, qtbot: QtBot) -> None:
 
 def test_hint_for_a_key(panel: TracePanel) -> None:
     """With a shard and no lookup it says how to begin; there are no buttons to walk with."""
-    assert "press T" in panel.hint.text
+    assert "press Ctrl+T" in panel.hint.text
     assert panel.hint.isVisible()
     assert not panel.footer.isVisible()
     assert not panel.band.isVisible()
