@@ -1,4 +1,4 @@
-"""A scale of one file per chunk as a data set: the contract of all data sets, and its names."""
+"""Key spaces of one file per object as data sets: the contract of all data sets, and their names."""
 
 from __future__ import annotations
 
@@ -11,10 +11,13 @@ import pytest
 
 import shardcore
 from shardcore.errors import KeyAbsent, LimitExceeded, NotAShard, UsageError
-from shardcore.formats.neuroglancer.chunk_files import file_codec
+from shardcore.formats.neuroglancer.object_files import file_codec
 from shardcore.testing.dataset_contract import DataSetContract
 
-FOLDER = Path(__file__).parents[3] / "data" / "neuroglancer" / "unsharded"
+DATA = Path(__file__).parents[3] / "data"
+FOLDER = DATA / "neuroglancer" / "unsharded"
+MESHES = DATA / "neuroglancer" / "mesh_files"
+SKELETONS = DATA / "cases" / "07-one-file-per-object" / "shnull"
 
 
 class TestChunkFiles(DataSetContract):
@@ -22,6 +25,21 @@ class TestChunkFiles(DataSetContract):
 
     samples: ClassVar[Sequence[Path]] = (FOLDER,)
     absent: ClassVar[Sequence[str]] = ("9-13_1-5_100-104",)
+    listed: ClassVar[bool] = True
+
+
+class TestObjectFiles(DataSetContract):
+    """The same of meshes and skeletons."""
+
+    samples: ClassVar[Sequence[Path]] = (MESHES, SKELETONS)
+    absent: ClassVar[Sequence[str]] = ("1234567",)
+    listed: ClassVar[bool] = True
+
+
+class TestCellFiles(DataSetContract):
+    """The same of cells of a grid."""
+
+    samples: ClassVar[Sequence[Path]] = (DATA / "neuroglancer" / "cell_files",)
     listed: ClassVar[bool] = True
 
 

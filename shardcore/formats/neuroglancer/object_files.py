@@ -1,6 +1,7 @@
-"""A scale that is not sharded: one file per chunk, named by its voxels, as `0-64_64-128_0-30`.
+"""A key space that is not sharded: one file per object.
 
-Section "Unsharded chunk storage" of the volume page.
+A chunk is named by its voxels, as `0-64_64-128_0-30`, a cell of a grid by its place, as `0_1_0`, other objects by their keys. A mesh has
+two files, its manifest `<key>.index` and its fragments `<key>`, which are read as in a shard: the manifest behind the fragments.
 """
 
 from __future__ import annotations
@@ -27,21 +28,21 @@ from shardcore.errors import (
 )
 from shardcore.formats.neuroglancer.chunk_codecs import chunk_parts, decode_chunk
 from shardcore.formats.neuroglancer.encoded_files import ENDINGS, plain_name
-from shardcore.formats.neuroglancer.info import KeySpace
-from shardcore.formats.neuroglancer.morton import decode
-from shardcore.formats.neuroglancer.objects import LEAST_GZIP
+from shardcore.formats.neuroglancer.info import KeySpace, SpaceKind
+from shardcore.formats.neuroglancer.objects import FRAGMENTS, LEAST_GZIP, meaning_of, mesh_files
 from shardcore.formats.neuroglancer.other_scales import OtherScales, root_of
 from shardcore.formats.neuroglancer.segment_mesh import mesh_of_segment
-from shardcore.formats.neuroglancer.spec_origin import INFO_NAME
+from shardcore.formats.neuroglancer.sharding import parse_key
+from shardcore.formats.neuroglancer.spec_origin import INFO_NAME, Origin
 from shardcore.formats.neuroglancer.step_values import MEANINGS
-from shardcore.formats.neuroglancer.unsharded import chunk_key
-from shardcore.formats.neuroglancer.volume import box_of, chunk_array, chunk_layout
+from shardcore.formats.neuroglancer.unsharded import MANIFEST, cell_key, chunk_key
+from shardcore.formats.neuroglancer.volume import chunk_array, chunk_layout
 from shardcore.formats.neuroglancer.volume_reader import Found, VolumeGrid
 from shardcore.model.array_layout import RAW, ArrayLayout
-from shardcore.model.chunk_grid import ElementLocation, GridCell, VoxelBox
+from shardcore.model.chunk_grid import ElementLocation, GridCell
 from shardcore.model.content_part import ContentPart
 from shardcore.model.finding import Depth, Findings, Report
-from shardcore.model.keys import KeyForm
+from shardcore.model.keys import NUMBERS, KeyForm
 from shardcore.model.node import Node
 from shardcore.model.number_words import plural
 from shardcore.model.objects import MEMBER_ROW, ObjectColumns, ObjectRef, Objects, State, located
@@ -56,10 +57,12 @@ from shardcore.shards.shard import DEFAULT_LIMIT, Shard, SourcePart
 from shardcore.shards.trace import Look
 from shardcore.sources.base import WHOLE_HEAD, Folder, Source, read_pieces
 from shardcore.sources.memory import BytesSource
+from shardcore.sources.wrapped import ConcatSource
 
 if TYPE_CHECKING:
     from shardcore.codecs.isolated import Decoder
     from shardcore.model.chunk_grid import ChunkGrid
+    from shardcore.model.geometry import Geometry
     from shardcore.model.record import Value
 
 I64 = NDArray[np.int64]
@@ -69,12 +72,13 @@ MOST_HEAD = 8 << 20
 """Bytes of a remote chunk that are requested at once."""
 
 CODECS = ("none", "gzip", "brotli", "zstd")
-_CONTENT = "The encoded voxels of one chunk."
-FILE_WHY = "The folder is the index here: a file is named by the first and last voxel of its chunk on each axis."
+_FRAGMENTS = "The fragments of the mesh: the file of its key."
+_CONTENT = "The content of the object, as it is stored."
+FILE_WHY = "The folder is the index here: the key is the name of a file."
 
 
 def file_codec(name: str, head: bytes, plain_size: int | None) -> str:
-    """Return how a chunk file is compressed: by its ending, else by its first bytes.
+    """Return how a file is compressed: by its ending, else by its first bytes.
 
     Args:
         name: The name of the file.
@@ -89,7 +93,7 @@ def file_codec(name: str, head: bytes, plain_size: int | None) -> str:
 
 
 def expanded(codec: str, data: bytes, limit: int, span: Span | None = None) -> bytes:
-    """Return the content of a chunk file.
+    """Return the content of a file.
 
     Raises:
         Unsupported: It is compressed with brotli.
@@ -97,22 +101,22 @@ def expanded(codec: str, data: bytes, limit: int, span: Span | None = None) -> b
         LimitExceeded: It has more than `limit` bytes.
     """
     if codec == "brotli":
-        raise Unsupported("chunk files compressed with brotli are not read; recompress them with gzip", span=span)
+        raise Unsupported("files compressed with brotli are not read; recompress them with gzip", span=span)
     return data if codec == "none" else decompress(codec, data, limit=limit, span=span)
 
 
-def check_stored(source: Source, limit: int, span: Span) -> None:
-    """Check that a file is small enough to be read as a whole.
+def check_stored(size: int, limit: int, span: Span) -> None:
+    """Check that so many bytes of a file may be read at once.
 
     Raises:
         LimitExceeded: It has more than `limit` bytes.
     """
-    if source.size > limit:
-        raise LimitExceeded(f"the chunk file has {plural(source.size, 'byte')}; at most {limit:,} are read", span=span)
+    if size > limit:
+        raise LimitExceeded(f"the file has {plural(size, 'byte')}; at most {limit:,} are read", span=span)
 
 
 def size_fault(name: str, size: int, space: KeySpace) -> str:
-    """Return why a file is too short to be its chunk, by its size alone; empty where it may be one.
+    """Return why a file is too short to be its chunk, by its size alone; empty where it may be one, or no chunk.
 
     Args:
         name: The name of the file.
@@ -120,7 +124,7 @@ def size_fault(name: str, size: int, space: KeySpace) -> str:
         space: The scale.
     """
     ending = name[len(plain_name(name)) :]
-    if size >= LEAST_GZIP or (ending and ENDINGS[ending] != "gzip"):
+    if space.scale is None or size >= LEAST_GZIP or (ending and ENDINGS[ending] != "gzip"):
         return ""
     layout = chunk_layout(space, int(chunk_key(plain_name(name), space) or 0))
     if not ending and (layout.encoding != RAW or size == layout.nbytes):
@@ -128,105 +132,137 @@ def size_fault(name: str, size: int, space: KeySpace) -> str:
     return f"the file has {plural(size, 'byte')}: neither raw voxels nor a gzip member"
 
 
-class _ChunkFile:
-    """One chunk file, as the only object of a shard."""
+def object_key(name: str, space: KeySpace) -> str | None:
+    """Return the key of the object that a file is; None where it is none: of the files of a mesh the manifest counts."""
+    key = plain_name(name)
+    if space.kind is SpaceKind.MESH:
+        key = key.removesuffix(MANIFEST) if key.endswith(MANIFEST) else ""
+    try:
+        return key if key_number(key, space) is not None else None
+    except UsageError:
+        return None
 
-    def __init__(self, name: str, source: Source, space: KeySpace) -> None:
-        self.source = source
+
+def key_number(key: str, space: KeySpace) -> int | None:
+    """Return the number that a key would have in a shard; None for a name that is no key.
+
+    Raises:
+        UsageError: The key is outside the volume or the grid, or above 2^64.
+    """
+    if space.grid is None:
+        return parse_key(key) if key.isdecimal() and (key[0] != "0" or key == "0") else None
+    number = chunk_key(key, space) if space.scale is not None else cell_key(key, space)
+    return None if number is None else int(number)
+
+
+class _ObjectFile:
+    """The file of one object, as the only object of a shard.
+
+    Args:
+        name: The name of the file.
+        source: Its bytes; of a mesh, those of the fragments, and then the manifest.
+        origin: The key space.
+        start: First byte of the content.
+    """
+
+    def __init__(self, name: str, source: Source, origin: Origin, start: int) -> None:
+        self.source, self.origin, self.space = source, origin, origin.space
         self.name = name
-        self.sections = (Section("chunk", SectionRole.DATA, 0, source.size, _CONTENT),) if source.size else ()
-        self.space = space
-        self.key = plain_name(name.rpartition("/")[2])
-        self.number = int(chunk_key(self.key, space) or 0)
+        self.span = Span("", start, source.size)
+        self.kind = self.space.kind.object_kind
+        places = ((FRAGMENTS, 0, start, _FRAGMENTS), (self.kind, start, source.size, _CONTENT))
+        self.sections = tuple(
+            Section(part, SectionRole.DATA, first, stop, doc) for part, first, stop, doc in places if stop > first
+        )
+        self.key = object_key(name.rpartition("/")[2], self.space) or ""
+        self.number = key_number(self.key, self.space) or 0
 
     @cached_property
-    def layout(self) -> ArrayLayout:
-        """The layout of the decoded chunk."""
-        return chunk_layout(self.space, self.number)
+    def layout(self) -> ArrayLayout | None:
+        """The layout of a decoded chunk; None for other objects."""
+        return chunk_layout(self.space, self.number) if self.space.scale is not None else None
 
     @cached_property
     def codec(self) -> str:
         """Compression of the file."""
-        size = self.layout.nbytes if self.layout.encoding == RAW else None
-        head = self.source.read(0, min(self.source.size, 2))
-        return "none" if self.source.size == size else file_codec(self.name, head, None)
+        size = self.layout.nbytes if self.layout is not None and self.layout.encoding == RAW else None
+        head = self.source.read(self.span.start, min(self.span.stop, self.span.start + 2))
+        return "none" if self.span.size == size else file_codec(self.name, head, None)
 
-    @property
-    def span(self) -> Span:
-        """All bytes of the file."""
-        return Span("", 0, self.source.size)
+    def stored(self, limit: int) -> bytes:
+        """Return the content as it is stored.
+
+        Raises:
+            LimitExceeded: It has more than `limit` bytes.
+        """
+        check_stored(self.span.size, limit, self.span)
+        return self.source.read(self.span.start, self.span.stop)
 
     def content(self, limit: int = DEFAULT_LIMIT) -> bytes:
         """Return the content, decompressed."""
-        check_stored(self.source, limit, self.span)
-        return expanded(self.codec, self.source.read(0, self.source.size), limit, self.span)
+        return expanded(self.codec, self.stored(limit), limit, self.span)
 
     def ref(self) -> ObjectRef:
         """Return the file as an object."""
-        box = box_of_number(self.space, self.number)
-        size = self.source.size if self.codec == "none" else -1
-        extras = {"voxel_begin": list(box.begin), "voxel_end": list(box.end), "shape": list(self.layout.shape)}
-        fault = size_fault(self.name, self.source.size, self.space)
+        fault = size_fault(self.name, self.span.size, self.space)
+        fragments = (Span("", 0, self.span.start),) if self.span.start else ()
         return ObjectRef(
             self.key,
             0,
-            (self.span,),
-            size,
-            self.source.size,
+            (self.span, *fragments),
+            self.span.size if self.codec == "none" else -1,
+            self.span.size,
             codec=self.codec,
             state=State.DAMAGED if fault else State.LIVE,
-            kind="chunk",
+            kind=self.kind,
+            parts=(FRAGMENTS,) if self.space.kind is SpaceKind.MESH else (),
             error=fault,
-            extras=extras,
+            extras=meaning_of(self.space, self.number),
         )
 
 
-def box_of_number(space: KeySpace, number: int) -> VoxelBox:
-    """Return the voxels of the chunk with a Morton code."""
-    assert space.scale is not None
-    return box_of(space.scale, decode(number, space.grid or ()))
+class _ObjectTree:
+    """Nodes of the file of an object: its bytes, and what they decompress to."""
 
-
-class _ChunkTree:
-    """Nodes of a chunk file: its bytes, and what they decompress to."""
-
-    def __init__(self, file: _ChunkFile) -> None:
+    def __init__(self, file: _ObjectFile) -> None:
         self._file = file
 
     def root(self) -> Node:
         """Return the root."""
         file = self._file
-        text = plural(file.source.size, "byte")
-        chunk = Node("chunk", file.span, text=text, doc=_CONTENT, row=0)
-        return Node(file.name, file.span, text=text, children=(chunk,) if file.source.size else ())
+        size = file.source.size
+        nodes = tuple(
+            Node(one.name, Span("", one.start, one.stop), text=plural(one.stop - one.start, "byte"), doc=one.doc, row=0)
+            for one in file.sections
+        )
+        return Node(file.name, Span("", 0, size), text=plural(size, "byte"), children=nodes)
 
     def part(self, name: SourceName) -> SourcePart | None:
         """Return what the file decompresses to."""
         file = self._file
-        if name.stretch != (0, file.source.size) or not SourceName.parse(str(name.outer)).is_file:
+        if name.stretch != (file.span.start, file.span.stop) or not SourceName.parse(str(name.outer)).is_file:
             return None
         if file.codec == "none":
             return None
         if file.codec == "brotli":
             data = file.content()
         else:
-            check_stored(file.source, SHOWN_LIMIT, file.span)
-            data = decompress_shown(file.codec, file.source.read(0, file.source.size), span=file.span)
+            data = decompress_shown(file.codec, file.stored(SHOWN_LIMIT), span=file.span)
         source = str(name)
         span = Span(source, 0, len(data))
-        section = Section("voxels", SectionRole.DATA, 0, len(data), _CONTENT)
-        node = Node("voxels", span, text=plural(len(data), "byte"), doc=_CONTENT, row=0)
+        section = Section("content", SectionRole.DATA, 0, len(data), _CONTENT)
+        node = Node("content", span, text=plural(len(data), "byte"), doc=_CONTENT, row=0)
         return SourcePart(BytesSource(data, source), (section,) if data else (), lambda: node)
 
 
-class _OneChunk(Objects):
-    """The one object of a chunk file."""
+class _OneObject(Objects):
+    """The one object of a file."""
 
-    kinds = ("chunk",)
     codecs = CODECS
 
-    def __init__(self, file: _ChunkFile) -> None:
+    def __init__(self, file: _ObjectFile) -> None:
         self._file = file
+        self.kinds = (file.kind,)
 
     def __len__(self) -> int:
         return 1
@@ -234,42 +270,45 @@ class _OneChunk(Objects):
     def columns(self, rows: I64, *, sizes: bool = False) -> ObjectColumns:
         """Return the columns of the row."""
         ref = self._file.ref()
-        return ObjectColumns.of(rows, 0, ref.stored_size, ref.size, codec=CODECS.index(ref.codec), state=ref.state)
+        start, stop, codec = ref.spans[0].start, ref.spans[0].stop, CODECS.index(ref.codec)
+        return ObjectColumns.of(rows, start, stop, ref.size, stored_size=ref.stored_size, codec=codec, state=ref.state)
 
     def key_texts(self, rows: I64) -> list[str | None]:
         """Return the name of the file."""
         return [self._file.key] * len(rows)
 
     def ref(self, row: int) -> ObjectRef:
-        """Return the chunk."""
+        """Return the object."""
         if row != 0:
             raise IndexError(row)
         return self._file.ref()
 
 
-class ChunkFileShard(FileShard):
-    """One chunk file.
+class ObjectFileShard(FileShard):
+    """The file of one object.
 
     Args:
         file: The file.
     """
 
-    file: _ChunkFile
+    file: _ObjectFile
     format = "neuroglancer"
     meanings = MEANINGS
     version = "1"
 
-    def __init__(self, file: _ChunkFile) -> None:
-        super().__init__(file, _OneChunk(file), _ChunkTree(file))
+    def __init__(self, file: _ObjectFile) -> None:
+        super().__init__(file, _OneObject(file), _ObjectTree(file))
 
     def lookup(self, key: Any, look: Look) -> ObjectRef:
-        """Return the chunk, if it has that key."""
+        """Return the object, if it has that key."""
         if str(key) != self.file.key:
             raise KeyAbsent(str(key))
         ref = self.file.ref()
         where = self.file.span
-        text = f"{plural(where.size, 'stored byte')}: all of the file is the chunk."
-        look.step("Chunk", text, where, why="A file of its own needs no index: one request brings the chunk.")
+        text = f"{plural(where.size, 'stored byte')}: all of the file is the {self.file.kind}."
+        look.step(
+            self.file.kind.capitalize(), text, where, why="A file of its own needs no index: one request brings it."
+        )
         return ref
 
     def stream(self, ref: ObjectRef) -> Iterator[bytes]:
@@ -278,21 +317,41 @@ class ChunkFileShard(FileShard):
         if file.codec != "none":
             yield file.content()
             return
-        yield from read_pieces(file.source, 0, file.source.size)
+        yield from read_pieces(file.source, file.span.start, file.span.stop)
 
-    def array_layout(self, ref: ObjectRef) -> ArrayLayout:
-        """Return the layout of the chunk."""
+    def read_part(self, ref: ObjectRef, part: str, *, limit: int = DEFAULT_LIMIT) -> bytes:
+        """Return the fragments of a mesh."""
+        if part != FRAGMENTS or part not in ref.parts:
+            return super().read_part(ref, part, limit=limit)
+        check_stored(self.file.span.start, limit, Span("", 0, self.file.span.start))
+        return self.file.source.read(0, self.file.span.start)
+
+    def file_names(self, ref: ObjectRef) -> dict[str, str]:
+        """Return the files that an object becomes: those of a mesh are called as they are here."""
+        return mesh_files(ref) if ref.parts else super().file_names(ref)
+
+    def array_layout(self, ref: ObjectRef) -> ArrayLayout | None:
+        """Return the layout of a chunk."""
         return self.file.layout
 
+    def geometry(self, ref: ObjectRef, data: bytes) -> Geometry | None:
+        """Return a mesh, skeleton or annotations; None for chunks."""
+        from shardcore.formats.neuroglancer.geometry import geometry_of
+
+        return geometry_of(self.file.origin, 0, self.file.span, self.file.key, data)
+
     def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
-        """Decode the chunk, where the depth reaches contents."""
-        file, findings = self.file, Findings()
-        if Depth(depth).reaches(Depth.CONTENT):
+        """Decode the object, where the depth reaches contents."""
+        file, findings, depth = self.file, Findings(), Depth(depth)
+        if depth.reaches(Depth.CONTENT):
             code = "neuroglancer.value"
             try:
                 data = file.content()
-                code = "neuroglancer.chunk-size" if file.layout.encoding == RAW else code
-                chunk_array(file.space, file.number, data, decoder=self.decoder)
+                if file.layout is None:
+                    self.geometry(file.ref(), data)
+                else:
+                    code = "neuroglancer.chunk-size" if file.layout.encoding == RAW else code
+                    chunk_array(file.space, file.number, data, decoder=self.decoder)
             except Unsupported:
                 pass  # the encoding is not decoded here, so there is nothing to compare with
             except SourceError:
@@ -300,7 +359,9 @@ class ChunkFileShard(FileShard):
             except ShardError as error:
                 findings.error(code, file.span, error.message, key=file.key)
         progress(1, 1)
-        return Report(Depth(depth), 1, findings.all(), 1, 1)
+        # Of compressed files, gzip has a checksum, and zstd may have one.
+        checked = int(file.codec in ("gzip", "zstd") or bool(findings.all())) if depth.reaches(Depth.CONTENT) else 0
+        return Report(depth, 1, findings.all(), checked, 1 - checked)
 
     def decode_array(
         self, ref: ObjectRef, layout: ArrayLayout, data: bytes, decoder: Decoder
@@ -310,77 +371,97 @@ class ChunkFileShard(FileShard):
 
     def content_parts(self, ref: ObjectRef) -> Sequence[ContentPart]:
         """Return what stores the content: the file, or what it decompresses to; of an encoded chunk, its blocks."""
-        file = self.file
-        if not file.source.size:
+        file, layout = self.file, self.file.layout
+        if not file.span.size:
             return ()
-        name, size = ("", file.source.size)
+        stored = file.span
         if file.codec != "none":
-            name = decoded_name(0, file.source.size)
-            size = self.bytes_of(name).size
-        whole = ContentPart(0, size, Span(name, 0, size))
-        return (whole,) if file.layout.encoding == RAW else chunk_parts(file.layout, whole, file.content)
+            name = decoded_name(stored.start, stored.stop)
+            stored = Span(name, 0, self.bytes_of(name).size)
+        whole = ContentPart(0, stored.size, stored)
+        return (whole,) if layout is None or layout.encoding == RAW else chunk_parts(layout, whole, file.content)
 
 
-class ChunkFiles(DataSet):
-    """Scale of a volume with one file per chunk. A key is the name of a file: `0-64_64-128_0-30`.
+class ObjectFiles(DataSet):
+    """Key space with one file per object. A key is the name of a file; see the module.
 
     Args:
         folder: The folder with the files.
-        space: The scale.
-        text: The info.
-        why: Origin of the scale.
+        origin: The key space.
+        root: The folder of the info, where that is not above the files.
     """
 
     joins = False
     files_are_objects = True
-    key_form = KeyForm()
     meanings = MEANINGS
     version = "1"
 
-    def __init__(self, folder: Folder, space: KeySpace, text: bytes, why: str) -> None:
-        self.space, self.text, self.why = space, text, why
-        self._others = OtherScales()
+    def __init__(self, folder: Folder, origin: Origin, root: Folder | None = None) -> None:
+        self.origin, self.space, self.text, self.why = origin, origin.space, origin.text, origin.why
+        self.key_form = KeyForm() if self.space.grid is not None else NUMBERS
+        self._others = OtherScales(root)
         self._loaded = False
-        # A folder that lists cheaply is listed at once; in others, chunks are opened by their names.
+        self._fragments: dict[str, int] = {}
+        # A folder that lists cheaply is listed at once; in others, objects are opened by their names.
         near = folder.lists_cheaply
         super().__init__("neuroglancer", folder, self._listed_members(folder) if near else self._listed_later)
-        self.member_head = max(self.chunk_head, WHOLE_HEAD)
-        self._files = ChunkFileObjects(self)
+        self.member_head = max(self.object_head, WHOLE_HEAD)
+        self._files = ObjectFileRows(self)
 
     @property
-    def chunk_head(self) -> int:
-        """Bytes of a chunk that is not compressed, at most."""
-        assert self.space.scale is not None
-        return min(chunk_bytes(self.space), MOST_HEAD)
+    def object_head(self) -> int:
+        """Bytes of an object that are requested at once: of a chunk all, unless it is compressed."""
+        return min(chunk_bytes(self.space), MOST_HEAD) if self.space.scale is not None else WHOLE_HEAD
 
     def _listed_later(self) -> Sequence[Member]:
         return self._listed_members(self.folder)
 
     def _listed_members(self, folder: Folder) -> Sequence[Member]:
         entries = [entry for entry in folder.list() if not entry.is_folder]
-        return [Member(entry.name, entry.size) for entry in entries if self.may_hold(entry.name)]
+        if self.space.kind is SpaceKind.MESH:
+            self._fragments = {entry.name: entry.size for entry in entries}
+        return [
+            Member(entry.name, entry.size + self.fragments_size(entry.name))
+            for entry in entries
+            if self.may_hold(entry.name)
+        ]
 
     def may_hold(self, name: str) -> bool:
-        """Return whether a file has the name of a chunk."""
-        try:
-            return chunk_key(plain_name(name), self.space) is not None
-        except UsageError:
-            return False
+        """Return whether a file has the name of an object."""
+        return object_key(name, self.space) is not None
+
+    @property
+    def lists_unasked(self) -> bool:
+        """Return whether the folder is local: in a store it may have a million files."""
+        return self.folder.lists_cheaply
 
     @cached_property
     def _rows(self) -> dict[str, int]:
-        return {plain_name(member.name): row for row, member in enumerate(self.members)}
+        return {object_key(member.name, self.space) or "": row for row, member in enumerate(self.members)}
 
     def file_of(self, key: str) -> str | None:
-        """Return the file of a chunk; None where it is not there. Its plain name where the folder is not listed."""
+        """Return the file of an object; None where it is not there. Its plain name where the folder is not listed."""
         if self.listed or self.folder.lists_cheaply:
             row = self._rows.get(key)
             return None if row is None else self.members[row].name
-        return key
+        return f"{key}{MANIFEST}" if self.space.kind is SpaceKind.MESH else key
 
-    def open_member(self, name: str, source: Source) -> ChunkFileShard:
-        """Open a chunk file."""
-        return ChunkFileShard(_ChunkFile(name, source, self.space))
+    def fragments_size(self, name: str) -> int:
+        """Return the bytes of the fragments of a mesh, as the folder states them; 0 for other objects."""
+        return self._fragments.get(object_key(name, self.space) or "", 0)
+
+    def open_member(self, name: str, source: Source) -> ObjectFileShard:
+        """Open a file; of a mesh, the fragments with the manifest."""
+        start, key = 0, object_key(name, self.space)
+        if self.space.kind is SpaceKind.MESH and key is not None:
+            try:
+                fragments = self.folder.open_on_demand(key)
+            except SourceError as error:
+                if not says_absent(error):
+                    raise
+            else:
+                source, start = ConcatSource([fragments, source], source.name), fragments.size
+        return ObjectFileShard(_ObjectFile(name, source, self.origin, start))
 
     @property
     def objects(self) -> Objects:
@@ -421,16 +502,16 @@ class ChunkFiles(DataSet):
     def tree(self) -> Node:
         """One node per file, where they are listed."""
         if not self.lists:
-            return Node(self.uri, Span("", 0, 0), error="the folder cannot be listed: its chunks are opened by key")
+            return Node(self.uri, Span("", 0, 0), error="the folder cannot be listed: its objects are opened by key")
         return super().tree
 
     @property
     def fields(self) -> dict[str, Value]:
-        """The scale, and how many files there are."""
-        scale = self.space.scale
-        assert scale is not None
-        found: dict[str, Value] = {"space.kind": "volume", "space.name": self.space.name, "space.sharded": False}
-        found |= {"space.grid": ",".join(map(str, self.space.grid or ())), "space.encoding": scale.encoding}
+        """The key space, and how many files there are."""
+        space = self.space
+        found: dict[str, Value] = {"space.kind": space.kind.value, "space.name": space.name, "space.sharded": False}
+        found |= {"space.grid": ",".join(map(str, space.grid))} if space.grid is not None else {}
+        found |= {"space.encoding": space.scale.encoding} if space.scale is not None else {}
         return found | (super().fields if self.listed else {})
 
     @property
@@ -440,16 +521,19 @@ class ChunkFiles(DataSet):
 
     def row_of_member(self, name: str) -> int | None:
         """Return the row of a file."""
-        return self._rows.get(plain_name(name)) if self.listed else None
+        return self._rows.get(object_key(name, self.space) or "") if self.listed else None
 
     def parse_key(self, text: str) -> str:
-        """Return the name of a chunk.
+        """Return the key of an object as it stands in the name of its file.
 
         Raises:
-            UsageError: It is the name of no chunk of this scale.
+            UsageError: It is the key of no object here.
         """
-        if chunk_key(text, self.space) is None:
-            raise UsageError(f"{short(text)} is no chunk: a key is the name of a file, such as 0-64_64-128_0-30")
+        if self.space.grid is None:
+            return str(parse_key(text))
+        if key_number(text, self.space) is None:
+            kind, such = (self.space.kind.object_kind, "0-64_64-128_0-30" if self.space.scale is not None else "0_1_0")
+            raise UsageError(f"{short(text)} is no {kind}: a key is the name of a file, such as {such}")
         return text
 
     def route(self, key: str, look: Look) -> Sequence[str]:
@@ -457,7 +541,7 @@ class ChunkFiles(DataSet):
         name = self.file_of(key)
         about = (Span(INFO_NAME, 0, len(self.text)),)
         if name is None:
-            text = f"There is no file {short(key)}: its voxels are 0."
+            text = f"There is no file {short(key)}" + (": its voxels are 0." if self.space.scale is not None else ".")
             look.step("Which file", text, *about, why=FILE_WHY)
             return ()
         text = f"The key is the name of the file: {short(name)}."
@@ -471,13 +555,15 @@ class ChunkFiles(DataSet):
         self.load_index()
         return np.array([self._rows.get(self.parse_key(key), -1) for key in keys], np.int64)
 
-    def chunk_grid(self, scale: str = "") -> ChunkGrid:
-        """Return the chunks of this scale, or of another scale of the volume.
+    def chunk_grid(self, scale: str = "") -> ChunkGrid | None:
+        """Return the chunks of this scale, or of another scale of the volume; None where there is no volume.
 
         Raises:
             UsageError: There is no such scale.
             ShardError: The other scale cannot be opened.
         """
+        if self.space.scale is None:
+            return None
         if scale in ("", self.space.name):
             return FilesGrid(self)
         return self._others.grid(scale, self, root_of(self.folder, self.space.folder), self.text)
@@ -495,23 +581,23 @@ class ChunkFiles(DataSet):
         """Return the info."""
         if name != SourceName(INFO_NAME):
             return super()._part(name)
-        section = Section(INFO_NAME, SectionRole.METADATA, 0, len(self.text), "The info of the volume.")
+        section = Section(INFO_NAME, SectionRole.METADATA, 0, len(self.text), "The info of the data set.")
         node = Node(INFO_NAME, Span(INFO_NAME, 0, len(self.text)))
         return SourcePart(BytesSource(self.text, INFO_NAME), (section,), lambda: node)
 
 
-class ChunkFileObjects(Objects):
-    """One row per chunk file.
+class ObjectFileRows(Objects):
+    """One row per file.
 
     Args:
         files: The data set.
     """
 
-    kinds = ("chunk",)
     codecs = CODECS
 
-    def __init__(self, files: ChunkFiles) -> None:
+    def __init__(self, files: ObjectFiles) -> None:
         self._files = files
+        self.kinds = (files.space.kind.object_kind,)
 
     @property
     def counted(self) -> bool:
@@ -531,19 +617,23 @@ class ChunkFileObjects(Objects):
         members = [self._files.members[row] for row in rows.tolist()]
         endings = [member.name[len(plain_name(member.name)) :] for member in members]
         codec = [CODECS.index(ENDINGS.get(ending, "none")) for ending in endings]
-        stored = [member.size for member in members]
-        size = [-1 if code else bytes_ for code, bytes_ in zip(codec, stored, strict=True)]
-        faults = [size_fault(member.name, member.size, self._files.space) for member in members]
+        starts = np.array([self._files.fragments_size(member.name) for member in members], np.int64)
+        stored = np.array([member.size for member in members], np.int64) - starts
+        size = [-1 if code else bytes_ for code, bytes_ in zip(codec, stored.tolist(), strict=True)]
+        space = self._files.space
+        faults = [size_fault(one.name, size, space) for one, size in zip(members, stored.tolist(), strict=True)]
         state = [State.DAMAGED if fault else State.LIVE for fault in faults]
         shards = rows.astype(np.int32)
-        return ObjectColumns.of(rows, 0, stored, size, stored_size=stored, codec=codec, state=state, shard=shards)
+        return ObjectColumns.of(
+            rows, starts, starts + stored, size, stored_size=stored, codec=codec, state=state, shard=shards
+        )
 
     def key_texts(self, rows: I64) -> list[str | None]:
-        """Return the names of the files, without an ending that states the compression."""
-        return [plain_name(self._files.members[row].name) for row in rows.tolist()]
+        """Return the keys that the names of the files state."""
+        return [object_key(self._files.members[row].name, self._files.space) for row in rows.tolist()]
 
     def ref(self, row: int) -> ObjectRef:
-        """Return one chunk; opens its file for a moment."""
+        """Return one object; opens its file for a moment."""
         if not 0 <= row < len(self):
             raise IndexError(row)
         name = self._files.members[row].name
@@ -558,7 +648,7 @@ class FilesGrid(VolumeGrid):
         files: The data set.
     """
 
-    def __init__(self, files: ChunkFiles) -> None:
+    def __init__(self, files: ObjectFiles) -> None:
         super().__init__(files, files.space, files.text)
         self._files = files
 
@@ -588,10 +678,10 @@ class FilesGrid(VolumeGrid):
 
     def elements(self, cell: GridCell, ref: ObjectRef) -> NDArray[Any]:
         """Return the voxels of a file: one request, of as many bytes as the chunk can have."""
-        folder, nominal = self._files.folder, self._files.chunk_head
+        folder, nominal = self._files.folder, self._files.object_head
         near = folder.lists_cheaply
         with folder.open(ref.shard) if near else folder.open_at(ref.shard, 0, nominal) as source:
-            check_stored(source, DEFAULT_LIMIT, Span(str(SourceName(ref.shard)), 0, 0))
+            check_stored(source.size, DEFAULT_LIMIT, Span(str(SourceName(ref.shard)), 0, 0))
             data = source.read_first(nominal)
             if source.size > len(data):
                 data += source.read(len(data), source.size)
@@ -625,4 +715,3 @@ def chunk_bytes(space: KeySpace) -> int:
     except TypeError:
         itemsize = 1
     return math.prod(scale.chunk_size) * scale.num_channels * itemsize
-
