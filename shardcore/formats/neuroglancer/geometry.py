@@ -248,7 +248,7 @@ def annotation_list(info: Mapping[str, Any], data: bytes, place: Span | None = N
 
 def _rows(
     head: Mapping[str, Any], dtype: np.dtype[Any], data: bytes, start: int, count: int, place: Span | None
-) -> tuple[dict[str, NDArray[Any]], int]:
+) -> tuple[dict[str, Any], int]:
     """Return the rows of annotations that begin at `start`, and their end.
 
     Raises:

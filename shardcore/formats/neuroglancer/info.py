@@ -157,7 +157,7 @@ class Info:
 def parse_info(text: str | bytes | Mapping[str, Any]) -> Info:
     """Return what an info states.
 
-    A key space that is wrong, or whose folder is neither below the info nor beside its folder, does not spoil the others.
+    A key space that is wrong, or whose folder is neither below the info nor beside it, does not spoil the others.
 
     Raises:
         FormatError: The text is no JSON object, or is not the info of a data set that can have shards.
@@ -186,11 +186,8 @@ def _info_of(members: Mapping[str, Any]) -> Info:
     if not isinstance(kind, str) or kind not in _READERS:
         raise FormatError(f"an info of type {short(kind)}: not a volume, mesh, skeleton or annotation data set")
     spaces: list[KeySpace] = []
-    others = (
-        [f"{kind}: the info has no @type: strict readers refuse it"]
-        if kind not in (members.get("@type"), VOLUME_TYPE)
-        else []
-    )
+    typed = kind == VOLUME_TYPE or "@type" in members
+    others = [] if typed else [f"{kind}: the info has no @type: strict readers refuse it"]
     for name, make in _READERS[kind](members):
         try:
             spaces.append(make())
@@ -342,7 +339,7 @@ def _list(name: str, value: object) -> Sequence[Any]:
 
 
 def _folder(key: object, *, beside: bool = False) -> str:
-    """Return a key as a folder below the info, or beside that of the info: normalised, refused if it leads elsewhere."""
+    """Return a key as a folder below the info, or beside its folder: normalised, refused if it leads elsewhere."""
     if not isinstance(key, str):
         raise FormatError(f"key is {short(key)}, not a name")
     if len(key) > NAME_LIMIT:

@@ -257,6 +257,6 @@ def inherited(settings: Mapping[str, Any], given: Mapping[str, Any], folder: boo
     bare = "@type" not in spec and "scales" not in spec
     if given.get("spec") is not None:
         return {"template": spec} if not bare and of_spec(given["spec"])[1].members is None else {}
-    if folder:
+    if folder and ("scales" in spec or bare or spec.get("sharding") is not None):
         return {"spec": spec}
     return {} if bare else {"template": spec}

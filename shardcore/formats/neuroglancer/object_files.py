@@ -1,7 +1,8 @@
 """A key space that is not sharded: one file per object.
 
-A chunk is named by its voxels, as `0-64_64-128_0-30`, a cell of a grid by its place, as `0_1_0`, other objects by their keys. A mesh has
-two files, its manifest `<key>.index` and its fragments `<key>`, which are read as in a shard: the manifest behind the fragments.
+A chunk is named by its voxels, as `0-64_64-128_0-30`, a cell of a grid by its place, as `0_1_0`, other objects by their
+keys. A mesh has two files, its manifest `<key>.index` and its fragments `<key>`, which are read as in a shard: the
+manifest behind the fragments.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.codecs.decompress import SHOWN_LIMIT, decompress, decompress_shown
+from shardcore.codecs.json_text import parse_json
 from shardcore.errors import (
     FormatError,
     KeyAbsent,
@@ -28,7 +30,7 @@ from shardcore.errors import (
 )
 from shardcore.formats.neuroglancer.chunk_codecs import chunk_parts, decode_chunk
 from shardcore.formats.neuroglancer.encoded_files import ENDINGS, plain_name
-from shardcore.formats.neuroglancer.info import KeySpace, SpaceKind
+from shardcore.formats.neuroglancer.info import INFO_LIMITS, KeySpace, SpaceKind
 from shardcore.formats.neuroglancer.objects import FRAGMENTS, LEAST_GZIP, meaning_of, mesh_files
 from shardcore.formats.neuroglancer.other_scales import OtherScales, root_of
 from shardcore.formats.neuroglancer.segment_mesh import mesh_of_segment
@@ -133,7 +135,7 @@ def size_fault(name: str, size: int, space: KeySpace) -> str:
 
 
 def object_key(name: str, space: KeySpace) -> str | None:
-    """Return the key of the object that a file is; None where it is none: of the files of a mesh the manifest counts."""
+    """Return the key of the object that a file is; None for other files, and for the fragments of a mesh."""
     key = plain_name(name)
     if space.kind is SpaceKind.MESH:
         key = key.removesuffix(MANIFEST) if key.endswith(MANIFEST) else ""
@@ -398,7 +400,6 @@ class ObjectFiles(DataSet):
 
     def __init__(self, folder: Folder, origin: Origin, root: Folder | None = None) -> None:
         self.origin, self.space, self.text, self.why = origin, origin.space, origin.text, origin.why
-        self.key_form = KeyForm() if self.space.grid is not None else NUMBERS
         self._others = OtherScales(root)
         self._loaded = False
         self._fragments: dict[str, int] = {}
@@ -407,6 +408,11 @@ class ObjectFiles(DataSet):
         super().__init__("neuroglancer", folder, self._listed_members(folder) if near else self._listed_later)
         self.member_head = max(self.object_head, WHOLE_HEAD)
         self._files = ObjectFileRows(self)
+
+    @property
+    def key_form(self) -> KeyForm:  # type: ignore[override]
+        """Text for chunks and cells, else numbers."""
+        return KeyForm() if self.space.grid is not None else NUMBERS
 
     @property
     def object_head(self) -> int:
@@ -516,8 +522,9 @@ class ObjectFiles(DataSet):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Return nothing: the info is for `pack`, which reads the folder itself."""
-        return {}
+        """Return the info of meshes and skeletons, which has no others, as `spec`; of others `pack` reads the folder."""
+        alone = self.space.kind in (SpaceKind.MESH, SpaceKind.SKELETON)
+        return {"spec": parse_json(self.text, "the info", encoding="utf-8-sig", limits=INFO_LIMITS)} if alone else {}
 
     def row_of_member(self, name: str) -> int | None:
         """Return the row of a file."""

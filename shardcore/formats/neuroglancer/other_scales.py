@@ -46,9 +46,10 @@ class OtherScales:
         """
         info = parse_info(text) if text else None
         space = next((one for one in info.scales if one.name == name), None) if info is not None else None
-        if info is None or space is None or (self._root or root) is None:
+        above = self._root or root
+        if info is None or space is None or above is None:
             raise UsageError(f"the volume has no {short(name)}")
-        place = folder_of_key(self._root, space.folder) if self._root is not None else root.folder(space.folder)
+        place = folder_of_key(above, space.folder) if above is self._root else above.folder(space.folder)
         origin = origin_from(space, info, text, space.name)
         found = self._opened.get(name, lambda: _open_space(place, origin, self._root))
         found.jobs = beside.jobs
