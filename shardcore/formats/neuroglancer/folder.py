@@ -599,7 +599,7 @@ def _agreed(root: Folder | None, wanted: FolderSpace, context: OpenContext) -> F
     keys = (space.folder for space in (*info.spaces, *info.files) if space.folder.startswith(BESIDE))
     places = tuple(visible(folder_of_key(root, key).uri) for key in keys)
     if not context.trusts(places):
-        raise StoreUntrusted(file=f"{root.uri}/{INFO_NAME}", stores=places)
+        raise StoreUntrusted(file=f"{root.uri.rstrip('/')}/{INFO_NAME}", stores=places)
     return folder_of_key(root, wanted.space.folder)
 
 

@@ -21,6 +21,7 @@ from shardcore.errors import (
     FormatError,
     KeyAbsent,
     LimitExceeded,
+    NoSuchObject,
     ShardError,
     SourceError,
     Unsupported,
@@ -522,7 +523,7 @@ class ObjectFiles(DataSet):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Return the info of meshes and skeletons, which has no others, as `spec`; of others `pack` reads the folder."""
+        """Return the info of meshes and skeletons as `spec`; `pack` reads the folders of others."""
         alone = self.space.kind in (SpaceKind.MESH, SpaceKind.SKELETON)
         return {"spec": parse_json(self.text, "the info", encoding="utf-8-sig", limits=INFO_LIMITS)} if alone else {}
 
@@ -546,6 +547,13 @@ class ObjectFiles(DataSet):
     def route(self, key: str, look: Look) -> Sequence[str]:
         """Return the one file of that name."""
         name = self.file_of(key)
+        if name is not None and not self.listed:
+            try:
+                self.member(name)
+            except NoSuchObject:
+                name = None
+            except ShardError:
+                pass  # it is there; opening it again reports what is wrong with it
         about = (Span(INFO_NAME, 0, len(self.text)),)
         if name is None:
             text = f"There is no file {short(key)}" + (": its voxels are 0." if self.space.scale is not None else ".")
