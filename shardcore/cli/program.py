@@ -296,7 +296,7 @@ def told(error: ShardError, name: str) -> int:
     if isinstance(error, SpaceUnchosen) and error.address:
         alone = sum(one.param_type_name == "argument" and one.required for one in loaded(name).params) == 1
         line = shell_line(["shardcore", name if alone else "ls", typed(without_secrets(error.address))])
-        warn(f"  such as: {line}")
+        warn(f"for example: {line}")
     if isinstance(error, LayerUnchosen):
         for layer, address in error.layers:
             warn(f"  {without_secrets(address)}  {layer}")

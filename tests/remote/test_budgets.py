@@ -252,7 +252,9 @@ def test_an_object_that_is_a_file(data: Path, name: str, key: str, most: int) ->
         with shardcore.open(uri, remote=options) as shard:
             assert key in shard.objects.keys[:]
             assert len(log) == 2, str(log)
-    with RangeServer({f"/set/{path}": content for path, content in files.items()}) as server:
-        with shardcore.open(f"{server.url}/set/", remote=RemoteOptions()) as shard:
-            assert (bool(shard.read(shard.find(key))), shard.find_all("6")) == (True, ())
-            assert len(server.log) == most + 1, str(server.log)
+    with (
+        RangeServer({f"/set/{path}": content for path, content in files.items()}) as server,
+        shardcore.open(f"{server.url}/set/", remote=RemoteOptions()) as shard,
+    ):
+        assert (bool(shard.read(shard.find(key))), shard.find_all("6")) == (True, ())
+        assert len(server.log) == most + 1, str(server.log)
