@@ -302,6 +302,10 @@ class ObjectFileShard(FileShard):
     def __init__(self, file: _ObjectFile) -> None:
         super().__init__(file, _OneObject(file), _ObjectTree(file))
 
+    def _module(self, name: str) -> Any:
+        # Charts and references of the format are those of shards.
+        return None
+
     def lookup(self, key: Any, look: Look) -> ObjectRef:
         """Return the object, if it has that key."""
         if str(key) != self.file.key:
@@ -396,6 +400,7 @@ class ObjectFiles(DataSet):
 
     joins = False
     files_are_objects = True
+    no_loads = "Each file of this data set is one object."
     meanings = MEANINGS
     version = "1"
 

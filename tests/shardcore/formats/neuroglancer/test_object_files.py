@@ -101,3 +101,17 @@ def test_large_files_are_not_read_as_a_whole(tmp_path: Path) -> None:
         with pytest.raises(LimitExceeded, match="1,073,741,825 bytes"):
             found[9:13, -3:1, 100:104]
         assert [one.key for one in found.verify().findings] == [ref.key]
+
+
+@pytest.mark.parametrize("folder", [FOLDER, MESHES, SKELETONS])
+def test_a_file_is_charted_and_converted(folder: Path, tmp_path: Path) -> None:
+    """The bytes of a file have uses, and a data set converts to other formats with all parts of its objects."""
+    with shardcore.open(folder) as found:
+        member = found.part(found.members[0].name).source
+        assert sum(share.size for share in found.member(found.members[0].name).byte_shares) == member.size
+        parts = {key: (found.read(key), len(found.find(key).parts)) for key in found.objects.keys[:]}
+        done = shardcore.convert(found, "bloscpack", f"{tmp_path / 'out'}/")
+    with shardcore.open(tmp_path / "out") as converted:
+        assert len(converted.objects) == sum(1 + count for _, count in parts.values())
+    assert done.report is not None
+    assert done.report.ok
