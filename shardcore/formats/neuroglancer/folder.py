@@ -441,7 +441,7 @@ class NeuroglancerKeySpaces(DataSet):
         self.spaces = spaces.spaces
         self._info = info
         self._others = OtherScales()
-        self._unchosen = spaces.unchosen
+        self._unchosen, self._unusable = spaces.unchosen, spaces.others
 
     @property
     def key_spaces(self) -> dict[str, str]:
@@ -473,6 +473,7 @@ class NeuroglancerKeySpaces(DataSet):
     def fields(self) -> dict[str, Value]:
         """Return what lies in which folder."""
         named: dict[str, Value] = {f"key_spaces.{folder}": name for folder, name in self.key_spaces.items()}
+        named |= {"dataset.unusable": told_reasons(self._unusable)} if self._unusable else {}
         return named | {"dataset.key_spaces": len(self.spaces)}
 
     @property

@@ -5,8 +5,8 @@ Follows the pages on meshes, skeletons and annotations of the precomputed specif
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -255,22 +255,25 @@ def _rows(
         Truncated: They take more bytes than there are.
     """
     lines, axes, size = head["shape"] == POLYLINE, len(head["axes"]), dtype.itemsize
-    edges, counts = [start], [0]
-    while lines and len(counts) <= count and edges[-1] + 4 <= len(data):
-        counts.append(int.from_bytes(data[edges[-1] : edges[-1] + 4], "little"))
-        edges.append(edges[-1] + 4 + 4 * axes * counts[-1] + size)
-    stop = edges[-1] + (count + 1 - len(counts)) * max(size, 4)
+    edges, firsts = array("q", [start]), array("q", [0])
+    points, values = bytearray(), bytearray()
+    while lines and len(firsts) <= count and edges[-1] + 4 <= len(data):
+        at, number = edges[-1] + 4, int.from_bytes(data[edges[-1] : edges[-1] + 4], "little")
+        stop = at + 4 * axes * number
+        points += data[at:stop]
+        values += data[stop : stop + size]
+        firsts.append(firsts[-1] + number)
+        edges.append(stop + size)
+    stop = edges[-1] + (count + 1 - len(firsts)) * max(size, 4)
     if stop > len(data):
         text = f"{plural(count, 'annotation takes', 'annotations take')} {stop - start:,} or more"
         raise Truncated(f"of {plural(len(data), 'byte')}, {text}", span=place)
     if not lines:
         return {"rows": np.frombuffer(data, dtype, count, start)}, stop
-    points = b"".join(data[first + 4 : last - size] for first, last in pairwise(edges))
-    values = b"".join(data[last - size : last] for last in edges[1:])
     return {
         "rows": np.frombuffer(values, dtype) if values else np.zeros(count, dtype),
         "vertices": np.frombuffer(points, "<f4").reshape(-1, axes),
-        "first_vertices": np.cumsum(counts),
+        "first_vertices": np.array(firsts, np.int64),
         "edges": np.array(edges, np.int64),
     }, stop
 

@@ -95,7 +95,8 @@ class Origin:
             members = parse_json(self.text, "the info", limits=INFO_LIMITS, encoding="utf-8-sig")
             if found["spec"].get("@type") != members.get("@type"):
                 found["info"] = members
-            others = {each.folder or ".": each.name for each in parse_info(self.text).spaces if each != self.space}
+            info = parse_info(self.text)
+            others = {each.folder or ".": each.name for each in (*info.spaces, *info.files) if each != self.space}
             found |= {"key_spaces": others} if others else {}
         return found
 

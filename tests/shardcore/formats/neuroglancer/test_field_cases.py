@@ -100,6 +100,18 @@ def test_a_key_beside_the_info_is_opened_with_consent(tmp_path: Path, capsys: py
         with shardcore.open(where, remote=RemoteOptions(trusted=frozenset(caught.value.stores))) as found:
             assert (found.objects.keys[:], found.uri) == (["0"], place)
             assert found.verify().ok
+    info = json.loads((inside / "info").read_text())
+    shutil.copytree(root / "s0", root / "s1")
+    twice = info | {"scales": [*info["scales"], info["scales"][0] | {"key": "../s1"}]}
+    (inside / "info").write_text(json.dumps(twice))
+    with shardcore.open(inside, partial=True) as found, pytest.raises(SourceError, match="refused"):
+        found.chunk_grid("scale ../s1")
+    trusted = RemoteOptions(trusted=frozenset({place, str(root / "s1")}))
+    with shardcore.open(inside / ".." / "s0", remote=trusted) as found:
+        other = found.chunk_grid("scale ../s1")
+        assert other is not None
+        assert other.read((0, 0, 0)).size == 1
+    (inside / "info").write_text(json.dumps(info))
     assert run(["ls", str(inside)]) == 2
     assert place in capsys.readouterr().err
     assert told(capsys, "ls", str(inside), "--yes")["key"] == "0"
