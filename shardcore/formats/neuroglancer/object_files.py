@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -367,8 +368,9 @@ class ObjectFileShard(FileShard):
                 findings.error(code, file.span, error.message, key=file.key)
         progress(1, 1)
         # Of compressed files, gzip has a checksum, and zstd may have one.
-        checked = int(file.codec in ("gzip", "zstd") or bool(findings.all())) if depth.reaches(Depth.CONTENT) else 0
-        return Report(depth, 1, findings.all(), checked, 1 - checked)
+        found = Report(depth, 1, findings.all())
+        checked = int(depth.reaches(Depth.CONTENT) and (file.codec in ("gzip", "zstd") or not found.ok))
+        return replace(found, checked=checked, without_checksum=1 - checked)
 
     def decode_array(
         self, ref: ObjectRef, layout: ArrayLayout, data: bytes, decoder: Decoder
