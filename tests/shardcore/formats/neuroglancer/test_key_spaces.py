@@ -78,6 +78,8 @@ def test_several_key_spaces_are_named(tmp_path: Path) -> None:
     )
     assert all(one in caught.value.message for one in listed)
     assert caught.value.address == f"{root}/4_4_40"
+    with pytest.raises(SpaceUnchosen, match="2 key spaces"):
+        shardcore.open(root_of(tmp_path / "files"))
     for folder in ("4_4_40", "mesh", "skeletons"):
         with shardcore.open(root / folder) as found:
             assert len(found.objects)
