@@ -25,6 +25,7 @@ from .errors import ServerFailed as ServerFailed
 from .errors import ShardError as ShardError
 from .errors import SourceChanged as SourceChanged
 from .errors import SourceError as SourceError
+from .errors import SpaceUnchosen as SpaceUnchosen
 from .errors import StoreUntrusted as StoreUntrusted
 from .errors import TimedOut as TimedOut
 from .errors import TlsFailed as TlsFailed

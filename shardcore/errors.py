@@ -54,7 +54,7 @@ class Remedy(Enum):
     AGAIN = "try again later"
     TRUST = "name the certificates to trust in SSL_CERT_FILE or AWS_CA_BUNDLE"
     PROXY = "look at HTTPS_PROXY and NO_PROXY"
-    STORE = "if you trust the file, name the store in RemoteOptions(trusted=…)"
+    STORE = "if you trust the file, name the store or the folder in RemoteOptions(trusted=…)"
     HOST = "look at the address, and at the network of this machine"
 
 
@@ -137,6 +137,20 @@ class StoreUntrusted(UsageError):
     def _listed(self) -> str:
         more = f" and {len(self.stores) - MOST_NAMED:,} more" if len(self.stores) > MOST_NAMED else ""
         return ", ".join(self.stores[:MOST_NAMED]) + more
+
+
+class SpaceUnchosen(UsageError):
+    """A folder has several key spaces: one of them has to be opened.
+
+    Attributes:
+        address: Address of the first of them.
+    """
+
+    def __init__(
+        self, message: str, *, address: str = "", span: Span | None = None, remedy: Remedy | None = None
+    ) -> None:
+        self.address = address
+        super().__init__(message, span=span, remedy=remedy)
 
 
 class LayerUnchosen(UsageError):

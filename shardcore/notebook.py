@@ -347,7 +347,7 @@ def _array(found: ArrayContent) -> Iterator[str]:
 
 def _numbers(array: NDArray[np.generic]) -> str:
     first = array[tuple(slice(LINES) for _ in array.shape)] if array.ndim < 2 else array.ravel()[:LINES]
-    return visible(np.array2string(first, max_line_width=100), keep="\n")[:TEXT]
+    return visible(np.array2string(first, max_line_width=100, floatmode="unique"), keep="\n")[:TEXT]
 
 
 # --- elements ---

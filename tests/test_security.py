@@ -144,6 +144,10 @@ PROOF: dict[str, tuple[str, ...]] = {
         f"{TRUST}::test_a_zone_elsewhere_is_asked_about",
         f"{TRUST}::test_no_command_connects_unasked",
     ),
+    "A key with `..`": (
+        "tests/shardcore/formats/neuroglancer/test_field_cases.py::test_a_key_beside_the_info_is_opened_with_consent",
+        "tests/app/shell/test_trust.py::test_the_window_asks_before_a_folder_beside_the_info",
+    ),
     "Links in a folder": (
         "tests/shardcore/sources/test_sources.py::test_links_below_a_folder_are_not_followed",
         "tests/shardcore/formats/neuroglancer/test_folder.py::test_links_are_not_followed",

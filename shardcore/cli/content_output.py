@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shardcore.cli.geometry_output import geometry_json, print_geometry
+from shardcore.cli.geometry_output import geometry_json, json_numbers, print_geometry
 from shardcore.cli.output import json_safe, print_line, print_rest
 from shardcore.model.array_layout import RAW
-from shardcore.model.number_words import plural
+from shardcore.model.number_words import number_text, plural
 from shardcore.model.text import visible
 from shardcore.operations.content.geometry import GeometryContent
 from shardcore.operations.content.results import (
@@ -97,7 +97,7 @@ def statistics(array: NDArray[Any]) -> dict[str, Any]:
         if values.size:
             with np.errstate(over="ignore"):
                 mean = float(values.mean(dtype=float))
-            told |= {"min": values.min().item(), "max": values.max().item()}
+            told |= {"min": json_numbers(values.min()), "max": json_numbers(values.max())}
             told["mean"] = mean if np.isfinite(mean) else None
     return told
 
@@ -190,7 +190,8 @@ def _print_array(found: ArrayContent) -> None:
     print_line(f"type {layout.dtype}, shape {' × '.join(map(str, layout.shape))}{axes}, order {layout.order}")
     if layout.resolution:
         steps = zip(layout.resolution, layout.units, layout.axes, strict=True)
-        print_line("resolution " + ", ".join(f"{axis} {step:g} {unit}" for step, unit, axis in steps if unit))
+        told_steps = (f"{axis} {number_text(step)} {unit}" for step, unit, axis in steps if unit)
+        print_line(f"resolution {', '.join(told_steps)}")
     if any(layout.begin):
         print_line(f"begins at {', '.join(map(str, layout.begin))}")
     if not found.complete:
@@ -200,8 +201,8 @@ def _print_array(found: ArrayContent) -> None:
         return
     told = statistics(array)
     if found.complete and "min" in told:
-        mean = f", mean {told['mean']:.6g}" if told["mean"] is not None else ""
+        mean = f", mean {told['mean']:.9g}" if told["mean"] is not None else ""
         print_line(f"minimum {told['min']}, maximum {told['max']}{mean}")
     corner = array[tuple(slice(CORNER) for _ in array.shape[:2]) + (0,) * (array.ndim - 2)]
-    for line in str(corner).split("\n"):
+    for line in np.array2string(corner, floatmode="unique").split("\n"):
         print_line(line)

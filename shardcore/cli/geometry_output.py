@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from shardcore.cli.output import print_line, print_rest
-from shardcore.model.number_words import plural
+from shardcore.model.geometry import POLYLINE
+from shardcore.model.number_words import number_text, plural
 from shardcore.operations.content.geometry import (
     AnnotationsContent,
     GeometryContent,
@@ -56,18 +57,20 @@ def _level_json(found: MeshContent, number: int) -> dict[str, Any]:
             "position": level.positions[at].tolist(),
             "start": int(level.starts[at]),
             "stop": int(level.starts[at + 1]),
-            "box": _finite(boxes[at]),
+            "box": json_numbers(boxes[at]),
         }
         for at in range(len(boxes))
     ]
-    return {"scale": _finite(np.array(level.scale)), "bytes": level.nbytes, "fragments": fragments}
+    return {"scale": json_numbers(np.array(level.scale)), "bytes": level.nbytes, "fragments": fragments}
 
 
-def _finite(values: Any) -> Any:
+def json_numbers(values: Any) -> Any:
     """Return numbers as JSON values: None for those that are not finite."""
     if values.ndim:
-        return [_finite(one) for one in values]
-    return float(values) if np.isfinite(values) else None
+        return [json_numbers(one) for one in values]
+    if values.dtype.kind in "iu":
+        return values.item()
+    return float(number_text(values[()])) if np.isfinite(values) else None
 
 
 def _annotations_json(found: AnnotationsContent) -> dict[str, Any]:
@@ -76,7 +79,9 @@ def _annotations_json(found: AnnotationsContent) -> dict[str, Any]:
     for at in range(min(len(one.rows), MOST_JSON)):
         start, stop = one.row_bytes(at)
         row: dict[str, Any] = {"id": str(one.ids[at]), "start": start, "stop": stop}
-        rows.append(row | {name: _finite(np.asarray(one.rows[name][at])) for name in one.rows.dtype.names or ()})
+        if one.shape == POLYLINE:
+            row["points"] = json_numbers(one.line(at))
+        rows.append(row | {name: json_numbers(np.asarray(one.rows[name][at])) for name in one.rows.dtype.names or ()})
     return {
         "annotation_type": one.shape,
         "axes": [{"name": name, "scale": scale} for name, scale in zip(one.axes, one.scales, strict=True)],
@@ -90,7 +95,7 @@ def print_geometry(found: GeometryContent) -> None:
     """Print counts, the box and the first rows."""
     bounds, unit = found.bounds(), found.geometry().unit
     if bounds is not None:
-        low, high = (", ".join(f"{one:,.6g}" for one in corner) for corner in bounds)
+        low, high = (", ".join(map(number_text, corner)) for corner in bounds)
         print_line(f"box {low} to {high} {unit}".rstrip())
     if isinstance(found, MeshContent):
         _print_mesh(found)
@@ -111,7 +116,7 @@ def _print_mesh(found: MeshContent) -> None:
             vertices = plural(len(found.vertices), "vertex", "vertices")
             counts = f", {plural(len(found.triangles), 'triangle')}, {vertices}"
         fragments = f"{plural(len(level), 'fragment')}, {plural(level.nbytes, 'byte')}"
-        print_line(f"level {number}: scale {level.scale:g}, {fragments}{counts}")
+        print_line(f"level {number}: scale {number_text(level.scale)}, {fragments}{counts}")
         for at, cell in enumerate(islice(level.positions.tolist(), ROWS)):
             place = f"cell {', '.join(map(str, cell))}, bytes {level.starts[at]:,} to {level.starts[at + 1]:,}"
             print_line(f"  fragment {at}: {place}")
@@ -122,6 +127,6 @@ def _print_skeleton(found: SkeletonContent) -> None:
     one = found.skeleton
     print_line("  ".join(("vertex", "x, y, z", *one.attributes)))
     for at in range(min(len(one.vertices), ROWS)):
-        place = ", ".join(f"{value:,.6g}" for value in one.vertices[at].tolist())
-        print_line("  ".join((f"{at:>6}", place, *(str(column[at]) for column in one.attributes.values()))))
+        cells = (np.atleast_1d(column[at]) for column in (one.vertices, *one.attributes.values()))
+        print_line("  ".join((f"{at:>6}", *(", ".join(map(number_text, cell)) for cell in cells))))
     print_rest(len(one.vertices), ROWS, "vertex", "vertices")

@@ -318,7 +318,7 @@ _TAPE = Annotated[str | None, _remote("--tape", "Write the request log; print it
 _YES = Annotated[
     bool,
     typer.Option(
-        "--yes", "-y", help="Connect without asking to stores that a file names.", rich_help_panel=FORMATS_PANEL
+        "--yes", "-y", help="Open stores and folders that a file names without asking.", rich_help_panel=FORMATS_PANEL
     ),
 ]
 

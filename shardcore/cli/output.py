@@ -132,7 +132,7 @@ FLAGS = {
     Remedy.WRITE_RIGHTS: "ask its owner for the right to write it, or try another --profile",
     Remedy.UNCONDITIONAL: "--force writes without the condition, and replaces what is there",
     Remedy.REGION: "--region NAME names the region",
-    Remedy.STORE: "--yes connects to it, --zones FILE to the stores of a file that you trust",
+    Remedy.STORE: "--yes opens it, --zones FILE the stores and folders of a zones file that you trust",
     Remedy.LIMIT_FETCH: "--limit-fetch raises the limit",
     Remedy.LIMIT_REQUESTS: "--limit-requests raises the limit",
     # No flag does these.

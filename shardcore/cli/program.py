@@ -16,9 +16,18 @@ from typer.core import TyperCommand, TyperGroup
 
 import shardcore
 from shardcore.cli.output import silence_output, warn, worded
-from shardcore.errors import Cancelled, KeyAbsent, LayerUnchosen, NotAShard, ShardError, SourceError, UsageError
+from shardcore.errors import (
+    Cancelled,
+    KeyAbsent,
+    LayerUnchosen,
+    NotAShard,
+    ShardError,
+    SourceError,
+    SpaceUnchosen,
+    UsageError,
+)
 from shardcore.model.budget import budgeted
-from shardcore.model.text import without_secrets
+from shardcore.model.text import shell_line, typed, without_secrets
 from shardcore.system import allow_many_files, ending_signals
 
 
@@ -170,9 +179,7 @@ _GROUPS = {
 }
 """Names of the commands, by the titles of the help and the modules that they are in."""
 
-_MODULES = {
-    name: module for modules in _GROUPS.values() for module, names in modules.items() for name in names.split()
-}
+_MODULES = {name: module for modules in _GROUPS.values() for module, names in modules.items() for name in names.split()}
 
 WRITING = frozenset(
     (
@@ -291,6 +298,10 @@ def told(error: ShardError, name: str) -> int:
 
         text += f"; force one with --format ({', '.join(FORMATS)})"
     warn(text)
+    if isinstance(error, SpaceUnchosen) and error.address:
+        alone = sum(one.param_type_name == "argument" and one.required for one in loaded(name).params) == 1
+        line = shell_line(["shardcore", name if alone else "ls", typed(without_secrets(error.address))])
+        warn(f"for example: {line}")
     if isinstance(error, LayerUnchosen):
         for layer, address in error.layers:
             warn(f"  {without_secrets(address)}  {layer}")

@@ -14,6 +14,9 @@ from shardcore.model.span import Span
 VERTEX_SIZE = 12
 """Bytes of a stored vertex: three float32."""
 
+POLYLINE = "polyline"
+"""Shape of annotations with any number of points."""
+
 IDENTITY = (1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0)
 """Transform that changes nothing: 3 rows of 4 numbers."""
 
@@ -151,15 +154,19 @@ class AnnotationsGeometry(Geometry):
     """Annotations of one shape.
 
     Attributes:
-        shape: `point`, `line`, `axis_aligned_bounding_box` or `ellipsoid`.
+        shape: `point`, `line`, `axis_aligned_bounding_box`, `ellipsoid` or `polyline`.
         axes: Names of the axes.
         scales: Units per coordinate along each axis, in `unit`.
-        rows: One structured row per annotation: `position`, or a pair of points, then the properties.
+        rows: One structured row per annotation: `position`, or a pair of points, then the properties; of polylines,
+            the properties alone.
         ids: Their keys, uint64 of shape `(n,)`.
         start: First byte of the rows in the content.
         ids_start: First byte of the keys in the content; -1 where the key of the object is that of the annotation.
         labels: Labels of the values of properties.
         related: Keys of related objects by the name of the relationship, of one annotation by its key.
+        vertices: Points of polylines, of one after the other: float32 of shape `(m, axes)`.
+        first_vertices: First vertex of each polyline and the end of the last, int64 of shape `(n + 1,)`.
+        edges: First byte of each polyline in the content and the end of the last, int64 of shape `(n + 1,)`.
     """
 
     shape: str = "point"
@@ -171,15 +178,26 @@ class AnnotationsGeometry(Geometry):
     ids_start: int = -1
     labels: Mapping[str, Mapping[float, str]] = field(default_factory=dict)
     related: Mapping[str, NDArray[np.uint64]] = field(default_factory=dict)
+    vertices: NDArray[np.float32] = field(default_factory=lambda: np.zeros((0, 0), np.float32))
+    first_vertices: NDArray[np.int64] = field(default_factory=lambda: np.zeros(1, np.int64))
+    edges: NDArray[np.int64] = field(default_factory=lambda: np.zeros(1, np.int64))
+
+    def line(self, row: int) -> NDArray[np.float32]:
+        """Return the points of a polyline, shape `(k, axes)`."""
+        return self.vertices[self.first_vertices[row] : self.first_vertices[row + 1]]
 
     def row_bytes(self, row: int) -> tuple[int, int]:
         """Return the bytes `[start, stop)` of a row in the content."""
+        if self.shape == POLYLINE:
+            return int(self.edges[row]), int(self.edges[row + 1])
         size = self.rows.dtype.itemsize
         return self.start + row * size, self.start + (row + 1) * size
 
     def row_at(self, offset: int) -> int | None:
         """Return the row that has a byte of the content, also by its key; None for other bytes."""
-        size = self.rows.dtype.itemsize
+        if self.shape == POLYLINE and self.edges[0] <= offset < self.edges[-1]:
+            return int(np.searchsorted(self.edges, offset, "right")) - 1
+        size = 0 if self.shape == POLYLINE else self.rows.dtype.itemsize
         if self.start <= offset < self.start + size * len(self.rows):
             return (offset - self.start) // size
         if 0 <= self.ids_start <= offset < self.ids_start + 8 * len(self.rows):
@@ -187,17 +205,22 @@ class AnnotationsGeometry(Geometry):
         return None
 
     def points(self) -> NDArray[np.float32]:
-        """Return the two points of each row in model space, shape `(n, 2, 3)`; missing axes are 0.
+        """Return the points of rows in model space, shape `(n, 2, 3)`, of polylines `(m, 1, 3)`; missing axes are 0.
 
         Of a point, both are the same; of an ellipsoid, they are the corners of its box.
         """
+        if self.shape == POLYLINE:
+            return self._placed(self.vertices[:, None].astype(np.float64))
         names = (self.rows.dtype.names or ())[: 1 if self.shape == "point" else 2]
         ends = np.stack([self.rows[name] for name in (names[0], names[-1])], axis=1).astype(np.float64)
         if self.shape == "ellipsoid":
             ends = np.stack([ends[:, 0] - ends[:, 1], ends[:, 0] + ends[:, 1]], axis=1)
+        return self._placed(ends)
+
+    def _placed(self, ends: NDArray[np.float64]) -> NDArray[np.float32]:
         with np.errstate(all="ignore"):
             ends = ends * np.array(self.scales)
-        found = np.zeros((len(ends), 2, 3), np.float32)
+        found = np.zeros((*ends.shape[:2], 3), np.float32)
         axes = min(len(self.axes), 3)
         found[:, :, :axes] = ends[:, :, :axes]
         return found

@@ -5,10 +5,13 @@ Programs get raw numbers: the values of a step and everything in `--json` do not
 
 from __future__ import annotations
 
-from typing import SupportsInt
+from numbers import Integral, Real
+from typing import Any, SupportsInt
 
 _IRREGULAR = {"index": "indices", "entry": "entries", "copy": "copies", "key": "keys"}
 _SIBILANTS = ("s", "x", "z", "ch", "sh")
+WHOLE = 1e16
+"""Floats from which neighbours are more than 1 apart, and that are written with an exponent."""
 _UNITS = ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
 
@@ -47,6 +50,20 @@ def size_text(size: int) -> str:
     power = min((size.bit_length() - 1) // 10, len(_UNITS))
     value = size / 1024**power
     return f"{value:.1f} {_UNITS[power - 1]}" if value < 100 else f"{value:,.0f} {_UNITS[power - 1]}"
+
+
+def number_text(value: Any) -> str:
+    """Return the shortest text that gives a stored number back: `0.1` for a float32, not `0.10000000149011612`.
+
+    Whole numbers, and floats of at most 9 digits, keep them all: `3880065.25`, not `3880065.2`.
+    """
+    if isinstance(value, Integral) or not isinstance(value, Real):
+        return str(value)
+    exact = float(value)
+    if exact.is_integer() and abs(exact) < WHOLE:
+        return f"{exact:.0f}"
+    digits = f"{exact:.9g}"
+    return digits if float(digits) == exact else str(value)
 
 
 def product_text(count: SupportsInt, noun: str, each: SupportsInt, total: SupportsInt | None = None) -> str:

@@ -26,6 +26,7 @@ from shardcore.operations.member_contents import (
     member_taken,
     misfit_of,
     rows_taken,
+    whole_of,
     whole_taken,
     whole_told,
 )
@@ -226,7 +227,7 @@ class FromFiles(FromMembers):
         return misfit_of(self._keys, format)
 
     def _rest(self, number: int, member: Shard, given: int) -> Iterator[Taken]:
-        whole = _read_later(member, member.find(member.views[0]), self._asked, member.checksum)
+        whole = _read_later(member, whole_of(member), self._asked, member.checksum)
         yield Taken(whole_told(member, self._keys[number]), whole.content)
 
 

@@ -124,9 +124,7 @@ def rows_taken(shard: Shard, *, deleted: bool) -> tuple[NDArray[np.int64], dict[
     return np.concatenate([np.empty(0, np.int64), *taken]), left
 
 
-def keys_seen(
-    shard: DataSet, name: str, progress: Progress, format: str, deleted: bool, keep: bool
-) -> KeysSeen:
+def keys_seen(shard: DataSet, name: str, progress: Progress, format: str, deleted: bool, keep: bool) -> KeysSeen:
     """Return what the keys of a member are like.
 
     Args:
@@ -204,13 +202,19 @@ def whole_taken(shard: DataSet, name: str, progress: Progress, asked: TakenAsked
     row = shard.row_of_member(name)
     key = shard.objects.keys[row] if row is not None else None
     with shard.borrowed(name, keep=keep) as member:
-        held = _contents(member, member.find(member.views[0]), {"": ""}, MOST_HELD, unread=asked.unread)
+        ref = whole_of(member)
+        held = _contents(member, ref, member.file_names(ref), MOST_HELD, unread=asked.unread)
         return MemberTaken(1, {}, [] if held is None else [replace(whole_told(member, key), held=held)])
+
+
+def whole_of(member: Shard) -> ObjectRef:
+    """Return the whole content of a member that is one object of its data set."""
+    return member.find(member.views[0]) if member.views else member.objects.ref(0)
 
 
 def whole_told(member: Shard, key: str | None) -> Told:
     """Return the whole content of a member as an object of its data set; see `whole_taken`."""
-    ref = member.find(member.views[0])
+    ref = whole_of(member)
     named = replace(ref, key=key)
     return Told(named, member.file_names(named), member.facts(ref), member.checksum)
 

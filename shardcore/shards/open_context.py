@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -86,6 +86,7 @@ class OpenContext:
         values: What the caller chose, by the names that the format declares; a folder is a `Folder`.
         forced: Whether the caller named the format, which lifts the bar of inference.
         reach: Opens folders at addresses that a file names.
+        trusted: Stores and folders that files may name; see `RemoteOptions.trusted`.
     """
 
     opener: Opener
@@ -95,6 +96,13 @@ class OpenContext:
     values: Mapping[str, Any] = field(default_factory=dict)
     forced: bool = False
     reach: Reach = _nowhere
+    trusted: frozenset[str] = frozenset()
+
+    def trusts(self, places: Iterable[str]) -> bool:
+        """Return whether the caller agreed to all these folders that a file names."""
+        from shardcore.sources.remote.options import ANY_STORE
+
+        return ANY_STORE in self.trusted or self.trusted.issuperset(places)
 
     def member(self) -> OpenContext:
         """Context for the members of a data set: they are opened without progress, and keep no draft."""

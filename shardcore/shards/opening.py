@@ -144,6 +144,7 @@ def open(
         values=values,
         forced=name is not None,
         reach=elsewhere,
+        trusted=remote.trusted if remote is not None else frozenset(),
     )
     try:
         if isinstance(target, (LocalFolder, FileSource)):

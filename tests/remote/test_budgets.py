@@ -233,3 +233,28 @@ def test_a_number_of_bits_that_is_given() -> None:
             assert shard.find_all("511") == ()
         with pytest.raises(UsageError, match="from 4 to 16"):
             shardcore.open(uri, remote=options, n_bits=3)
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "most"),
+    [("cases/07-one-file-per-object/shnull", "59", 2), ("neuroglancer/mesh_files", "404237804481", 3)],
+)
+def test_an_object_that_is_a_file(data: Path, name: str, key: str, most: int) -> None:
+    """The info, and one request for each file of the object; a listing on request, and no file is opened for it."""
+    files = {path.name: path.read_bytes() for path in (data / name).iterdir()}
+    with data_set(files) as (uri, options, log):
+        with shardcore.open(uri, remote=options) as shard:
+            assert shard.read(shard.find(key))
+            assert len(log) == most, str(log)
+            assert shard.find_all("6") == ()
+            assert len(log) == most + 1, str(log)
+        log.clear()
+        with shardcore.open(uri, remote=options) as shard:
+            assert key in shard.objects.keys[:]
+            assert len(log) == 2, str(log)
+    with (
+        RangeServer({f"/set/{path}": content for path, content in files.items()}) as server,
+        shardcore.open(f"{server.url}/set/", remote=RemoteOptions()) as shard,
+    ):
+        assert (bool(shard.read(shard.find(key))), shard.find_all("6")) == (True, ())
+        assert len(server.log) == most + 1, str(server.log)

@@ -52,11 +52,13 @@ class FetchQuestion(QObject):
         return box
 
     def ask_store(self, error: StoreUntrusted, go: Callable[[], object]) -> QMessageBox:
-        """Ask whether requests may go to a store that a file names; nothing is sent meanwhile."""
-        box = self._box("untrusted", self.tr("Connect?"))
+        """Ask whether a store or folder that a file names may be opened; nothing is sent or opened meanwhile."""
+        box = self._box("untrusted", self.tr("Connect?") if error.who else self.tr("Open?"))
         box.setText(error.question)
         box.setInformativeText(self.tr("The file that was opened names it. Agree if you trust the file."))
-        connect = box.addButton(self.tr("&Connect"), QMessageBox.ButtonRole.AcceptRole)
+        connect = box.addButton(
+            self.tr("&Connect") if error.who else self.tr("&Open"), QMessageBox.ButtonRole.AcceptRole
+        )
         cancel = box.addButton(QMessageBox.StandardButton.Cancel)
         # Whoever presses Enter too early has agreed to nothing.
         box.setDefaultButton(cancel)

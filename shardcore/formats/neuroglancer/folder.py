@@ -21,15 +21,17 @@ from shardcore.errors import (
     RemoteError,
     ShardError,
     SourceError,
+    SpaceUnchosen,
+    StoreUntrusted,
     UsageError,
     says_absent,
     source_lost,
 )
 from shardcore.formats.neuroglancer.file import NeuroglancerFile
-from shardcore.formats.neuroglancer.info import Info, KeySpace, parse_info
+from shardcore.formats.neuroglancer.info import BESIDE, KeySpace, parse_info
 from shardcore.formats.neuroglancer.loaded_keys import OpenFiles
 from shardcore.formats.neuroglancer.lookup import tell_route
-from shardcore.formats.neuroglancer.other_scales import OtherScales, root_of
+from shardcore.formats.neuroglancer.other_scales import OtherScales, folder_of_key, root_of
 from shardcore.formats.neuroglancer.segment_mesh import mesh_of_segment
 from shardcore.formats.neuroglancer.shard import VERSION, NeuroglancerShard, open_member
 from shardcore.formats.neuroglancer.sharding import KeyLocation, parse_key, shard_number
@@ -42,6 +44,8 @@ from shardcore.formats.neuroglancer.spec_origin import (
     given_origin,
     origin_from,
     read_info,
+    told_reasons,
+    useless_info,
 )
 from shardcore.formats.neuroglancer.step_values import MEANINGS
 from shardcore.formats.neuroglancer.tree import info_part, spec_node
@@ -55,6 +59,7 @@ from shardcore.model.parallel import in_order
 from shardcore.model.record import Value
 from shardcore.model.source_name import SourceName
 from shardcore.model.span import Span
+from shardcore.model.text import visible
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.dataset import DataSet, Member
 from shardcore.shards.format import Certainty, Verdict
@@ -94,16 +99,18 @@ class FolderSpaces:
     """All key spaces below a folder.
 
     Attributes:
-        spaces: Those that are sharded and can be read.
+        spaces: Those that can be read.
         others: Reasons why others cannot, one sentence each.
     """
 
     spaces: tuple[FolderSpace, ...]
     others: tuple[str, ...]
 
-    def choice_text(self, what: str) -> str:
-        """Return a sentence that lists them, for a user who must choose one."""
-        return choices_text(what, [(each.folder, each.space.name) for each in self.spaces], self.others)
+    def unchosen(self, folder: Folder) -> UsageError:
+        """Return the error that lists them, for a user who must choose one."""
+        text = choices_text(folder.uri, [(each.folder, each.space.title) for each in self.spaces], self.others)
+        address = f"{folder.uri.rstrip('/')}/{self.spaces[0].folder}" if self.spaces else ""
+        return SpaceUnchosen(text, address=address)
 
 
 def spaces_below(folder: Folder, found: FoundInfo) -> FolderSpaces:
@@ -115,7 +122,7 @@ def spaces_below(folder: Folder, found: FoundInfo) -> FolderSpaces:
         folder: The folder.
         found: Its info.
     """
-    spaces = [FolderSpace(space, space.folder, found) for space in found.info.spaces]
+    spaces = [FolderSpace(space, space.folder, found) for space in (*found.info.spaces, *found.info.files)]
     others = list(found.info.others)
     for name in found.info.folders:
         try:
@@ -130,7 +137,7 @@ def spaces_below(folder: Folder, found: FoundInfo) -> FolderSpaces:
             others.append(f"{name}: has no info")
             continue
         beside = FoundInfo(info, text, "")
-        spaces += [FolderSpace(space, _joined(name, space.folder), beside) for space in info.spaces]
+        spaces += [FolderSpace(space, _joined(name, space.folder), beside) for space in (*info.spaces, *info.files)]
         others += [f"{name}: {other}" for other in info.others]
     return FolderSpaces(tuple(spaces), tuple(others))
 
@@ -161,6 +168,7 @@ class NeuroglancerDataSet(DataSet):
         folder: The folder with the shards. One that lists cheaply is listed at once; of others the shards are opened by
             their names, which follow from the keys, and listed when the user wants to know which there are.
         origin: See above.
+        root: The folder of the info, where that is not above the shards.
     """
 
     key_form = NUMBERS
@@ -169,10 +177,10 @@ class NeuroglancerDataSet(DataSet):
 
     version = VERSION
 
-    def __init__(self, folder: Folder, origin: Origin) -> None:
+    def __init__(self, folder: Folder, origin: Origin, root: Folder | None = None) -> None:
         self.origin = origin
         self.why = origin.why
-        self._others = OtherScales()
+        self._others = OtherScales(root)
         super().__init__("neuroglancer", folder, _members(folder, origin) if folder.lists_cheaply else self._listed)
 
     @property
@@ -429,14 +437,12 @@ class NeuroglancerKeySpaces(DataSet):
         self.spaces = spaces.spaces
         self._info = info
         self._others = OtherScales()
-        self._text = spaces.choice_text(folder.uri)
+        self._unchosen, self._unusable = spaces.unchosen, spaces.others
 
     @property
     def key_spaces(self) -> dict[str, str]:
         """The folders of the key spaces, relative to this one, and what they hold: `4_4_40` to `scale 4_4_40`."""
-        sharded = {each.folder or ".": each.space.name for each in self.spaces}
-        files = () if self._info.folder else self._info.info.files
-        return sharded | {space.folder or ".": f"{space.name}, one file per chunk" for space in files}
+        return {each.folder or ".": each.space.title for each in self.spaces}
 
     def chunk_grid(self, scale: str = "") -> ChunkGrid | None:
         """Return the chunks of a scale, by default of the first; None where there is no volume.
@@ -463,12 +469,13 @@ class NeuroglancerKeySpaces(DataSet):
     def fields(self) -> dict[str, Value]:
         """Return what lies in which folder."""
         named: dict[str, Value] = {f"key_spaces.{folder}": name for folder, name in self.key_spaces.items()}
+        named |= {"dataset.unusable": told_reasons(self._unusable)} if self._unusable else {}
         return named | {"dataset.key_spaces": len(self.spaces)}
 
     @property
     def tree(self) -> Node:
         """One node per key space."""
-        doc = "A key space with shards of its own: open its folder."
+        doc = "A key space of its own: open its folder."
         specs = {each.folder or ".": _spec_of(each) for each in self.spaces}
         kids = tuple(
             Node(folder, Span("", 0, 0), text=name, doc=doc, children=specs.get(folder, ()))
@@ -484,7 +491,7 @@ class NeuroglancerKeySpaces(DataSet):
     @property
     def objects(self) -> Objects:
         """None can be listed before a key space is chosen."""
-        return NoObjects(UsageError(self._text))
+        return NoObjects(self._unchosen(self.folder))
 
     @property
     def declared_objects(self) -> int | None:
@@ -500,7 +507,7 @@ class NeuroglancerKeySpaces(DataSet):
         Raises:
             UsageError: Always; names the key spaces.
         """
-        raise UsageError(self._text)
+        raise self._unchosen(self.folder)
 
     def route(self, key: object, look: Look) -> Sequence[str]:
         """Refuse: a key may lie in each of the key spaces.
@@ -508,7 +515,7 @@ class NeuroglancerKeySpaces(DataSet):
         Raises:
             UsageError: Always; names them.
         """
-        raise UsageError(self._text)
+        raise self._unchosen(self.folder)
 
     def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
         """Refuse: each of the key spaces is verified by itself.
@@ -516,36 +523,35 @@ class NeuroglancerKeySpaces(DataSet):
         Raises:
             UsageError: Always; names them.
         """
-        raise UsageError(self._text)
+        raise self._unchosen(self.folder)
 
 
-def open_scale(folder: Folder, space: KeySpace, info: Info, text: bytes, why: str = "") -> DataSet:
-    """Open a scale of a volume, sharded or not.
+def open_space(folder: Folder, origin: Origin, root: Folder | None = None) -> DataSet:
+    """Open a key space, sharded or not.
 
     Args:
-        folder: The folder of its shards or chunks.
-        space: The scale.
-        info: The info.
-        text: The info as it was read.
-        why: Origin of the scale.
+        folder: The folder of its shards or objects.
+        origin: The key space.
+        root: The folder of the info, where that is not above.
     """
-    if space not in info.files:
-        return NeuroglancerDataSet(folder, origin_from(space, info, text, why or space.name))
-    from shardcore.formats.neuroglancer.chunk_files import ChunkFiles
+    if origin.space.sharded:
+        return NeuroglancerDataSet(folder, origin, root)
+    from shardcore.formats.neuroglancer.object_files import ObjectFiles
 
-    return ChunkFiles(folder, space, text, why or space.name)
+    return ObjectFiles(folder, origin, root)
 
 
 def _spec_of(each: FolderSpace) -> Deferred:
     """The specification of a key space as a node, made when the user looks: there may be ten thousand of them."""
-    return Deferred(lambda: (spec_node(each.origin),))
+    return Deferred(lambda: (spec_node(each.origin),) if each.space.sharded else ())
 
 
 def detect_folder(folder: Folder) -> Verdict | None:
     """Return whether a folder is a data set, or the folder of one of its key spaces."""
     found = find_info(folder, any_space=True)
     if found is None:
-        return Verdict(Certainty.PARTLY, "shards, but no `info`") if _has_shards(folder) else None
+        reasons = told_reasons(useless_info(folder)) or "no `info`"
+        return Verdict(Certainty.PARTLY, f"shards, but {reasons}") if _has_shards(folder) else None
     space = found.info.space_of(found.folder) or found.info.files_of(found.folder)
     what = space.name if space is not None else found.info.kind
     return Verdict(Certainty.BESIDE, f"{found.where}, {what}")
@@ -565,21 +571,33 @@ def open_folder(folder: Folder, context: OpenContext) -> DataSet:
     found = find_info(folder, any_space=True)
     if found is None:
         raise NotAShard(f"{folder.uri}: no `info` of a data set in the folder or above it", remedy=Remedy.SPEC)
-    space = found.info.space_of(found.folder)
-    if space is not None:
-        return NeuroglancerDataSet(folder, origin_from(space, found.info, found.text, f"{found.where}, {space.name}"))
-    if (files := found.info.files_of(found.folder)) is not None:
-        return open_scale(folder, files, found.info, found.text, f"{found.where}, {files.name}")
-    spaces = spaces_below(folder, found)
-    if not spaces.spaces and len(found.info.files) == 1:
-        files = found.info.files[0]
-        return open_scale(folder.folder(files.folder), files, found.info, found.text, f"{found.where}, {files.name}")
+    space = found.info.space_of(found.folder) or found.info.files_of(found.folder)
+    spaces = FolderSpaces((FolderSpace(space, "", found),), ()) if space is not None else spaces_below(folder, found)
     if len(spaces.spaces) == 1:
         only = spaces.spaces[0]
-        return NeuroglancerDataSet(folder.folder(only.folder), only.origin)
-    if (spaces.spaces or found.info.files) and context.partial:
+        if only.space.folder.startswith(BESIDE) and only.folder in ("", only.space.folder):
+            root = root_of(folder, found.folder)
+            return open_space(_agreed(root, only, context), only.origin, root)
+        return open_space(folder.folder(only.folder) if only.folder else folder, only.origin)
+    if spaces.spaces and context.partial:
         return NeuroglancerKeySpaces(folder, spaces, found)
-    raise UsageError(spaces.choice_text(folder.uri))
+    raise spaces.unchosen(folder)
+
+
+def _agreed(root: Folder | None, wanted: FolderSpace, context: OpenContext) -> Folder:
+    """Return a folder beside that of an info.
+
+    Raises:
+        StoreUntrusted: You have not agreed to the folders beside it that the info names.
+    """
+    if root is None:
+        raise UsageError(f"{wanted.space.name} is beside the folder of its info: open that")
+    info = wanted.found.info
+    keys = (space.folder for space in (*info.spaces, *info.files) if space.folder.startswith(BESIDE))
+    places = tuple(visible(folder_of_key(root, key).uri) for key in keys)
+    if not context.trusts(places):
+        raise StoreUntrusted(file=f"{root.uri.rstrip('/')}/{INFO_NAME}", stores=places)
+    return folder_of_key(root, wanted.space.folder)
 
 
 def _has_shards(folder: Folder) -> bool:

@@ -6,6 +6,7 @@ Follows the pages on meshes, skeletons and annotations of the precomputed specif
 from __future__ import annotations
 
 import math
+from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -24,6 +25,7 @@ from shardcore.formats.neuroglancer.morton import encode_many
 from shardcore.formats.neuroglancer.spec_origin import Origin
 from shardcore.model.geometry import (
     IDENTITY,
+    POLYLINE,
     VERTEX_SIZE,
     AnnotationsGeometry,
     Geometry,
@@ -56,8 +58,9 @@ POINTS = {
     "line": ("point_a", "point_b"),
     "axis_aligned_bounding_box": ("point_a", "point_b"),
     "ellipsoid": ("center", "radii"),
+    POLYLINE: (),
 }
-"""Shapes of annotations: their vectors in the order of the bytes."""
+"""Shapes of annotations: their vectors in the order of the bytes; a polyline has a count and so many points."""
 
 _METRES = {"m": 1e9, "dm": 1e8, "cm": 1e7, "mm": 1e6, "um": 1e3, "µm": 1e3, "nm": 1.0, "pm": 1e-3}
 
@@ -263,9 +266,8 @@ def annotation(info: Mapping[str, Any], data: bytes, key: int, place: Span | Non
         Unsupported: The shape is not decoded.
     """
     head, dtype = _annotation_head(info)
-    if len(data) < dtype.itemsize:
-        raise Truncated(f"the annotation has {plural(len(data), 'byte')}; a row takes {dtype.itemsize:,}", span=place)
-    at, related = dtype.itemsize, dict[str, NDArray[np.uint64]]()
+    rows, at = _rows(head, dtype, data, 0, 1, place)
+    related: dict[str, NDArray[np.uint64]] = {}
     for one in _members("relationships", info.get("relationships", [])):
         count = int.from_bytes(data[at : at + 4], "little")
         if at + 4 + 8 * count > len(data):
@@ -275,8 +277,7 @@ def annotation(info: Mapping[str, Any], data: bytes, key: int, place: Span | Non
         at += 4 + 8 * count
     if at != len(data):
         raise FormatError(f"the annotation has {plural(len(data), 'byte')}; its parts take {at:,}", span=place)
-    rows = np.frombuffer(data, dtype, 1)
-    return AnnotationsGeometry(rows=rows, ids=np.array([key], np.uint64), related=related, **head)
+    return AnnotationsGeometry(**rows, ids=np.array([key], np.uint64), related=related, **head)
 
 
 def annotation_list(info: Mapping[str, Any], data: bytes, place: Span | None = None) -> AnnotationsGeometry:
@@ -289,13 +290,45 @@ def annotation_list(info: Mapping[str, Any], data: bytes, place: Span | None = N
     """
     head, dtype = _annotation_head(info)
     count = int.from_bytes(data[:8], "little")
-    needed = 8 + count * (dtype.itemsize + 8)
-    if len(data) < 8 or needed != len(data):
-        kind = Truncated if len(data) < max(needed, 8) else FormatError
+    rows, ids_start = _rows(head, dtype, data, 8, count, place)
+    needed = ids_start + 8 * count
+    if needed != len(data):
+        kind = Truncated if len(data) < needed else FormatError
         raise kind(f"the list has {plural(len(data), 'byte')}; {count:,} annotations take {needed:,}", span=place)
-    ids_start = 8 + count * dtype.itemsize
-    rows, ids = np.frombuffer(data, dtype, count, 8), np.frombuffer(data, "<u8", count, ids_start)
-    return AnnotationsGeometry(rows=rows, ids=ids, start=8, ids_start=ids_start, **head)
+    ids = np.frombuffer(data, "<u8", count, ids_start)
+    return AnnotationsGeometry(**rows, ids=ids, start=8, ids_start=ids_start, **head)
+
+
+def _rows(
+    head: Mapping[str, Any], dtype: np.dtype[Any], data: bytes, start: int, count: int, place: Span | None
+) -> tuple[dict[str, Any], int]:
+    """Return the rows of annotations that begin at `start`, and their end.
+
+    Raises:
+        Truncated: They take more bytes than there are.
+    """
+    lines, axes, size = head["shape"] == POLYLINE, len(head["axes"]), dtype.itemsize
+    edges, firsts = array("q", [start]), array("q", [0])
+    points, values = bytearray(), bytearray()
+    while lines and len(firsts) <= count and edges[-1] + 4 <= len(data):
+        at, number = edges[-1] + 4, int.from_bytes(data[edges[-1] : edges[-1] + 4], "little")
+        stop = at + 4 * axes * number
+        points += data[at:stop]
+        values += data[stop : stop + size]
+        firsts.append(firsts[-1] + number)
+        edges.append(stop + size)
+    stop = edges[-1] + (count + 1 - len(firsts)) * max(size, 4)
+    if stop > len(data):
+        text = f"{plural(count, 'annotation takes', 'annotations take')} {stop - start:,} or more"
+        raise Truncated(f"of {plural(len(data), 'byte')}, {text}", span=place)
+    if not lines:
+        return {"rows": np.frombuffer(data, dtype, count, start)}, stop
+    return {
+        "rows": np.frombuffer(values, dtype) if values else np.zeros(count, dtype),
+        "vertices": np.frombuffer(points, "<f4").reshape(-1, axes),
+        "first_vertices": np.array(firsts, np.int64),
+        "edges": np.array(edges, np.int64),
+    }, stop
 
 
 def _annotation_head(info: Mapping[str, Any]) -> tuple[dict[str, Any], np.dtype[Any]]:
@@ -313,7 +346,7 @@ def _annotation_head(info: Mapping[str, Any]) -> tuple[dict[str, Any], np.dtype[
         scales.append(_number("a scale", one[0]) * _METRES.get(str(one[1]), 1.0))
         units.add("nm" if str(one[1]) in _METRES else str(one[1]))
     names = POINTS[shape]
-    stored, labels = _properties(info, list(names))
+    stored, labels = _properties(info, names or ("points",))
     dtype = _padded([*((name, "<f4", (len(dimensions),)) for name in names), *stored])
     unit = units.pop() if len(units) == 1 else ""
     axes = tuple(map(str, dimensions))

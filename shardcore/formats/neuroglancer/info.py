@@ -27,6 +27,8 @@ SKELETON_TYPE = "neuroglancer_skeletons"
 ANNOTATION_TYPE = "neuroglancer_annotations_v1"
 PROPERTIES_TYPE = "neuroglancer_segment_properties"
 """Type without keys: all of it is in the info."""
+BESIDE = "../"
+"""Beginning of a key whose folder is beside that of the info; it is opened only with consent."""
 INFO_LIMIT = 16 << 20
 AXES_LIMIT = 64
 """Axes of a grid: a compressed Morton code has 64 bits, and an axis of one cell takes none of them."""
@@ -105,6 +107,7 @@ class KeySpace:
         spec: The sharding specification.
         grid: Cells along each axis, where keys are compressed Morton codes.
         scale: The scale, for a volume.
+        sharded: Whether it has shards; otherwise each object is a file, and `spec` has no meaning.
     """
 
     kind: SpaceKind
@@ -113,6 +116,12 @@ class KeySpace:
     spec: ShardingSpec
     grid: tuple[int, ...] | None = None
     scale: VolumeScale | None = None
+    sharded: bool = True
+
+    @property
+    def title(self) -> str:
+        """Return its name, and how it is stored where that is not in shards."""
+        return self.name if self.sharded else f"{self.name}, one file per {self.kind.object_kind}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,9 +131,9 @@ class Info:
     Attributes:
         kind: The `@type`, or what stands for it.
         spaces: The sharded key spaces that can be used.
-        others: Reasons why further key spaces cannot, one sentence each: not sharded, or wrong.
+        others: Reasons why further key spaces cannot, or why not by all readers, one sentence each.
         folders: Folders with infos of their own that belong to a volume: its meshes, its skeletons.
-        files: The scales that are stored as one file per chunk; their `spec` is of no meaning.
+        files: The key spaces that are stored as one file per object.
     """
 
     kind: str
@@ -139,7 +148,7 @@ class Info:
         return tuple(space for space in (*self.spaces, *self.files) if space.scale is not None)
 
     def files_of(self, folder: str) -> KeySpace | None:
-        """Return the scale whose chunks are files in `folder`, relative to the info."""
+        """Return the key space whose objects are files in `folder`, relative to the info."""
         return next((space for space in self.files if space.folder == folder), None)
 
     def space_of(self, folder: str) -> KeySpace | None:
@@ -150,7 +159,7 @@ class Info:
 def parse_info(text: str | bytes | Mapping[str, Any]) -> Info:
     """Return what an info states.
 
-    A key space that is wrong, or whose folder would lead out of the data set, does not spoil the others.
+    A key space that is wrong, or whose folder is neither below the info nor beside it, does not spoil the others.
 
     Raises:
         FormatError: The text is no JSON object, or is not the info of a data set that can have shards.
@@ -173,21 +182,17 @@ def _read_before(text: bytes) -> Info | FormatError:
 
 
 def _info_of(members: Mapping[str, Any]) -> Info:
-    kind = members.get("@type")
-    if kind is None and isinstance(members.get("scales"), list):
-        kind = VOLUME_TYPE
+    kind = type_of(members)
     if kind == SHARDING_TYPE:
         return Info(kind, (KeySpace(SpaceKind.UNKNOWN, "keys", "", ShardingSpec.parse(members)),), ())
     if not isinstance(kind, str) or kind not in _READERS:
         raise FormatError(f"an info of type {short(kind)}: not a volume, mesh, skeleton or annotation data set")
-    spaces, others = [], []
-    files: list[KeySpace] = []
+    spaces: list[KeySpace] = []
+    typed = kind == VOLUME_TYPE or "@type" in members
+    others = [] if typed else [f"{kind}: the info has no @type: strict readers refuse it"]
     for name, make in _READERS[kind](members):
         try:
             spaces.append(make())
-        except _NotUsable as reason:
-            others.append(f"{name}: {reason}")
-            files += make.of_files()
         except (FormatError, SourceError) as error:
             others.append(f"{name}: {error.message}")
     folders = []
@@ -197,14 +202,20 @@ def _info_of(members: Mapping[str, Any]) -> Info:
                 folders.append(folder)
         except (FormatError, SourceError) as error:
             others.append(f"{name}: {error.message}")
-    return Info(str(kind), tuple(spaces), tuple(others), tuple(dict.fromkeys(folders)), tuple(files))
+    sharded = tuple(space for space in spaces if space.sharded)
+    files = tuple(space for space in spaces if not space.sharded)
+    return Info(str(kind), sharded, tuple(others), tuple(dict.fromkeys(folders)), files)
+
+
+def type_of(members: Mapping[str, Any]) -> object:
+    """Return the `@type` of an info; where it is missing, that of a volume or of skeletons, by their members."""
+    for kind, member in ((VOLUME_TYPE, "scales"), (SKELETON_TYPE, "vertex_attributes")):
+        if members.get("@type") is None and isinstance(members.get(member), list):
+            return kind
+    return members.get("@type")
 
 
 _NO_SPEC = ShardingSpec(0, IDENTITY, 0, 0)
-
-
-class _NotUsable(Exception):
-    """Reason why a key space has no shards to read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,33 +228,21 @@ class _Maker:
     in_folder: bool
     top: Mapping[str, Any]
 
-    def of_files(self) -> Sequence[KeySpace]:
-        """Return a scale of one file per chunk; of several chunk sizes the first. None where it is wrong."""
-        if self.kind is not SpaceKind.VOLUME or not isinstance(self.part, Mapping):
-            return ()
-        try:
-            scale = _scale(self.part, self.top)
-            grid = grid_of(scale.size, scale.chunk_size)
-            return (KeySpace(self.kind, self.name, _folder(self.part.get("key")), _NO_SPEC, grid, scale),)
-        except (FormatError, SourceError):
-            return ()
-
     def __call__(self) -> KeySpace:
         if not isinstance(self.part, Mapping):
             raise FormatError(f"is {type(self.part).__name__}, not an object")
-        if self.part.get("sharding") is None:
-            raise _NotUsable("not sharded")
-        spec = ShardingSpec.parse(self.part["sharding"])
-        folder = _folder(self.part.get("key")) if self.in_folder else ""
+        sharding = self.part.get("sharding")
+        spec = ShardingSpec.parse(sharding) if sharding is not None else _NO_SPEC
+        folder = _folder(self.part.get("key"), beside=True) if self.in_folder else ""
         grid, scale = None, None
         if self.kind is SpaceKind.VOLUME:
             scale = _scale(self.part, self.top)
             grid = grid_of(scale.size, scale.chunk_size)
         elif self.kind is SpaceKind.ANNOTATION_SPATIAL:
             grid = _lengths("grid_shape", self.part.get("grid_shape"))
-        if grid is not None:
+        if grid is not None and sharding is not None:
             check_grid(grid)
-        return KeySpace(self.kind, self.name, folder, spec, grid, scale)
+        return KeySpace(self.kind, self.name, folder, spec, grid, scale, sharding is not None)
 
 
 _Named = Iterator[tuple[str, _Maker]]
@@ -344,14 +343,15 @@ def _list(name: str, value: object) -> Sequence[Any]:
     return value
 
 
-def _folder(key: object) -> str:
-    """Return a key as a folder below the info: normalised, then refused if it leads elsewhere."""
+def _folder(key: object, *, beside: bool = False) -> str:
+    """Return a key as a folder below the info, or beside its folder: normalised, refused if it leads elsewhere."""
     if not isinstance(key, str):
         raise FormatError(f"key is {short(key)}, not a name")
     if len(key) > NAME_LIMIT:
         return check_name(key)
     normal = posixpath.normpath(key) if key else "."
-    return "" if normal == "." else check_name(normal)
+    below = normal.removeprefix(BESIDE) if beside else normal
+    return "" if normal == "." else normal[: -len(below)] + check_name(below)
 
 
 def _title(value: object) -> str:

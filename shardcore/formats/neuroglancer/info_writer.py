@@ -11,12 +11,14 @@ from typing import Any
 from shardcore.errors import FormatError, UsageError
 from shardcore.formats.neuroglancer.info import (
     ANNOTATION_TYPE,
+    BESIDE,
     MESH_TYPE,
     SKELETON_TYPE,
     VOLUME_TYPE,
     KeySpace,
     SpaceKind,
     parse_info,
+    type_of,
 )
 from shardcore.formats.neuroglancer.sharding import IDENTITY, ShardingSpec
 from shardcore.formats.neuroglancer.spec_origin import given_origin
@@ -85,6 +87,8 @@ class Described:
             raise UsageError(f"the info cannot be used: {error.message}") from error
         if len(found.spaces) != 1:
             raise UsageError(f"the info cannot be used: {'; '.join(found.others) or 'it has several key spaces'}")
+        if found.spaces[0].folder.startswith(BESIDE):
+            raise UsageError(f"the info cannot be used: {found.spaces[0].folder} is not below the data set")
         return found.spaces[0]
 
     def folder(self, space: KeySpace) -> str:
@@ -169,7 +173,7 @@ def spaces_of(members: Mapping[str, Any], base: str = "") -> list[Described]:
     Raises:
         UsageError: It says nothing that can be used.
     """
-    kind = members.get("@type", VOLUME_TYPE if "scales" in members else None)
+    kind = type_of(members)
     if not isinstance(kind, str) or kind not in _PLACES:
         told = "volumes, multi-resolution meshes, skeletons and annotations can be written"
         raise UsageError(f"the info is of type {kind}; {told}")
@@ -253,6 +257,6 @@ def inherited(settings: Mapping[str, Any], given: Mapping[str, Any], folder: boo
     bare = "@type" not in spec and "scales" not in spec
     if given.get("spec") is not None:
         return {"template": spec} if not bare and of_spec(given["spec"])[1].members is None else {}
-    if folder:
+    if folder and ("scales" in spec or bare or spec.get("sharding") is not None):
         return {"spec": spec}
     return {} if bare else {"template": spec}

@@ -194,6 +194,11 @@ class NeuroglancerObjects(Objects):
         return told
 
 
+def mesh_files(ref: ObjectRef) -> dict[str, str]:
+    """Return the two files of a mesh in the unsharded form: `<id>.index`, the manifest, and `<id>`, its fragments."""
+    return {"": f"{ref.key}.index", FRAGMENTS: f"{ref.key}"}
+
+
 def meaning_of(space: KeySpace, key: int) -> dict[str, object]:
     """Return what a Morton code stands for; nothing where keys are ids, or where no cell has the code."""
     try:

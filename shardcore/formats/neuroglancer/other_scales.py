@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from shardcore.errors import UsageError
-from shardcore.formats.neuroglancer.info import parse_info
+from shardcore.errors import SourceError, UsageError
+from shardcore.formats.neuroglancer.info import BESIDE, parse_info
+from shardcore.formats.neuroglancer.spec_origin import origin_from
 from shardcore.model.text import short
 from shardcore.shards.cache import OnceEach
 from shardcore.shards.format import lazily
@@ -16,13 +17,18 @@ if TYPE_CHECKING:
     from shardcore.sources.base import Folder
 
 # Both kinds of scales read others.
-_open_scale = lazily("shardcore.formats.neuroglancer.folder:open_scale")
+_open_space = lazily("shardcore.formats.neuroglancer.folder:open_space")
 
 
 class OtherScales:
-    """Scales of a volume that are read beside the open one: opened once, closed with it."""
+    """Scales of a volume that are read beside the open one: opened once, closed with it.
 
-    def __init__(self) -> None:
+    Args:
+        root: The folder of the info, where you agreed to the folders beside it that the info names.
+    """
+
+    def __init__(self, root: Folder | None = None) -> None:
+        self._root = root
         self._opened: OnceEach[str, DataSet] = OnceEach()
 
     def grid(self, name: str, beside: DataSet, root: Folder | None, text: bytes) -> ChunkGrid:
@@ -31,7 +37,7 @@ class OtherScales:
         Args:
             name: The name of the scale.
             beside: The open data set.
-            root: The folder of the info.
+            root: The folder of the info, where it is above the open scale.
             text: The info.
 
         Raises:
@@ -40,9 +46,12 @@ class OtherScales:
         """
         info = parse_info(text) if text else None
         space = next((one for one in info.scales if one.name == name), None) if info is not None else None
-        if info is None or space is None or root is None:
+        above = self._root or root
+        if info is None or space is None or above is None:
             raise UsageError(f"the volume has no {short(name)}")
-        found = self._opened.get(name, lambda: _open_scale(root.folder(space.folder), space, info, text))
+        place = folder_of_key(above, space.folder) if above is self._root else above.folder(space.folder)
+        origin = origin_from(space, info, text, space.name)
+        found = self._opened.get(name, lambda: _open_space(place, origin, self._root))
         found.jobs = beside.jobs
         if beside.isolated is not None:
             found.isolate(beside.isolated)
@@ -54,6 +63,20 @@ class OtherScales:
         """Close the scales."""
         for opened in self._opened.clear():
             opened.close()
+
+
+def folder_of_key(root: Folder, key: str) -> Folder:
+    """Return the folder that a key of an info names, below the folder of the info or beside it.
+
+    Raises:
+        SourceError: A link is in the way, or nothing is around the folder of the info.
+    """
+    if not key.startswith(BESIDE):
+        return root.folder(key)
+    around = root.parent()
+    if around is None:
+        raise SourceError(f"refused to follow the name {key!r}: there is no folder around {root.uri}")
+    return around.folder(key.removeprefix(BESIDE))
 
 
 def root_of(folder: Folder, below: str) -> Folder | None:

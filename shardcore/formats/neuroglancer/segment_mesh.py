@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 def mesh_of_segment(folder: Folder, segment: int) -> tuple[str, str] | None:
     """Return where the mesh of a segment is looked up: the address of the key space of meshes, and the key.
 
-    Reads the info of the volume and that of its meshes, no shard: the key may be absent there.
+    Reads the info of the volume and that of its meshes alone: the key may be absent there.
 
     Args:
         folder: The folder that has the info of the volume, or the folder of one of its scales.
         segment: Number of the segment, from the voxels; 0 is the background.
 
     Returns:
-        None where there is no info, where it names no folder of sharded meshes, and for the background.
+        None where there is no info, where it names no folder of multi-resolution meshes, and for the background.
 
     Raises:
         SourceError: An info cannot be read.
@@ -38,13 +38,13 @@ def mesh_of_segment(folder: Folder, segment: int) -> tuple[str, str] | None:
         below = root.folder(name)
         try:
             text = read_info(below)
-            spaces = parse_info(text).spaces if text is not None else ()
+            info = parse_info(text) if text is not None else None
         except FormatError:
             continue
         except SourceError as error:
             if not says_absent(error):
                 raise
             continue
-        if any(space.kind is SpaceKind.MESH for space in spaces):
+        if info is not None and any(space.kind is SpaceKind.MESH for space in (*info.spaces, *info.files)):
             return below.uri, str(segment)
     return None

@@ -23,7 +23,7 @@ from shardcore.formats.neuroglancer.file import NeuroglancerFile
 from shardcore.formats.neuroglancer.layout import SHARD_INDEX_ENTRY
 from shardcore.formats.neuroglancer.levels import KEPT_WHOLE
 from shardcore.formats.neuroglancer.lookup import NeuroglancerLookup
-from shardcore.formats.neuroglancer.objects import FRAGMENTS, NeuroglancerObjects
+from shardcore.formats.neuroglancer.objects import FRAGMENTS, NeuroglancerObjects, mesh_files
 from shardcore.formats.neuroglancer.regions import SHARD_INDEX
 from shardcore.formats.neuroglancer.sharding import ShardingSpec, parse_key, shard_number
 from shardcore.formats.neuroglancer.spec_origin import Origin, inference_of, info_of, origin_of
@@ -279,9 +279,8 @@ class NeuroglancerShard(FileShard):
         return self.file.source.read(span.start, span.stop)
 
     def file_names(self, ref: ObjectRef) -> dict[str, str]:
-        """A mesh becomes two files, as in the unsharded form: `<id>.index`, the manifest, and `<id>`, its fragments."""
-        names = super().file_names(ref)
-        return {"": f"{ref.key}.index", FRAGMENTS: f"{ref.key}"} if FRAGMENTS in ref.parts else names
+        """Return the files that an object becomes: a mesh two of them, as in the unsharded form."""
+        return mesh_files(ref) if FRAGMENTS in ref.parts else super().file_names(ref)
 
 
 def detect(probe: PrefetchedSource) -> Verdict | None:

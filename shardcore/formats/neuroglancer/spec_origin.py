@@ -14,7 +14,16 @@ from typing import Any
 from shardcore.codecs.json_text import parse_json
 from shardcore.errors import FormatError, LimitExceeded, NotAShard, SourceError, UsageError, says_absent
 from shardcore.formats.neuroglancer.infer import Inference, infer
-from shardcore.formats.neuroglancer.info import INFO_LIMIT, INFO_LIMITS, Info, KeySpace, SpaceKind, parse_info
+from shardcore.formats.neuroglancer.info import (
+    BESIDE,
+    INFO_LIMIT,
+    INFO_LIMITS,
+    Info,
+    KeySpace,
+    SpaceKind,
+    parse_info,
+    type_of,
+)
 from shardcore.formats.neuroglancer.sharding import ShardingSpec
 from shardcore.model.record import Value
 from shardcore.model.span import Span
@@ -75,7 +84,7 @@ class Origin:
         if self.space.kind is SpaceKind.VOLUME:
             here = self.space.folder or "."
             scales = [one for one in members["scales"] if posixpath.normpath(str(one.get("key") or ".")) == here]
-            members = {**members, "scales": scales[:1]}
+            members = {**members, "scales": [{**one, "key": here.removeprefix(BESIDE)} for one in scales[:1]]}
         return json.dumps(members)
 
     @property
@@ -86,7 +95,8 @@ class Origin:
             members = parse_json(self.text, "the info", limits=INFO_LIMITS, encoding="utf-8-sig")
             if found["spec"].get("@type") != members.get("@type"):
                 found["info"] = members
-            others = {each.folder or ".": each.name for each in parse_info(self.text).spaces if each != self.space}
+            info = parse_info(self.text)
+            others = {each.folder or ".": each.name for each in (*info.spaces, *info.files) if each != self.space}
             found |= {"key_spaces": others} if others else {}
         return found
 
@@ -198,7 +208,7 @@ def origin_of(
     if found is not None and (space := found.info.space_of(found.folder)) is not None:
         return origin_from(space, found.info, found.text, f"{found.where}, {space.name}")
     inference = inference_of(source, shard, index_size)
-    best, useless = inference.best, _useless_info(source.folder)
+    best, useless = inference.best, useless_info(source.folder)
     if best is None or not (inference.certain or forced):
         raise NotAShard(
             f"{source.name}: no usable info, and the bytes fit no sharding specification",
@@ -216,7 +226,7 @@ def given_origin(spec: Any, folder_name: str = "") -> Origin:
         SourceError: The file it names cannot be read.
     """
     text, members = _given(spec)
-    if not {"@type", "scales", *_OF_SHARDING} & set(members):
+    if type_of(members) is None and not set(_OF_SHARDING) & set(members):
         raise UsageError("the specification given is neither a sharding object nor an info")
     try:
         info = _info_of(members)
@@ -269,7 +279,7 @@ def read_info(folder: Folder) -> bytes | None:
         return None
 
 
-def _useless_info(folder: Folder | None) -> tuple[str, ...]:
+def useless_info(folder: Folder | None) -> tuple[str, ...]:
     """Return why the info beside a guessed shard is not usable, one sentence each; none where there is no info."""
     text = read_info(folder) if folder is not None else None
     if text is None:
@@ -283,7 +293,8 @@ def _useless_info(folder: Folder | None) -> tuple[str, ...]:
 
 def choice_text(what: str, info: Info) -> str:
     """Return a sentence that lists the key spaces of an info, for a user who must choose one."""
-    return choices_text(what, [(space.folder, space.name) for space in info.spaces], info.others)
+    others = (*info.others, *(f"{space.name}: not sharded" for space in info.files))
+    return choices_text(what, [(space.folder, space.name) for space in info.spaces], others)
 
 
 def choices_text(what: str, choices: Sequence[tuple[str, str]], others: Sequence[str]) -> str:
@@ -295,7 +306,7 @@ def choices_text(what: str, choices: Sequence[tuple[str, str]], others: Sequence
         others: Reason why further ones cannot be used.
     """
     if not choices:
-        return f"{what} has no sharded key space: {told_reasons(others) or 'it names none'}"
+        return f"{what} has no key space: {told_reasons(others) or 'it names none'}"
     listed = ", ".join(f"{folder or '.'} ({name})" for folder, name in choices[:CHOICES_TOLD])
     if len(choices) > CHOICES_TOLD:
         listed += f", and {len(choices) - CHOICES_TOLD} more"
@@ -310,6 +321,8 @@ def told_reasons(reasons: Sequence[str]) -> str:
 
 def origin_from(space: KeySpace, info: Info, text: bytes, why: str) -> Origin:
     """Return the origin of a key space that an info states."""
+    if not space.sharded:
+        return Origin(space, why, text, others=info.others)
     place, sharding = _sharding_place(text, space.spec)
     return Origin(space, why, text, place, info.others, sharding=sharding)
 

@@ -33,7 +33,7 @@ from shardcore.formats.neuroglancer.spec_origin import INFO_NAME, Origin
 from shardcore.formats.neuroglancer.volume import box_of, cell_of
 from shardcore.model.children import Deferred, Extents, field_nodes, grouped, section_nodes
 from shardcore.model.node import Children, Node
-from shardcore.model.number_words import plural
+from shardcore.model.number_words import number_text, plural
 from shardcore.model.record import FieldRole
 from shardcore.model.runs import Runs
 from shardcore.model.section import Section, SectionRole
@@ -379,7 +379,7 @@ def manifest_nodes(data: bytes, source: str, start: int) -> list[Node]:
         return [Node("manifest", place, role=FieldRole.DATA, error=error.message)]
     nodes = list(field_nodes(MANIFEST_HEAD, MANIFEST_HEAD.read(data)[0], start, source))
     for array in arrays:
-        shown = ", ".join(f"{number:g}" for number in array.values[:12].tolist())
+        shown = ", ".join(map(number_text, array.values[:12]))
         text = shown + (", …" if len(array.values) > 12 else "")
         span = Span(source, start + array.start, start + array.stop)
         nodes.append(Node(array.name, span, text=text, role=array.role, doc=array.doc))

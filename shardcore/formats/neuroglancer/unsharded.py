@@ -23,6 +23,7 @@ from shardcore.formats.neuroglancer.info import (
     KeySpace,
     SpaceKind,
     parse_info,
+    type_of,
 )
 from shardcore.formats.neuroglancer.info_writer import Described, spaces_of
 from shardcore.formats.neuroglancer.keys import key_number
@@ -144,8 +145,8 @@ def unsharded_at(folder: Path) -> UnshardedSet | None:
     """
     members = _info(folder)
     if members is not None:
-        kind = members.get("@type")
-        if kind == VOLUME_TYPE or (kind is None and isinstance(members.get("scales"), list)):
+        kind = type_of(members)
+        if kind == VOLUME_TYPE:
             return _root(folder, members)
         if kind == ANNOTATION_TYPE:
             return _annotations(folder, members)

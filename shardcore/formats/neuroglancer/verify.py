@@ -20,12 +20,13 @@ from shardcore.formats.neuroglancer.geometry import (
     mesh_layout,
     order_fault,
 )
+from shardcore.formats.neuroglancer.info import SpaceKind
 from shardcore.formats.neuroglancer.layout import RangeFault, outside_text, range_fault_text, range_faults
 from shardcore.formats.neuroglancer.levels import MinishardTable, pair_span
 from shardcore.formats.neuroglancer.morton import decode_many
 from shardcore.formats.neuroglancer.regions import RegionKind, regions_of
 from shardcore.formats.neuroglancer.sharding import shard_number, strict_faults
-from shardcore.formats.neuroglancer.spec_origin import INFO_NAME
+from shardcore.formats.neuroglancer.spec_origin import INFO_NAME, Origin
 from shardcore.formats.neuroglancer.volume import chunk_layout, chunk_sizes
 from shardcore.model.array_layout import RAW
 from shardcore.model.finding import MAX_PER_CODE, ContentBudget, Depth, Finding, Findings, Report, Severity
@@ -33,6 +34,7 @@ from shardcore.model.geometry import SkeletonGeometry
 from shardcore.model.number_words import plural
 from shardcore.model.span import Span
 from shardcore.progress import Progress
+from shardcore.sources.base import Source
 
 PROGRESS_EVERY = 256
 CONTENT_COST = 512
@@ -289,7 +291,8 @@ def _check_values(
     if scale is not None and scale.encoding == RAW:
         _check_sizes(file, table, findings, readable, sizes)
     elif file.decodes:
-        _ContentCheck(file, findings, decoder).check(table, readable, sizes, progress)
+        check = ContentCheck(file.origin, file.base, file.source, findings, decoder)
+        check.check(file, table, readable, sizes, progress)
     work.tell(findings, "neuroglancer.unchecked")
     return checked
 
@@ -319,19 +322,33 @@ def _check_sizes(
     _RowFindings(file, table, findings).tell(Severity.ERROR, "neuroglancer.chunk-size", wrong, of_other_size, stored)
 
 
-class _ContentCheck:
-    """Decodes contents as they are decoded to be shown, and checks the rules of the pages on them."""
+class ContentCheck:
+    """Decodes contents as they are decoded to be shown, and checks the rules of the pages on them.
 
-    def __init__(self, file: NeuroglancerFile, findings: Findings, decoder: Decoder) -> None:
-        self._file, self._findings, self._decoder = file, findings, decoder
-        self._work = ContentBudget(file.source.size, CONTENT_COST)
+    Args:
+        origin: The key space.
+        base: Bytes of the shard index; 0 of a file of its own.
+        source: The bytes in which fragments lie in front of their manifest.
+        findings: What is found is added to them.
+        decoder: See `Shard.verify`.
+    """
+
+    def __init__(self, origin: Origin, base: int, source: Source, findings: Findings, decoder: Decoder) -> None:
+        self._origin, self._base, self._source = origin, base, source
+        self._findings, self._decoder = findings, decoder
+        self._work = ContentBudget(source.size, CONTENT_COST)
         self._unchecked = set[str]()
 
     def check(
-        self, table: MinishardTable, readable: npt.NDArray[np.bool_], sizes: npt.NDArray[np.int64], progress: Progress
+        self,
+        file: NeuroglancerFile,
+        table: MinishardTable,
+        readable: npt.NDArray[np.bool_],
+        sizes: npt.NDArray[np.int64],
+        progress: Progress,
     ) -> None:
         """Check the values of some rows, of known sizes."""
-        file, entries = self._file, table.entries
+        entries = table.entries
         grid = file.origin.space.grid
         if grid is not None:
             readable = readable & decode_many(entries.ids, grid)[1]
@@ -349,13 +366,15 @@ class _ContentCheck:
                 progress(done, len(fits))
             if not isinstance(data, ShardError):
                 start = int(entries.starts[row])
-                self._check_one(int(entries.ids[row]), Span("", start, start + int(entries.sizes[row])), data)
+                number = int(entries.ids[row])
+                self.check_one(str(number), number, Span("", start, start + int(entries.sizes[row])), data)
         self._work.tell(self._findings, "neuroglancer.unchecked")
 
-    def _check_one(self, key: int, place: Span, data: bytes) -> None:
-        findings, name = self._findings, str(key)
+    def check_one(self, name: str, key: int, place: Span, data: bytes) -> None:
+        """Check a value, whose key in a shard would be the number `key`."""
+        findings = self._findings
         try:
-            self._decode(key, place, data)
+            self._decode(name, key, place, data)
         except (Unsupported, PackageMissing) as error:
             if error.message not in self._unchecked and len(self._unchecked) < LISTED:
                 self._unchecked.add(error.message)
@@ -365,31 +384,31 @@ class _ContentCheck:
         except FormatError as error:
             findings.error("neuroglancer.content", error.span or place, f"key {name}: {error.message}", key=name)
 
-    def _decode(self, key: int, place: Span, data: bytes) -> None:
-        file, origin = self._file, self._file.origin
+    def _decode(self, name: str, key: int, place: Span, data: bytes) -> None:
+        origin = self._origin
         if origin.space.scale is not None:
             layout = chunk_layout(origin.space, key)
             self._work.spend(layout.nbytes if layout.encoding in PICTURES else 0)
             check_chunk(layout, data, self._decoder, place)
-        elif file.is_mesh:
+        elif origin.space.kind is SpaceKind.MESH:
             for text in self._mesh_faults(place, data):
-                self._findings.warning("neuroglancer.mesh", place, f"key {key}: {text}", key=str(key))
+                self._findings.warning("neuroglancer.mesh", place, f"key {name}: {text}", key=name)
         else:
-            found = geometry_of(origin, file.base, place, str(key), data)
+            found = geometry_of(origin, self._base, place, name, data)
             if isinstance(found, SkeletonGeometry) and found.trailing:
-                text = f"key {key}: {plural(found.trailing, 'byte')} after the skeleton"
-                self._findings.note("neuroglancer.trailing", place, text, key=str(key))
+                text = f"key {name}: {plural(found.trailing, 'byte')} after the skeleton"
+                self._findings.note("neuroglancer.trailing", place, text, key=name)
 
     def _mesh_faults(self, place: Span, data: bytes) -> Iterator[str]:
         """Decode all fragments of a mesh; yield the levels, and the first fragment, that break a rule."""
-        layout = mesh_layout(info_members(self._file.origin.text), data, place, self._file.base)
+        layout = mesh_layout(info_members(self._origin.text), data, place, self._base)
         fault = ""
         for number, level in enumerate(layout.levels):
             if order := order_fault(level.positions):
                 yield f"cells of level {number} {order}"
             if level.nbytes and not self._work.takes(level.nbytes):
                 return
-            for one in decode_fragments(layout, number, self._file.source.read, self._decoder):
+            for one in decode_fragments(layout, number, self._source.read, self._decoder):
                 self._work.spend(one.vertices.nbytes + one.triangles.nbytes)
                 if not fault and (fault := fragment_fault(one, layout.bits)):
                     yield f"fragment {one.number} of level {number} {fault}"

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from shardcore.errors import FormatError, SourceError, UsageError
 from shardcore.formats.neuroglancer.arrangement import ArrangedShard, ShardOrder, ValueColumns
 from shardcore.formats.neuroglancer.file import CODECS
-from shardcore.formats.neuroglancer.info import INFO_LIMIT, PROPERTIES_TYPE, KeySpace, SpaceKind, parse_info
+from shardcore.formats.neuroglancer.info import BESIDE, INFO_LIMIT, PROPERTIES_TYPE, KeySpace, SpaceKind, parse_info
 from shardcore.formats.neuroglancer.info_writer import (
     Described,
     check_kind,
@@ -362,6 +362,7 @@ def _shard_folders(output: Output) -> tuple[str, ...]:
         return ()
     try:
         text = read_side_file(output.target / INFO_NAME, INFO_LIMIT)
-        return ("", *(space.folder for space in parse_info(text).spaces))
+        folders = (space.folder for space in parse_info(text).spaces)
+        return ("", *(folder for folder in folders if not folder.startswith(BESIDE)))
     except (SourceError, FormatError):
         return ("",)

@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 from shardcore.codecs.draco import ENCODED, decode_fragments
 from shardcore.errors import FormatError, LimitExceeded, PackageMissing, UsageError
 from shardcore.model.geometry import (
+    POLYLINE,
     VERTEX_SIZE,
     AnnotationsGeometry,
     Geometry,
     MeshLayout,
     SkeletonGeometry,
 )
-from shardcore.model.number_words import plural
+from shardcore.model.number_words import number_text, plural
 from shardcore.model.span import Span
 from shardcore.operations.content.results import Content
 
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
 
 KINDS = ("mesh", "skeleton", "annotation", "annotation list", "annotation cell")
 """Kinds of objects that formats have a geometry of."""
+
+MOST_POINTS = 8
+"""Points of a polyline that one cell of a table shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +52,7 @@ class GeometryContent(Content):
         points = points[np.isfinite(points).all(axis=1)]
         if not len(points):
             return None
-        low, high = points.min(axis=0).tolist(), points.max(axis=0).tolist()
+        low, high = ([float(number_text(one)) for one in corner] for corner in (points.min(axis=0), points.max(axis=0)))
         return (low[0], low[1], low[2]), (high[0], high[1], high[2])
 
 
@@ -152,22 +156,27 @@ class AnnotationsContent(GeometryContent):
         return self.annotations
 
     def points(self) -> NDArray[np.float32]:
-        """Return both points of each row, shape `(2 n, 3)`; see `AnnotationsGeometry.points`."""
+        """Return the points of all rows, shape `(n, 3)`; see `AnnotationsGeometry.points`."""
         return self.annotations.points().reshape(-1, 3)
 
     def titles(self) -> tuple[str, ...]:
         """Return the titles of `cells`."""
         one = self.annotations
-        return "id", *(name for name in one.rows.dtype.names or ()), *one.related
+        points = ("points",) if one.shape == POLYLINE else ()
+        return "id", *points, *(one.rows.dtype.names or ()), *one.related
 
     def cells(self, row: int) -> tuple[str, ...]:
         """Return the cells of a row as text: key, points, properties with labels, related objects."""
         one = self.annotations
         found = [str(one.ids[row])]
+        if one.shape == POLYLINE:
+            line = one.line(row)
+            more = [f"… of {len(line):,}"] if len(line) > MOST_POINTS else []
+            found.append("; ".join([", ".join(map(number_text, point)) for point in line[:MOST_POINTS]] + more))
         for name in one.rows.dtype.names or ():
             value = one.rows[name][row]
-            label = one.labels.get(name, {}).get(float(value)) if value.ndim == 0 else None
-            found.append(label or (f"{value:.6g}" if value.ndim == 0 else ", ".join(f"{part:.6g}" for part in value)))
+            label = one.labels.get(name, {}).get(float(number_text(value))) if value.ndim == 0 else None
+            found.append(label or ", ".join(map(number_text, np.atleast_1d(value))))
         found += [", ".join(map(str, keys.tolist())) for keys in one.related.values()]
         return tuple(found)
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from shardcore.model.geometry import POLYLINE
 from shardcore.operations.content.geometry import (
     AnnotationsContent,
     GeometryContent,
@@ -143,6 +144,11 @@ def _annotations_scene(found: AnnotationsContent) -> Scene:
     rows = np.arange(len(ends))
     if shape == "point":
         return _scene(ends[:, 0], dots=rows.astype(np.uint32), anchors=ends[:, 0], things=rows)
+    if shape == POLYLINE:
+        points, firsts = ends[:, 0], found.annotations.first_vertices
+        things = np.repeat(np.arange(len(firsts) - 1), np.diff(firsts))
+        steps = np.flatnonzero(things[1:] == things[:-1])[:MOST_LINES].astype(np.uint32)
+        return _scene(points, lines=np.stack([steps, steps + 1], axis=1), anchors=points, things=things)
     if shape == "line":
         points, lines = ends.reshape(-1, 3), np.arange(2 * len(ends), dtype=np.uint32).reshape(-1, 2)
         return _scene(points, lines=lines[:MOST_LINES], anchors=points, things=np.repeat(rows, 2))

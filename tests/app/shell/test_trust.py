@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -31,6 +33,28 @@ def question(window: MainWindow) -> QMessageBox | None:
     """What is asked, if anything."""
     found = [box for box in window.findChildren(QMessageBox) if box.objectName() == "untrusted" and box.isVisible()]
     return found[0] if found else None
+
+
+def test_the_window_asks_before_a_folder_beside_the_info(
+    window: MainWindow, qtbot: QtBot, tmp_path: Path, data: Path
+) -> None:
+    """Of two key spaces beside the info one is chosen; it is opened once you agree to both folders."""
+    root = shutil.copytree(data / "cases/10-key-with-dotdot/dotdot", tmp_path / "set")
+    info = json.loads((root / "x/info").read_text())
+    info["scales"].append(info["scales"][0] | {"key": "../s1"})
+    (root / "x/info").write_text(json.dumps(info))
+    with qtbot.waitSignal(window.session.opened):
+        window.open(str(root / "x"))
+    model = window.places.model
+    window.places.chosen.emit(model.place(model.index(0, 0)).where)
+    qtbot.waitUntil(lambda: question(window) is not None)
+    box = question(window)
+    assert box is not None
+    assert box.text() == f"Open {root / 's0'}, {root / 's1'}?"
+    with qtbot.waitSignal(window.session.opened):
+        next(one for one in box.buttons() if "Open" in one.text()).click()
+    assert window.session.shard is not None
+    assert window.session.shard.objects.keys[:] == ["0"]
 
 
 @pytest.mark.thorough

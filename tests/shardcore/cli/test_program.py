@@ -63,7 +63,14 @@ def test_exit_codes(small: Path, arguments: list[str], code: int) -> None:
 
 def test_each_error_has_its_code() -> None:
     """Usage is 2, absence 1, sources 4, everything else damage: 3."""
-    codes = {"UsageError": 2, "PackageMissing": 2, "StoreUntrusted": 2, "LayerUnchosen": 2, "KeyAbsent": 1}
+    codes = {
+        "UsageError": 2,
+        "PackageMissing": 2,
+        "StoreUntrusted": 2,
+        "LayerUnchosen": 2,
+        "SpaceUnchosen": 2,
+        "KeyAbsent": 1,
+    }
     kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, ShardError)]
     assert {kind.__name__: exit_code(kind("x")) for kind in kinds} == {
         kind.__name__: codes.get(kind.__name__, 4 if issubclass(kind, errors.SourceError) else 3) for kind in kinds

@@ -6,6 +6,10 @@ import struct
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+import numpy as np
+
+from shardcore.model.number_words import number_text
+
 MOST = 32
 """Bytes that are looked at."""
 
@@ -84,22 +88,8 @@ def _number(name: str, code: str, data: bytes) -> Reading:
         return Reading(name, TOO_FEW, None if size == 1 else TOO_FEW)
     little, big = (struct.unpack_from(order + code, data)[0] for order in "<>")
     if isinstance(little, float):
-        return Reading(name, _float_text(little, size), _float_text(big, size))
+        return Reading(name, *(number_text(np.float32(one) if size == 4 else one) for one in (little, big)))
     return Reading(name, str(little), None if size == 1 else str(big))
-
-
-def _float_text(value: float, size: int) -> str:
-    """Return the shortest text that is read back as the same number of that size."""
-    if size == 8:
-        return repr(value)
-    for digits in range(1, 10):
-        text = f"{value:.{digits}g}"
-        try:
-            if struct.pack("<f", float(text)) == struct.pack("<f", value):
-                return text
-        except OverflowError:  # rounded up past the largest number
-            continue
-    return f"{value:.9g}"
 
 
 def _times(data: bytes) -> list[str]:

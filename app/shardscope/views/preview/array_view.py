@@ -25,6 +25,7 @@ from PySide6.QtWidgets import (
 
 from shardcore import ArrayContent, Content, ObjectRef, Shard
 from shardcore.model.array_layout import ArrayLayout
+from shardcore.model.number_words import number_text
 from shardcore.operations.content.pictures import label_colours
 from shardscope.session.session import Session
 from shardscope.views.preview.content_view import ContentView, Preview
@@ -72,12 +73,7 @@ class NumbersModel(TableModel):
         return super().headerData(section, orientation, role)
 
     def text(self, row: int, column: int) -> str:
-        return element_text(self.plane[row, column])
-
-
-def element_text(value: Any) -> str:
-    """Return an element of an array as text."""
-    return f"{value:.6g}" if getattr(value, "dtype", np.dtype("O")).kind in "fc" else str(value)
+        return number_text(self.plane[row, column])
 
 
 def _plane_of(array: NDArray[Any], large: list[int]) -> tuple[int, int]:

@@ -10,7 +10,7 @@ from PySide6.QtGui import QColor, QGuiApplication, QImage
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QVBoxLayout, QWidget
 
 from shardcore import Content, ObjectRef, Shard, Span
-from shardcore.model.number_words import plural
+from shardcore.model.number_words import number_text, plural
 from shardcore.operations.content.geometry import (
     AnnotationsContent,
     GeometryContent,
@@ -266,9 +266,9 @@ def thing_text(found: GeometryContent, thing: int) -> str:
             text += f" · {plural(triangles, 'triangle')}"
         return text
     if isinstance(found, SkeletonContent):
-        place = ", ".join(f"{one:,.1f}" for one in found.skeleton.vertices[thing].tolist())
+        place = ", ".join(map(number_text, found.skeleton.vertices[thing]))
         values = [
-            f"{name} {', '.join(f'{one:.5g}' for one in np.atleast_1d(column[thing]).tolist()[:4])}"
+            f"{name} {', '.join(map(number_text, np.atleast_1d(column[thing])[:4]))}"
             for name, column in found.skeleton.attributes.items()
         ]
         return " · ".join([f"Vertex {thing} at {place}{unit}", *values[:4]])

@@ -12,6 +12,7 @@ from PySide6.QtCore import QLocale, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QAccessible, QDoubleValidator, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QSizePolicy, QToolButton, QWidget
 
+from shardcore.model.number_words import number_text
 from shardscope.widgets import theme
 
 BINS = 128
@@ -25,7 +26,6 @@ NAN = 0xFFB0306A
 
 _ROWS = 1 << 20
 _LARGE = 1e30
-_EXACT = 1e8
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,8 +237,8 @@ class Histogram(QWidget):
 
 
 def level_text(value: float) -> str:
-    """Return a level as short text: integers of up to 8 digits are exact, others have 5 digits."""
-    return f"{value:.8g}" if value == round(value) and abs(value) < _EXACT else f"{value:.5g}"
+    """Return a level as short text: integers are exact, others have 5 digits."""
+    return number_text(value) if float(value).is_integer() else f"{value:.5g}"
 
 
 class LevelsBar(QWidget):

@@ -11,6 +11,8 @@ import pytest
 from shardcore import FormatError, Span, Truncated, Unsupported
 from shardcore.formats.neuroglancer.geometry import annotation, annotation_list, mesh_layout, skeleton
 from shardcore.formats.neuroglancer.layout import MeshManifest, write_manifest
+from shardcore.operations.content.geometry import AnnotationsContent
+from shardcore.operations.content.scene import scene_of
 
 MESH_INFO: dict[str, Any] = {
     "vertex_quantization_bits": 10,
@@ -183,7 +185,7 @@ def test_shapes_of_annotations() -> None:
     box = annotation(info | {"annotation_type": "AXIS_ALIGNED_BOUNDING_BOX"}, struct.pack("<4f", 3, 4, 1, 2), 1)
     assert box.points().tolist() == [[[3, 4, 0], [1, 2, 0]]]
     with pytest.raises(Unsupported):
-        annotation(info | {"annotation_type": "polyline"}, b"", 1)
+        annotation(info | {"annotation_type": "sphere"}, b"", 1)
     with pytest.raises(FormatError, match="dimensions"):
         annotation({"annotation_type": "point"}, b"", 1)
     with pytest.raises(FormatError, match="property"):
@@ -199,3 +201,28 @@ def test_types_that_are_no_names_are_refused(wrong: object) -> None:
     with pytest.raises(FormatError, match="property 'a'"):
         annotation_list(info, bytes(8))
     assert annotation_list({**ANNOTATION_INFO, "dimensions": {"x": [1, wrong]}}, bytes(8)).unit == str(wrong)
+
+
+def test_polylines_have_any_number_of_points() -> None:
+    """A row has a count, so many points, and the properties; each byte leads to its row, damage to an error."""
+    info = ANNOTATION_INFO | {"annotation_type": "POLYLINE", "relationships": []}
+    empty = annotation(info, struct.pack("<I", 0) + row(0)[24:], 7)
+    assert (len(empty.rows), empty.line(0).shape) == (1, (0, 3))
+    lines = [struct.pack(f"<I{3 * count}f", count, *range(3 * count)) + row(0)[24:] for count in (3, 0, 2)]
+    data = struct.pack("<Q", 3) + b"".join(lines) + struct.pack("<3Q", 5, 6, 7)
+    found = annotation_list(info, data)
+    assert [found.line(row).tolist() for row in (1, 2)] == [[], [[0, 1, 2], [3, 4, 5]]]
+    assert [data[slice(*found.row_bytes(row))] for row in range(3)] == lines
+    keys = found.ids_start
+    assert [found.row_at(at) for at in (7, 8, keys - 1, keys, len(data) - 1)] == [None, 0, 2, 0, 2]
+    assert found.points().shape == (5, 1, 3)
+    scene = scene_of(AnnotationsContent("", len(data), data, "", found))
+    assert (scene.lines.tolist(), scene.things.tolist()) == ([[0, 1], [1, 2], [3, 4]], [0, 0, 0, 2, 2])
+    bare = annotation_list(info | {"properties": []}, struct.pack("<QIQ", 1, 0, 9))
+    assert (len(bare.rows), bare.ids.tolist()) == (1, [9])
+    for cut in range(len(data)):
+        with pytest.raises(Truncated):
+            annotation_list(info, data[:cut])
+    for more in (data + b"\0", struct.pack("<Q", 2) + data[8:], struct.pack("<Q", 2**63) + data[8:]):
+        with pytest.raises(FormatError):
+            annotation_list(info, more)

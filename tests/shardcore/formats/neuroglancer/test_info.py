@@ -69,7 +69,7 @@ def test_meshes_and_skeletons(folder: str, kind: SpaceKind) -> None:
 
 
 def test_annotations() -> None:
-    """By id, by relation and by cell are spaces of their own; an unsharded one is named as such."""
+    """By id, by relation and by cell are spaces of their own, sharded or not."""
     info = parse_info(ANNOTATIONS)
     assert [(s.kind, s.folder, s.grid) for s in info.spaces] == [
         (SpaceKind.ANNOTATION_ID, "by_id", None),
@@ -77,7 +77,8 @@ def test_annotations() -> None:
         (SpaceKind.ANNOTATION_SPATIAL, "spatial0", (1, 1)),
         (SpaceKind.ANNOTATION_SPATIAL, "spatial1", (5, 2)),
     ]
-    assert info.others == ("annotations by relation b: not sharded",)
+    assert [space.title for space in info.files] == ["annotations by relation b, one file per annotation list"]
+    assert info.others == ()
     assert cell_of(info.spaces[3], 0b0011) == (1, 1)
     assert cell_of(info.spaces[0], 3) is None
 
@@ -98,10 +99,11 @@ def test_a_sharding_object_alone() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"sharding": None}, "not sharded"),
-        ({"key": "../else"}, "refused"),
+        ({"key": "../../else"}, "refused"),
+        ({"key": ".."}, "refused"),
+        ({"key": "../..\0"}, "refused"),
         ({"key": "/etc"}, "refused"),
-        ({"key": "a/../../b"}, "refused"),
+        ({"key": "a/../../../b"}, "refused"),
         ({"key": 7}, "not a name"),
         ({"chunk_sizes": [[8, 8, 8], [4, 4, 4]]}, "one chunk size"),
         ({"chunk_sizes": [[8, 0, 8]]}, "cannot be cut"),

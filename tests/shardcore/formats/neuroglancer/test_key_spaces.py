@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import shardcore
-from shardcore.errors import UsageError
+from shardcore.errors import SpaceUnchosen, UsageError
 from shardcore.formats.neuroglancer.folder import NeuroglancerKeySpaces
 from shardcore.formats.neuroglancer.info import parse_info
 from shardcore.shards.dataset import DataSet
@@ -20,9 +20,10 @@ from shardcore.shards.dataset import DataSet
 DATA = Path(__file__).parents[3] / "data" / "neuroglancer"
 
 
-def root_of(folder: Path, *, sharded_scales: int = 0, mesh: str = "", skeletons: str = "") -> Path:
+def root_of(folder: Path, *, sharded_scales: int = 0, scales: int = 2, mesh: str = "", skeletons: str = "") -> Path:
     """A volume of two scales, with the mesh and skeleton samples in folders that its info names."""
     info: dict[str, Any] = json.loads((DATA / "volume" / "info").read_text())
+    del info["scales"][scales:]
     for number, scale in enumerate(info["scales"]):
         if number < sharded_scales:
             shutil.copytree(DATA / "volume" / scale["key"], folder / scale["key"])
@@ -38,9 +39,9 @@ def root_of(folder: Path, *, sharded_scales: int = 0, mesh: str = "", skeletons:
 
 
 @pytest.mark.parametrize("key", ["mesh", "deep/meshes", "./mesh/"])
-def test_a_root_whose_meshes_alone_are_sharded_opens_them(tmp_path: Path, key: str) -> None:
-    """Scales are files of their own, meshes are sharded: the root stands for the meshes."""
-    root = root_of(tmp_path / "set", mesh=key)
+def test_a_root_with_meshes_alone_opens_them(tmp_path: Path, key: str) -> None:
+    """Without scales the root stands for the meshes."""
+    root = root_of(tmp_path / "set", scales=0, mesh=key)
     with shardcore.open(root) as found, shardcore.open(DATA / "mesh") as known:
         assert found.why == "info beside it, meshes"
         assert found.objects.keys[:] == known.objects.keys[:]
@@ -53,9 +54,9 @@ def test_a_root_whose_meshes_alone_are_sharded_opens_them(tmp_path: Path, key: s
         assert found.bytes_of("info").read(0, len(text)) == text
 
 
-def test_a_root_whose_skeletons_alone_are_sharded_opens_them(tmp_path: Path) -> None:
-    """Likewise for skeletons, beside meshes that are not sharded."""
-    root = root_of(tmp_path / "set", skeletons="skeletons")
+def test_a_root_with_skeletons_alone_opens_them(tmp_path: Path) -> None:
+    """Likewise for skeletons, beside meshes of the legacy form."""
+    root = root_of(tmp_path / "set", scales=0, skeletons="skeletons")
     info = json.loads((root / "info").read_text()) | {"mesh": "mesh"}
     (root / "info").write_text(json.dumps(info))
     (root / "mesh").mkdir()
@@ -67,9 +68,18 @@ def test_a_root_whose_skeletons_alone_are_sharded_opens_them(tmp_path: Path) -> 
 def test_several_key_spaces_are_named(tmp_path: Path) -> None:
     """A scale, meshes and skeletons: the caller has to choose, and learns the folders."""
     root = root_of(tmp_path / "set", sharded_scales=1, mesh="mesh", skeletons="skeletons")
-    wanted = r"3 key spaces.*4_4_40 \(scale 4_4_40\), mesh \(meshes\), skeletons \(skeletons\)"
-    with pytest.raises(UsageError, match=wanted):
+    with pytest.raises(SpaceUnchosen, match="4 key spaces") as caught:
         shardcore.open(root)
+    listed = (
+        "4_4_40 (scale 4_4_40)",
+        "8_8_80 (scale 8_8_80, one file per chunk)",
+        "mesh (meshes)",
+        "skeletons (skeletons)",
+    )
+    assert all(one in caught.value.message for one in listed)
+    assert caught.value.address == f"{root}/4_4_40"
+    with pytest.raises(SpaceUnchosen, match="2 key spaces"):
+        shardcore.open(root_of(tmp_path / "files"))
     for folder in ("4_4_40", "mesh", "skeletons"):
         with shardcore.open(root / folder) as found:
             assert len(found.objects)
@@ -113,12 +123,12 @@ def test_the_command_line_lists_key_spaces(command: str, code: int) -> None:
         assert name in (done.stderr if code else done.stdout)
 
 
-def test_a_root_without_sharded_key_spaces(tmp_path: Path) -> None:
-    """Why there is nothing to open is said of each: scales, meshes, a folder without info."""
-    root = root_of(tmp_path / "set")
+def test_a_root_without_key_spaces(tmp_path: Path) -> None:
+    """Why there is nothing to open is said of each: meshes, a folder without info."""
+    root = root_of(tmp_path / "set", scales=0)
     info = json.loads((root / "info").read_text()) | {"mesh": "mesh", "skeletons": "../elsewhere"}
     (root / "info").write_text(json.dumps(info))
-    with pytest.raises(UsageError, match=r"no sharded key space: .*not sharded.*skeletons: refused.*mesh: has no info"):
+    with pytest.raises(UsageError, match=r"no key space: skeletons: refused.*mesh: has no info"):
         shardcore.open(root)
 
 
@@ -136,7 +146,7 @@ def test_folders_that_lead_elsewhere_are_not_followed(tmp_path: Path, key: objec
 
 def test_a_mesh_folder_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
     """A link to a folder elsewhere is no part of the data set."""
-    root = root_of(tmp_path / "set", mesh="mesh")
+    root = root_of(tmp_path / "set", scales=0, mesh="mesh")
     shutil.rmtree(root / "mesh")
     (root / "mesh").symlink_to(DATA / "mesh")
     with pytest.raises(UsageError, match="mesh"):
@@ -145,7 +155,7 @@ def test_a_mesh_folder_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
 
 def test_a_member_of_the_meshes_is_the_same_from_either_side(tmp_path: Path) -> None:
     """Opened through the root or through its own folder, the meshes are one data set: same names, same members."""
-    root = root_of(tmp_path / "set", mesh="mesh")
+    root = root_of(tmp_path / "set", scales=0, mesh="mesh")
     with shardcore.open(root) as above, shardcore.open(root / "mesh") as inside:
         assert isinstance(above, DataSet)
         assert isinstance(inside, DataSet)

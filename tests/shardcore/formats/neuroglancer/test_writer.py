@@ -218,7 +218,7 @@ def test_a_specification_that_cannot_be_written() -> None:
     """Specifications that state nothing, or an index beyond reason, are refused before anything is written."""
     for given, why in (
         ({"hash": "identity"}, "missing"),
-        ({"@type": "neuroglancer_annotations_v1"}, "no sharded key space"),
+        ({"@type": "neuroglancer_annotations_v1"}, "no key space"),
         (spec(0, "identity", 30, 0), "at most 24"),
         (spec(0, "md5", 3, 0), "unknown hash"),
     ):

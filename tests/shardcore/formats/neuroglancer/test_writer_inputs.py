@@ -272,9 +272,10 @@ def test_shards_of_a_scale_that_are_replaced_go(tmp_path: Path) -> None:
 
 
 FIXTURES = Path(__file__).parents[3] / "data" / "neuroglancer"
+UNSHARDED = ("unsharded", "mesh_files", "cell_files")
 
 
-SHARDED = [path for path in FIXTURES.iterdir() if (path / "info").is_file() and path.name != "unsharded"]
+SHARDED = [path for path in FIXTURES.iterdir() if (path / "info").is_file() and path.name not in UNSHARDED]
 NAMES = sorted(path.name for path in SHARDED)
 
 

@@ -1,4 +1,4 @@
-"""A scale of one file per chunk as a data set: the contract of all data sets, and its names."""
+"""Key spaces of one file per object as data sets: the contract of all data sets, and their names."""
 
 from __future__ import annotations
 
@@ -11,10 +11,13 @@ import pytest
 
 import shardcore
 from shardcore.errors import KeyAbsent, LimitExceeded, NotAShard, UsageError
-from shardcore.formats.neuroglancer.chunk_files import file_codec
+from shardcore.formats.neuroglancer.object_files import file_codec
 from shardcore.testing.dataset_contract import DataSetContract
 
-FOLDER = Path(__file__).parents[3] / "data" / "neuroglancer" / "unsharded"
+DATA = Path(__file__).parents[3] / "data"
+FOLDER = DATA / "neuroglancer" / "unsharded"
+MESHES = DATA / "neuroglancer" / "mesh_files"
+SKELETONS = DATA / "cases" / "07-one-file-per-object" / "shnull"
 
 
 class TestChunkFiles(DataSetContract):
@@ -22,6 +25,21 @@ class TestChunkFiles(DataSetContract):
 
     samples: ClassVar[Sequence[Path]] = (FOLDER,)
     absent: ClassVar[Sequence[str]] = ("9-13_1-5_100-104",)
+    listed: ClassVar[bool] = True
+
+
+class TestObjectFiles(DataSetContract):
+    """The same of meshes and skeletons."""
+
+    samples: ClassVar[Sequence[Path]] = (MESHES, SKELETONS)
+    absent: ClassVar[Sequence[str]] = ("1234567",)
+    listed: ClassVar[bool] = True
+
+
+class TestCellFiles(DataSetContract):
+    """The same of cells of a grid."""
+
+    samples: ClassVar[Sequence[Path]] = (DATA / "neuroglancer" / "cell_files",)
     listed: ClassVar[bool] = True
 
 
@@ -83,3 +101,17 @@ def test_large_files_are_not_read_as_a_whole(tmp_path: Path) -> None:
         with pytest.raises(LimitExceeded, match="1,073,741,825 bytes"):
             found[9:13, -3:1, 100:104]
         assert [one.key for one in found.verify().findings] == [ref.key]
+
+
+@pytest.mark.parametrize("folder", [FOLDER, MESHES, SKELETONS])
+def test_a_file_is_charted_and_converted(folder: Path, tmp_path: Path) -> None:
+    """The bytes of a file have uses, and a data set converts to other formats with all parts of its objects."""
+    with shardcore.open(folder) as found:
+        member = found.part(found.members[0].name).source
+        assert sum(share.size for share in found.member(found.members[0].name).byte_shares) == member.size
+        parts = {key: (found.read(key), len(found.find(key).parts)) for key in found.objects.keys[:]}
+        done = shardcore.convert(found, "bloscpack", f"{tmp_path / 'out'}/")
+    with shardcore.open(tmp_path / "out") as converted:
+        assert len(converted.objects) == sum(1 + count for _, count in parts.values())
+    assert done.report is not None
+    assert done.report.ok
