@@ -257,7 +257,8 @@ def test_meshes_of_cloud_volume(tmp_path: Path, seed: int) -> None:
     offsets = {segment: len(manifest) for segment, manifest in manifests.items()}
     data = ShardingSpecification.from_dict(dict(spec)).synthesize_shard(labels, data_offset=offsets)
     (tmp_path / "0.shard").write_bytes(data)
-    for text in (json.dumps({"@type": "neuroglancer_multilod_draco", "sharding": spec}), None):
+    info = {"@type": "neuroglancer_multilod_draco", "vertex_quantization_bits": 10, "lod_scale_multiplier": 1}
+    for text in (json.dumps(info | {"sharding": spec}), None):
         if text is not None:
             (tmp_path / "info").write_text(text)
         else:
@@ -268,5 +269,6 @@ def test_meshes_of_cloud_volume(tmp_path: Path, seed: int) -> None:
                 ref = shard.find(str(segment))
                 assert shard.read(ref) == manifest
                 assert shard.read_part(ref, "fragments") == fragments[segment]
-            assert {one.code for one in shard.verify().findings} <= {"neuroglancer.content"}
+            errors = {one.code for one in shard.verify().findings if one.severity is shardcore.Severity.ERROR}
+            assert errors <= {"neuroglancer.content"}
             check_explained(shard)

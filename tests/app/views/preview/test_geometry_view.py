@@ -182,7 +182,7 @@ def test_an_annotation_has_its_row(show: Show, session: Session, qtbot: QtBot, t
 
 def test_fragments_that_cannot_be_decoded_are_boxes(show: Show) -> None:
     """The boxes of the fragments are drawn, and each has its bytes all the same."""
-    view = show(RESOURCES / "samples" / "neuroglancer" / "mesh" / "0.shard", "404237804481")
+    view = show(RESOURCES.parent / "tests" / "data" / "neuroglancer" / "mesh" / "0.shard", "404237804481")
     assert view.counts.text().startswith("4 boxes")
     thing = view.canvas.thing_at(view.canvas.place_of(2) or QPointF())
     assert thing in range(4)
