@@ -21,8 +21,6 @@ from shardcore.progress import Progress
 from shardcore.writing.undo import note_interrupted
 
 SLOTS_AT_ONCE = 2**16
-CHUNK_COST = 16384
-"""Cost of checking a chunk besides its bytes."""
 
 
 def verify(file: BloscpackFile, objects: BloscpackObjects, depth: Depth, progress: Progress) -> Report:
@@ -232,8 +230,8 @@ class Verification:
         count = len(self._table)
         # What each costs is known from its header; chunks that lead nowhere cost a look.
         sizes = self._table.headers["nbytes"].astype(np.int64) + self._table.headers["ctbytes"].astype(np.int64)
-        work = ContentBudget(self._file.source.size, CHUNK_COST)
-        costs = np.cumsum(np.where(self._objects.damaged(np.arange(count)), 0, sizes) + work.each)
+        work = ContentBudget(self._file.source.size)
+        costs = np.cumsum(np.where(self._objects.damaged(np.arange(count)), 0, sizes))
         checked = int(np.searchsorted(costs, work.left, "right"))
         work.unchecked = count - checked
         work.tell(self._findings, "bloscpack.unchecked")
