@@ -336,7 +336,7 @@ _OPTION = Annotated[
 _WORK = Annotated[
     int | None,
     typer.Option(
-        "--limit-bytes",
+        "--limit-work",
         metavar="N",
         help="Read and decompress up to N bytes (1K, 1M), however few are stored; 0: no limit.",
         parser=size_from,
@@ -397,9 +397,8 @@ def _with_flags(
     with_options = bool(to_open) and all(one.name != "option" for one in own)
     if with_options:
         flags["opening_options"] = (_OPTION, None)
-    raises = opening and all(one.name != "limit_bytes" for one in own)
-    if raises:
-        flags["limit_bytes"] = (_WORK, None)
+    if opening:
+        flags["limit_work"] = (_WORK, None)
     if remote:
         flags |= _REMOTE | {"tape": (_TAPE, None), "jobs": (_JOBS, None)}
     common = [
@@ -416,10 +415,9 @@ def _with_flags(
         reached = {flag: given.pop(flag, default) for flag, (_, default) in _REMOTE.items()}
         yes = given.pop("yes") if asks else given.get("yes", False)
         jobs = given.pop("jobs", None)
-        limit = given.pop("limit_bytes") if raises else None
         more = ({"trusted": frozenset("*")} if yes else {}) | ({"threads": jobs} if jobs else {})
         reach = _remote_options(reached | more)
-        with _taped(target) as tape, allowing(limit):
+        with _taped(target) as tape, allowing(given.pop("limit_work", None)):
             return command(**given, how=Opening(name, options, reach, tape, jobs, written))
 
     parameters = [one.replace(kind=Parameter.KEYWORD_ONLY) for one in own] + common

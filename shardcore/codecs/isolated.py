@@ -24,7 +24,16 @@ from multiprocessing.process import BaseProcess
 from types import TracebackType
 from typing import Any, Protocol
 
-from shardcore.errors import DEFAULT_LIMIT, Cancelled, FormatError, LimitExceeded, ShardError, Truncated, Unsupported, UsageError
+from shardcore.errors import (
+    DEFAULT_LIMIT,
+    Cancelled,
+    FormatError,
+    LimitExceeded,
+    ShardError,
+    Truncated,
+    Unsupported,
+    UsageError,
+)
 from shardcore.model.budget import charge_expanded
 from shardcore.model.number_words import grouped_digits
 from shardcore.model.packages import PREVIEW, not_installed

@@ -14,7 +14,7 @@ from contextvars import ContextVar
 from functools import wraps
 from typing import ParamSpec, Protocol, TypeVar
 
-from shardcore.errors import FormatError, KeyAbsent, LimitExceeded, ShardError
+from shardcore.errors import FormatError, KeyAbsent, LimitExceeded, Remedy, ShardError
 from shardcore.model.number_words import plural
 from shardcore.model.text import short
 
@@ -70,6 +70,8 @@ class OverBudget(BaseException):
 
 class BudgetExceeded(LimitExceeded):
     """An operation costs far more than its files store."""
+
+    remedy = Remedy.WORK
 
 
 class Budget:
@@ -149,7 +151,7 @@ class Budget:
         Raises:
             OverBudget: It is too large.
         """
-        if count > MEMORY_FLOOR + MEMORY_RATIO * self.stored:
+        if count > max(MEMORY_FLOOR, self.allowed) + MEMORY_RATIO * self.stored:
             raise OverBudget(self, f"before an allocation of {plural(count, 'byte')}")
 
     @property
