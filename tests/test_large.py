@@ -50,7 +50,7 @@ def swh(folder: Path) -> Path:
 
 def des(folder: Path) -> Path:
     """A DES shard, by our writer: there is no reference package."""
-    path = folder / "20260101_00_0000.des"
+    path = folder / "large.des"
     with shardcore.create(path, format="des") as writer:
         numbers = range(MILLION)
         writer.add_many([f"in/{n:09d}.xml" for n in numbers], [b"<invoice number='%d'/>" % n for n in numbers])
