@@ -33,6 +33,7 @@ from .errors import Truncated as Truncated
 from .errors import Unsupported as Unsupported
 from .errors import UsageError as UsageError
 from .errors import WrongRegion as WrongRegion
+from .model.budget import allowing as allowing
 from .model.chunk_grid import ChunkGrid as ChunkGrid
 from .model.chunk_grid import ElementLocation as ElementLocation
 from .model.chunk_grid import GridCell as GridCell

@@ -28,6 +28,7 @@ class Remedy(Enum):
     XORBS = "name the folder that holds them (xorbs=)"
     SPEC = "give the specification (spec=), or one of the files"
     LIMIT = "a higher limit allows it"
+    WORK = "shardcore.allowing(…) allows more"
     REPLACE = "it is replaced with force=True"
     HARD_LINKS = "all of its names are edited with hard_links=True; else copy it"
     JOURNAL = "trust=True uses it; look first where it comes from"

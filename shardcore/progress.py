@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from shardcore.model.budget import budget
-
 Progress = Callable[[int, int], None]
 """Called as `progress(done, total)`, often; may raise `Cancelled`."""
 
@@ -42,7 +40,7 @@ def stopped_by(check: Callable[[], None]) -> Iterator[None]:
 
 
 def check_stopped() -> None:
-    """Ask the check of the context, if there is one, and let its budget look at the clock.
+    """Ask the check of the context, if there is one.
 
     Raises:
         Cancelled: Nobody wants the result any more.
@@ -50,8 +48,6 @@ def check_stopped() -> None:
     check = _stop_check.get()
     if check is not None:
         check()
-    if (current := budget()) is not None:
-        current.tick()
 
 
 def wait_for(seconds: float) -> None:

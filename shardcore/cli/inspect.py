@@ -41,7 +41,7 @@ from shardcore.cli.output import (
     worded,
 )
 from shardcore.cli.workers import Cluster, SendKeys, State, WorkerOptions
-from shardcore.errors import FormatError, NotAShard, ShardError, SourceError, UsageError
+from shardcore.errors import FormatError, NotAShard, Remedy, ShardError, SourceError, UsageError
 from shardcore.model.finding import Depth, Report
 from shardcore.model.number_words import plural
 from shardcore.model.text import letters_of, said, short
@@ -397,6 +397,8 @@ def verify(
                 tell_json(shard.verify(depth).to_json())
         raise
     _tell_report(report, as_json=json)
+    if report.left_out:
+        warn(worded(f"{plural(report.left_out, 'object')} left out", Remedy.WORK))
     return 0 if report.ok else 1
 
 

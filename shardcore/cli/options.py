@@ -15,6 +15,7 @@ import typer
 
 import shardcore
 from shardcore.errors import Forbidden, FormatError, NotAShard, SourceError, StoreUntrusted, UsageError, reason_of
+from shardcore.model.budget import allowing
 from shardcore.model.inside_path import inside_link, split_inside
 from shardcore.model.options import Option, OptionPurpose, OptionType
 from shardcore.model.text import short
@@ -332,6 +333,16 @@ _OPTION = Annotated[
     ),
 ]
 
+_WORK = Annotated[
+    int | None,
+    typer.Option(
+        "--limit-work",
+        metavar="N",
+        help="Read and decompress up to N bytes (1K, 1M), however few are stored; 0: no limit.",
+        parser=size_from,
+    ),
+]
+
 _JOBS = Annotated[
     int | None,
     typer.Option("--jobs", metavar="N", min=1, help="Work on N members or objects at the same time."),
@@ -386,6 +397,8 @@ def _with_flags(
     with_options = bool(to_open) and all(one.name != "option" for one in own)
     if with_options:
         flags["opening_options"] = (_OPTION, None)
+    if opening:
+        flags["limit_work"] = (_WORK, None)
     if remote:
         flags |= _REMOTE | {"tape": (_TAPE, None), "jobs": (_JOBS, None)}
     common = [
@@ -404,7 +417,7 @@ def _with_flags(
         jobs = given.pop("jobs", None)
         more = ({"trusted": frozenset("*")} if yes else {}) | ({"threads": jobs} if jobs else {})
         reach = _remote_options(reached | more)
-        with _taped(target) as tape:
+        with _taped(target) as tape, allowing(given.pop("limit_work", None)):
             return command(**given, how=Opening(name, options, reach, tape, jobs, written))
 
     parameters = [one.replace(kind=Parameter.KEYWORD_ONLY) for one in own] + common

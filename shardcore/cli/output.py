@@ -116,6 +116,7 @@ FLAGS = {
     Remedy.XORBS: "--xorbs DIR names the folder that holds them",
     Remedy.SPEC: "give --spec, or one of the files",
     Remedy.LIMIT: "--limit-bytes raises the limit",
+    Remedy.WORK: "--limit-work raises the limit",
     Remedy.REPLACE: "--force replaces it",
     Remedy.HARD_LINKS: "--hard-links edits all of its names; else copy it",
     Remedy.JOURNAL: "--trust uses it (of a copy, a restored backup): look first where it comes from",
@@ -157,6 +158,7 @@ FLAGS = {
 
 WITHOUT_FLAG = {
     Remedy.LIMIT: "get and extract read it with a higher --limit-bytes",
+    Remedy.WORK: "verify, ls and other commands read it with a higher --limit-work",
     Remedy.REPLACE: "give another name, or remove it first",
     Remedy.DEDUPE: "--key number or name makes different keys, where the format allows them",
 }

@@ -192,7 +192,7 @@ def convert(
         typer.Option(
             "--limit-bytes",
             metavar="N",
-            help="Refuse contents of more than N bytes together; 0: no limit; default: 512 MiB + 64 × the stored size.",
+            help="Refuse contents of more than N bytes together; 0: no limit; default: 1 GiB + 256 × the stored size.",
             parser=size_from,
             show_default=False,
         ),
@@ -335,7 +335,7 @@ def tell_packed(done: Packed, out: str, *, as_json: bool, named: Callable[[str |
     _tell_skipped(done.skipped, as_json=as_json)
     for path in done.removed:
         warn(f"{path} was removed: the new data set does not have it")
-    return _tell_report(done.report) or int(bool(done.skipped))
+    return _tell_report(done.report) or int(bool(done.skipped or unchecked))
 
 
 def _unchecked(done: Packed) -> list[str]:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from shardcore.cli.options import USUAL, Json, Limit, Opening, Uri, opens, progress_bar
-from shardcore.cli.output import stopped, tell_json, tell_line, warn
+from shardcore.cli.output import stopped, tell_json, tell_line, warn, worded
 from shardcore.cli.workers import Cluster, SendKeys, SharedFolder, WorkerOptions
-from shardcore.errors import DEFAULT_LIMIT, ShardError, SourceError, UsageError
+from shardcore.errors import DEFAULT_LIMIT, Remedy, ShardError, SourceError, UsageError
 from shardcore.model.number_words import plural
 from shardcore.model.text import visible
 
@@ -75,8 +75,8 @@ def salvage(
         tell_json(done.summary())
     else:
         _sum_up(done)
-    lost = [one for one in done.items if one.condition.value in ("damaged", "lost")]
-    return 1 if lost or done.missing or not done.items else 0
+    lost = done.counts["damaged"] + done.counts["lost"] + done.missing
+    return 1 if lost or done.left_out or not done.items else 0
 
 
 def _tell_all(items: Iterable[Saved], *, as_json: bool) -> None:
@@ -113,3 +113,5 @@ def _sum_up(done: Salvage) -> None:
         warn(f"the file cannot be opened: {done.opens}")
     for note in done.notes:
         warn(note)
+    for note in done.left_out:
+        warn(worded(note, Remedy.LIMIT))

@@ -26,6 +26,7 @@ from typing import Any, Protocol
 
 from shardcore.errors import (
     DEFAULT_LIMIT,
+    Cancelled,
     FormatError,
     LimitExceeded,
     PackageMissing,
@@ -38,6 +39,7 @@ from shardcore.model.budget import charge_expanded
 from shardcore.model.number_words import grouped_digits
 from shardcore.model.packages import not_installed
 from shardcore.model.span import Span
+from shardcore.progress import check_stopped
 from shardcore.system import WINDOWS, limit_memory
 
 Header = dict[str, Any]
@@ -58,6 +60,8 @@ _READY: Header = {"state": "ready"}
 _RAISED = (FormatError, Truncated, Unsupported, LimitExceeded, UsageError, PackageMissing)
 _ERRORS = {kind.__name__: kind for kind in _RAISED}
 _MESSAGE_LIMIT = 1 << 20
+_ASK = 0.1
+"""Seconds between two looks whether the result is still wanted."""
 _ROOM = 2 << 30
 """Bytes of address space beyond what the process has: libraries reserve some for each thread."""
 _COPIES = 4
@@ -134,14 +138,11 @@ class IsolatedDecoder:
     """One process that decodes, started at the first task and again after it died.
 
     Calls from several threads wait for each other. The process is started by the `spawn` method, so a
-    script that uses it keeps its own work after `if __name__ == "__main__":`.
-
-    Args:
-        timeout: Seconds that one task may take before the process is killed.
+    script that uses it keeps its own work after `if __name__ == "__main__":`. A task takes as long as it needs; one
+    that is cancelled ends with its process.
     """
 
-    def __init__(self, timeout: float = 60.0) -> None:
-        self.timeout = timeout
+    def __init__(self) -> None:
         self._lock = threading.Lock()
         self._closed = False
         self._process: BaseProcess | None = None
@@ -166,11 +167,12 @@ class IsolatedDecoder:
             place: Span of the payload, for errors.
 
         Raises:
-            FormatError: The payload is invalid, or the decoder died of it, or took longer than `timeout`.
+            FormatError: The payload is invalid, or the decoder died of it.
             Unsupported: The payload is of a kind that the decoder does not have.
             PackageMissing: The decoder is not installed.
             LimitExceeded: The result has more than `limit` bytes, or needs too much memory.
             ShardError: The process cannot be started, or was closed.
+            Cancelled: The result is not wanted any more.
         """
         question = json.dumps({"task": TASKS[task], "header": {**header, "limit": limit}}).encode()
         with self._lock:
@@ -178,9 +180,8 @@ class IsolatedDecoder:
             try:
                 pipe.send_bytes(question)
                 pipe.send_bytes(data)
-                if not pipe.poll(self.timeout):
-                    self._kill()
-                    raise FormatError(f"the decoder did not finish in {self.timeout:g} seconds", span=place)
+                while not pipe.poll(_ASK):
+                    check_stopped()
                 answer = json.loads(pipe.recv_bytes(_MESSAGE_LIMIT))
                 if not isinstance(answer, dict):
                     raise ValueError("no answer of a decoder")
@@ -190,6 +191,9 @@ class IsolatedDecoder:
                 if self._closed:
                     raise ShardError("the decoder process was closed") from error
                 raise FormatError(f"the decoder died of these bytes (exit code {code})", span=place) from error
+            except (Cancelled, KeyboardInterrupt):
+                self._kill(wait=False)
+                raise
         if "error" in answer:
             raise _ERRORS.get(str(answer["error"]), FormatError)(str(answer.get("message")), span=place)
         charge_expanded(len(result))
@@ -237,7 +241,7 @@ class IsolatedDecoder:
         self._kill()
         raise ShardError(f"the decoder process did not start within {START_SECONDS:g} seconds")
 
-    def _kill(self) -> int | None:
+    def _kill(self, *, wait: bool = True) -> int | None:
         """End the process and forget it; its exit code (negative: a signal) when it had ended by itself."""
         process, pipe = self._process, self._pipe
         self._process = self._pipe = None
@@ -245,7 +249,7 @@ class IsolatedDecoder:
             pipe.close()
         if process is None or process.pid is None:
             return None
-        process.join(0.5)
+        process.join(0.5 if wait else 0)
         if process.is_alive():
             process.kill()
             process.join()

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 MOST_PIXELS = 1 << 26
 """Pixels of a picture that is decoded."""
 
+MOST_SCANS = 16
+"""Times that a JPEG may go over so many pixels; writers of progressive ones do it some ten times."""
+
 MOST_FRAMES = 100_000
 """Frames that are counted."""
 
@@ -33,6 +36,7 @@ _STEPS = 1 << 18
 RGBA, SAMPLES = "rgba", "samples"
 """Pixels as red, green, blue and alpha of 8 bits, or as the picture has them."""
 
+_JPEG_SCAN = b"\xff\xda"
 _PNG = b"\x89PNG\r\n\x1a\n"
 _PNG_MODES = {0: "grey", 2: "RGB", 3: "palette", 4: "grey and alpha", 6: "RGB and alpha"}
 _COMPONENTS = {1: "grey", 2: "grey and alpha", 3: "RGB", 4: "CMYK"}
@@ -137,6 +141,10 @@ def _decoded(
     if header.width * header.height > most:
         size = f"{header.width:,} × {header.height:,} pixels"
         raise LimitExceeded(f"a picture of {size}; at most {most:,} are decoded", span=place)
+    scans = data.count(_JPEG_SCAN) if header.format == "jpeg" else 0
+    if header.width * header.height * scans > MOST_SCANS * most:
+        size = f"{scans:,} scans of {header.width * header.height:,} pixels"
+        raise LimitExceeded(f"a picture of {size}; at most {MOST_SCANS} of {most:,} are decoded", span=place)
     return decoder("picture", {"format": header.format, "form": form, "most": most}, data, limit=limit, place=place)
 
 

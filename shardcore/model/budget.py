@@ -1,4 +1,4 @@
-"""Processing budget of one operation: bytes read, bytes decompressed, items, seconds of the processor.
+"""Processing budget of one operation: bytes read, bytes decompressed, bytes checked, items. Time is not limited.
 
 An operation opens a budget with `budgeted`. The budget belongs to the context (`contextvars`), so that every read,
 decompression and table charges it without a parameter. The limits grow with the bytes that the files really store:
@@ -8,33 +8,25 @@ a large file is never refused for its size, and a hole in a sparse file allows n
 from __future__ import annotations
 
 import struct
-import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import wraps
 from typing import ParamSpec, Protocol, TypeVar
 
-from shardcore.errors import FormatError, KeyAbsent, LimitExceeded, ShardError
+from shardcore.errors import FormatError, KeyAbsent, LimitExceeded, Remedy, ShardError
 from shardcore.model.number_words import plural
 from shardcore.model.text import short
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
-READ_FLOOR = 1 << 29
-"""Bytes that any operation may read, however little its files store."""
-READ_RATIO = 256
-"""Bytes that it may read besides, per stored byte: lookups read the same places again."""
-EXPANDED_FLOOR = 1 << 30
-"""Bytes that any operation may decompress."""
-EXPANDED_RATIO = 128
-"""Bytes that it may decompress besides, per stored byte."""
-CHECKED_FLOOR = 512 << 20
-"""Bytes that verification and salvage check in any file; each object counts some bytes besides its own."""
-CHECKED_RATIO = 64
-"""Bytes that they check besides, per stored byte: intact files of ordinary data never compress better than that."""
+WORK_FLOOR = 1 << 30
+"""Bytes that any operation may read, decompress and check, each, however little its files store."""
+WORK_RATIO = 256
+"""Bytes that it may besides, per stored byte: LZ4 and Blosc never compress better."""
+UNLIMITED = 1 << 62
+"""Bytes to allow for no limit."""
 ITEM_FLOOR = 1_000_000
 """Rows, nodes and records that any operation may create."""
 ITEM_RATIO = 8
@@ -43,23 +35,8 @@ MEMORY_FLOOR = 64 << 20
 """Bytes that one allocation may have whose size follows from what a file declares."""
 MEMORY_RATIO = 8
 """Bytes that it may have besides, per stored byte."""
-SECONDS_FLOOR = 6.0
-"""Seconds of the processor that any operation may take."""
-SECONDS_PER_STORED = 0.4e-6
-"""Seconds that it may take besides, per stored byte."""
-SECONDS_PER_READ = 4e-9
-"""Seconds that it may take besides, per byte read."""
-SECONDS_PER_CHECKED = 10e-9
-"""Seconds that it may take besides, per byte that verification or salvage checked: slow codecs are no damage."""
-ORDINARY_SECONDS = 0.08
-"""Seconds that `ROUNDS` additions take on an ordinary machine; the limits of time are in seconds of such a one."""
-ROUNDS = 1_000_000
-SLOWEST = 8.0
-"""Largest factor by which a machine counts as slower than an ordinary one."""
 SMALLEST = 4096
 """Bytes that a file counts at least, as it takes a block of the disk."""
-_SAMPLED = 0.05
-"""Seconds between two looks at the clock of the processor."""
 
 UNFORESEEN = (ArithmeticError, EOFError, LookupError, MemoryError, RecursionError, ValueError, struct.error)
 """Exceptions of Python and of the parsers for bytes of an unforeseen form."""
@@ -92,9 +69,9 @@ class OverBudget(BaseException):
 
 
 class BudgetExceeded(LimitExceeded):
-    """An operation costs far more than its files store; no option allows that."""
+    """An operation costs far more than its files store."""
 
-    remedy = None
+    remedy = Remedy.WORK
 
 
 class Budget:
@@ -103,7 +80,8 @@ class Budget:
     Args:
         taking: Whether the operation writes or returns contents, so that its work is in the size of its output: then
             only single allocations are limited.
-        allowed: Bytes that the caller allows to be read and decompressed, where that is more than the floors.
+        allowed: Bytes that the caller allows to be read, decompressed and checked, each, where that is more than the
+            floor; as many rows, too.
 
     Attributes:
         stored: Bytes that the files read so far really store.
@@ -116,12 +94,12 @@ class Budget:
         self.name = ""
         self.stored = 0
         self.read = self.expanded = self.checked = self.items = 0
-        self.seconds = 0.0
         self._sources: set[str] = set()
-        self._clocks: dict[int, float] = {}
-        self._pace = 1.0
-        self._sampled = time.monotonic()
-        self._sample(self._sampled)
+
+    @property
+    def most(self) -> int:
+        """Bytes that may be read, decompressed and checked, each."""
+        return max(WORK_FLOOR, self.allowed) + WORK_RATIO * self.stored
 
     def add(self, source: Charged) -> None:
         """Raise the limits by what a source stores; each source counts once."""
@@ -144,9 +122,8 @@ class Budget:
         self.read += count
         if count > MEMORY_FLOOR:
             self.charge_memory(count)
-        if self.read > max(READ_FLOOR, self.allowed) + READ_RATIO * self.stored:
+        if self.read > self.most:
             self._end(f"after reading {plural(self.read, 'byte')}")
-        self.tick()
 
     def charge_expanded(self, count: int) -> None:
         """Count bytes that were decompressed.
@@ -155,9 +132,8 @@ class Budget:
             OverBudget: They are too many.
         """
         self.expanded += count
-        if self.expanded > max(EXPANDED_FLOOR, self.allowed) + EXPANDED_RATIO * self.stored:
+        if self.expanded > self.most:
             self._end(f"after decompressing {plural(self.expanded, 'byte')}")
-        self.tick()
 
     def charge_items(self, count: int) -> None:
         """Count rows, nodes or records that are about to be created.
@@ -166,9 +142,8 @@ class Budget:
             OverBudget: They are too many.
         """
         self.items += count
-        if self.items > ITEM_FLOOR + ITEM_RATIO * self.stored:
+        if self.items > max(ITEM_FLOOR, self.allowed) + ITEM_RATIO * self.stored:
             self._end(f"at {plural(self.items, 'item')}")
-        self.tick()
 
     def charge_memory(self, count: int) -> None:
         """Refuse one allocation that is far larger than what is stored; nothing is added up.
@@ -176,58 +151,21 @@ class Budget:
         Raises:
             OverBudget: It is too large.
         """
-        if count > MEMORY_FLOOR + MEMORY_RATIO * self.stored:
+        if count > max(MEMORY_FLOOR, self.allowed) + MEMORY_RATIO * self.stored:
             raise OverBudget(self, f"before an allocation of {plural(count, 'byte')}")
 
     @property
     def left(self) -> int:
         """Bytes that verification or salvage may still check; negative when there are none."""
-        return max(CHECKED_FLOOR, self.allowed) + CHECKED_RATIO * self.stored - self.checked
-
-    def tick(self) -> None:
-        """Look at the clock of the processor, now and then; a slow or busy machine has more time.
-
-        Raises:
-            OverBudget: The operation takes too long.
-        """
-        now = time.monotonic()
-        if now - self._sampled > _SAMPLED:
-            self._sample(now)
-            if self.seconds > self.most_seconds and not self.taking:
-                self._pace = max(self._pace, min(pace(), SLOWEST))
-                if self.seconds > self.most_seconds:
-                    self._end(f"after {self.seconds:.0f} seconds of the processor")
-
-    @property
-    def most_seconds(self) -> float:
-        """Seconds of the processor that are allowed for what was done so far, on this machine."""
-        stored = SECONDS_FLOOR + SECONDS_PER_STORED * self.stored
-        return self._pace * (stored + SECONDS_PER_READ * self.read + SECONDS_PER_CHECKED * self.checked)
-
-    def _sample(self, now: float) -> None:
-        self._sampled = now
-        thread, used = threading.get_ident(), time.thread_time()
-        self.seconds += used - self._clocks.get(thread, used)
-        self._clocks[thread] = used
+        return self.most - self.checked
 
     def _end(self, what: str) -> None:
         if not self.taking:
             raise OverBudget(self, what)
 
 
-def pace() -> float:
-    """Return how many times slower than an ordinary machine this one is at present, at least 1.
-
-    Seconds of the processor are no constant measure: where other programs share its caches, or other machines the
-    whole of it, the same work takes several times as many.
-    """
-    began, total = time.thread_time(), 0
-    for number in range(ROUNDS):
-        total += number
-    return max((time.thread_time() - began) / ORDINARY_SECONDS, 1.0)
-
-
 _current: ContextVar[Budget | None] = ContextVar("budget", default=None)
+_allowed: ContextVar[int] = ContextVar("allowed", default=0)
 
 
 def budget() -> Budget | None:
@@ -261,7 +199,7 @@ def budgeted(*, taking: bool = False, allowed: int = 0, unread: bool = True) -> 
         except UNFORESEEN as error:
             raise unforeseen(error, outer.name) from error
         return
-    own = Budget(taking=taking, allowed=allowed)
+    own = Budget(taking=taking, allowed=max(allowed, _allowed.get()))
     if outer is not None:
         own.name = outer.name
     token = _current.set(own)
@@ -279,6 +217,18 @@ def budgeted(*, taking: bool = False, allowed: int = 0, unread: bool = True) -> 
         raise unforeseen(error, own.name) from error
     finally:
         _current.reset(token)
+
+
+@contextmanager
+def allowing(limit: int | None) -> Iterator[None]:
+    """Let the operations inside read, decompress and check up to so many bytes each; 0 for no limit, None as usual."""
+    token = _allowed.set(_allowed.get() if limit is None else limit or UNLIMITED)
+    if (current := _current.get()) is not None:
+        current.allowed = max(current.allowed, _allowed.get())
+    try:
+        yield
+    finally:
+        _allowed.reset(token)
 
 
 def unforeseen(error: Exception, name: str) -> ShardError:

@@ -92,6 +92,7 @@ class Findings:
 
     Attributes:
         verified: Objects whose content was verified so far, for the report of a verification that is stopped.
+        left_out: Objects whose content was not checked, because together they have more bytes than the budget allows.
     """
 
     def __init__(self) -> None:
@@ -100,7 +101,7 @@ class Findings:
         self._kept: list[Finding] = []
         self._counts: Counter[str] = Counter()
         self._severities: dict[str, Severity] = {}
-        self.verified = 0
+        self.verified = self.left_out = 0
 
     def add(self, finding: Finding) -> None:
         """Take one finding."""
@@ -146,10 +147,6 @@ class Findings:
         return (*self._kept, *more)
 
 
-EACH = 4096
-"""Cost of an object besides its bytes, as bytes that could be expanded in the same time."""
-
-
 class ContentBudget:
     """The checks of contents in one file, as far as the budget of the operation allows them.
 
@@ -157,16 +154,14 @@ class ContentBudget:
 
     Args:
         size: Bytes of the file, for the budget where the operation has none.
-        each: What an object costs besides its bytes.
     """
 
-    def __init__(self, size: int, each: int = EACH) -> None:
+    def __init__(self, size: int) -> None:
         current = budget()
         if current is None:
             current = Budget()
             current.stored = size
         self._budget = current
-        self.each = each
         self.unchecked = 0
 
     @property
@@ -180,11 +175,10 @@ class ContentBudget:
         Args:
             size: Bytes that are read and expanded for it.
         """
-        cost = self.each + max(size, 0)
-        if self.unchecked or cost > self.left:
+        if self.unchecked or size > self.left:
             self.unchecked += 1
             return False
-        self.spend(cost)
+        self.spend(max(size, 0))
         return True
 
     def spend(self, size: int) -> None:
@@ -194,6 +188,7 @@ class ContentBudget:
     def tell(self, findings: Findings, code: str) -> None:
         """A finding that states what was not checked, if anything was not."""
         if self.unchecked:
+            findings.left_out += self.unchecked
             what = f"the content of {plural(self.unchecked, 'object')} was not checked"
             findings.warning(code, None, f"{what}: together the objects have far more bytes than the file")
 
@@ -209,6 +204,7 @@ class Report(Displayed):
         checked: Objects whose content was compared with a checksum or hash, or could not be read.
         without_checksum: Objects whose content has none.
         stopped_after: Progress until the source was lost, such as `41 of 300 files`; empty for a complete report.
+        left_out: Objects whose content was not checked, because that would take more bytes than the budget allows.
     """
 
     depth: Depth
@@ -217,11 +213,13 @@ class Report(Displayed):
     checked: int = 0
     without_checksum: int = 0
     stopped_after: str = ""
+    left_out: int = 0
 
     @property
     def ok(self) -> bool:
         """Return whether it is complete, and there is no finding of severity error."""
-        return not self.stopped_after and all(f.severity is not Severity.ERROR for f in self.findings)
+        complete = not self.stopped_after and not self.left_out
+        return complete and all(f.severity is not Severity.ERROR for f in self.findings)
 
     @property
     def unverified(self) -> int:
@@ -263,4 +261,5 @@ class Report(Displayed):
             "objects": self.objects,
             "unverified": self.unverified,
             "findings": [f.to_json() for f in self.findings],
+            **({"left_out": self.left_out} if self.left_out else {}),
         } | ({"stopped_after": self.stopped_after} if self.stopped_after else {})

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from shardcore.errors import LimitExceeded, Remedy, UsageError
-from shardcore.model.budget import CHECKED_FLOOR, CHECKED_RATIO, Budget, budgeted, taking_operation
+from shardcore.model.budget import Budget, budgeted, taking_operation
 from shardcore.model.finding import Depth
 from shardcore.model.number_words import plural
 from shardcore.model.objects import ObjectRef, State
@@ -40,9 +40,6 @@ from shardcore.writing.writer import Data, Sized, pieces_of
 
 CHECKSUMS = ("", "adler32", "crc32", "md5", "sha1", "sha224", "blake3", "sha256", "sha384", "sha512")
 """The checksums and digests of all formats, from none to the strongest."""
-
-OBJECT_COST = 4096
-"""Bytes that each object counts besides its content: very many empty objects take time and memory, too."""
 
 MOST_NAMED = 8
 """Members of a lost setting that one line names."""
@@ -117,8 +114,7 @@ def convert(
         unread: As in `pack`.
         verify: As in `pack`.
         jobs: As in `pack`.
-        limit: Most bytes of all contents together; 0 for no limit. By default 512 MiB and 64 times what is stored, of
-            which each object counts 4,096 besides.
+        limit: Most bytes of all contents together; 0 for no limit. By default 1 GiB and 256 times what is stored.
         progress: Called after every object. How many there are is stated by the share of the members that are done
             where a data set was not looked through before.
         verifying: As in `pack`.
@@ -151,6 +147,8 @@ def convert(
     source.decide(choice, checking or no_progress)
     settings = dict(shard.settings)
     values = source.options(shard.format, settings, dict(options or {}), folder=means_folder(out))
+    if found.writes is not None and found.writes.check_count is not None and not means_folder(out):
+        found.writes.check_count(objects.total or 0, values)
     header = {"source": shard.format} | settings
     with budgeted(taking=True) as budget, closing(_limited(source.items(), budget, limit)) as items:
         try:
@@ -546,13 +544,11 @@ def _limited(items: Generator[InputItem], budget: Budget, limit: int | None) -> 
     def count(size: int) -> None:
         nonlocal total
         total += size
-        most = CHECKED_FLOOR + CHECKED_RATIO * budget.stored if limit is None else limit
+        most = budget.most if limit is None else limit
         # Contents that are read for their digests, and found to be equal, cost as well.
         if most and max(total, (budget.read + budget.expanded) // 3) > most:
-            each = f" ({OBJECT_COST:,} more per object), for {plural(budget.stored, 'stored byte')}"
-            raise LimitExceeded(
-                f"the contents have more than {plural(most, 'byte')} together{each if limit is None else ''}"
-            )
+            stored = f", for {plural(budget.stored, 'stored byte')}" if limit is None else ""
+            raise LimitExceeded(f"the contents have more than {plural(most, 'byte')} together{stored}")
 
     def _counted(data: Data) -> Data:
         if isinstance(data, Sized):
@@ -569,7 +565,7 @@ def _limited(items: Generator[InputItem], budget: Budget, limit: int | None) -> 
 
     with closing(items):
         for item in items:
-            count((OBJECT_COST if limit is None else 0) + (len(item.content) if isinstance(item.content, bytes) else 0))
+            count(len(item.content) if isinstance(item.content, bytes) else 0)
             parts = {part: counted(content) for part, content in item.parts.items()}
             yield replace(item, content=counted(item.content), parts=parts)
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+import marshal
+import zlib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 from shardcore.errors import Cancelled, LimitExceeded, NotAShard, ShardError, SourceError, UsageError, ends_reading
 from shardcore.model.budget import Budget, OverBudget, budgeted
@@ -19,7 +22,7 @@ from shardcore.progress import Progress, no_progress
 from shardcore.shards.format import Format
 from shardcore.shards.opening import open as open_shard
 from shardcore.shards.registry import all_formats, format_of
-from shardcore.shards.salvage import EACH_FOUND, Condition, Damaged, Effort, SalvagedObject, indexed
+from shardcore.shards.salvage import Condition, Damaged, SalvagedObject, indexed
 from shardcore.shards.shard import DEFAULT_LIMIT, Shard
 from shardcore.shards.whole_file import WholeFiles
 from shardcore.sources.base import RANGE, Folder, Source
@@ -88,6 +91,75 @@ class Saved:
         }
 
 
+_AT_ONCE = 1024
+
+
+class SavedItems(Sequence[Saved]):
+    """What was found, in blocks that are compressed: a file of some MB may hold a million objects."""
+
+    def __init__(self, items: Iterable[Saved] = ()) -> None:
+        self._blocks: list[bytes] = []
+        self._last: list[Saved] = []
+        self._counts: Counter[str] = Counter()
+        self._read: tuple[int, list[Saved]] = -1, []
+        for one in items:
+            self.append(one)
+
+    def append(self, one: Saved) -> None:
+        """Add one."""
+        self._counts["raw" if one.raw else one.condition.value] += 1
+        there = one.condition in (Condition.WHOLE, Condition.UNCHECKED) and not one.raw
+        self._counts["without_key"] += there and one.key is None
+        self._last.append(one)
+        if len(self._last) == _AT_ONCE:
+            self._blocks.append(zlib.compress(marshal.dumps([_row(one) for one in self._last]), 1))
+            self._last = []
+
+    def count_of(self, what: str) -> int:
+        """Return how many are in a condition, `raw`, or objects that can be extracted and are `without_key`."""
+        return self._counts[what]
+
+    def __len__(self) -> int:
+        return _AT_ONCE * len(self._blocks) + len(self._last)
+
+    @overload
+    def __getitem__(self, index: int) -> Saved: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[Saved]: ...
+
+    def __getitem__(self, index: int | slice) -> Saved | list[Saved]:
+        if isinstance(index, slice):
+            return [self[number] for number in range(*index.indices(len(self)))]
+        block, at = divmod(range(len(self))[index], _AT_ONCE)
+        return self._block(block)[at]
+
+    def __iter__(self) -> Iterator[Saved]:
+        for block in range(len(self._blocks) + 1):
+            yield from self._block(block)
+
+    def _block(self, number: int) -> list[Saved]:
+        if number == len(self._blocks):
+            return self._last
+        if self._read[0] != number:
+            rows = marshal.loads(zlib.decompress(self._blocks[number]))
+            self._read = number, [_saved_of(*row) for row in rows]
+        return self._read[1]
+
+
+def _row(one: Saved) -> tuple[Any, ...]:
+    spans = [(span.source, span.start, span.stop) for span in one.spans]
+    return spans, one.condition.value, *(getattr(one, name) for name in _PLAIN)
+
+
+def _saved_of(spans: list[tuple[str, int, int]], condition: str, *values: Any) -> Saved:
+    plain = dict(zip(_PLAIN, values, strict=True))
+    return Saved(condition=Condition(condition), spans=tuple(Span(*one) for one in spans), **plain)
+
+
+_PLAIN = tuple(one.name for one in fields(Saved) if one.name not in ("spans", "condition"))
+
+
 @dataclass(frozen=True, slots=True)
 class Salvage:
     """Result of salvaging a file.
@@ -97,39 +169,39 @@ class Salvage:
         opens: Reason why it does not open as a whole; empty where it does.
         items: What was found, in the order in which it was.
         folder: Where files were written; None where it was only looked.
-        notes: What was left out, a sentence each.
+        notes: What to know of the file besides, a sentence each.
+        left_out: What a limit on bytes left out, a sentence each; a higher `limit` lifts it.
         unclaimed: Bytes that belong to nothing, and may be payloads that are stored plain.
         declared: Number of objects that the file declares; None where it does not, or where that cannot be read.
     """
 
     format: str
     opens: str
-    items: tuple[Saved, ...]
+    items: SavedItems
     folder: Path | None = None
-    notes: tuple[str, ...] = field(default=())
+    notes: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
     unclaimed: int = 0
     declared: int | None = None
 
     @property
     def missing(self) -> int:
         """Return how many of the declared objects were not found."""
-        found = sum(not one.raw for one in self.items)
-        return max((self.declared or 0) - found, 0)
+        return max((self.declared or 0) - (len(self.items) - self.raw), 0)
 
     def count(self, condition: Condition) -> int:
         """Return how many objects are in a condition; stretches that belong to nothing are none."""
-        return sum(one.condition is condition and not one.raw for one in self.items)
+        return self.items.count_of(condition.value)
 
     @property
     def raw(self) -> int:
         """Return how many stretches that belong to nothing were taken."""
-        return sum(one.raw for one in self.items)
+        return self.items.count_of("raw")
 
     @property
     def without_key(self) -> int:
         """Return how many can be extracted that have no key."""
-        there = (Condition.WHOLE, Condition.UNCHECKED)
-        return sum(one.key is None and one.condition in there and not one.raw for one in self.items)
+        return self.items.count_of("without_key")
 
     @property
     def counts(self) -> dict[str, int]:
@@ -141,8 +213,9 @@ class Salvage:
 
     def summary(self) -> dict[str, Any]:
         """Return the JSON form of the command line, without the items."""
-        found = {"format": self.format, "damage": self.opens or None, "notes": list(self.notes), **self.counts}
-        return found | {"declared": self.declared, "missing": self.missing}
+        notes = [*self.notes, *self.left_out]
+        found = {"format": self.format, "damage": self.opens or None, "notes": notes, **self.counts}
+        return found | {"declared": self.declared, "missing": self.missing, "complete": not self.left_out}
 
 
 def salvage(
@@ -201,22 +274,21 @@ def _saved(search: _Search, format: str | None, target: Path | None) -> Salvage:
     """Search the file, and saves what is found."""
     name = format or _format_of(search)
     one, saver = format_of(name), _Saver(search, target)
-    items: list[Saved] = []
-    ended: tuple[str, ...] = ()
+    items = SavedItems()
     with _opened(search.source, name, search.options) as shard:
         opens = str(shard.damage) if shard.damage else ""
         damaged = search.damaged(one, shard)
 
         def done() -> Salvage:
-            notes = (*damaged.notes, *damaged.effort.notes, *saver.notes, *ended)
+            notes, left_out = tuple(damaged.notes), (*damaged.left_out, *saver.left_out)
             unclaimed = sum(stop - start for start, stop in damaged.unclaimed)
-            return Salvage(one.name, opens, tuple(items), target, notes, unclaimed, damaged.declared)
+            return Salvage(one.name, opens, items, target, notes, left_out, unclaimed, damaged.declared)
 
         try:
             for found in _found(one, damaged):
-                items.append(saver.save(found, damaged.effort))
+                items.append(saver.save(found))
         except OverBudget as over:
-            ended = (over.message,)
+            damaged.left_out.append(over.message)
         except SourceError as error:
             error.partial = done()
             raise
@@ -258,12 +330,10 @@ class _Search:
 
     def damaged(self, one: Format, shard: Shard) -> Damaged:
         """Return the file as the format takes it."""
-        effort = Effort(self.source.size)
-
         def reopen(other: Source) -> Shard:
             return _opened(other, one.name, self.options)
 
-        return Damaged(self.source, shard, reopen, self.limit, self.progress, effort, raw=self.raw)
+        return Damaged(self.source, shard, reopen, self.limit, self.progress, raw=self.raw)
 
 
 def _format_of(search: _Search) -> str:
@@ -285,7 +355,7 @@ def _format_of(search: _Search) -> str:
         saver = _Saver(search, None)
         with shard:
             damaged = replace(search, raw=False).damaged(one, shard)
-            found = [saver.save(item, damaged.effort) for item in _found(one, damaged)]
+            found = [saver.save(item) for item in _found(one, damaged)]
         sizes = [item.size * (2 if item.condition is Condition.WHOLE else 1) for item in found if item.size > 0]
         worth[one.name] = sum(sizes)
     best = max(worth, key=lambda name: worth[name], default="")
@@ -302,12 +372,8 @@ def _opened(source: Source, name: str | None, options: dict[str, Any]) -> Shard:
 
 
 def _found(one: Format, damaged: Damaged) -> Iterator[SalvagedObject]:
-    """Yield the objects that the format finds, as long as the effort lasts."""
-    found = one.salvage(damaged) if one.salvage is not None else indexed(damaged, lambda _: "")
-    for number, item in enumerate(found):
-        if not damaged.effort.takes(item.looks, f"only the first {plural(number, 'thing is', 'things are')} listed"):
-            return
-        yield item
+    """Return the objects that the format finds."""
+    return one.salvage(damaged) if one.salvage is not None else indexed(damaged, lambda _: "")
 
 
 class _Saver:
@@ -328,12 +394,12 @@ class _Saver:
         self._over = 0
 
     @property
-    def notes(self) -> tuple[str, ...]:
-        """Return what was left out."""
+    def left_out(self) -> tuple[str, ...]:
+        """Return what was not read."""
         many = plural(self._over, "object was", "objects were")
         return (f"{many} not read: together they have far more bytes than the file",) if self._over else ()
 
-    def save(self, found: SalvagedObject, effort: Effort) -> Saved:
+    def save(self, found: SalvagedObject) -> Saved:
         """Read one thing to its end, and write it where it is whole or nothing speaks against it."""
 
         def saved(condition: Condition, **more: Any) -> Saved:
@@ -386,7 +452,6 @@ class _Saver:
             # What cannot be written is no damage of the file.
             if error not in fault or ends_reading(error):
                 raise
-            effort.left -= 2 * EACH_FOUND  # saying why takes longer than reading
             fault.clear()  # the frames there would keep what was read in memory
             return saved(Condition.DAMAGED, why=error.message)
         finally:
@@ -410,14 +475,15 @@ class _Saver:
 
 def _write_report(folder: Path, source: Source, done: Salvage) -> None:
     """The report: what `--json` prints, as one document."""
-    document = {
-        "file": source.name,
-        "size": source.size,
-        **done.summary(),
-        "items": [one.to_json() for one in done.items],
-    }
-    text = json.dumps(document, indent=1, ensure_ascii=True)
-    write_whole(folder / REPORT, [text.encode("ascii"), b"\n"])
+    write_whole(folder / REPORT, _report(source, done))
+
+
+def _report(source: Source, done: Salvage) -> Iterator[bytes]:
+    head = json.dumps({"file": source.name, "size": source.size, **done.summary()}, indent=1)
+    yield (head.removesuffix("\n}") + ',\n "items": [').encode("ascii")
+    for number, one in enumerate(done.items):
+        yield f"{',' if number else ''}\n  {json.dumps(one.to_json())}".encode("ascii")
+    yield b"\n ]\n}\n"
 
 
 __all__ = ["REPORT", "UNCHECKED", "Cancelled", "Salvage", "Saved", "salvage"]

@@ -234,7 +234,7 @@ def joined_report(
     Raises:
         SourceError: The source was lost; `partial` is the report of the members before.
     """
-    findings, objects, checked, without = Findings(), 0, 0, 0
+    findings, objects, checked, without, left_out = Findings(), 0, 0, 0, 0
     done, told = 0, set[Finding]()
     try:
         for member, report in reports:
@@ -246,6 +246,7 @@ def joined_report(
             objects += report.objects
             checked += report.checked
             without += report.without_checksum
+            left_out += report.left_out
             found = placed_report(report, member).findings
             # What has no place is about the data set, and every member finds it.
             _take_all((one for one in found if one not in told), findings)
@@ -257,7 +258,7 @@ def joined_report(
         after = f"{done:,} of {plural(total, 'file')}, {plural(objects, 'object')}"
         error.partial = Report(depth, objects, findings.all(), checked, without, after)
         raise
-    return Report(depth, objects, findings.all(), checked, without)
+    return Report(depth, objects, findings.all(), checked, without, left_out=left_out)
 
 
 def _take_all(found: Iterable[Finding], findings: Findings) -> None:

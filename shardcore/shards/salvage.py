@@ -9,7 +9,7 @@ where nothing does. Nothing is allocated from a declared count; what is decompre
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from array import array
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum
@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.errors import DEFAULT_LIMIT, ShardError, UsageError, ends_reading
+from shardcore.model.finding import ContentBudget
 from shardcore.model.number_words import plural
 from shardcore.model.objects import ObjectRef, State, in_states
 from shardcore.model.span import Span
@@ -30,53 +31,13 @@ from shardcore.sources.base import read_pieces
 if TYPE_CHECKING:
     from shardcore.sources.base import Source
 
-MOST_FOUND = 1_000_000
-"""Things that are listed of one file; a hostile one may look like a million empty objects."""
-
-LOOKS = 100_000
-"""Looks that any file is worth: a place where something may begin is one, reading and checking what is there some."""
-
-LOOKS_BYTES = 32
-"""A larger file is worth one more look for so many bytes."""
-
-EACH_FOUND = 5
-"""Looks that a thing costs that was found, whatever is in it."""
-
 WINDOW = 1 << 20
 """Bytes that are searched at a time."""
 
+CANDIDATE = 1024
+"""Bytes that an offset counts for where something may begin, besides those that are examined there."""
+
 _NEAR = 1 << 18
-
-
-class Effort:
-    """Limit of the search in one file, in looks: a hostile one may look like objects everywhere.
-
-    Args:
-        size: Bytes of the file.
-    """
-
-    def __init__(self, size: int) -> None:
-        self.most = self.left = LOOKS + size // LOOKS_BYTES
-        self._ended: list[str] = []
-
-    def takes(self, looks: int, otherwise: str) -> bool:
-        """Return whether there are as many looks left; if not, it is noted what was left out.
-
-        Args:
-            looks: Count.
-            otherwise: What is left out without them, as a sentence.
-        """
-        self.left -= looks
-        if self.left >= 0:
-            return True
-        if otherwise not in self._ended:
-            self._ended.append(otherwise)
-        return False
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """Return what was left out, a sentence each."""
-        return tuple(f"{one}: {self.most:,} looks are what a file of its size is worth" for one in self._ended)
 
 
 class Near:
@@ -127,8 +88,9 @@ class Damaged:
         limit: Most uncompressed bytes of one object.
         progress: Called with the bytes searched, and all; may raise `Cancelled`.
         reopen: Opens other bytes as the format, and gives what is left of them: of the file with its frame mended.
-        effort: What the search may still cost.
+        work: Limit of the search: a hostile file may look like objects everywhere.
         notes: What a reader of the report has to know of this file, a sentence each; searches add to them.
+        left_out: What a limit left out, a sentence each.
         raw: Whether stretches that nobody claims are needed, too.
         unclaimed: The stretches that there are, half-open, where a format can have plain payloads in them.
         declared: Number of objects that the file declares; None where it does not, or where that cannot be read.
@@ -139,15 +101,27 @@ class Damaged:
     reopen: Callable[[Source], Shard] = _nobody
     limit: int = DEFAULT_LIMIT
     progress: Progress = no_progress
-    effort: Effort = field(default_factory=lambda: Effort(0))
+    work: ContentBudget = field(default_factory=lambda: ContentBudget(0))
     notes: list[str] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
     raw: bool = False
     unclaimed: list[tuple[int, int]] = field(default_factory=list)
     declared: int | None = None
 
-    def looks(self, at: int, looks: int = 1) -> bool:
-        """Return whether the search may go on at a place; if not, it is noted that it ended there."""
-        return self.effort.takes(looks, f"the search ended at byte {at}, and what begins after it is not listed")
+    def affords(self, at: int, size: int = 0) -> bool:
+        """Return whether the search may go on at an offset; if not, it is noted once that it ended there.
+
+        Args:
+            at: The offset.
+            size: Bytes that are examined there.
+        """
+        if self.work.left > 0:
+            self.work.spend(CANDIDATE + size)
+            return True
+        if not self.left_out:
+            rest = plural(max(self.source.size - at, 0), "byte")
+            self.left_out.append(f"the search ended at byte {at:,}: the last {rest} were not searched")
+        return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +137,6 @@ class SalvagedObject:
         why: Reason why it is damaged or lost, where known beforehand.
         without_index: Whether it was found without the index.
         raw: Whether it is a stretch that belongs to nothing, and no object.
-        looks: Looks that it costs, besides those that were taken to find it.
     """
 
     key: str | None
@@ -174,7 +147,6 @@ class SalvagedObject:
     why: str = ""
     without_index: bool = False
     raw: bool = False
-    looks: int = EACH_FOUND
 
 
 Checked = Callable[[ObjectRef], str]
@@ -194,7 +166,7 @@ def indexed(damaged: Damaged, checked: Checked, *, kinds: frozenset[str] | None 
         name = ref.key if ref.key is not None else f"row-{ref.row}"
         if ref.error or ref.state is State.DAMAGED:
             why = ref.error or "the reference to it is invalid"
-            yield SalvagedObject(ref.key, name, ref.spans, why=why, looks=3 * EACH_FOUND)
+            yield SalvagedObject(ref.key, name, ref.spans, why=why)
         else:
             pieces = partial(bounded, damaged.shard, ref, damaged.limit)
             yield SalvagedObject(ref.key, name, ref.spans, pieces, checked(ref))
@@ -219,7 +191,7 @@ def refs(damaged: Damaged, kinds: frozenset[str] | None = None) -> Iterator[Obje
 def _rows(shard: Shard, count: int, kinds: frozenset[str] | None) -> Iterator[NDArray[np.int64]]:
     """Yield the rows of objects of some kinds, a thousand at a time without those that are unused or deleted."""
     wanted = [number for number, kind in enumerate(shard.objects.kinds) if kinds is None or kind in kinds]
-    for first in range(0, min(count, MOST_FOUND), 1000):
+    for first in range(0, count, 1000):
         rows = np.arange(first, min(first + 1000, count), dtype=np.int64)
         columns = shard.objects.columns(rows)
         gone = in_states(columns.state, (State.UNUSED, State.DELETED, State.TOMBSTONED))
@@ -258,8 +230,6 @@ def unclaimed(damaged: Damaged, gaps: Iterable[tuple[int, int]]) -> Iterator[Sal
             damaged.notes.append(f"nothing that was found claims {many} in {where}; raw stretches can be asked for")
         return
     for start, stop in found:
-        if not damaged.looks(start):
-            return
         pieces = partial(read_pieces, damaged.source, start, stop)
         why = "bytes that belong to no object: stored uncompressed, damaged, or no content"
         yield SalvagedObject(
@@ -271,38 +241,34 @@ class Covered:
     """Stretches of a file that belong to something already, in any order."""
 
     def __init__(self) -> None:
-        self._added: list[tuple[int, int]] = []
-        self._starts: list[int] = []
-        self._stops: list[int] = []
+        self._edges = array("q")
+        self._starts = self._stops = np.zeros(0, np.int64)
 
     def add(self, start: int, stop: int) -> None:
         """One more."""
-        self._added.append((start, stop))
+        self._edges.extend((start, stop))
 
     def gaps(self, start: int, stop: int) -> Iterator[tuple[int, int]]:
         """Yield the parts of `[start, stop)` that belong to nothing."""
-        if self._added:
+        if self._edges:
             self._join()
         at = start
-        for number in range(bisect_right(self._stops, start), len(self._starts)):
-            first = self._starts[number]
+        for number in range(int(np.searchsorted(self._stops, start, "right")), len(self._starts)):
+            first = int(self._starts[number])
             if first >= stop:
                 break
             if first > at:
                 yield at, first
-            at = self._stops[number]
+            at = int(self._stops[number])
         if at < stop:
             yield at, stop
 
     def _join(self) -> None:
         """Join what was added with what is known, as stretches that do not touch, ascending."""
-        found = sorted([*zip(self._starts, self._stops, strict=True), *self._added])
-        self._added, self._starts, self._stops = [], [], []
-        for start, stop in found:
-            if stop <= start:
-                continue
-            if self._stops and start <= self._stops[-1]:
-                self._stops[-1] = max(self._stops[-1], stop)
-            else:
-                self._starts.append(start)
-                self._stops.append(stop)
+        added = np.array(self._edges, np.int64).reshape(-1, 2)
+        self._edges = array("q")
+        starts, stops = np.append(self._starts, added[:, 0]), np.append(self._stops, added[:, 1])
+        order = np.argsort(np.where(stops > starts, starts, -1), kind="stable")[np.count_nonzero(stops <= starts) :]
+        starts, stops = starts[order], np.maximum.accumulate(stops[order])
+        firsts = np.flatnonzero(np.append(True, starts[1:] > stops[:-1])[: len(starts)])
+        self._starts, self._stops = starts[firsts], stops[np.append(firsts[1:], len(starts))[: len(firsts)] - 1]

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import wraps
 from importlib import import_module
 from types import MappingProxyType, TracebackType
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from shardcore.errors import DEFAULT_LIMIT as DEFAULT_LIMIT  # noqa: PLC0414 - formats take it from here
 from shardcore.errors import KeyAbsent, LimitExceeded, ShardError, SourceError, Unsupported, UsageError
 from shardcore.model.array_layout import RAW, ArrayLayout
-from shardcore.model.budget import UNFORESEEN, OverBudget, budget, budgeted, count_source, unforeseen
+from shardcore.model.budget import UNFORESEEN, OverBudget, budgeted, count_source, unforeseen
 from shardcore.model.content_part import ContentPart
 from shardcore.model.displayed import Displayed
 from shardcore.model.finding import Depth, Finding, Findings, Report, Severity, collecting
@@ -878,17 +878,6 @@ def _closed(close: Callable[[Any], None]) -> Callable[[Any], None]:
     return call
 
 
-def _ticking(progress: Progress) -> Progress:
-    """Return a progress function that also lets the budget of the context look at the clock."""
-
-    def ticking(done: int, total: int) -> None:
-        if (current := budget()) is not None:
-            current.tick()
-        progress(done, total)
-
-    return ticking
-
-
 def _loaded(load: Callable[[Any, Progress], None]) -> Callable[..., None]:
     """`load_index` within a budget."""
 
@@ -896,7 +885,7 @@ def _loaded(load: Callable[[Any, Progress], None]) -> Callable[..., None]:
     def call(shard: Shard, progress: Progress = no_progress) -> None:
         with budgeted():
             count_source(shard.source)
-            load(shard, _ticking(progress))
+            load(shard, progress)
 
     return call
 
@@ -909,13 +898,17 @@ def _verified(verify: Callable[[Any, Depth | str, Progress], Report]) -> Callabl
         with budgeted(), collecting() as collected:
             count_source(shard.source)
             try:
-                return verify(shard, depth, _ticking(progress))
+                report = verify(shard, depth, progress)
+                left_out = sum(findings.left_out for findings in collected)
+                return replace(report, left_out=report.left_out + left_out) if left_out else report
             except OverBudget as over:
                 what = Finding(
                     Severity.WARNING, f"{shard.format}.unchecked", None, f"not checked further: {over.message}"
                 )
                 found = [one for findings in collected for one in findings.all()]
-                return Report(Depth(depth), shard.declared_objects or 0, (*found, what))
+                total = shard.declared_objects or 0
+                left_out = max(total - sum(findings.verified for findings in collected), 1)
+                return Report(Depth(depth), total, (*found, what), left_out=left_out)
             except SourceError as error:
                 if error.partial is None:
                     error.partial = _stopped_report(shard, Depth(depth), collected)

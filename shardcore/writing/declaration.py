@@ -86,6 +86,7 @@ class Writes:
         check_key: The key that a text means, in its usual form; a `UsageError` says why it is none. Without it any text
             is a key.
         own_key: The key for the name of a file, with `KeyRule.OWN`; a `UsageError` says why there is none.
+        check_count: Refuses a number of objects that cannot be in one file, by the options for writing.
         parts: Names of further contents that an object may have: `fragments`.
         file: Whether the target may be a file.
         folder: Whether it may be a folder.
@@ -114,6 +115,7 @@ class Writes:
     key_form: str = ""
     check_key: Callable[[str], str] | None = None
     own_key: Callable[[str], str] | None = None
+    check_count: Callable[[int, Mapping[str, Any]], None] | None = None
     parts: tuple[str, ...] = ()
     file: bool = True
     folder: bool = False

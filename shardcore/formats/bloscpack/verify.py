@@ -21,8 +21,6 @@ from shardcore.progress import Progress
 from shardcore.writing.undo import note_interrupted
 
 SLOTS_AT_ONCE = 2**16
-CHUNK_COST = 16384
-"""Cost of checking a chunk besides its bytes."""
 
 
 def verify(file: BloscpackFile, objects: BloscpackObjects, depth: Depth, progress: Progress) -> Report:
@@ -234,7 +232,7 @@ class Verification:
     def _chunks(self, progress: Progress) -> int:
         """Read and decompress every chunk, and compare its checksum; return how many were."""
         count = len(self._table)
-        work = ContentBudget(self._file.source.size, CHUNK_COST)
+        work = ContentBudget(self._file.source.size)
         tried = self._tried(work.left)
         done = len(tried)
         work.unchecked = count - done
@@ -242,6 +240,7 @@ class Verification:
         for number, error in enumerate(self._file.content.problems(tried)):
             progress(number + 1, count)
             self._findings.verified = number + 1
+            self._findings.left_out += not tried[number]
             if error is None:
                 continue
             code = "bloscpack.digest" if isinstance(error, BadChecksum) else "bloscpack.content"
@@ -256,12 +255,12 @@ class Verification:
     def _tried(self, left: int) -> list[bool]:
         """Return for each chunk that is read whether it is decompressed, too, as far as that many bytes are left.
 
-        What each costs is known from its header; chunks that lead nowhere cost a look.
+        What each costs is known from its header; chunks that lead nowhere cost nothing.
         """
         headers, tried = self._table.headers, list[bool]()
         damaged = self._objects.damaged(np.arange(len(headers)))
         sizes, stored = (np.where(damaged, 0, headers[name]).astype(np.int64) for name in ("nbytes", "ctbytes"))
-        for size, fixed in zip(sizes.tolist(), (stored + CHUNK_COST).tolist(), strict=True):
+        for size, fixed in zip(sizes.tolist(), stored.tolist(), strict=True):
             if fixed > left:
                 break
             tried.append(size + fixed <= left)

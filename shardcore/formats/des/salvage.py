@@ -41,7 +41,7 @@ from shardcore.formats.des.sidecar_recovery import (
 from shardcore.model.number_words import plural
 from shardcore.model.objects import ObjectRef, State
 from shardcore.model.span import Span
-from shardcore.shards.salvage import EACH_FOUND, Covered, Damaged, Near, SalvagedObject, occurrences, refs, unclaimed
+from shardcore.shards.salvage import Covered, Damaged, Near, SalvagedObject, occurrences, refs, unclaimed
 from shardcore.shards.shard import bounded
 from shardcore.sources.base import Source
 from shardcore.sources.memory import BytesSource
@@ -53,16 +53,10 @@ _SIZE_ONLY = "the uncompressed size fits; there is no digest"
 _MOST_INDEX = 1 << 28
 _MOST_UID = 1024
 _LEAST_ENTRY = UID_HEAD.size + 1
-_ENTRY_LOOK = 48
-"""Bytes of an entry, its metadata among them, that cost one look more."""
-_PLACE_LOOKS = 4
-"""Looks that a place costs where the first entry may be: the beginning of its index is looked for before it."""
-_INDEX_LOOK = 1000
-"""Bytes of an index that cost one look."""
 _FIRST = 1 << 12
 """Bytes by which the beginning of an index is judged before all of it is read."""
-_BLOCKS = 16
-"""Blocks of a frame that cost one look."""
+_BLOCK = 64
+"""Bytes that a block of a frame counts for."""
 
 
 def salvage(damaged: Damaged) -> Iterator[SalvagedObject]:
@@ -126,8 +120,7 @@ def _listed(
             "are also searched that much earlier; others are read at the offset of their entry"
         )
     for ref in refs(replace(damaged, shard=shard)):
-        looks = EACH_FOUND + ref.spans[-1].size // _ENTRY_LOOK
-        found = replace(_of_ref(damaged, shard, ref, missing, trials), without_index=again, looks=looks)
+        found = replace(_of_ref(damaged, shard, ref, missing, trials), without_index=again)
         for span in found.spans:
             if not span.source and found.pieces is not None:
                 covered.add(span.start, span.stop)
@@ -167,7 +160,7 @@ def _of_ref(damaged: Damaged, shard: DesShard, ref: ObjectRef, missing: int, tri
                         return SalvagedObject(ref.key, name, (span, *ref.spans[1:]), pieces, by, why)
     if ref.error or ref.state is State.DAMAGED:
         why = ref.error or "the reference to it is invalid"
-        return SalvagedObject(ref.key, name, ref.spans, why=why, looks=3 * EACH_FOUND)
+        return SalvagedObject(ref.key, name, ref.spans, why=why)
     pieces = partial(bounded, shard, ref, damaged.limit)
     if checksum:
         pieces = partial(held_against, pieces, checksum, ref.spans[0])
@@ -220,16 +213,16 @@ def _index(damaged: Damaged) -> tuple[int, int] | None:
     best: tuple[int, int, int] | None = None
     near = Near(source)
     for place in occurrences(source, pattern, HEADER.size, size, damaged.progress):
-        if not damaged.looks(place, _PLACE_LOOKS):
+        if not damaged.affords(place):
             break
         for start, declared in _starts(near, place):
             # The cheap questions first: room for so many entries, and a first one that is possible.
             stop = min(size, start + _MOST_INDEX)
-            if not damaged.looks(place):
+            if not damaged.affords(place, _FIRST):
                 break
             if declared * _LEAST_ENTRY > stop - start or not _entries(near(start, min(start + _FIRST, stop)), start):
                 continue
-            if not damaged.looks(place, 1 + (stop - start) // _INDEX_LOOK):
+            if not damaged.affords(place, stop - start):
                 break
             entries = _entries(source.read(start, stop), start)
             if entries is None or is_nested(source, start, _last_end(entries)):
@@ -290,8 +283,8 @@ def _frames(damaged: Damaged, near: Near, start: int, stop: int) -> Iterator[Sal
         if place < at:
             continue
         blocks = 0
-        end = ends[magic](read, place, stop, max(damaged.effort.left, 0) * _BLOCKS)
-        if not damaged.looks(place, 1 + blocks // _BLOCKS):
+        end = ends[magic](read, place, stop, max(damaged.work.left, 0) // _BLOCK)
+        if not damaged.affords(place, blocks * _BLOCK):
             return
         if end is None:
             continue

@@ -34,10 +34,6 @@ _WINDOW = 1 << 18
 _MOST_UID = 4096
 _MOST_META = 1 << 20
 _WORD = 8
-_LOOKS = 5
-"""Looks that a place costs where an entry may be: its uid is looked for before it."""
-_META_LOOK = 1000
-"""Bytes of metadata that cost one look more: many places may name the same ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +98,7 @@ def _inside(damaged: Damaged, near: Near, start: int, stop: int, version: int) -
         for place in (first + np.flatnonzero(fits)).tolist():
             if place < end or place - UID_HEAD.size <= start:
                 continue
-            if not damaged.looks(place, _LOOKS):
+            if not damaged.affords(place):
                 return
             entry = _entry(damaged, near, (start, stop), place, record)
             if entry is not None:
@@ -124,7 +120,7 @@ def _entry(damaged: Damaged, near: Near, gap: tuple[int, int], place: int, recor
     meta: dict[str, object] = {}
     length = int(values.get("meta_length", 0))
     if length:
-        if length > min(_MOST_META, stop - end) or not damaged.looks(place, length // _META_LOOK):
+        if length > min(_MOST_META, stop - end) or not damaged.affords(place, length):
             return None
         try:
             meta = read_meta(near(end, end + length), place=Span("", end, end + length))

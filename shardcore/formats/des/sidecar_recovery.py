@@ -18,8 +18,6 @@ from shardcore.sources.base import read_pieces
 
 BY_SIDECAR = "the sha256 in its sidecar"
 _SHA256 = 64
-_EACH = 4096
-"""Cost of a trial besides its bytes."""
 
 Pieces = Callable[[], Iterator[bytes]]
 
@@ -74,8 +72,6 @@ def by_sidecar(damaged: Damaged, sidecar: Sidecar, listed: set[str], trials: Tri
         place = _place(said)
         if place is None:
             continue
-        if not damaged.looks(place[0]):
-            return
         yield _found(damaged, uid, said, place, missing, trials)
 
 
@@ -159,7 +155,6 @@ class Trials:
 
 def comes_to_its_end(trials: Trials, pieces: Pieces) -> bool:
     """Return whether a content can be had, all of it; no when too much was tried before."""
-    trials.left -= _EACH
     try:
         for piece in pieces():
             trials.left -= len(piece)

@@ -19,6 +19,7 @@ FORMAT = Format(
         purpose="Files cut into chunks by their content, each chunk stored once, in xorbs beside an index of them.",
         cannot="It keeps no names: a file is found by its hash; one shard has 64 MiB at most, a store has several.",
         keys=KeyRule.NONE,
+        check_count=lazily("shardcore.formats.mdb.writer:check_count"),
         folder=True,
         members=("xet/shard-cache/*.mdb", "xet/xorbs/shards/*.mdb"),
         settings=("expiry",),

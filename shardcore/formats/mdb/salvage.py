@@ -22,8 +22,6 @@ from shardcore.sources.patched import Change, PatchedSource
 
 _BY_HASHES = "the hashes of its ranges and of the file"
 _FOOTER = 200
-_LOOKS = 8
-"""Looks that a recipe costs: it is put together from several records, and written as JSON."""
 
 
 def salvage(damaged: Damaged) -> Iterator[SalvagedObject]:
@@ -56,7 +54,7 @@ def _records(damaged: Damaged, shard: MdbShard, *, without_index: bool) -> Itera
             pieces, by = partial(bounded, shard, ref, damaged.limit), _BY_HASHES
         else:
             pieces, by, name = partial(_recipe, shard, ref), "", f"{name.replace(':', '-')}.recipe.json"
-        yield SalvagedObject(ref.key, name, ref.spans, pieces, by, without_index=without_index, looks=_LOOKS)
+        yield SalvagedObject(ref.key, name, ref.spans, pieces, by, without_index=without_index)
 
 
 def _has_content(shard: MdbShard, ref: ObjectRef, away: set[str]) -> bool:

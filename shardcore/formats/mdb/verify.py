@@ -318,7 +318,7 @@ def _check_ranges_and_files(index: MdbIndex, findings: Findings, progress: Progr
     large = _sums_of(spans, section.bounds) > most_references(index.geometry.size)
     known &= ~np.repeat(large, section.counts)
     per_file = np.concatenate([[0], np.cumsum(np.where(known, spans, 0))])[section.bounds]
-    work = ContentBudget(index.geometry.size, 0)
+    work = ContentBudget(index.geometry.size)
     for first, last in _batches(per_file):
         if not work.takes(REFERENCE_COST * int(per_file[last] - per_file[first])):
             work.unchecked = len(section.headers) - first

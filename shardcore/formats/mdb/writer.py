@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -368,6 +368,20 @@ class MdbWriter(Writer):
         """See `Writer.abort`."""
         super().abort()
         self._out.discard()
+
+
+def check_count(count: int, options: Mapping[str, Any]) -> None:
+    """Refuse a number of files for one shard, before their contents are read.
+
+    Raises:
+        UsageError: The shard would be too large, where no two of them have the same content.
+    """
+    size = size_of(options.get("form") or FULL, count, count, 0, count)
+    if size > MAX_SHARD_SIZE:
+        raise UsageError(
+            f"{plural(count, 'file')} of different contents make a shard of {size:,} bytes; "
+            f"a shard has at most {MAX_SHARD_SIZE:,}: give a folder, a store has several"
+        )
 
 
 def _hashed(

@@ -264,8 +264,7 @@ class NeuroglancerFile:
             work: Limits of its cost.
         """
         total = int((stops - starts).sum())
-        cost = total + (len(starts) - 1) * work.each
-        if block is not None and total <= 2 * SMALL and work.left > cost + total * DEFLATE_RATIO and work.takes(cost):
+        if block is not None and total <= 2 * SMALL and work.left > total * (1 + DEFLATE_RATIO) and work.takes(total):
             stored = list(map(block.__getitem__, map(slice, (starts - at).tolist(), (stops - at).tolist())))
             for value in decompress_many(self.codec, stored, partial(_place, starts, stops)):
                 size = 0 if isinstance(value, ShardError) else len(value)

@@ -19,7 +19,6 @@ from shardcore.formats.neuroglancer.levels import TOTAL_FLOOR, TOTAL_RATIO
 from shardcore.formats.neuroglancer.minishard import MinishardEntries, entries_of
 from shardcore.formats.neuroglancer.shard import NeuroglancerShard
 from shardcore.formats.neuroglancer.sharding import ShardingSpec
-from shardcore.model.finding import ContentBudget
 from shardcore.model.objects import ObjectRef
 from shardcore.model.span import Span
 from shardcore.shards.salvage import Covered, Damaged, SalvagedObject, indexed, occurrences
@@ -68,9 +67,10 @@ def salvage(damaged: Damaged) -> Iterator[SalvagedObject]:
         for gap in list(covered.gaps(base, source.size))[:_MOST_GAPS]:
             indices += _plain_indices(damaged, gap, spec)
     zipped = spec.data_encoding == "gzip" if spec is not None else None
+    whole = {(member.start, member.stop) for member in members}
     for place, entries in indices:
         covered.add(place.start, place.stop)
-        for found in _listed(damaged, entries, {(member.start, member.stop) for member in members}, zipped):
+        for found in _listed(damaged, entries, whole, zipped):
             if found.pieces is not None:
                 covered.add(found.spans[0].start, found.spans[0].stop)
             yield found
@@ -91,20 +91,18 @@ def _cover_indices(shard: NeuroglancerShard, covered: Covered) -> None:
 
 def _members(damaged: Damaged, gaps: list[tuple[int, int]]) -> Iterator[Span]:
     """Yield the whole gzip members in stretches that nothing lists."""
-    left = ContentBudget(damaged.source.size).left
     for start, stop in gaps:
         at = start
         for place in occurrences(damaged.source, GZIP_MAGIC, start, stop, damaged.progress):
             if place < at:
                 continue
-            if left <= 0 or not damaged.looks(place):
+            if not damaged.affords(place, _TRY):
                 break
-            found = gzip_end(damaged.source.read, place, stop, min(left, damaged.limit))
+            found = gzip_end(damaged.source.read, place, stop, min(damaged.work.left, damaged.limit))
             if found is None:
-                left -= _TRY
                 continue
             at, plain = found
-            left -= plain
+            damaged.work.spend(plain)
             yield Span("", place, at)
 
 

@@ -37,8 +37,6 @@ from shardcore.progress import Progress
 from shardcore.sources.base import Source
 
 PROGRESS_EVERY = 256
-CONTENT_COST = 512
-"""Cost of decoding a content besides its bytes."""
 LISTED = 1000
 """Rows of one kind that are made into findings; `Findings` counts the others."""
 
@@ -336,7 +334,7 @@ class ContentCheck:
     def __init__(self, origin: Origin, base: int, source: Source, findings: Findings, decoder: Decoder) -> None:
         self._origin, self._base, self._source = origin, base, source
         self._findings, self._decoder = findings, decoder
-        self._work = ContentBudget(source.size, CONTENT_COST)
+        self._work = ContentBudget(source.size)
         self._unchecked = set[str]()
 
     def check(

@@ -14,9 +14,8 @@ import numpy as np
 
 from shardcore.codecs.content_hash import sha256_of
 from shardcore.formats.swh.layout import HEADER, MAGIC, OBJECT, SLOT, SwhGeometry
-from shardcore.model.finding import ContentBudget
 from shardcore.model.span import Span
-from shardcore.shards.salvage import MOST_FOUND, Covered, Damaged, Near, SalvagedObject, occurrences
+from shardcore.shards.salvage import Covered, Damaged, Near, SalvagedObject, occurrences
 from shardcore.sources.base import Source, read_pieces
 
 _ALGORITHM = b"chd_ph\0"
@@ -26,6 +25,7 @@ _CHAIN = 16
 _FEW = 2
 """Objects that suffice where the file ends in the next one."""
 _WINDOW = 1 << 16
+Read = Callable[[int, int], bytes]
 _BY_KEY = "its sha256, which is its key"
 
 
@@ -49,31 +49,34 @@ class _Layout:
 def salvage(damaged: Damaged) -> Iterator[SalvagedObject]:
     """Look at the places that the index names, then walk from object to object, then report what is left of keys."""
     source, layout = damaged.source, _layout(damaged)
-    work = ContentBudget(source.size)
+    work = damaged.work
     seen: set[str] = set()
     covered = Covered()
-    read = partial(_content_at, source, stop=layout.stop)
+    near = Near(source)
     custom, named = not layout.places, set(layout.places.values())
     for key, at in sorted(layout.places.items(), key=lambda item: item[1]):
         damaged.progress(min(at, layout.stop), max(layout.stop, 1))
-        span = read(at)
-        if span is not None and work.takes(span.size) and _digest(source, span) == key:
+        span = _content_at(near, at, layout.stop)
+        if span is None or not work.takes(span.size):
+            continue
+        pieces = _pieces(source, near, span)
+        if sha256_of(pieces())[0] == key:
             custom = True
             seen.add(key)
             covered.add(at, span.stop)
-            yield SalvagedObject(key, key, (span,), partial(read_pieces, source, span.start, span.stop), _BY_KEY)
+            yield SalvagedObject(key, key, (span,), pieces, _BY_KEY)
     for start, stop in list(covered.gaps(layout.start, layout.stop)):
         for span in _walk(damaged, layout, start, stop):
             if not work.takes(span.size):
                 break
-            digest = _digest(source, span)
+            pieces = _pieces(source, near, span)
+            digest = sha256_of(pieces())[0]
             known = digest in layout.places and digest not in seen
             if not known and (not custom or span.start - OBJECT.size in named):
                 continue  # the index names its key, which is reported below
             if known:
                 seen.add(digest)
             covered.add(span.start - OBJECT.size, span.stop)
-            pieces = partial(read_pieces, source, span.start, span.stop)
             by = _BY_KEY if known else ""
             yield SalvagedObject(digest if known else None, digest, (span,), pieces, by, without_index=True)
     for key, at in layout.places.items():
@@ -83,7 +86,7 @@ def salvage(damaged: Damaged) -> Iterator[SalvagedObject]:
 
 def _left(source: Source, layout: _Layout, key: str, at: int, *, custom: bool) -> SalvagedObject:
     """Return what there is of a key whose content was not found."""
-    span = _content_at(source, at, layout.stop)
+    span = _content_at(source.read, at, layout.stop)
     if span is None:
         inside = layout.start <= at <= layout.stop - OBJECT.size
         why = "the length at its place cannot be right" if inside else f"its slot points to byte {at}"
@@ -112,7 +115,7 @@ def _layout(damaged: Damaged) -> _Layout:
             index, hashes = found
     if not index < min(hashes, size):
         return _Layout(start, min(index, size), max(index, size), {})
-    slots = min((min(hashes, size) - index) // SLOT.size, MOST_FOUND)
+    slots = (min(hashes, size) - index) // SLOT.size
     rows = SLOT.read(source.read(index, index + slots * SLOT.size), count=slots)
     offsets, keys = rows["offset"], np.ascontiguousarray(rows["key"])
     used = np.flatnonzero(SwhGeometry.holds(offsets))
@@ -131,29 +134,33 @@ def _by_hash_function(damaged: Damaged) -> tuple[int, int] | None:
     return best
 
 
-def _content_at(source: Source, at: int, stop: int) -> Span | None:
+def _content_at(read: Read, at: int, stop: int) -> Span | None:
     """Return the content whose length is stored at a place; None where it would end after `stop`."""
     if not 0 <= at <= stop - OBJECT.size:
         return None
-    length = int.from_bytes(source.read(at, at + OBJECT.size), "big")
+    length = int.from_bytes(read(at, at + OBJECT.size), "big")
     start = at + OBJECT.size
     return Span("", start, start + length) if length <= stop - start else None
 
 
-def _digest(source: Source, span: Span) -> str:
-    return sha256_of(read_pieces(source, span.start, span.stop))[0]
+def _pieces(source: Source, near: Near, span: Span) -> Callable[[], Iterator[bytes]]:
+    """Return what gives a content; a small one is read now, with those after it."""
+    if span.size > _WINDOW:
+        return partial(read_pieces, source, span.start, span.stop)
+    data = near(span.start, span.stop)
+    return lambda: iter((data,))
 
 
 def _walk(damaged: Damaged, layout: _Layout, start: int, stop: int) -> Iterator[Span]:
     """Yield the objects in bytes that no slot leads to; what is zero was deleted, or is empty: nobody can tell."""
-    source, at, behind = damaged.source, start, 0
+    read, at, behind = Near(damaged.source), start, 0
     while at + OBJECT.size <= stop:
         damaged.progress(at, max(layout.stop, 1))
-        span = _content_at(source, at, stop)
+        span = _content_at(read, at, stop)
         if (
             span is not None
             and span.size
-            and (span.stop == stop or _is_chained(source.read, span.stop, stop, layout.whole, behind))
+            and (span.stop == stop or _is_chained(read, span.stop, stop, layout.whole, behind))
         ):
             yield span
             at, behind = span.stop, behind + 1
@@ -170,14 +177,14 @@ def _next_chain(damaged: Damaged, start: int, stop: int, whole: int) -> int:
         lengths = np.ascontiguousarray(np.lib.stride_tricks.sliding_window_view(raw, OBJECT.size)).view(">u8").ravel()
         room = np.maximum(stop - OBJECT.size - first - np.arange(len(lengths)), 0).astype(np.uint64)
         for place in np.flatnonzero((lengths > 0) & (lengths <= room)).tolist():
-            if not damaged.looks(first + place):
+            if not damaged.affords(first + place):
                 return stop
             if _is_chained(near, first + place, stop, whole):
                 return first + place
     return stop
 
 
-def _is_chained(read: Callable[[int, int], bytes], at: int, stop: int, whole: int, behind: int = 0) -> bool:
+def _is_chained(read: Read, at: int, stop: int, whole: int, behind: int = 0) -> bool:
     """Return whether objects follow each other from an offset on: some of them, or all to the end.
 
     Args:

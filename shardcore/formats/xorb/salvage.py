@@ -26,11 +26,9 @@ from shardcore.errors import FormatError, ShardError, ends_reading
 from shardcore.formats.xorb.shard import XorbShard
 from shardcore.model.objects import ObjectRef
 from shardcore.model.span import Span
-from shardcore.shards.salvage import MOST_FOUND, Covered, Damaged, SalvagedObject, indexed, occurrences
+from shardcore.shards.salvage import Covered, Damaged, SalvagedObject, indexed, occurrences
 
 _BY_INFO = "its hash in the info block"
-_HASHES = 16
-"""Hashes of a list that cost one look more: lists may be said to overlap, each as long as the rest of the file."""
 
 
 def salvage(damaged: Damaged) -> Iterator[SalvagedObject]:
@@ -65,12 +63,10 @@ def _hashes_left(damaged: Damaged) -> frozenset[str]:
         if start >= source.size:
             continue
         count = int.from_bytes(source.read(start - 4, start), "little")
-        count = min(count, (source.size - start) // SIZE, MOST_FOUND)
-        if not damaged.looks(at, 1 + count // _HASHES):
+        count = min(count, (source.size - start) // SIZE)
+        if not damaged.affords(at, SIZE * count):
             break
         found.update(to_texts(as_rows([source.read(start, start + SIZE * count)])) if count else ())
-        if len(found) > MOST_FOUND:
-            break
     return frozenset(found)
 
 
@@ -88,7 +84,7 @@ def _records(damaged: Damaged, start: int, stop: int, left: frozenset[str]) -> I
     """Records one after the other; where one cannot be right, from the next LZ4 frame on."""
     source, at = damaged.source, start
     frames = occurrences(source, LZ4_MAGIC, start, stop, damaged.progress)
-    while at + HEADER_SIZE < stop and damaged.looks(at):
+    while at + HEADER_SIZE < stop and damaged.affords(at):
         if source.read(at, min(at + len(IDENT), stop)) == IDENT:
             return
         chunk = _chunk_at(damaged, at, stop)

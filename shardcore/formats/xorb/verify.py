@@ -14,9 +14,6 @@ from shardcore.model.number_words import plural
 from shardcore.model.span import Span
 from shardcore.progress import Progress
 
-CHUNK_COST = 64 << 10
-"""Cost of a chunk besides its bytes, as `ContentBudget` counts: xorbs have few, because writers make large ones."""
-
 
 def verify(file: XorbFile, depth: Depth, progress: Progress) -> Report:
     """Check a xorb to a depth.
@@ -94,7 +91,7 @@ def _check_chunks(file: XorbFile, findings: Findings, progress: Progress) -> int
     """Decompress and hash every chunk; return how many were."""
     records = file.records
     found: list[bytes] = []
-    work = ContentBudget(file.source.size, CHUNK_COST)
+    work = ContentBudget(file.source.size)
     for number, data in stored_records(file.source.read, records, 0, records.count):
         findings.verified = number
         if not work.takes(len(data)):

@@ -215,12 +215,12 @@ def test_what_reading_back_did_not_check_is_said(
 ) -> None:
     """Contents that verification left out for their size are named on standard error, and in each line of JSON."""
     (tmp_path / "zeros").write_bytes(bytes(100_000))
-    monkeypatch.setattr("shardcore.model.budget.CHECKED_FLOOR", 0)
-    monkeypatch.setattr("shardcore.model.budget.CHECKED_RATIO", 0)
+    monkeypatch.setattr("shardcore.model.budget.WORK_FLOOR", 0)
+    monkeypatch.setattr("shardcore.model.budget.WORK_RATIO", 3)
     command = ["pack", "des", str(tmp_path / "x.des"), str(tmp_path / "zeros"), "-O", "codec=zstd", "--force"]
-    assert run(command) == 0
+    assert run(command) == 1
     assert "shardcore: the content of 1 object was not checked" in capsys.readouterr().err
-    assert run([*command, "--json"]) == 0
+    assert run([*command, "--json"]) == 1
     told = capsys.readouterr()
     (message,) = json.loads(told.out)["unchecked"]
     assert message.startswith("the content of 1 object was not checked")

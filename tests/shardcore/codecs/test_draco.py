@@ -79,7 +79,7 @@ def test_other_heads_are_refused() -> None:
 def test_garbage_behind_a_sound_head_is_an_error_in_the_isolated_decoder() -> None:
     """Whatever bytes follow, the answer is a mesh or an error, and the decoder of the next fragment works."""
     dice, data = random.Random(20), encoded()
-    with IsolatedDecoder(timeout=20) as decoder:
+    with IsolatedDecoder() as decoder:
         for _ in range(rounds(200, 25)):
             changed = bytearray(data)
             for _ in range(dice.randint(1, 6)):

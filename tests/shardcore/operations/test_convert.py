@@ -13,7 +13,6 @@ import pytest
 import shardcore
 from shardcore.cli.program import run
 from shardcore.errors import UsageError
-from shardcore.operations import convert as converting
 from shardcore.operations.convert import convert
 from shardcore.writing.manifest import Loss, LossKind
 from tests.hostile.des import NONE, entry, shard
@@ -302,30 +301,39 @@ def test_a_sha256_that_becomes_the_key_is_not_lost(tmp_path: Path) -> None:
 
 
 @pytest.mark.thorough
-def test_contents_together_are_limited(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_contents_together_are_limited(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Objects that expand to far more than is stored are refused, also where all are one; --limit-bytes allows them."""
-    path = file_of_zeros(tmp_path, 600 << 20)
+    monkeypatch.setattr("shardcore.model.budget.WORK_FLOOR", 1 << 20)
+    path = file_of_zeros(tmp_path, 60 << 20)
     out = tmp_path / "out.shard"
     assert run(["convert", str(path), "swh", str(out), "--key", "sha256"]) == 3
     told = capsys.readouterr().err
     assert "--limit-bytes" in told
     assert not out.exists()
     assert run(["convert", str(path), "swh", str(out), "--key", "sha256", "--limit-bytes", str(1 << 30)]) == 0
-    assert out.stat().st_size > 600 << 20
+    assert out.stat().st_size > 60 << 20
 
 
-def test_empty_objects_are_limited(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Very many objects of no bytes are refused, as each costs time and memory; --limit-bytes 0 allows them."""
-    path = put(tmp_path, "empty.des", shard(b"", [entry(b"%x" % n, 8, 0, 0, 0) for n in range(300)]))
-    command = ["convert", str(path), "des", str(tmp_path / "out.des"), "--plan"]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(converting, "CHECKED_FLOOR", 200 * converting.OBJECT_COST)
-        patch.setattr(converting, "CHECKED_RATIO", 0)
-        assert run(command) == 3
-        told = capsys.readouterr().err
-        assert "4,096 more per object" in told
-        assert "--limit-bytes" in told
-        assert run([*command, "--limit-bytes", "0"]) == 0
+def test_empty_objects_are_not_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A row costs the bytes that it is stored in: no constant for each refuses a file of many small objects."""
+    monkeypatch.setattr("shardcore.model.budget.WORK_FLOOR", 0)
+    path = put(tmp_path, "empty.des", shard(b"", [entry(b"%x" % n, 8, 0, 0, 0) for n in range(3000)]))
+    assert run(["convert", str(path), "des", str(tmp_path / "out.des"), "--plan"]) == 0
+
+
+def test_too_many_objects_for_one_shard_are_refused_before_they_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The number of files decides how large an MDB shard gets: nothing is read for one that cannot be."""
+    monkeypatch.setattr("shardcore.formats.mdb.writer.MAX_SHARD_SIZE", 30_000)
+    path = put(tmp_path, "many.des", shard(b"", [entry(b"%x" % n, 8, 0, 0, 0) for n in range(300)]))
+    with monkeypatch.context() as patch:
+        patch.setattr("shardcore.formats.mdb.writer.MdbWriter._add", lambda *_: pytest.fail("a content was read"))
+        assert run(["convert", str(path), "mdb", str(tmp_path / "x.mdb")]) == 2
+    assert "give a folder" in capsys.readouterr().err
+    assert run(["convert", str(path), "mdb", f"{tmp_path / 'store'}/"]) == 0
 
 
 def file_of_zeros(folder: Path, size: int) -> Path:

@@ -13,8 +13,10 @@ import zstandard
 
 import shardcore
 from shardcore import BytesSource, Cancelled, UsageError
+from shardcore.cli.program import run
 from shardcore.codecs.frame_length import gzip_end, lz4_end, zstd_end
-from shardcore.operations.recover import REPORT, Salvage, salvage
+from shardcore.model.span import Span
+from shardcore.operations.recover import REPORT, Salvage, Saved, SavedItems, salvage
 from shardcore.shards.registry import all_formats
 from shardcore.shards.salvage import Condition
 from shardcore.sources.local import FileSource
@@ -150,7 +152,7 @@ def test_des_plain_payloads_without_an_index_are_raw_stretches(tmp_path: Path) -
         start = next(section.start for section in shard.sections if section.name == "index")
     cut = Change.cut(start, path.stat().st_size)
     plain = saved(path, cut, format="des")
-    assert plain.items == ()
+    assert not plain.items
     assert any("nothing that was found claims" in note for note in plain.notes)
     (one,) = saved(path, cut, format="des", raw=True).items
     assert one.raw
@@ -200,11 +202,34 @@ def test_des_sidecars_vouch_for_contents(tmp_path: Path, codec: str) -> None:
         assert [one.key for one in done.items if one.condition is Condition.DAMAGED] == ["uid-3"]
 
 
-def test_a_search_without_end_says_where_it_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What looks like a frame everywhere is looked at as often as the size of the file is worth; the report says so."""
-    monkeypatch.setattr("shardcore.shards.salvage.LOOKS", 50)
-    done = salvage(BytesSource(b"DES2" + b"\x28\xb5\x2f\xfd\x08" * 2000), None, format="des")
-    assert any("the search ended at byte" in note for note in done.notes)
+def test_a_search_without_end_says_where_it_ended(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What looks like a frame everywhere is examined as far as the budget allows; what is left out is no success."""
+    monkeypatch.setattr("shardcore.model.budget.WORK_FLOOR", 50_000)
+    monkeypatch.setattr("shardcore.model.budget.WORK_RATIO", 10)
+    path = tmp_path / "x.des"
+    path.write_bytes(b"DES2" + b"\x28\xb5\x2f\xfd\x08" * 2000)
+    done = salvage(path, None, format="des")
+    assert any("the search ended at byte" in note for note in done.left_out)
+    assert done.summary()["complete"] is False
+    assert run(["salvage", str(path), "--plan", "--format", "des"]) == 1
+    assert "--limit-bytes" in capsys.readouterr().err
+    assert salvage(path, None, format="des", limit=1 << 40).left_out == ()
+
+
+def test_many_items_take_little_memory_and_come_back() -> None:
+    """Blocks are compressed; order, counts, slices and every value stay."""
+    made = [
+        Saved(f"k{n}", f"n{n}", list(Condition)[n % 4], size=n, spans=(Span("", n, n + 2), Span("x", 0, 1)), raw=n == 7)
+        for n in range(5000)
+    ]
+    items = SavedItems(made)
+    assert list(items) == made
+    assert (items[-1], items[1030], items[1020:1040:7]) == (made[-1], made[1030], made[1020:1040:7])
+    assert (len(items), items.count_of("whole"), items.count_of("raw")) == (5000, 1250, 1)
+    with pytest.raises(IndexError):
+        items[5000]
 
 
 def test_des_what_was_deleted_is_no_frame(tmp_path: Path) -> None:

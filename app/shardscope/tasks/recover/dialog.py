@@ -129,7 +129,7 @@ class RecoverDialog(QDialog):
         more = [self.tr("{0} found without a key.").format(keyless)] if counts["without_key"] else []
         if done.opens:
             more.append(self.tr("The file does not open as a whole: {0}.").format(done.opens))
-        more += [f"{note}." for note in done.notes]
+        more += [f"{note}." for note in (*done.notes, *done.left_out)]
         if done.folder is not None:
             more.append(self.tr("Written to {0}, with {1}.").format(done.folder, REPORT))
         self.title.setText(grouped(shown("  ·  ".join(told) + ". " + " ".join(more))))

@@ -1,0 +1,220 @@
+"""Honest files of a million objects: every command reads, recovers and converts all of them."""
+
+from __future__ import annotations
+
+import collections
+import collections.abc
+import hashlib
+import json
+import sys
+from collections.abc import Callable
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+import shardcore
+from shardcore.cli.program import run
+from shardcore.testing import FULL
+
+pytestmark = [
+    pytest.mark.skipif(not FULL, reason="takes many minutes: SHARDSCOPE_FULL=1"),
+    pytest.mark.timeout(1800),
+    pytest.mark.filterwarnings("ignore:hf_xet:DeprecationWarning"),
+]
+
+MILLION = 1_000_000
+THOUSANDS = 100_000
+SPEC = {
+    "@type": "neuroglancer_uint64_sharded_v1",
+    "preshift_bits": 0,
+    "hash": "murmurhash3_x86_128",
+    "minishard_bits": 9,
+    "shard_bits": 0,
+    "minishard_index_encoding": "gzip",
+}
+
+
+def swh(folder: Path) -> Path:
+    """A Read Shard, by the reference writer."""
+    from swh.shard import ShardCreator
+
+    path = folder / "large.shard"
+    with ShardCreator(str(path), MILLION) as writer:
+        for number in range(MILLION):
+            data = b"object %d " % number * (1 + number % 7)
+            writer.write(hashlib.sha256(data).digest(), data)
+    return path
+
+
+def des(folder: Path) -> Path:
+    """A DES shard, by our writer: there is no reference package."""
+    path = folder / "large.des"
+    with shardcore.create(path, format="des") as writer:
+        numbers = range(MILLION)
+        writer.add_many([f"in/{n:09d}.xml" for n in numbers], [b"<invoice number='%d'/>" % n for n in numbers])
+    return path
+
+
+def neuroglancer(folder: Path, encoding: str = "raw") -> Path:
+    """A shard of short values, by tensorstore."""
+    import tensorstore as ts
+
+    spec = SPEC | {"data_encoding": encoding}
+    base = {"driver": "file", "path": f"{folder}/"}
+    store = ts.KvStore.open({"driver": "neuroglancer_uint64_sharded", "base": base, "metadata": spec}).result()
+    with ts.Transaction() as transaction:
+        inside = store.with_transaction(transaction)
+        for number in range(MILLION):
+            inside[(7 * number).to_bytes(8, "big")] = b"value %010d" % number
+    (folder / "info").write_text(json.dumps({"@type": "neuroglancer_skeletons", "sharding": spec}))
+    return folder / "0.shard"
+
+
+def zipped(folder: Path) -> Path:
+    """The same with a gzip member for each value."""
+    return neuroglancer(folder, "gzip")
+
+
+def bloscpack(folder: Path) -> Path:
+    """A file of small chunks, by Bloscpack, which is older than the Python here."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("Mapping", "MutableMapping", "Iterable", "Sequence"):
+            patch.setattr(collections, name, getattr(collections.abc, name), raising=False)
+        import bloscpack as reference
+    path = folder / "large.blp"
+    data = b"".join(b"%063d\n" % number for number in range(THOUSANDS))
+    reference.pack_bytes_to_file(data, str(path), chunk_size=64)
+    return path
+
+
+def mdb(folder: Path) -> Path:
+    """The cache that hf-xet leaves behind, with its xorbs."""
+    import hf_xet
+
+    (folder / "in").mkdir()
+    paths = [folder / "in" / str(number) for number in range(THOUSANDS)]
+    for number, path in enumerate(paths):
+        path.write_bytes(b"file %d\n" % number * (1 + number % 9))
+    (folder / "cas").mkdir()
+    hf_xet.upload_files([str(path) for path in paths], f"local://{folder / 'cas'}", None, None, None, "model")
+    (found,) = (folder / "cas" / "xet" / "shard-cache").glob("*.mdb")
+    return found
+
+
+@dataclass(frozen=True)
+class Large:
+    """A file to make.
+
+    Attributes:
+        make: Writes it into a folder.
+        package: The reference implementation that writes it, if one does.
+        objects: Objects in it.
+        target: The format that it is converted to.
+        checked: Whether every content has a checksum.
+        rows: Rows that `ls` prints, where parts are listed as well.
+        recovered: Things that salvage finds.
+    """
+
+    make: Callable[[Path], Path]
+    package: str
+    objects: int
+    target: str
+    checked: bool = False
+    rows: int = 0
+    recovered: int = 0
+
+
+FILES = (
+    Large(swh, "swh.shard", MILLION, "des", checked=True),
+    Large(des, "", MILLION, "swh"),
+    Large(neuroglancer, "tensorstore", MILLION, "des"),
+    Large(zipped, "tensorstore", MILLION, "swh", checked=True),
+    Large(bloscpack, "blosc", THOUSANDS, "des", checked=True),
+    Large(mdb, "hf_xet", THOUSANDS, "swh", checked=True, rows=2 * THOUSANDS + 13, recovered=THOUSANDS + 13),
+)
+
+
+def marked(one: Large) -> list[pytest.MarkDecorator]:
+    """Each file is made once: its tests run in one worker."""
+    marks = [pytest.mark.xdist_group(f"large {one.make.__name__}")]
+    return [*marks, pytest.mark.interop(one.package)] if one.package else marks
+
+
+@pytest.fixture(scope="module", params=[pytest.param(one, id=one.make.__name__, marks=marked(one)) for one in FILES])
+def large(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Large, Path]:
+    """A file, and where it is."""
+    one: Large = request.param
+    return one, one.make(tmp_path_factory.mktemp(one.make.__name__))
+
+
+def output(folder: Path, *arguments: str) -> list[str]:
+    """What a command prints; it ends well, and complains of nothing."""
+    told, complaints = folder / "stdout", folder / "stderr"
+    with told.open("w") as out, complaints.open("w") as err, redirect_stdout(out), redirect_stderr(err):
+        code = run(list(arguments))
+    assert (code, complaints.read_text()) == (0, ""), arguments
+    return told.read_text().splitlines()
+
+
+def test_info_and_tree(large: tuple[Large, Path], tmp_path: Path) -> None:
+    """Both state the file as it is."""
+    one, path = large
+    assert any(f"{one.objects}" in line.replace(",", "") for line in output(tmp_path, "info", str(path), "--count"))
+    assert len(output(tmp_path, "tree", str(path))) > 10
+
+
+@pytest.mark.parametrize("digest", [(), ("--digest", "sha256")], ids=["rows", "digests"])
+def test_ls(large: tuple[Large, Path], tmp_path: Path, digest: tuple[str, ...]) -> None:
+    """Every row is there."""
+    one, path = large
+    lines = output(tmp_path, "ls", str(path), *digest)
+    assert len(lines) == (one.rows or one.objects)
+    assert not digest or sum(line[:1] != "-" for line in lines) >= one.objects
+
+
+@pytest.mark.parametrize("depth", ["index", "content"])
+def test_verify(large: tuple[Large, Path], tmp_path: Path, depth: str) -> None:
+    """Nothing is left unchecked that has a checksum."""
+    one, path = large
+    told = json.loads("".join(output(tmp_path, "verify", str(path), "--depth", depth, "--json")))
+    assert (told["ok"], told["findings"]) == (True, [])
+    if depth == "content":
+        assert told["unverified"] == (0 if one.checked else one.objects)
+
+
+def test_get_and_trace(large: tuple[Large, Path], tmp_path: Path) -> None:
+    """An object in the middle is found."""
+    one, path = large
+    (line,) = output(tmp_path, "ls", str(path), "--skip", str(one.objects // 2), "--limit", "1")
+    key = line.split()[-1]
+    assert output(tmp_path, "get", str(path), key)
+    assert output(tmp_path, "trace", str(path), key)
+
+
+def test_salvage(large: tuple[Large, Path], tmp_path: Path) -> None:
+    """All objects are recovered."""
+    one, path = large
+    *lines, last = output(tmp_path, "salvage", str(path), "--plan", "--json")
+    told = json.loads(last)
+    assert told["complete"]
+    assert len(lines) == told["whole"] + told["unchecked"] == (one.recovered or one.objects)
+
+
+def test_convert(large: tuple[Large, Path], tmp_path: Path) -> None:
+    """All objects are in the new shard."""
+    one, path = large
+    out = tmp_path / "out"
+    with (tmp_path / "told").open("w") as told, redirect_stdout(told), redirect_stderr(told):
+        assert run(["convert", str(path), one.target, str(out), "--no-verify"]) == 0
+    with shardcore.open(out) as shard:
+        assert len(shard.objects) == one.objects
+
+
+def test_extract(large: tuple[Large, Path], tmp_path: Path) -> None:
+    """Of the smaller files all objects become files; a file system has a hard time with a million."""
+    one, path = large
+    if one.objects == THOUSANDS and sys.platform != "win32":
+        output(tmp_path, "extract", str(path), str(tmp_path / "out"))
+        assert len(list((tmp_path / "out").iterdir())) >= THOUSANDS
