@@ -102,7 +102,7 @@ def test_what_needs_no_line_of_the_new_format(house: Path, tmp_path: Path, capsy
     (tmp_path / "in.tally").write_bytes(tally_of(CONTENTS))
     file = str(tmp_path / "in.tally")
     for command, told in (
-        (["chart", file], "payload"),
+        (["chart", file], "entries (index)"),
         (["chart", file, "sizes"], "3 objects"),
         (["chart", file, "entropy"], "ntropy"),
         (["trace", file, "last", "--cold"], "request"),

@@ -70,8 +70,7 @@ def files(name: str) -> dict[str, bytes]:
             for key, data in things:
                 writer.add(key, data)
         if name == "neuroglancer":
-            text = json.dumps({"@type": "neuroglancer_skeletons", "sharding": json.loads(spec)})
-            (folder / "v" / "info").write_text(text)
+            (folder / "v" / "info").write_text(spec)
         found = [path for path in folder.rglob("*") if path.is_file() and path.name != "manifest.json"]
         named = {path.relative_to(folder).as_posix(): path.read_bytes() for path in found}
     first = {"neuroglancer": "v/0.shard"}.get(name, target)

@@ -40,7 +40,7 @@ from shardcore.formats.neuroglancer.sharding import parse_key
 from shardcore.formats.neuroglancer.spec_origin import INFO_NAME, Origin
 from shardcore.formats.neuroglancer.step_values import MEANINGS
 from shardcore.formats.neuroglancer.unsharded import MANIFEST, cell_key, chunk_key
-from shardcore.formats.neuroglancer.verify import ContentCheck
+from shardcore.formats.neuroglancer.verify import ValueCheck
 from shardcore.formats.neuroglancer.volume import chunk_array, chunk_layout
 from shardcore.formats.neuroglancer.volume_reader import Found, VolumeGrid
 from shardcore.model.array_layout import RAW, ArrayLayout
@@ -363,7 +363,7 @@ class ObjectFileShard(FileShard):
                     code = "neuroglancer.chunk-size"
                     chunk_array(file.space, file.number, data)
                 else:
-                    ContentCheck(file.origin, 0, file.source, findings, self.decoder).check_one(
+                    ValueCheck(file.origin, 0, file.source, findings, self.decoder).check_one(
                         file.key, file.number, file.span, data
                     )
             except SourceError:

@@ -289,7 +289,7 @@ def _check_values(
     if scale is not None and scale.encoding == RAW:
         _check_sizes(file, table, findings, readable, sizes)
     elif file.decodes:
-        check = ContentCheck(file.origin, file.base, file.source, findings, decoder)
+        check = ValueCheck(file.origin, file.base, file.source, findings, decoder)
         check.check(file, table, readable, sizes, progress)
     work.tell(findings, "neuroglancer.unchecked")
     return checked
@@ -320,7 +320,7 @@ def _check_sizes(
     _RowFindings(file, table, findings).tell(Severity.ERROR, "neuroglancer.chunk-size", wrong, of_other_size, stored)
 
 
-class ContentCheck:
+class ValueCheck:
     """Decodes contents as they are decoded to be shown, and checks the rules of the pages on them.
 
     Args:

@@ -259,6 +259,7 @@ def test_the_bytes_and_the_overview_show_notes(qtbot: QtBot, session: Session, f
     open_noted(session, qtbot, file)
     qtbot.waitUntil(lambda: not session.jobs.open_jobs)
     view, strip = hexes.view.viewport(), hexes.overview
+    qtbot.waitUntil(lambda: strip._view != (0, 0))  # the part on the screen is framed
     before = grabbed(view), grabbed(strip)
     add(session, qtbot, Span("", 0x100, 0x108), "<here>")
     assert hexes.state.notes_at(0x107)
