@@ -77,8 +77,8 @@ PROOF: dict[str, tuple[str, ...]] = {
         f"{CONTAINERS}/test_reference.py::test_bombs_stop_at_their_limit",
         f"{CONTAINERS}/test_reference.py::test_hostile_containers_are_bounded",
     ),
-    "The decoder process has bounds": (
-        f"{ISOLATED}::test_a_process_that_hangs_is_killed",
+    "The decoder process is bounded": (
+        f"{ISOLATED}::test_a_task_that_is_cancelled_ends_with_its_process",
         f"{ISOLATED}::test_memory_and_results_are_bounded",
     ),
     "No module, plugin": (f"{HERE}::test_no_module_of_the_current_folder_is_loaded",),
