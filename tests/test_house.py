@@ -93,7 +93,7 @@ ROOMS = {
     "app/shardscope": (2, 248, 217, 24),
     "app/shardscope/learning": (44, 6_740, 6_031, 839),
     # typed bytes are what every view shows; remote files are fetched as far as they are looked at
-    "app/shardscope/session": (31, 3_313, 2_887, 978),
+    "app/shardscope/session": (31, 3_314, 2_887, 978),
     # several files open in order; notices are readable at any width
     "app/shardscope/shell": (29, 4_849, 4_412, 819),
     # an invalid settings file is set aside and reported

@@ -68,7 +68,7 @@ def neuroglancer(folder: Path, encoding: str = "raw") -> Path:
         inside = store.with_transaction(transaction)
         for number in range(MILLION):
             inside[(7 * number).to_bytes(8, "big")] = b"value %010d" % number
-    (folder / "info").write_text(json.dumps({"@type": "neuroglancer_skeletons", "sharding": spec}))
+    (folder / "info").write_text(json.dumps(spec))
     return folder / "0.shard"
 
 

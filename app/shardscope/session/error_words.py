@@ -14,6 +14,7 @@ WORDS: Mapping[Remedy, str] = MappingProxyType(
         Remedy.DELETED: "choose File > Change how it is read…, and Deleted objects, to read it",
         Remedy.XORBS: "choose File > Change how it is read…, and the folder that holds them",
         Remedy.SPEC: "choose File > Open with…, and give the specification, or open one of the files",
+        Remedy.WORK: "the command `shardcore` can be told to read more of it",
         Remedy.LIMIT: "extract it instead: files are written piece by piece",
         Remedy.REPLACE: "choose another folder, or have it replaced",
         Remedy.HARD_LINKS: "copy the file, and open the copy",

@@ -88,6 +88,7 @@ def test_every_remedy_names_a_flag() -> None:
         *_format_flags(OptionPurpose.WRITE),
         *(name.replace("_", "-") for name in _REMOTE),
         "limit-bytes",
+        "limit-work",
         "force",
         "key",
         "hard-links",

@@ -129,7 +129,7 @@ def test_options_are_those_of_the_command(name: str) -> None:
     renamed = {"uri": "path", "file": "path", "take_back": "undo"}
     given = {renamed.get(one.name, one.name) for one in command.params if not one.opts[0].startswith("--help")}
     remote = {one.name for one in command.params if (getattr(one, "help", "") or "").startswith("Remote:")}
-    assert given - opening - remote - {"yes", "json", "key_file", "by", "purge", "limit_requests"} <= mine
+    assert given - opening - remote - {"yes", "json", "key_file", "by", "purge", "limit_requests", "limit_work"} <= mine
 
 
 def test_the_command_and_the_function_write_the_same(small: Path, tmp_path: Path) -> None:
