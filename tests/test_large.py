@@ -115,6 +115,7 @@ class Large:
         checked: Whether every content has a checksum.
         rows: Rows that `ls` prints, where parts are listed as well.
         recovered: Things that salvage finds.
+        contents: Objects that are converted and extracted, where those are others.
     """
 
     make: Callable[[Path], Path]
@@ -124,6 +125,7 @@ class Large:
     checked: bool = False
     rows: int = 0
     recovered: int = 0
+    contents: int = 0
 
 
 FILES = (
@@ -131,7 +133,7 @@ FILES = (
     Large(des, "", MILLION, "swh"),
     Large(neuroglancer, "tensorstore", MILLION, "des"),
     Large(zipped, "tensorstore", MILLION, "swh", checked=True),
-    Large(bloscpack, "blosc", THOUSANDS, "des", checked=True),
+    Large(bloscpack, "blosc", THOUSANDS, "des", checked=True, contents=1),
     Large(mdb, "hf_xet", THOUSANDS, "swh", checked=True, rows=2 * THOUSANDS + 13, recovered=THOUSANDS + 13),
 )
 
@@ -208,8 +210,7 @@ def test_convert(large: tuple[Large, Path], tmp_path: Path) -> None:
     out = tmp_path / "out"
     with (tmp_path / "told").open("w") as told, redirect_stdout(told), redirect_stderr(told):
         assert run(["convert", str(path), one.target, str(out), "--no-verify"]) == 0
-    with shardcore.open(out) as shard:
-        assert len(shard.objects) == one.objects
+    assert len(output(tmp_path, "ls", str(out))) == (one.contents or one.objects)
 
 
 def test_extract(large: tuple[Large, Path], tmp_path: Path) -> None:
@@ -217,4 +218,4 @@ def test_extract(large: tuple[Large, Path], tmp_path: Path) -> None:
     one, path = large
     if one.objects == THOUSANDS and sys.platform != "win32":
         output(tmp_path, "extract", str(path), str(tmp_path / "out"))
-        assert len(list((tmp_path / "out").iterdir())) >= THOUSANDS
+        assert len(list((tmp_path / "out").iterdir())) >= (one.contents or one.objects)
