@@ -296,13 +296,11 @@ def read_back(out: str | Path, format: str, writer: Writer, depth: Depth, progre
         if finding.code not in writer.expected
     ]
     each = [report for _, report in reports]
-    return Report(
-        depth,
-        sum(report.objects for report in each),
-        tuple(findings),
-        sum(report.checked for report in each),
-        sum(report.without_checksum for report in each),
-    )
+    objects = sum(report.objects for report in each)
+    if checked is not depth:
+        return Report(depth, objects, tuple(findings), objects)
+    without = sum(report.without_checksum for report in each)
+    return Report(depth, objects, tuple(findings), sum(report.checked for report in each), without)
 
 
 def _from_header(header: Mapping[str, Any], found: Format) -> dict[str, Any]:
