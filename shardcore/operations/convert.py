@@ -147,8 +147,10 @@ def convert(
     source.decide(choice, checking or no_progress)
     settings = dict(shard.settings)
     values = source.options(shard.format, settings, dict(options or {}), folder=means_folder(out))
-    if found.writes is not None and found.writes.check_count is not None and not means_folder(out):
-        found.writes.check_count(objects.total or 0, values)
+    given, check_count = format_of(shard.format).writes, found.writes and found.writes.check_count
+    # Only keys that are digests tell beforehand that no two contents are equal.
+    if check_count and given and given.keys is KeyRule.CONTENT and not means_folder(out):
+        check_count(objects.total or 0, values)
     header = {"source": shard.format} | settings
     with budgeted(taking=True) as budget, closing(_limited(source.items(), budget, limit)) as items:
         try:

@@ -69,7 +69,7 @@ def judge(
     verdicts = _ask(formats, asked)
     others: list[tuple[Format, Verdict]] = []
     best = max((verdict.certainty for _, verdict in verdicts), default=Certainty.PARTLY)
-    if best < Certainty.MAGIC and (what := other_file(probe, by_beginning=best > Certainty.PARTLY)):
+    if best is Certainty.PARTLY and (what := other_file(probe)):
         raise NotAShard(f"{probe.name} is {what}", is_other=True)
     if best is Certainty.PARTLY:
         others = _ask(containers, asked)

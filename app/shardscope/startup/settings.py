@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -80,7 +79,7 @@ def _by_name(value: object) -> dict[str, str]:
 
 
 def _factor(value: object) -> float:
-    return float(value) if isinstance(value, (int, float)) and math.isfinite(value) else 1.0
+    return float(value) if isinstance(value, (int, float)) and 0 < value < 100 else 1.0
 
 
 def _entries(value: object) -> list[dict[str, Any]]:
@@ -93,7 +92,7 @@ def _pairs(value: object) -> list[tuple[str, str]]:
 
 
 def _step(value: object) -> int:
-    return value if type(value) is int and value >= 0 else -1
+    return value if type(value) is int and 0 <= value < 10_000 else -1
 
 
 def _shown(value: object) -> frozenset[int]:
@@ -298,7 +297,7 @@ class Settings:
 
     def layout(self, name: str) -> QByteArray | None:
         """Return the saved layout of that name (`geometry`, `state`), or None."""
-        value = QByteArray.fromBase64(_text(self.value(f"layout/{name}")).encode())
+        value = QByteArray.fromBase64(_text(self.value(f"layout/{name}")).encode("ascii", "ignore"))
         return None if value.isEmpty() else value
 
     def set_layout(self, name: str, value: QByteArray) -> None:

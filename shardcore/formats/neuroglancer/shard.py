@@ -42,7 +42,6 @@ from shardcore.shards.format import Certainty, Verdict
 from shardcore.shards.open_context import Draft, OpenContext
 from shardcore.shards.other_files import other_file
 from shardcore.shards.shard import DEFAULT_LIMIT
-from shardcore.sources.base import SMALL_HEAD
 from shardcore.sources.opening import PrefetchedSource
 from shardcore.sources.wrapped import ConcatSource
 
@@ -317,6 +316,8 @@ def open_shard(probe: PrefetchedSource, context: OpenContext) -> NeuroglancerSha
         SourceError: The bytes cannot be read.
     """
     whole, kept, index_size = joined(probe)
+    if not context.forced:
+        _refuse_other(probe, index_size)
     origin = origin_of(probe, whole, context.values.get("spec"), forced=context.forced, index_size=index_size)
     head = _head(whole, origin.spec, index_size, context.draft)
     # A name that is not one of the data set's, or a guessed specification, says nothing about the number.
@@ -324,6 +325,18 @@ def open_shard(probe: PrefetchedSource, context: OpenContext) -> NeuroglancerSha
     fits = named is not None and named[1] == origin.spec.name_digits and named[0] < origin.spec.shards
     number = named[0] if named is not None and fits and origin.inference is None else None
     return NeuroglancerShard(NeuroglancerFile(kept, origin, head, number, split=index_size is not None))
+
+
+def _refuse_other(probe: PrefetchedSource, index_size: int | None) -> None:
+    """Name a file that is no shard, by its beginning: values of the split form may begin so, ranges in a file do not.
+
+    Raises:
+        NotAShard: It is another file, such as a pointer of Git LFS.
+    """
+    pair = probe.head(16)
+    start, end = (int.from_bytes(pair[at : at + 8], "little") for at in (0, 8))
+    if index_size is None and not start <= end <= probe.size and (what := other_file(probe, by_beginning=True)):
+        raise NotAShard(f"{probe.name} is {what}", span=Span("", 0, probe.size), is_other=True)
 
 
 def open_member(name: str, source: Source, origin: Origin, wanted: int | None = None) -> NeuroglancerShard:
@@ -336,9 +349,8 @@ def open_member(name: str, source: Source, origin: Origin, wanted: int | None = 
     """
     probe = PrefetchedSource(source)
     whole, kept, index_size = joined(probe, wanted)
+    _refuse_other(probe, index_size)
     head = _head(whole, origin.spec, index_size, Draft())
-    if whole.size <= SMALL_HEAD and (what := other_file(probe, by_beginning=True)):
-        raise NotAShard(f"it is {what}", span=Span("", 0, source.size), is_other=True)
     named = shard_number(name)
     number = named[0] if named is not None else None
     return NeuroglancerShard(NeuroglancerFile(kept, origin, head, number, split=index_size is not None))

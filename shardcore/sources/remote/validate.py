@@ -121,7 +121,7 @@ def _beyond(reply: Reply, asked: RangeQuery, pin: Pin | None) -> Body:
     reply.read_error()
     if pin is None and asked.start == 0 and (said == "bytes */0" or (not said and reply.code == "InvalidRange")):
         return Body(_pin_of(reply, 0), 0, 0)
-    if pin is not None and said != f"bytes */{pin.size}":
+    if pin is not None and said and said != f"bytes */{pin.size}":
         raise _changed(asked.address)
     text = f"{asked.address.shown}: the server refuses bytes {asked.start}..{asked.stop} (status 416)"
     raise RangeRefused(f"{text} without saying that the file is empty", status=416, remedy=Remedy.COPY)

@@ -133,7 +133,9 @@ def test_an_invalid_file_is_renamed_and_reported(tmp_path: Path, text: str) -> N
     assert (Settings(path).theme, len(told)) == ("dark", 1)
 
 
-@pytest.mark.parametrize("value", ["[[[]], {}, 1]", '{"a": [{}]}', "-1", "1e999", "null"])
+@pytest.mark.parametrize(
+    "value", ["[[[]], {}, 1]", '{"a": [{}]}', "-1", "1e999", "1" + "0" * 400, '"\\ud800"', "null"]
+)
 def test_values_of_another_kind_are_those_of_the_first_start(tmp_path: Path, value: str) -> None:
     """Reading them never fails."""
     path, names = tmp_path / "s.json", ["theme", *(name for name, one in vars(Settings).items() if is_stored(one))]

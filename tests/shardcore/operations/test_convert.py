@@ -326,14 +326,19 @@ def test_empty_objects_are_not_limited(tmp_path: Path, monkeypatch: pytest.Monke
 def test_too_many_objects_for_one_shard_are_refused_before_they_are_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The number of files decides how large an MDB shard gets: nothing is read for one that cannot be."""
+    """Where keys are digests of contents, their number decides; equal contents of others are one file."""
     monkeypatch.setattr("shardcore.formats.mdb.writer.MAX_SHARD_SIZE", 30_000)
-    path = put(tmp_path, "many.des", shard(b"", [entry(b"%x" % n, 8, 0, 0, 0) for n in range(300)]))
+    path = tmp_path / "many.shard"
+    with shardcore.create(path, format="swh") as writer:
+        for number in range(300):
+            writer.add(None, b"%d" % number)
     with monkeypatch.context() as patch:
         patch.setattr("shardcore.formats.mdb.writer.MdbWriter._add", lambda *_: pytest.fail("a content was read"))
         assert run(["convert", str(path), "mdb", str(tmp_path / "x.mdb")]) == 2
     assert "give a folder" in capsys.readouterr().err
     assert run(["convert", str(path), "mdb", f"{tmp_path / 'store'}/"]) == 0
+    equal = put(tmp_path, "equal.des", shard(b"", [entry(b"%x" % n, 8, 0, 0, 0) for n in range(300)]))
+    assert run(["convert", str(equal), "mdb", str(tmp_path / "y.mdb")]) == 0
 
 
 def file_of_zeros(folder: Path, size: int) -> Path:

@@ -99,3 +99,24 @@ def test_pointers_in_a_data_set_are_named(tmp_path: Path) -> None:
             errors = [one for one in found.verify().findings if one.severity.value == "error"]
         assert len(errors) == 1
         assert "it is a Git LFS pointer (12,345 bytes)" in errors[0].message
+
+
+@pytest.mark.parametrize(
+    "value", [b"<html><body>", b'{"error": "none"', b"PAR1", b"\x04\x22\x4d\x18", bytes(257) + b"ustar"]
+)
+def test_a_shard_is_what_its_info_says(value: bytes, tmp_path: Path) -> None:
+    """Values of the split form, and offsets in a shard index, may begin as other files do."""
+    spec = {"@type": "neuroglancer_uint64_sharded_v1", "preshift_bits": 0, "hash": "identity", "minishard_bits": 0}
+    (tmp_path / "info").write_text(json.dumps(spec | {"shard_bits": 0, "minishard_index_encoding": "raw"}))
+    size = len(value)
+    (tmp_path / "0.data").write_bytes(value + struct.pack("<QQQ", 0, 0, size))
+    (tmp_path / "0.index").write_bytes(struct.pack("<QQ", size, size + 24))
+    with shardcore.open(tmp_path / "0.data") as shard:
+        assert shard["0"] == value
+    start = int.from_bytes(value[:4], "little")
+    with (tmp_path / "0.shard").open("wb") as file:
+        file.write(struct.pack("<QQ", start, start + 24))
+        file.seek(16 + start)
+        file.write(struct.pack("<QQQ", 0, 0, start))
+    with shardcore.open(tmp_path / "0.shard") as shard:
+        assert shard.find("0").size == start
