@@ -393,14 +393,10 @@ class ObjectPanel(QWidget):
         """Rows, or more about them, are known now; order and filter stay."""
         if self._view.plain or not self.model.listed:
             self.model.load()
-        selection = self._session.selection
         if not self._view.plain:
             self._show(self._view)
-        elif selection.origin is self:
-            # The rows were replaced: the one that was selected here is selected again.
-            self.table.follow(selection.row)
         else:
-            self._follow(selection)
+            self._follow(self._session.selection, replaced=True)
         self._count()
         self._update()
 
@@ -516,7 +512,7 @@ class ObjectPanel(QWidget):
             if self._view is view:
                 self.table.dim(False)
                 self.model.set_rows(rows)
-                self._follow(self._session.selection)
+                self._follow(self._session.selection, replaced=True)
                 self._return_to_top()
                 self._update()
 
@@ -570,8 +566,9 @@ class ObjectPanel(QWidget):
 
     # --- selection and state ---
 
-    def _follow(self, selection: Selection) -> None:
-        if selection.origin is self and selection.row is not None:
+    def _follow(self, selection: Selection, *, replaced: bool = False) -> None:
+        """Select the row of the session; what was selected here is selected already, unless the rows were replaced."""
+        if selection.origin is self and selection.row is not None and not replaced:
             return
         if not selection.complete and selection.row is None:
             return

@@ -59,8 +59,8 @@ LONG_KEY = 14
 class ObjectTable(QTableView):
     """Shows an `ObjectModel`, as many rows as Qt can scroll at once.
 
-    `rows_chosen(row)` carries the row of `Shard.objects` that became current by the user's hand; `row_opened(row)` one
-    that was clicked twice, or left with Enter.
+    `rows_chosen(row)` carries the selected row of `Shard.objects` that is to be shown, as the user's hand left it;
+    `row_opened(row)` one that was clicked twice, or left with Enter.
     """
 
     rows_chosen = Signal(object)
@@ -73,6 +73,7 @@ class ObjectTable(QTableView):
         super().__init__(parent)
         self.objects = model
         self._following = self._outdated = False
+        self._shown = QPersistentModelIndex()
         self._typed = ""
         self._typing = Debounce(self, self._forget_typed, QApplication.keyboardInputInterval())
         self._painter = ObjectRowPainter(self, model)
@@ -275,11 +276,13 @@ class ObjectTable(QTableView):
         self._following = True
         try:
             if place is None:
+                self._shown = QPersistentModelIndex()
                 self.selectionModel().clear()
                 return
             # The key is never hidden: arrow keys do not leave a hidden column.
             index = self.objects.show_place(place).siblingAtColumn(self._key)
             flags = QItemSelectionModel.SelectionFlag.ClearAndSelect | QItemSelectionModel.SelectionFlag.Rows
+            self._shown = QPersistentModelIndex(index)
             self.selectionModel().setCurrentIndex(index, flags)
             if not self.viewport().rect().contains(self.visualRect(index).center()):
                 self.scrollTo(index, QAbstractItemView.ScrollHint.PositionAtCenter)
@@ -314,8 +317,26 @@ class ObjectTable(QTableView):
         super().currentChanged(current, previous)
         # The outline goes round the whole row; Qt paints one cell of the previous row again.
         self.viewport().update()
-        if not self._following and current.isValid() and current.row() != previous.row():
-            self.rows_chosen.emit(self.objects.row_of(current))
+        if self.selectionModel().isSelected(current):
+            self._choose()
+
+    def viewportEvent(self, event: QEvent) -> bool:
+        done = super().viewportEvent(event)
+        if isinstance(event, QMouseEvent):
+            # The mouse makes a row current first, and selects it, or ends that, then.
+            self._choose()
+        return done
+
+    def _choose(self) -> None:
+        """Show the current row if it is selected, else what is shown while that is, else the first selected row."""
+        chosen = self.selectionModel()
+        if self._following or not chosen.hasSelection():
+            return
+        first = chosen.selection().toList()[0].topLeft()
+        index = next((one for one in (self.currentIndex(), self._shown) if chosen.isSelected(one)), first)
+        if index.row() != self._shown.row():
+            self._shown = QPersistentModelIndex(index)
+            self.rows_chosen.emit(self.objects.row_of(index))
 
     def focusInEvent(self, event: QFocusEvent) -> None:
         self._following = True
@@ -332,18 +353,24 @@ class ObjectTable(QTableView):
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
         index = self.indexAt(event.position().toPoint())
         if event.button() == Qt.MouseButton.LeftButton and index.isValid():
-            self.row_opened.emit(self.objects.row_of(index))
+            self._open(index)
         else:
             super().mouseDoubleClickEvent(event)
 
     def open_current(self) -> None:
         """Go to the bytes of the current row."""
         if self.currentIndex().isValid():
-            self.row_opened.emit(self.objects.row_of(self.currentIndex()))
+            self._open(self.currentIndex())
+
+    def _open(self, index: QModelIndex) -> None:
+        if not self.selectionModel().isSelected(index):
+            self.follow_place(self.objects.block[0] + index.row())
+        self.row_opened.emit(self.objects.row_of(index))
 
     def _click(self, index: QModelIndex) -> None:
         """A click on the current row chooses it again: something else may be selected by now."""
-        self.rows_chosen.emit(self.objects.row_of(index))
+        if self.selectionModel().isSelected(index):
+            self.rows_chosen.emit(self.objects.row_of(index))
 
     def event(self, event: QEvent) -> bool:
         """Ctrl+C is about the table while the keyboard is here: the menu has it for the bytes."""
@@ -379,8 +406,7 @@ class ObjectTable(QTableView):
             self.selectRow(self.currentIndex().row())
         elif not select_current(self, event):
             super().keyPressEvent(event)
-            return
-        self.rows_chosen.emit(self.objects.row_of(self.currentIndex()))
+        self._choose()
 
 
 def _only_control(event: QKeyEvent) -> bool:

@@ -282,3 +282,55 @@ def test_a_tombstoned_object_looks_deleted(qtbot: QtBot, panel: ObjectPanel, dat
     assert row_colour(colours, State.TOMBSTONED) == colours.muted
     assert row_colour(colours, State.LIVE) is None
     assert "state" in shown_columns(panel)
+
+
+def test_what_is_shown_is_selected(qtbot: QtBot, panel: ObjectPanel, data: Path) -> None:
+    """A row that is current and not selected shows nothing; where the row that is shown is deselected, another is."""
+    counted(qtbot, panel, data / "swh" / "small.shard")
+    table, session, keys = panel.table, panel._session, Qt.KeyboardModifier
+    control, shift = keys.ControlModifier, keys.ShiftModifier
+
+    def click(row: int, modifier: Qt.KeyboardModifier = keys.NoModifier) -> None:
+        place = table.visualRect(panel.model.index(row, 1)).center()
+        QTest.mouseClick(table.viewport(), LEFT, modifier, place)
+
+    def state() -> tuple[int | None, list[int]]:
+        return session.selection.row, table.selected_ranges().rows().tolist()
+
+    click(1)
+    QTest.keyClick(table, Qt.Key.Key_Down, control)
+    QTest.keyClick(table, Qt.Key.Key_Down, control)
+    assert (table.currentIndex().row(), state()) == (3, (1, [1]))
+    QTest.keyClick(table, Qt.Key.Key_Space, control)
+    assert state() == (3, [1, 3])
+    click(3, control)
+    assert state() == (1, [1])
+    click(5, control)
+    click(1, control)
+    assert state() == (5, [5])
+    click(5, control)
+    assert state() == (5, [])
+    click(5)
+    QTest.keyClick(table, Qt.Key.Key_Down, shift)
+    assert state() == (6, [5, 6])
+    QTest.keyClick(table, Qt.Key.Key_Up, shift)
+    assert state() == (5, [5])
+    QTest.keyClick(table, Qt.Key.Key_Down, control)
+    QTest.keyClick(table, Qt.Key.Key_Return)
+    assert state() == (6, [6])
+
+
+def test_a_filter_keeps_what_is_selected(qtbot: QtBot, panel: ObjectPanel, data: Path) -> None:
+    """A row chosen here stays selected while the filter or the order shows it, and is again once they do."""
+    counted(qtbot, panel, data / "swh" / "small.shard")
+    table = panel.table
+    QTest.mouseClick(table.viewport(), LEFT, pos=table.visualRect(panel.model.index(5, 1)).center())
+    for text, total, selected in (("row:4..7", 4, [5]), ("row:1", 1, []), ("", 13, [5])):
+        panel.filter.setText(text)
+        qtbot.waitUntil(lambda total=total: panel.model.total == total)  # type: ignore[misc]
+        assert table.selected_ranges().rows().tolist() == selected
+        assert panel.extract_button.isEnabled() is bool(selected)
+        assert panel._session.selection.row == 5
+    table.horizontalHeader().sectionClicked.emit([c.name for c in panel.model.columns].index("size"))
+    qtbot.waitUntil(lambda: panel.model.order is not None)
+    assert table.selected_ranges().rows().tolist() == [5]
