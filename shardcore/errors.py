@@ -36,6 +36,7 @@ class Remedy(Enum):
     KEYS = "another rule makes keys that fit (keys=)"
     DEDUPE = "a shard has each key once: with dedupe=True one of equal objects is kept"
     NAMES = "a manifest gives other keys (manifest=), or skip such inputs (skip_unreadable=True)"
+    SKIP = "skip_unreadable=True leaves it out"
     DATE = 'give the time, such as date="2026-03-05T09:30:00+00:00"'
     PROFILE = "the request was not signed: name a profile (RemoteOptions(profile=…)) that may read it"
     RIGHTS = "ask its owner for the right to read it, or try another profile, or anonymous=True"

@@ -124,6 +124,7 @@ FLAGS = {
     Remedy.KEYS: "--key sha256, number or name makes others",
     Remedy.DEDUPE: "a shard has each key once: --dedupe keeps one of equal objects",
     Remedy.NAMES: "--manifest gives other keys, --skip-unreadable leaves out such files",
+    Remedy.SKIP: "--skip-unreadable leaves it out",
     Remedy.DATE: "give the time, such as --date 2026-03-05T09:30:00+00:00",
     Remedy.PROFILE: "the request was not signed: --profile NAME names credentials that may read it",
     Remedy.RIGHTS: "ask its owner for the right to read it, or try another --profile, or --no-sign-request",

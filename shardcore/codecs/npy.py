@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ast
 import re
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
 from shardcore.errors import FormatError, Unsupported
 from shardcore.model.array_layout import ArrayLayout, is_length
-from shardcore.model.text import short
+from shardcore.model.text import said
 
 MAGIC = b"\x93NUMPY"
 
@@ -39,7 +40,7 @@ def npy_layout(head: bytes) -> ArrayLayout:
         if not isinstance(shape, tuple) or not all(map(is_length, shape)) or not isinstance(fortran, bool):
             raise ValueError("shape or order is invalid")
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError, OverflowError, LookupError) as error:
-        raise FormatError(f"the .npy header is invalid: {short(str(error))}") from error
+        raise FormatError(f"the .npy header is invalid: {said(str(error))}") from error
     if dtype.hasobject:
         raise Unsupported("elements that are Python objects are not read")
     # NumPy takes an array of one axis, or of nothing, for C order whatever its header states.
@@ -58,9 +59,11 @@ def _header(head: bytes) -> tuple[dict[str, Any], int]:
     start = begin + int.from_bytes(head[8:begin], "little")
     if start > len(head) or start > begin + MOST_LETTERS:
         raise ValueError(f"it has {start - begin:,} letters; {max(len(head) - begin, 0):,} are there")
+    found = None
     # Numbers of Python 2 may end with an L.
     text = _PYTHON_2.sub(r"\1", head[begin:start].decode("utf-8" if version == (3, 0) else "latin-1"))
-    found = ast.literal_eval(text.strip())
+    with suppress(SyntaxError, ValueError):
+        found = ast.literal_eval(text.strip())
     if not isinstance(found, dict) or set(found) != _KEYS:
         raise ValueError("it is no dictionary of descr, fortran_order and shape")
     return found, start

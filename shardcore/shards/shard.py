@@ -523,6 +523,14 @@ class Shard(Displayed, ABC):
         """
         return {"": ref.key if ref.key is not None else str(ref.extras.get("key_hex") or f"row-{ref.row}")}
 
+    def file_head(self, ref: ObjectRef, name: str) -> bytes:
+        """Return what comes before the content of an object in a file of that name: the header of its kind.
+
+        Raises:
+            SourceError: The bytes that tell it cannot be read.
+        """
+        return b""
+
     def array_layout(self, ref: ObjectRef) -> ArrayLayout | None:
         """Return the layout of an object that the format states to be an array; None for other objects.
 

@@ -14,7 +14,7 @@ from shardcore.model.number_words import plural
 from shardcore.system import is_link_entry, listed_name
 from shardcore.writing.items import Content, InputItem
 from shardcore.writing.temporary_names import is_left_over
-from shardcore.writing.writer import OddName
+from shardcore.writing.writer import OddName, UnreadableInput
 
 Place = tuple[int, int]
 """Identity of a file for the system: device and inode."""
@@ -61,6 +61,8 @@ class LeftOut:
         if not self.skip:
             if isinstance(error, OddName):
                 error.remedy = error.remedy or self._remedy
+            elif isinstance(error, UnreadableInput) and self._remedy is Remedy.NAMES:
+                error.remedy = error.remedy or Remedy.SKIP
             raise error
         self.skipped.append(Skipped(name, error.message))
 

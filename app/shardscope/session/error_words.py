@@ -42,6 +42,7 @@ WORDS: Mapping[Remedy, str] = MappingProxyType(
         Remedy.HOST: "look at the address, and at the network of this machine",
         Remedy.DEDUPE: "a shard has each key once: choose dedupe to keep one of equal objects",
         Remedy.NAMES: "give other keys by a manifest, or choose to skip unreadable files",
+        Remedy.SKIP: "choose Skip unreadable, which leaves it out",
         Remedy.FINISH: "write the shard again and have it replaced, which finishes that first",
         Remedy.KEYS: "choose another rule for the keys",
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import io
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from shardcore.model.text import SHOWN, short
 
 ARRAY_MEMBERS = ("dtype", "shape", "order", "container")
 """Members of the metadata that describe an array."""
+NPY = ".npy"
 MAX_DTYPE_TEXT = 65536
 MAX_TYPE_LETTERS = 128
 """Letters of one type string: NumPy takes the square of them in time for what looks like repeated shapes."""
@@ -25,6 +27,28 @@ MAX_DIMENSIONS = 64
 def dtype_text(dtype: np.dtype[Any]) -> str:
     """Return a type as text that `array_info` reads again: `<f8`, or the list of the fields."""
     return str(np.lib.format.dtype_to_descr(dtype))
+
+
+def names_array(name: str) -> bool:
+    """Return whether a file of this name may be an array."""
+    return name.lower().endswith(NPY)
+
+
+def npy_head(array: ArrayLayout) -> bytes:
+    """Return the header of a `.npy` file with an array, as NumPy writes it."""
+    header = {
+        "descr": np.lib.format.dtype_to_descr(array.dtype),
+        "fortran_order": array.order == "F",
+        "shape": array.shape,
+    }
+    file = io.BytesIO()
+    try:
+        np.lib.format.write_array_header_1_0(file, header)
+    except ValueError:
+        # Too long for 1.0, or names of fields beyond Latin-1.
+        text = f"{header}\n".encode()
+        return np.lib.format.magic(3, 0) + len(text).to_bytes(4, "little") + text
+    return file.getvalue()
 
 
 def array_info(metadata: Any) -> ArrayLayout | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -11,11 +12,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.errors import KeyAbsent, ShardError, source_lost
+from shardcore.errors import FormatError, KeyAbsent, ShardError, source_lost
+from shardcore.formats.bloscpack.arrays import names_array, npy_head
 from shardcore.formats.bloscpack.keys import ALL
+from shardcore.formats.bloscpack.layout import UNKNOWN
 from shardcore.formats.bloscpack.shard import HEAD, BloscpackShard, open_shard
 from shardcore.formats.bloscpack.step_values import MEANINGS
 from shardcore.formats.bloscpack.verify import intact_report
+from shardcore.model.array_layout import ArrayLayout
 from shardcore.model.finding import Depth, Report
 from shardcore.model.number_words import plural
 from shardcore.model.objects import ObjectColumns, ObjectRef, Objects, State
@@ -144,6 +148,18 @@ class BloscpackFiles(DataSet):
     def file_names(self, ref: ObjectRef) -> dict[str, str]:
         """Return a file by the key."""
         return Shard.file_names(self, ref)
+
+    def file_head(self, ref: ObjectRef, name: str) -> bytes:
+        """Return the header of a `.npy` for an array; its elements alone are the content."""
+        layout = None
+        if names_array(name):
+            with suppress(FormatError):
+                layout = self.array_layout(ref)
+        return npy_head(layout) if layout is not None and ref.size in (layout.nbytes, UNKNOWN) else b""
+
+    def array_layout(self, ref: ObjectRef) -> ArrayLayout | None:
+        """Return the array that a file is by its metadata."""
+        return self._shard_of(ref).whole_layout
 
     def facts(self, ref: ObjectRef) -> dict[str, Any]:
         """Return what the metadata of a file states."""

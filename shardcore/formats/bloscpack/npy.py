@@ -13,13 +13,12 @@ from typing import IO, Any
 
 from shardcore.codecs.npy import npy_layout
 from shardcore.errors import FormatError, ShardError, SourceError, Unsupported, UsageError, reason_of
-from shardcore.formats.bloscpack.arrays import array_info
+from shardcore.formats.bloscpack.arrays import array_info, names_array
 from shardcore.model.array_layout import ArrayLayout
 from shardcore.model.number_words import grouped_digits, plural
 from shardcore.writing.writer import Data, Sized, UnreadableInput, pieces_of
 
 NPY_MAGIC = b"\x93NUMPY"
-ENDING = ".npy"
 IN_MEMORY = 16 << 20
 """A content of unknown size is held in memory up to here, and in a temporary file from here on."""
 _HEAD = 1 << 16
@@ -75,11 +74,6 @@ def content_of(data: Data, label: str, name: str, facts: Mapping[str, Any], spoo
     if given is not None:
         _check_size(given, size, who, UsageError)
     return InputContent(size, pieces, given)
-
-
-def names_array(name: str) -> bool:
-    """Return whether a file of this name may be an array."""
-    return name.lower().endswith(ENDING)
 
 
 def _check_size(array: ArrayLayout, size: int, who: str, error: type[ShardError]) -> None:
@@ -215,5 +209,6 @@ def _npy_array(head: bytes, who: str) -> tuple[ArrayLayout, int]:
     except Unsupported as error:
         raise UnreadableInput(f"{who}: elements that are Python objects are not packed") from error
     except FormatError as error:
-        raise UnreadableInput(f"{who}: {error.message}") from error
+        reason = error.message.removeprefix("the .npy ")
+        raise UnreadableInput(f"{who} is not a readable .npy file: its {reason}") from error
     return replace(layout, start=0), layout.start

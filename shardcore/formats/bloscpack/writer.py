@@ -9,6 +9,7 @@ from typing import Any
 
 from shardcore.codecs.json_text import FREE, parse_json
 from shardcore.errors import FormatError, SourceError, UsageError, reason_of
+from shardcore.formats.bloscpack.arrays import names_array
 from shardcore.formats.bloscpack.checksums import CHECKSUMS
 from shardcore.formats.bloscpack.encode import compressed
 from shardcore.formats.bloscpack.file_folder import SUFFIX
@@ -19,7 +20,6 @@ from shardcore.formats.bloscpack.npy import (
     array_metadata,
     chunks_of,
     content_of,
-    names_array,
     spool_beside,
 )
 from shardcore.model.text import short

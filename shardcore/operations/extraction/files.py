@@ -367,7 +367,7 @@ def write_object(
     mark = "" if part else mark_of(shard, ref, limit)
     if mark:
         return _write_kept(shard, ref, path, mark, force, each_piece)[1:]
-    return _write(_pieces(shard, ref, part, limit), path, force, each_piece)[1:]
+    return _write(_pieces(shard, ref, part, limit, path.name), path, force, each_piece)[1:]
 
 
 def files_of(shard: Shard, ref: ObjectRef, options: ExtractOptions) -> dict[str, str]:
@@ -556,9 +556,9 @@ class _Taking:
             return _Task(results=() if self._options.skip_unused else (bare,))
         try:
             files = files_of(self._shard, ref, self._options)
+            task = _Task(ref, tuple(self._planned(ref, part, raw) for part, raw in files.items()))
         except ShardError as error:
             return _Task(results=(Extracted.failed(ref.key, error, row=ref.row),))
-        task = _Task(ref, tuple(self._planned(ref, part, raw) for part, raw in files.items()))
         if self._planned_one is not None:
             self._planned_one(task.reads is not None)
         return task
@@ -571,7 +571,7 @@ class _Taking:
         if self._options.conflict is Conflict.SKIP:
             for ending in ENDINGS:
                 name = self._names.preview(raw, ending)
-                if self._is_same(name, _size_of(ref, part)):
+                if self._is_same(name, _size_of(self._shard, ref, part, name)):
                     return _File(part, raw, self._names.give(raw, ending), settled=True)
         return _File(part, raw)
 
@@ -623,7 +623,7 @@ class _Taking:
             return {}
 
     def _take_file(self, ref: ObjectRef, file: _File) -> Extracted:
-        pieces, name = _pieces(self._shard, ref, file.part, self._options.limit), file.name
+        pieces, name = self._pieces_of(ref, file.part, file.name or file.raw), file.name
         if not name:
             head, pieces = _peeked(pieces)
             name = self._names.give(file.raw, ending_of(head[:HEAD], whole=len(head) < HEAD))
@@ -643,9 +643,12 @@ class _Taking:
             raise
         return Extracted(ref.key, str(path), size, digest, part=file.part, row=ref.row, facts=self._facts(ref))
 
+    def _pieces_of(self, ref: ObjectRef, part: str, name: str) -> Iterator[bytes]:
+        return _pieces(self._shard, ref, part, self._options.limit, name)
+
     def _skipped(self, ref: ObjectRef, part: str, name: str) -> Extracted:
         """Return that the file of an object is there and stays."""
-        size = _size_of(ref, part)
+        size = _size_of(self._shard, ref, part, name)
         if self._is_same(name, size):
             return Extracted(ref.key, "", part=part, skipped=self._shown(name), row=ref.row)
         if _is_folder(self._where / name):
@@ -676,7 +679,7 @@ class _Taking:
                     raise
                 self._known = {self._where}
                 # The content was read already.
-                pieces = _pieces(self._shard, ref, part, self._options.limit)
+                pieces = self._pieces_of(ref, part, name)
         raise AssertionError("the second attempt returns or raises")
 
     @contextlib.contextmanager
@@ -777,9 +780,9 @@ def _is_folder(path: Path) -> bool:
         return False
 
 
-def _size_of(ref: ObjectRef, part: str) -> int:
+def _size_of(shard: Shard, ref: ObjectRef, part: str, name: str) -> int:
     """Return the bytes of the file of an object or a part of it, as far as they are known without reading; else -1."""
-    return -1 if part else ref.size
+    return -1 if part or ref.size < 0 else ref.size + len(shard.file_head(ref, name))
 
 
 def _write(
@@ -825,8 +828,10 @@ def _write_kept(
     return write_kept(path, mark, ref.size, told, force=force, other=other)
 
 
-def _pieces(shard: Shard, ref: ObjectRef, part: str, limit: int | None) -> Iterator[bytes]:
+def _pieces(shard: Shard, ref: ObjectRef, part: str, limit: int | None, name: str) -> Iterator[bytes]:
     if not part:
+        if head := shard.file_head(ref, name):
+            yield head
         yield from bounded(shard, ref, limit)
         return
     data = memoryview(shard.read_part(ref, part, limit=ANY_SIZE if limit is None else limit))

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import hashlib
+import io
 import json
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import shardcore
 from shardcore.cli.program import run
 from shardcore.errors import NotAShard, ShardError, SourceError
 from shardcore.model.objects import State
+from shardcore.operations.content.recognise import content as content_of
+from shardcore.operations.extraction import write_object
+from shardcore.operations.pack import pack
 from shardcore.progress import no_progress
 from shardcore.sources.local import LocalFolder
 from tests.data.bloscpack.make_bcolz import made, prices, samples
@@ -60,6 +66,45 @@ def test_files_side_by_side_are_contents_by_name() -> None:
         assert shard.objects[:].size.tolist() == [11, 60]
         assert shard.verify().findings == ()
         assert shard.trace("hello").outcome == "absent"
+
+
+ARRAYS = {
+    "plain": np.arange(600, dtype="<f4").reshape(20, 30),
+    "columns": np.asfortranarray(np.arange(12, dtype=">i2").reshape(3, 4)),
+    "scalar": np.array(7.5),
+    "none": np.zeros((0, 3), "<u2"),
+    "fields": np.zeros(3, [("a", "<i4"), ("b", "u1", (2,))]),
+    "letters": np.zeros(2, [("größe", "<i4"), ("Ω", "<i4")]),
+}
+
+
+@pytest.mark.filterwarnings("ignore:Stored array in format 3.0")
+def test_arrays_are_extracted_and_previewed_as_arrays(tmp_path: Path) -> None:
+    """What was packed from a `.npy` becomes that file again, has the preview of an array, and packs to equal bytes."""
+    for name, array in ARRAYS.items():
+        np.save(tmp_path / f"{name}.npy", array)
+    files, taken, again = tmp_path / "files", tmp_path / "taken", tmp_path / "again"
+    pack("bloscpack", f"{files}/", sorted(tmp_path.glob("*.npy")))
+    assert run(["extract", str(files), str(taken)]) == 0
+    assert run(["extract", str(files), str(taken), "--conflict", "skip", "--guess-extension", "--no-manifest"]) == 0
+    entries = json.loads((taken / "manifest.json").read_text())["objects"]
+    listed = {one["key"]: one for one in entries}
+    with shardcore.open(files) as shard:
+        for name, array in ARRAYS.items():
+            key, data = f"{name}.npy", (taken / f"{name}.npy").read_bytes()
+            loaded = np.load(io.BytesIO(data))
+            assert (loaded.dtype, loaded.shape, loaded.tobytes()) == (array.dtype, array.shape, array.tobytes())
+            assert name == "letters" or data == (tmp_path / key).read_bytes()
+            assert (listed[key]["size"], listed[key]["sha256"]) == (len(data), hashlib.sha256(data).hexdigest())
+            ref = shard.find(key)
+            assert shard.read(ref) == array.tobytes("A")
+            assert write_object(shard, ref, tmp_path / f"{name}.bin")[0] == array.nbytes
+            content = content_of(shard, ref)
+            with shardcore.open(files / f"{key}.blp") as alone:
+                assert content == content_of(alone, alone.find("all"))
+    pack("bloscpack", f"{again}/", manifest=taken / "manifest.json")
+    for path in files.glob("*.blp"):
+        assert (again / path.name).read_bytes() == path.read_bytes()
 
 
 def test_a_damaged_file_is_one_damaged_row(tmp_path: Path) -> None:

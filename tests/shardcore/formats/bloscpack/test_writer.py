@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import shardcore
-from shardcore.errors import SourceError, UsageError
+from shardcore.errors import Remedy, SourceError, UsageError
 from shardcore.formats.bloscpack import content, encode
 from shardcore.formats.bloscpack.blosc1 import read_chunk_header
 from shardcore.formats.bloscpack.decode import decompress
@@ -210,8 +210,9 @@ def test_arrays_that_are_none_are_named(tmp_path: Path) -> None:
     cases = {
         whole[:-1]: "an array of this type and shape has 80 bytes; there are 79",
         whole + b"x": "there are 81",
-        whole.replace(b"descr", b"deskr"): "the .npy header is invalid",
-        whole[:7] + b"\x09" + whole[8:]: "the .npy header is invalid|version",
+        whole.replace(b"descr", b"deskr"): "is not a readable .npy file: its header is invalid",
+        whole.replace(b"'descr'", b"'descr "): "header is invalid: it is no dictionary",
+        whole[:7] + b"\x09" + whole[8:]: "its header is invalid: .*version",
         (tmp_path / "o.npy").read_bytes(): "Python objects are not packed",
     }
     for data, message in cases.items():
@@ -234,6 +235,9 @@ def test_an_array_among_many_files_is_planned_and_packed(tmp_path: Path) -> None
     rough = pack("bloscpack", f"{tmp_path}/out/", inputs, options=options, plan=True, unread=True).plan
     assert rough is not None
     assert ([file.name for file in rough.files], rough.exact) == (["B.NPY.blp", "a.npy.blp", "bad.npy.blp"], False)
+    with pytest.raises(UnreadableInput) as failed:
+        pack("bloscpack", f"{tmp_path}/out/", inputs, options=options)
+    assert failed.value.remedy is Remedy.SKIP
     done = pack("bloscpack", f"{tmp_path}/out/", inputs, options=options, skip_unreadable=True)
     assert [one.path.name for one in done.written] == ["B.NPY.blp", "a.npy.blp"]
     assert [Path(one.name).name for one in done.skipped] == ["bad.npy"]
