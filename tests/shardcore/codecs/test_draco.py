@@ -71,8 +71,9 @@ def test_other_heads_are_refused() -> None:
         (data[:12], FormatError),
         (b"", FormatError),
     ):
-        with pytest.raises(kind):
+        with pytest.raises(kind) as caught:
             draco_task({}, changed)
+        assert caught.type is kind
     cloud = DracoPy.encode(POINTS)
     with pytest.raises(FormatError, match="not a mesh"):
         draco_task({}, cloud)
