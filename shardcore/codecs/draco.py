@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from shardcore.codecs.isolated import Decoder
 from shardcore.errors import FormatError, LimitExceeded, PackageMissing, ShardError, Unsupported
-from shardcore.model.budget import charge_expanded
+from shardcore.model.budget import charge_expanded, raised
 from shardcore.model.geometry import MeshLayout
 from shardcore.model.number_words import plural
 from shardcore.model.span import Span
@@ -53,7 +53,7 @@ def draco_task(header: dict[str, Any], data: bytes) -> tuple[dict[str, Any], byt
 
     Raises:
         FormatError: It is no Draco mesh, or is damaged.
-        Unsupported: It has another version of the bitstream.
+        Unsupported: It has an older version of the bitstream.
         LimitExceeded: It has more triangles than allowed.
     """
     import DracoPy
@@ -119,16 +119,17 @@ def decode_fragments(
     place = Span(layout.stored.source, int(one.starts[0]), int(one.starts[-1]))
     if one.nbytes > most:
         raise LimitExceeded(f"level {level} has {plural(one.nbytes, 'byte')}; the limit is {most:,}", span=place)
-    if len(one) > MOST_FRAGMENTS:
-        raise LimitExceeded(f"level {level} has {len(one):,} fragments; the limit is {MOST_FRAGMENTS:,}", span=place)
+    if len(one) > (allowed := raised(MOST_FRAGMENTS)):
+        raise LimitExceeded(f"level {level} has {len(one):,} fragments; the limit is {allowed:,}", span=place)
     encoded = read(place.start, place.stop)
-    left, before = MOST_TRIANGLES, 0
+    left, most_vertices, before = raised(MOST_TRIANGLES), 3 * raised(MOST_TRIANGLES), 0
     for number in range(len(one)):
         span = layout.fragment_span(level, number)
         if not span.size:
             continue
         try:
-            found = _fragment(encoded[span.start - place.start : span.stop - place.start], number, span, left, decoder)
+            part = encoded[span.start - place.start : span.stop - place.start]
+            found = _fragment(part, number, span, min(left, MOST_TRIANGLES), decoder)
         except PackageMissing:
             raise
         except ShardError as error:
@@ -137,8 +138,8 @@ def decode_fragments(
             raise
         yield found
         left, before = left - len(found.triangles), before + len(found.vertices)
-        if before > 3 * MOST_TRIANGLES:
-            raise LimitExceeded(f"level {level} has over {3 * MOST_TRIANGLES:,} vertices", span=span)
+        if before > most_vertices:
+            raise LimitExceeded(f"level {level} has over {most_vertices:,} vertices", span=span)
 
 
 def _fragment(part: bytes, number: int, span: Span, left: int, decoder: Decoder) -> Fragment:
@@ -159,8 +160,8 @@ def check_counts(data: bytes, most: int) -> int:
     """Check the head of a fragment, and return the number of triangles that it declares.
 
     Raises:
-        FormatError: It is no Draco mesh, or is cut.
-        Unsupported: It has another version of the bitstream, or another method.
+        FormatError: It is no Draco mesh, or is cut, or has a version or method that does not exist.
+        Unsupported: It has an older version of the bitstream.
         LimitExceeded: It declares more triangles than `most`.
     """
     if len(data) < _HEAD or not data.startswith(MAGIC):
@@ -169,7 +170,8 @@ def check_counts(data: bytes, most: int) -> int:
     if kind != _MESH:
         raise FormatError(f"Draco geometry of type {kind}, not a mesh")
     if version != VERSION:
-        raise Unsupported(f"Draco bitstream {version[0]}.{version[1]}; 2.2 is decoded")
+        error = FormatError if version > VERSION else Unsupported
+        raise error(f"Draco bitstream {version[0]}.{version[1]}; 2.2, the newest of meshes, is decoded")
     reader = _Reader(data, _HEAD)
     if int.from_bytes(data[9:11], "little") & _HAS_METADATA:
         _skip_metadata(reader)
@@ -179,7 +181,7 @@ def check_counts(data: bytes, most: int) -> int:
         reader.skip(1)
         vertices, triangles = reader.number(), reader.number()
     else:
-        raise Unsupported(f"Draco method {method}; sequential and Edgebreaker are decoded")
+        raise FormatError(f"Draco method {method}; sequential (0) and Edgebreaker (1) exist")
     if triangles > most or vertices > 3 * most:
         raise LimitExceeded(f"it declares {triangles:,} triangles and {vertices:,} vertices; {most:,} are decoded")
     return triangles

@@ -231,6 +231,11 @@ def allowing(limit: int | None) -> Iterator[None]:
         _allowed.reset(token)
 
 
+def raised(limit: int) -> int:
+    """Return a limit, or what the caller of the operation under way allows where that is more."""
+    return max(limit, current.allowed) if (current := _current.get()) is not None else limit
+
+
 def unforeseen(error: Exception, name: str) -> ShardError:
     """Return the error of the library for one of `UNFORESEEN`."""
     lead = f"{short(name)}: " if name else ""

@@ -92,7 +92,7 @@ class Findings:
 
     Attributes:
         verified: Objects whose content was verified so far, for the report of a verification that is stopped.
-        left_out: Objects whose content was not checked, because together they have more bytes than the budget allows.
+        left_out: Objects whose content was not checked, because that exceeds a limit.
     """
 
     def __init__(self) -> None:
@@ -131,6 +131,11 @@ class Findings:
     def note(self, code: str, span: Span | None, message: str, *, key: str | None = None) -> None:
         """Worth knowing."""
         self.add(Finding(Severity.NOTE, code, span, message, key))
+
+    def leave_out(self, code: str, span: Span | None, message: str, *, key: str | None = None, count: int = 1) -> None:
+        """Count objects whose content a limit leaves unchecked: the report is not a success."""
+        self.left_out += count
+        self.warning(code, span, message, key=key)
 
     def all(self) -> tuple[Finding, ...]:
         """Return what was collected, in order; codes with too many end with a finding that counts the rest."""
@@ -188,9 +193,9 @@ class ContentBudget:
     def tell(self, findings: Findings, code: str) -> None:
         """A finding that states what was not checked, if anything was not."""
         if self.unchecked:
-            findings.left_out += self.unchecked
             what = f"the content of {plural(self.unchecked, 'object')} was not checked"
-            findings.warning(code, None, f"{what}: together the objects have far more bytes than the file")
+            text = f"{what}: together the objects have far more bytes than the file"
+            findings.leave_out(code, None, text, count=self.unchecked)
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +209,7 @@ class Report(Displayed):
         checked: Objects whose content was compared with a checksum or hash, or could not be read.
         without_checksum: Objects whose content has none.
         stopped_after: Progress until the source was lost, such as `41 of 300 files`; empty for a complete report.
-        left_out: Objects whose content was not checked, because that would take more bytes than the budget allows.
+        left_out: Objects whose content was not checked, because that exceeds a limit.
     """
 
     depth: Depth

@@ -289,6 +289,8 @@ def annotation_list(info: Mapping[str, Any], data: bytes, place: Span | None = N
         Unsupported: The shape is not decoded.
     """
     head, dtype = _annotation_head(info)
+    if len(data) < 8:
+        raise Truncated(f"a list of {plural(len(data), 'byte')}: its count takes 8", span=place)
     count = int.from_bytes(data[:8], "little")
     rows, ids_start = _rows(head, dtype, data, 8, count, place)
     needed = ids_start + 8 * count

@@ -234,6 +234,8 @@ MOST_LODS = 1000
 
 MOST_SEARCHED = 1 << 20
 """Bytes at the end of a value in which a manifest is looked for."""
+MOST_TRIED = 16
+"""Offsets there that are tried, of those whose counts fit the rest of the value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -328,18 +330,21 @@ def manifest_arrays(data: bytes, place: Span | None = None) -> tuple[Array, ...]
 def _manifest_behind(data: bytes) -> int:
     """Return where the manifest begins in a value that has the fragments in front of it; 0 where none does."""
     first = max(len(data) - MOST_SEARCHED, 0)
-    rooms = max(len(data) - first - MANIFEST_HEAD.size + 1, 0)
-    # Every byte may be the first of the number of levels.
-    lods = np.ndarray((rooms,), "<u4", data, first + MANIFEST_HEAD.size - 4 if rooms else 0, (1,))
-    for at in (first + np.flatnonzero((lods > 0) & (lods <= MOST_LODS))).tolist():
-        levels = int(lods[at - first])
-        counts_at, size = at + MANIFEST_HEAD.size + 16 * levels, MANIFEST_HEAD.size + LOD_SIZE * levels
-        if counts_at + 4 * levels > len(data):
-            continue
-        counts = np.frombuffer(data, "<u4", levels, counts_at)
-        fits = len(data) - at == size + FRAGMENT_SIZE * int(counts.sum(dtype=np.uint64))
-        if fits and at == read_manifest(data[at:]).fragments_size:
-            return int(at)
+    tail = data[first:] + bytes(-(len(data) - first) % 4 + 4)
+    # Every byte may be the first of a number; sums are over every fourth one.
+    words = np.ndarray((len(tail) - 4,), "<u4", tail, 0, (1,))
+    head, end = MANIFEST_HEAD.size, len(data) - first
+    at = np.flatnonzero((words[head - 4 :] > 0) & (words[head - 4 :] <= MOST_LODS))
+    lods = words[at + head - 4].astype(np.int64)
+    counts_at, rest = at + head + 16 * lods, end - at - head - LOD_SIZE * lods
+    fine = (rest >= 0) & (rest % FRAGMENT_SIZE == 0)
+    at, lods, counts_at, rest = (one[fine] for one in (at, lods, counts_at, rest))
+    sums = np.cumsum(np.pad(words, (4, 0)).reshape(-1, 4), axis=0, dtype=np.int64).reshape(-1)
+    fits = FRAGMENT_SIZE * (sums[counts_at + 4 * lods] - sums[counts_at]) == rest
+    for start in (first + at[fits][:MOST_TRIED]).tolist():
+        # Draco data in place of a manifest would be searched likewise.
+        if not data.startswith(DRACO, start) and start == read_manifest(data[start:]).fragments_size:
+            return int(start)
     return 0
 
 

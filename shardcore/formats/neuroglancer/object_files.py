@@ -44,6 +44,7 @@ from shardcore.formats.neuroglancer.verify import ValueCheck
 from shardcore.formats.neuroglancer.volume import chunk_array, chunk_layout
 from shardcore.formats.neuroglancer.volume_reader import Found, VolumeGrid
 from shardcore.model.array_layout import RAW, ArrayLayout
+from shardcore.model.budget import raised
 from shardcore.model.chunk_grid import ElementLocation, GridCell
 from shardcore.model.content_part import ContentPart
 from shardcore.model.finding import Depth, Findings, Report
@@ -358,7 +359,7 @@ class ObjectFileShard(FileShard):
         if depth.reaches(Depth.CONTENT):
             code = "neuroglancer.value"
             try:
-                data = file.content()
+                data = file.content(raised(DEFAULT_LIMIT))
                 if file.layout is not None and file.layout.encoding == RAW:
                     code = "neuroglancer.chunk-size"
                     chunk_array(file.space, file.number, data)
@@ -368,15 +369,20 @@ class ObjectFileShard(FileShard):
                     )
             except SourceError:
                 raise
-            except (Unsupported, LimitExceeded) as error:
+            except LimitExceeded as error:
+                findings.leave_out("neuroglancer.unchecked", file.span, f"not checked: {error.message}", key=file.key)
+            except Unsupported as error:
                 findings.note("neuroglancer.unchecked", file.span, f"not checked: {error.message}", key=file.key)
             except ShardError as error:
                 findings.error(code, file.span, error.message, key=file.key)
         progress(1, 1)
-        # A gzip member ends with a crc32; the others have no checksum, or need none.
-        found = Report(depth, 1, findings.all())
-        checked = int(depth.reaches(Depth.CONTENT) and (file.codec == "gzip" or not found.ok))
-        return replace(found, checked=checked, without_checksum=1 - checked)
+        # A gzip member ends with a crc32; the others have no checksum that is always there.
+        checked = int(depth.reaches(Depth.CONTENT) and file.codec == "gzip" and not findings.left_out)
+        found = findings.all()
+        if file.span.start:
+            counted = f" (bytes are counted over the files {file.key} and {file.name}, end to end)"
+            found = tuple(replace(one, message=one.message + counted) if one.span else one for one in found)
+        return Report(depth, 1, found, checked, int(file.codec != "gzip"))
 
     def decode_array(
         self, ref: ObjectRef, layout: ArrayLayout, data: bytes, decoder: Decoder

@@ -29,6 +29,7 @@ from shardcore.formats.neuroglancer.sharding import shard_number, strict_faults
 from shardcore.formats.neuroglancer.spec_origin import INFO_NAME, Origin
 from shardcore.formats.neuroglancer.volume import chunk_layout, chunk_sizes
 from shardcore.model.array_layout import RAW
+from shardcore.model.budget import raised
 from shardcore.model.finding import MAX_PER_CODE, ContentBudget, Depth, Finding, Findings, Report, Severity
 from shardcore.model.geometry import SkeletonGeometry
 from shardcore.model.number_words import plural
@@ -335,6 +336,8 @@ class ValueCheck:
         self._origin, self._base, self._source = origin, base, source
         self._findings, self._decoder = findings, decoder
         self._work = ContentBudget(source.size)
+        # What is stored uncompressed takes no more memory than the file.
+        self._most = max(raised(ENCODED), source.stored)
         self._unchecked = set[str]()
 
     def check(
@@ -355,10 +358,10 @@ class ValueCheck:
             readable[list(file.meshes().damage)] = False
         rows = np.flatnonzero(readable)
         rows = rows[np.argsort(entries.starts[rows], kind="stable")]
-        fits = [row for row in rows.tolist() if sizes[row] <= ENCODED and self._work.takes(int(sizes[row]))]
-        if large := int((sizes[rows] > ENCODED).sum()):
-            text = f"not checked: {plural(large, 'object')} of more than {ENCODED:,} bytes"
-            self._findings.note("neuroglancer.unchecked", None, text)
+        fits = [row for row in rows.tolist() if sizes[row] <= self._most and self._work.takes(int(sizes[row]))]
+        if large := int((sizes[rows] > self._most).sum()):
+            text = f"not checked: {plural(large, 'object')} of more than {self._most:,} bytes"
+            self._findings.leave_out("neuroglancer.unchecked", None, text, count=large)
         for done, (row, data) in enumerate(file.contents(np.array(fits, np.int64))):
             if done % PROGRESS_EVERY == 0:
                 progress(done, len(fits))
@@ -378,7 +381,8 @@ class ValueCheck:
                 self._unchecked.add(error.message)
                 findings.note("neuroglancer.unchecked", None, f"not checked: {error.message}")
         except LimitExceeded as error:
-            findings.note("neuroglancer.unchecked", place, f"key {name}: not checked: {error.message}", key=name)
+            text = f"key {name}: not checked: {error.message}"
+            findings.leave_out("neuroglancer.unchecked", place, text, key=name)
         except FormatError as error:
             findings.error("neuroglancer.content", error.span or place, f"key {name}: {error.message}", key=name)
 
@@ -406,7 +410,7 @@ class ValueCheck:
                 yield f"cells of level {number} {order}"
             if level.nbytes and not self._work.takes(level.nbytes):
                 return
-            for one in decode_fragments(layout, number, self._source.read, self._decoder):
+            for one in decode_fragments(layout, number, self._source.read, self._decoder, most=self._most):
                 self._work.spend(one.vertices.nbytes + one.triangles.nbytes)
                 if not fault and (fault := fragment_fault(one, layout.bits)):
                     yield f"fragment {one.number} of level {number} {fault}"

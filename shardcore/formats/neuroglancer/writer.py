@@ -115,9 +115,9 @@ class _PlannedObjects(ColumnObjects):
 
 
 FILE_NAME = "neuroglancer.file-name"
+"""The finding where no key leads to a file of that name."""
 GIVEN_CONTENTS = {"neuroglancer.content", "neuroglancer.mesh", "neuroglancer.trailing"}
 """Codes of findings about contents: they are written as they were given."""
-"""The finding where no key leads to a file of that name."""
 INDEX_BITS = 24
 """Minishard bits that are written at most: a shard index of 256 MiB."""
 

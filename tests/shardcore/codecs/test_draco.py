@@ -59,18 +59,21 @@ def test_declared_counts_are_limited(ordered: bool) -> None:
 
 
 def test_other_heads_are_refused() -> None:
-    """Not Draco, another version, a point cloud, an unknown method, a cut head: each has its reason."""
+    """Not Draco, other versions, a point cloud, an unknown method, a cut head: each has its reason."""
     data = encoded()
     for changed, kind in (
         (b"NOT" + data, FormatError),
         (data[:5] + b"\x01" + data[6:], Unsupported),
         (data[:7] + b"\x00" + data[8:], FormatError),
-        (data[:8] + b"\x09" + data[9:], Unsupported),
+        (data[:5] + b"\x0a" + data[6:], FormatError),
+        (data[:6] + b"\x03" + data[7:], FormatError),
+        (data[:8] + b"\x18" + data[9:], FormatError),
         (data[:12], FormatError),
         (b"", FormatError),
     ):
-        with pytest.raises(kind):
+        with pytest.raises(kind) as caught:
             draco_task({}, changed)
+        assert caught.type is kind
     cloud = DracoPy.encode(POINTS)
     with pytest.raises(FormatError, match="not a mesh"):
         draco_task({}, cloud)

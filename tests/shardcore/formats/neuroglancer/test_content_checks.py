@@ -7,6 +7,7 @@ import json
 import random
 import struct
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -151,6 +152,40 @@ def test_bytes_behind_a_skeleton_are_noted(tmp_path: Path) -> None:
         found = shardcore.content(shard, 1)
         assert isinstance(found, SkeletonContent)
         assert len(found.points()) == 2
+
+
+@pytest.mark.parametrize(
+    ("value", "meaning"),
+    [(struct.pack("<2I", 1000, 1) + bytes(12_000) + b"\xff" * 8, "error"), (bytes(20_000), "note")],
+)
+def test_a_value_above_the_limit_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: bytes, meaning: str
+) -> None:
+    """It is no success, until the limit is raised; a value that is no larger than the file is checked in any case."""
+    monkeypatch.setattr("shardcore.formats.neuroglancer.verify.ENCODED", 64)
+    for encoding, left_out in (("gzip", 1), ("raw", 0)):
+        folder = tmp_path / encoding
+        folder.mkdir()
+        spec = replace(ALONE, data_encoding=encoding)
+        (folder / "0.shard").write_bytes(build(spec, [(1, value)])["0.shard"])
+        (folder / "info").write_text(json.dumps({"@type": "neuroglancer_skeletons", "sharding": spec.to_json()}))
+        with shardcore.open(folder) as shard:
+            report = shard.verify()
+            assert (report.ok, report.left_out) == (not left_out and meaning == "note", left_out)
+            with shardcore.allowing(0):
+                found = shard.verify()
+        assert ([one.severity.value for one in found.findings], found.left_out) == ([meaning], 0)
+        assert cli.program.run(["verify", str(folder)]) == (0 if report.ok else 1)
+
+
+def test_a_level_above_the_limit_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two fragments of four triangles, of which five are decoded."""
+    monkeypatch.setattr("shardcore.codecs.draco.MOST_TRIANGLES", 5)
+    with shardcore.open(meshes(tmp_path / "set", [fragment(CORNERS)] * 2, [(0, 0, 0), (1, 0, 0)])) as shard:
+        report = shard.verify()
+        assert ([one.key for one in report.findings], report.left_out, report.ok) == (["5"], 1, False)
+        with shardcore.allowing(0):
+            assert shard.verify().ok
 
 
 @pytest.mark.parametrize("encoding", ["png", "jpeg", "jxl"])

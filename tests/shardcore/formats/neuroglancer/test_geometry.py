@@ -170,6 +170,8 @@ def test_a_list_of_annotations_has_the_bytes_of_each_row() -> None:
     assert [found.row_at(at) for at in (0, 7, 8, 43, 44, 115, 116, 124, 139)] == [
         None, None, 0, 0, 1, 2, 0, 1, 2,
     ]  # fmt: skip
+    with pytest.raises(Truncated, match="list of 7 bytes"):
+        annotation_list(ANNOTATION_INFO, data[:7])
     for count in (2, 4, 2**63):
         with pytest.raises(FormatError):
             annotation_list(ANNOTATION_INFO, struct.pack("<Q", count) + data[8:])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -115,6 +116,21 @@ def test_any_bytes(data: bytes) -> None:
     except ShardError:
         return
     assert write_manifest(manifest) == data
+
+
+def test_the_manifest_behind_fragments_is_found() -> None:
+    """At any offset, whatever Draco data lies before it; values of Draco data within Draco data have none."""
+    for size in range(100, 108):
+        manifest = replace(read_manifest(MANIFEST), sizes=(np.array([size, 7], "<u4"), np.zeros(0, "<u4")))
+        value = b"DRACO".ljust(size + 7, b"\1") + write_manifest(manifest)
+        with pytest.raises(FormatError, match=f"begins {size + 7} bytes later"):
+            read_manifest(value)
+    nested = bytearray(1 << 17)
+    for at in range(0, len(nested) - 200, 64):
+        nested[at : at + 28] = b"DRACO".ljust(24, b"\0") + struct.pack("<I", 1)
+        nested[at + 44 : at + 48] = struct.pack("<I", (len(nested) - at - 48) // 16)
+    with pytest.raises(FormatError, match="no manifest"):
+        read_manifest(bytes(nested))
 
 
 def test_sizes_are_summed_beyond_32_bits() -> None:

@@ -80,6 +80,27 @@ def test_damage_is_found(tmp_path: Path) -> None:
         assert "neither raw voxels nor a gzip member" in found.find("13-15_1-5_104-105").error
 
 
+def test_only_gzip_files_have_a_checksum(tmp_path: Path) -> None:
+    """A damaged mesh is compared with none; its message names the file of the fragments."""
+    copy = shutil.copytree(MESHES, tmp_path / "copy")
+    key = next(copy.glob("*.index")).stem
+    (copy / key).write_bytes(bytes((copy / key).stat().st_size))
+    with shardcore.open(copy) as found:
+        report = found.verify()
+        assert (report.unverified, report.without_checksum) == (report.objects, report.objects)
+        assert any(f"files {key} and {key}.index" in one.message for one in report.findings)
+
+
+def test_a_file_above_the_limit_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Until the limit is raised."""
+    monkeypatch.setattr("shardcore.formats.neuroglancer.object_files.DEFAULT_LIMIT", 1)
+    with shardcore.open(SKELETONS) as found:
+        report = found.verify()
+        assert (report.ok, report.left_out) == (False, report.objects)
+        with shardcore.allowing(0):
+            assert found.verify().left_out == 0
+
+
 def test_compression_is_by_ending_or_by_first_bytes() -> None:
     """Endings state the compression; without one, a gzip member is known by its magic, but not where raw fits."""
     assert file_codec("a.gz", b"", None) == "gzip"
