@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from PySide6.QtWidgets import QApplication, QWidget
 
     from shardcore import Span
-    from shardscope.shell.main_window import MainWindow
     from shardscope.shell.screenshot import ScreenshotRequest
     from shardscope.startup.single import SingleWindow
 
@@ -194,16 +193,18 @@ def _window(options: argparse.ArgumentParser, given: argparse.Namespace) -> int:
         application = QApplication(sys.argv[:1])
         _name(application)
         name = _socket(given)
-        if name and _is_taken(name, files, given):
+        single = _claim(name, files, given) if name else None
+        if name and single is None:
             return 0
         from shardscope.shell.main_window import MainWindow
         from shardscope.startup.interrupts import Interrupts
 
         window = MainWindow(Settings(theme=theme))
+        if single is not None:
+            single.wanted.connect(window.take_over)
         interrupts = Interrupts(application)
         interrupts.came.connect(window.end)
         window.show()
-    single = _listen(name, window) if name else None
     if not given.new_window:
         window.tab_memory.restore(behind=bool(files))
     window.open_files(files, given.format, given.remote)
@@ -225,21 +226,12 @@ def _socket(given: argparse.Namespace) -> str:
     return socket_name() if is_shown() and not alone else ""
 
 
-def _is_taken(name: str, files: list[tuple[str, Span | None]], given: argparse.Namespace) -> bool:
-    """Return whether a running window opens the files; a connection of this start alone is not handed over."""
-    from shardscope.startup.single import Handover, hand_over, message_of
+def _claim(name: str, files: list[tuple[str, Span | None]], given: argparse.Namespace) -> SingleWindow | None:
+    """Return what listens; None where a running window opens the files. A connection of this start is not sent."""
+    from shardscope.startup.single import Handover, claim, message_of
 
-    if given.remote is not None:
-        return False
-    return hand_over(name, message_of([Handover(uri, given.format, place) for uri, place in files]))
-
-
-def _listen(name: str, window: MainWindow) -> SingleWindow:
-    from shardscope.startup.single import SingleWindow
-
-    made = SingleWindow(name)
-    made.wanted.connect(window.take_over)
-    return made
+    sent = [Handover(uri, given.format, place) for uri, place in files]
+    return claim(name, message_of(sent) if given.remote is None else b"")
 
 
 def _screenshot(options: argparse.ArgumentParser, given: argparse.Namespace) -> int:

@@ -232,6 +232,7 @@ class Documents(OpenedShard):
 
         def done(found: tuple[Shard, OpenRequest] | None, error: BaseException | None) -> None:
             was_front = self._coming.pop(document)
+            self.ended.emit(request.shown)
             if found is not None:
                 document.shard, document.request = found
                 self._add(document)
@@ -241,7 +242,7 @@ class Documents(OpenedShard):
             else:
                 self._set_tape(self.shard.tape if self.shard is not None else None)
                 if not isinstance(error, Cancelled):
-                    again = partial(self.open_tab, select=select, front=front)
+                    again = partial(self.open_tab, select=select)
                     self._untold.append(partial(self._not_opened, request, error, again))
                 if self.shard is None and self.documents and not any(self._coming.values()):
                     self.show(self.documents[0])

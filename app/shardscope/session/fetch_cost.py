@@ -19,11 +19,13 @@ class Costly:
         what: What it is, as the beginning of a sentence: `Verifying the content`.
         size: Bytes that would be fetched.
         go: Does it.
+        refuse: Called where the user does not agree.
     """
 
     what: str
     size: int
     go: Callable[[], object]
+    refuse: Callable[[], object] = lambda: None
 
 
 def missing_of(source: Source) -> int:

@@ -151,6 +151,11 @@ class OpenFailure:
         """Return what could not be opened, for people."""
         return self.request.shown
 
+    @property
+    def asks(self) -> bool:
+        """Return whether the user is asked, and it is opened after all."""
+        return isinstance(self.error, (StoreUntrusted, LargeRead))
+
 
 class OpenedShard(QObject):
     """The shard that is open, if any. Lives on the GUI thread.
@@ -176,6 +181,10 @@ class OpenedShard(QObject):
     closed = Signal()
     failed = Signal(object)
     """An `OpenFailure`; what was open stays open."""
+    declined = Signal(object)
+    """An `OpenFailure` after which the user was asked, and did not agree."""
+    ended = Signal(object)
+    """A uri: it is not being opened any more, whatever came of it."""
     index_changed = Signal(object)
     """The `IndexState`."""
     index_loaded = Signal()
@@ -198,8 +207,8 @@ class OpenedShard(QObject):
     costly = Signal(object)
     """A `Costly`: somebody is to be asked whether so much may be fetched."""
 
-    untrusted = Signal(object, object)
-    """A `StoreUntrusted`, and what opens the file with its stores trusted."""
+    untrusted = Signal(object, object, object)
+    """A `StoreUntrusted`, what opens the file with its stores trusted, and what is called where they are not."""
 
     def __init__(self, jobs: Jobs, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -366,6 +375,7 @@ class OpenedShard(QObject):
         tape = RequestLog() if request.is_remote else None
 
         def done(found: tuple[Shard, OpenRequest] | None, error: BaseException | None) -> None:
+            self.ended.emit(request.shown)
             if found is not None:
                 place = select() if callable(select) else select
                 self._take(*found)
@@ -419,14 +429,16 @@ class OpenedShard(QObject):
             error: Reason.
             again: Opens a request; takes `agreed`.
         """
-        self.failed.emit(OpenFailure(request, error or ShardError("nothing was opened")))
+        failure = OpenFailure(request, error or ShardError("nothing was opened"))
+        self.failed.emit(failure)
+        refuse = partial(self.declined.emit, failure)
         if isinstance(error, StoreUntrusted):
             remote = request.remote or RemoteOptions()
             trusted = request.reached(replace(remote, trusted=remote.trusted | set(error.stores)))
-            self.untrusted.emit(error, partial(again, trusted))
+            self.untrusted.emit(error, partial(again, trusted), refuse)
         if isinstance(error, LargeRead):
             what = self.tr("Opening {0}").format(request.title)
-            self.costly.emit(Costly(what, error.size, partial(again, request, agreed=True)))
+            self.costly.emit(Costly(what, error.size, partial(again, request, agreed=True), refuse))
 
     def close(self) -> None:
         """Close what is open: its jobs are cancelled, and its bytes are closed when the last one has ended."""

@@ -60,7 +60,9 @@ class ErrorNotices(QObject):
         self._pack = pack
         self._salvage = salvage
         self._told_damage: ShardError | None = None
-        session.failed.connect(self._failed)
+        # Of what the user is asked about, nothing is told before the answer.
+        session.failed.connect(lambda failure: None if failure.asks else self._failed(failure))
+        session.declined.connect(self._failed)
         session.source_trouble.connect(self._source_trouble)
         session.troubled.connect(self._troubled)
         session.member_damaged.connect(self._member_damaged)

@@ -45,7 +45,7 @@ from shardscope.learning.sandbox.panel import SandboxPanel
 from shardscope.session.highlights import ReferenceQuery
 from shardscope.session.jobs import Job, Jobs, JobState
 from shardscope.session.open_request import OpenRequest
-from shardscope.session.session import IndexState, OpenFailure, Session
+from shardscope.session.session import IndexState, Session
 from shardscope.shell.actions import WindowActions, part_mnemonics
 from shardscope.shell.byte_editing import ByteEditing
 from shardscope.shell.compact_layout import CompactLayout
@@ -73,7 +73,7 @@ from shardscope.shell.top_bar import TopBar
 from shardscope.shell.welcome import Welcome
 from shardscope.startup.settings import Settings
 from shardscope.tasks.connect.connect import ConnectTask
-from shardscope.tasks.new_shard.new_shards import NewShards
+from shardscope.tasks.new_shard.new_shards import NewShardDialog, NewShards
 from shardscope.views.diff.window import CompareShards
 from shardscope.views.findings.hits import HitsTable
 from shardscope.views.hex.panel import HexPanel
@@ -454,7 +454,7 @@ class MainWindow(QMainWindow):
         self.file_tabs = FileTabBar(self.session, self)
         self.tab_memory = TabMemory(self.session, self.settings, self.notices, self)
         self.actions_.add_tabs(self.file_tabs, self.tab_memory.chosen)
-        self.session.may_show = lambda: QApplication.activeModalWidget() is None
+        self.session.may_show = self._may_show
         for name, view in (
             ("bytes", self.hex),
             ("drawings", self.hex.drawings),
@@ -488,7 +488,7 @@ class MainWindow(QMainWindow):
         session.opening.connect(self._opening)
         session.opened.connect(self._opened)
         session.closed.connect(self._closed)
-        session.failed.connect(self._failed)
+        session.ended.connect(self._ended)
         session.index_changed.connect(self._index_changed)
         session.history_changed.connect(self._history_changed)
         session.question_changed.connect(self._question_changed)
@@ -540,6 +540,11 @@ class MainWindow(QMainWindow):
             self.connecting.ask(request)
         else:
             self.session.open_tab(request, select)
+
+    def _may_show(self) -> bool:
+        """Return whether what was opened is shown: a dialog is about what is below it."""
+        dialog = QApplication.activeModalWidget()
+        return dialog is None or (isinstance(dialog, NewShardDialog) and dialog.is_written)
 
     def open_tab(self, request: OpenRequest, select: Span | None = None) -> None:
         """Open something beside what is open; what is open already is shown."""
@@ -628,8 +633,11 @@ class MainWindow(QMainWindow):
         self.welcome.refresh()
         self.places.refresh_recent()
 
+    def _opening_words(self, uri: str) -> str:
+        return self.tr("Opening {0} …").format(uri)
+
     def _opening(self, uri: str) -> None:
-        self.line.say(self.tr("Opening {0} …").format(uri))
+        self.line.say(self._opening_words(uri))
 
     def _opened(self, shard: Shard) -> None:
         self.line.say("")
@@ -697,8 +705,9 @@ class MainWindow(QMainWindow):
             self._enable(is_open=False)
             self._show_welcome()
 
-    def _failed(self, _: OpenFailure) -> None:
-        self.line.say("")
+    def _ended(self, uri: str) -> None:
+        if self.line.note.text() == shown(self._opening_words(uri)):
+            self.line.say("")
 
     # --- trouble ---
 

@@ -10,11 +10,12 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import QDir, QObject, QTimer, Signal
+from PySide6.QtCore import QDir, QLockFile, QObject, QTimer, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtNetwork import QLocalServer, QLocalSocket
 
@@ -208,7 +209,7 @@ class SingleWindow(QObject):
         self._server.setMaxPendingConnections(MOST_GUESTS)
         self._server.newConnection.connect(self._connected)
         self._guests: dict[QLocalSocket, bytes] = {}
-        # No window answered on it: what is there was left by one that crashed.
+        # No window answered on it, see `claim`: what is there was left by one that crashed.
         QLocalServer.removeServer(name)
         self.listens = self._server.listen(name)
 
@@ -270,3 +271,26 @@ class SingleWindow(QObject):
         if isinstance(guest, QLocalSocket) and guest in self._guests:
             del self._guests[guest]
             guest.deleteLater()
+
+
+def turn_of(name: str) -> QLockFile:
+    """Return the lock that a start has while it looks for a window, and until it listens itself."""
+    path = settings_file().with_name(f"{Path(name).name}.lock")
+    with suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    return QLockFile(str(path))
+
+
+def claim(name: str, message: bytes) -> SingleWindow | None:
+    """Return what listens for further starts, before there is a window; None where a running window took a message.
+
+    Args:
+        name: The name of the socket.
+        message: What `message_of` returned.
+    """
+    turn = turn_of(name)
+    turn.tryLock(2 * ANSWER_MILLISECONDS)
+    try:
+        return None if hand_over(name, message) else SingleWindow(name)
+    finally:
+        turn.unlock()

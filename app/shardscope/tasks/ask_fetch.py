@@ -39,35 +39,29 @@ class FetchQuestion(QObject):
 
     def ask(self, costly: Costly) -> QMessageBox:
         """Ask; nothing is fetched meanwhile."""
-        box = self._box("costly", self.tr("Fetch so much?"))
         size = size_text(costly.size)
+        yes = self.tr("&Fetch {0}").format(size)
+        box = self._box("costly", self.tr("Fetch so much?"), yes, costly.go, costly.refuse)
         box.setText(self.tr("{0} fetches up to {1}.").format(costly.what, size))
         box.setInformativeText(cost_text(costly.size, price_called(self._settings.price)))
-        fetch = box.addButton(self.tr("&Fetch {0}").format(size), QMessageBox.ButtonRole.AcceptRole)
-        cancel = box.addButton(QMessageBox.StandardButton.Cancel)
-        box.setDefaultButton(fetch)
-        box.setEscapeButton(cancel)
-        fetch.clicked.connect(lambda _=False: costly.go())
         box.open()
         return box
 
-    def ask_store(self, error: StoreUntrusted, go: Callable[[], object]) -> QMessageBox:
+    def ask_store(self, error: StoreUntrusted, go: Callable[[], object], refuse: Callable[[], object]) -> QMessageBox:
         """Ask whether a store or folder that a file names may be opened; nothing is sent or opened meanwhile."""
-        box = self._box("untrusted", self.tr("Connect?") if error.who else self.tr("Open?"))
+        title = self.tr("Connect?") if error.who else self.tr("Open?")
+        yes = self.tr("&Connect") if error.who else self.tr("&Open")
+        box = self._box("untrusted", title, yes, go, refuse)
         box.setText(error.question)
         box.setInformativeText(self.tr("The file that was opened names it. Agree if you trust the file."))
-        connect = box.addButton(
-            self.tr("&Connect") if error.who else self.tr("&Open"), QMessageBox.ButtonRole.AcceptRole
-        )
-        cancel = box.addButton(QMessageBox.StandardButton.Cancel)
         # Whoever presses Enter too early has agreed to nothing.
-        box.setDefaultButton(cancel)
-        box.setEscapeButton(cancel)
-        connect.clicked.connect(lambda _=False: go())
+        box.setDefaultButton(QMessageBox.StandardButton.Cancel)
         box.open()
         return box
 
-    def _box(self, name: str, title: str) -> QMessageBox:
+    def _box(
+        self, name: str, title: str, yes: str, go: Callable[[], object], refuse: Callable[[], object]
+    ) -> QMessageBox:
         self._drop()
         box = self._question = QMessageBox(self._window)
         box.setTextFormat(Qt.TextFormat.PlainText)
@@ -75,7 +69,12 @@ class FetchQuestion(QObject):
         box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         box.setIcon(QMessageBox.Icon.Question)
         box.setWindowTitle(title)
+        agree = box.addButton(yes, QMessageBox.ButtonRole.AcceptRole)
+        box.setDefaultButton(agree)
+        box.setEscapeButton(box.addButton(QMessageBox.StandardButton.Cancel))
         box.finished.connect(self._answered)
+        # Once it is closed: what arrives during a question stays behind.
+        box.finished.connect(lambda _: go() if box.clickedButton() is agree else refuse())
         return box
 
     def _answered(self, _: int) -> None:

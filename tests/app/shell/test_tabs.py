@@ -26,6 +26,7 @@ from shardscope.shell.main_window import MainWindow
 from shardscope.shell.screenshot import settle
 from shardscope.startup.settings import Settings
 from shardscope.startup.single import Handover
+from shardscope.tasks.new_shard.new_shards import NewShardDialog
 
 
 @pytest.fixture
@@ -549,6 +550,36 @@ def test_another_start_opens_its_files_here(two: MainWindow, qtbot: QtBot, small
     assert len(texts(two)) == 3
 
 
+@pytest.mark.parametrize("ends", ["behind", "stopped"])
+def test_the_status_line_is_free_when_an_opening_ends(two: MainWindow, qtbot: QtBot, small: Path, ends: str) -> None:
+    """However it ends: behind a dialog, or because it was stopped."""
+    two.session.may_show = lambda: False
+    two.open(str(small.with_name("one.shard")))
+    assert "one.shard" in two.line.note.text()
+    if ends == "stopped":
+        two.jobs.cancel_where(lambda job: job.key == "open")
+    qtbot.waitUntil(lambda: not two.line.note.text())
+    assert two.session.request.name == "medium.shard"
+
+
+def test_a_shard_that_was_written_is_shown_below_its_result(
+    two: MainWindow, qtbot: QtBot, data: Path, tmp_path: Path
+) -> None:
+    """The dialog stays where there is something to read; it is about the new shard."""
+    opened(two, qtbot, data / "des" / "meta.des")
+    two.new_shards.convert.trigger()
+    qtbot.waitUntil(lambda: two.findChild(NewShardDialog) is not None)
+    sheet = two.findChild(NewShardDialog)
+    assert sheet is not None
+    sheet.form.formats.choose("swh")
+    sheet.form.place.line.setText(str(tmp_path / "des.shard"))
+    qtbot.waitUntil(sheet.form.write.isEnabled)
+    sheet.form.write.click()
+    qtbot.waitUntil(lambda: two.session.uri == str(tmp_path / "des.shard"), timeout=10_000)
+    assert sheet.isVisible()
+    sheet.accept()
+
+
 # --- restoring ---
 
 
@@ -572,9 +603,7 @@ def test_a_path_that_is_too_long_is_gone(window: MainWindow, qtbot: QtBot, setti
 
 
 @pytest.mark.thorough
-def test_tabs_are_restored(
-    two: MainWindow, qtbot: QtBot, settings: Settings, small: Path, tmp_path: Path
-) -> None:
+def test_tabs_are_restored(two: MainWindow, qtbot: QtBot, settings: Settings, small: Path, tmp_path: Path) -> None:
     """The next window opens the same files, in order, the same in front, with the same bytes selected."""
     gone = tmp_path / "gone.shard"
     shutil.copy(small, gone)

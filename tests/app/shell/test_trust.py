@@ -57,6 +57,24 @@ def test_the_window_asks_before_a_folder_beside_the_info(
     assert window.session.shard.objects.keys[:] == ["0"]
 
 
+@pytest.mark.parametrize("agrees", [True, False])
+def test_the_answer_decides_what_is_told(
+    window: MainWindow, qtbot: QtBot, tmp_path: Path, data: Path, agrees: bool
+) -> None:
+    """Opened behind another file: no error beside the question; agreed to it is shown, declined it is told once."""
+    root = shutil.copytree(data / "cases/10-key-with-dotdot/dotdot", tmp_path / "set")
+    window.open_paths([str(data / "swh" / "small.shard"), str(root / "x")])
+    qtbot.waitUntil(lambda: question(window) is not None and window.session.shard is not None)
+    assert window.notices.all == []
+    box = question(window)
+    assert box is not None
+    word = "Open" if agrees else "Cancel"
+    next(one for one in box.buttons() if word in one.text()).click()
+    if agrees:
+        qtbot.waitUntil(lambda: window.session.uri == str(root / "x"))
+    assert [one.text.count("cannot be opened") for one in window.notices.all] == [1] * (not agrees)
+
+
 @pytest.mark.thorough
 def test_the_window_asks_before_it_connects(
     window: MainWindow, qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

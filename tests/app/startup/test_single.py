@@ -14,17 +14,20 @@ from PySide6.QtNetwork import QLocalServer, QLocalSocket
 from pytestqt.qtbot import QtBot
 
 from shardcore import Span
+from shardscope.startup import single
 from shardscope.startup.single import (
     LONGEST,
     MOST,
     MOST_GUESTS,
     Handover,
     SingleWindow,
+    claim,
     hand_over,
     is_shown,
     message_of,
     read_message,
     socket_name,
+    turn_of,
 )
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="a socket is a file on Unix")
@@ -241,6 +244,27 @@ def test_a_socket_that_a_crash_left_is_replaced(name: str, qtbot: QtBot) -> None
     made.close()
     if sys.platform != "win32":
         assert not Path(name).exists()
+
+
+@pytest.mark.usefixtures("qapp")
+def test_starts_at_once_look_and_listen_one_after_the_other(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From the look for a window until the start listens itself, no other start gets in between."""
+    looks: list[bool] = []
+
+    def looked(*_: object) -> bool:
+        looks.append(turn_of(name).tryLock(0))
+        return False
+
+    monkeypatch.setattr(single, "hand_over", looked)
+    made = claim(name, message_of([]))
+    assert made is not None
+    assert made.listens
+    assert looks == [False]
+    assert turn_of(name).tryLock(0)
+    made.close()
+    monkeypatch.setattr(single, "hand_over", lambda *_: True)
+    assert claim(name, message_of([])) is None
+    assert turn_of(name).tryLock(0)
 
 
 @posix

@@ -105,6 +105,11 @@ class NewShardDialog(QDialog):
         self.pages.setCurrentWidget(self.outcome)
         self._become(RESULT_PAGE)
 
+    @property
+    def is_written(self) -> bool:
+        """Return whether it shows what came out."""
+        return self.pages.currentWidget() is self.outcome
+
     def leave_form(self) -> None:
         """Close a form whose source is closed; writing goes on."""
         if self.pages.currentIndex() == 0:
