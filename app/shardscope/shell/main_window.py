@@ -773,9 +773,10 @@ class MainWindow(QMainWindow):
         self._set_zoom(1.0)
 
     def _set_zoom(self, factor: float) -> None:
-        before = fonts.zoom()
+        self.panels.keep_widths()
         self.appearance.set_zoom(factor)
-        self.panels.zoom(fonts.zoom() / before)
+        self._limit_centre()
+        self.panels.zoom()
         self.line.say_for_a_while(self.tr("Zoom {0} %").format(round(fonts.zoom() * 100)))
 
     def start_lecture(self, *, full: bool = True) -> LectureScreen:
