@@ -485,6 +485,7 @@ class MainWindow(QMainWindow):
         self.pages.currentChanged.connect(self._limit_centre)
         self.panels.places_changed.connect(self._limit_centre)
         self.byte_editing = ByteEditing(session, self.hex, self.objects, self.breaking.sandbox, self.changing, self)
+        self.byte_editing.allowed.connect(self.notices.clear)
         session.opening.connect(self._opening)
         session.opened.connect(self._opened)
         session.closed.connect(self._closed)
