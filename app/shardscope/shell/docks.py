@@ -138,9 +138,8 @@ class PanelDocks(QObject):
         elif event.type() == QEvent.Type.MouseButtonPress:
             self._pressed_at = self._widths()
         elif event.type() == QEvent.Type.MouseButtonRelease:
-            for area, width in self._widths().items():
-                if width != self._pressed_at.get(area):
-                    self._plain.pop(area, None)
+            for area, _ in self._widths().items() - self._pressed_at.items():
+                self._plain.pop(area, None)
         return False
 
     # --- places ---

@@ -133,7 +133,7 @@ class FindingsTable(QWidget):
         how = QHBoxLayout(line)
         how.setContentsMargins(8, 0, 8, 2)
         how.setSpacing(10)
-        how.addWidget(self.state, 1)
+        how.addWidget(self.state, 1, Qt.AlignmentFlag.AlignVCenter)
         for part in (self.progress, self.stop, self.again):
             how.addWidget(part)
         return line
