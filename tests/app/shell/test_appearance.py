@@ -107,7 +107,7 @@ def test_widths_come_back_after_any_zooming(window: MainWindow, qtbot: QtBot, da
     if by:
         zoom(False)
         dock = window.panels.by_name["structure"]
-        before = dock.width()
+        wide = dock.width()
         edge = dock.mapTo(window, QPoint(dock.width() + 1, dock.height() // 2))
         handle = window.windowHandle()
         QTest.mousePress(handle, Qt.MouseButton.LeftButton, pos=edge)
@@ -115,10 +115,10 @@ def test_widths_come_back_after_any_zooming(window: MainWindow, qtbot: QtBot, da
         settle(window, 30)
         QTest.mouseRelease(handle, Qt.MouseButton.LeftButton, pos=edge + QPoint(by, 0))
         settle(window, 30)
-        assert dock.width() == before + by
+        assert dock.width() == wide + by
         window.reset_zoom()
         settle(window, 60)
-        assert dock.width() == round((before + by) / fonts.ZOOMS[fonts.ZOOMS.index(1.0) - 1])
+        assert dock.width() == round((wide + by) / fonts.ZOOMS[fonts.ZOOMS.index(1.0) - 1])
     before = seen()
     for steps in ((True,) * 3, (False,) * 2):
         zoom(*steps)
