@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QObject, Qt
+from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
 from PySide6.QtWidgets import QInputDialog, QLineEdit, QMainWindow, QMessageBox
 
@@ -39,6 +39,9 @@ class ByteEditing(QObject):
         window: The window.
     """
 
+    allowed = Signal(str)
+    """What was refused with this sentence is possible now."""
+
     def __init__(
         self,
         session: Session,
@@ -51,6 +54,7 @@ class ByteEditing(QObject):
         super().__init__(window)
         self._session, self._bytes, self._window = session, bytes_, window
         self._sandbox, self._changing = sandbox, changing
+        self._refused: set[str] = set()
         self.typed: TypedBytes = changing.typed
         self._leave = session.may_leave
         session.may_leave = self._may_leave
@@ -87,6 +91,8 @@ class ByteEditing(QObject):
             self._window.setWindowModified(self._session.unsaved)
             self._session.documents_changed.emit()
         state.set_edits(edits)
+        while edits is not None and self._refused:
+            self.allowed.emit(self._refused.pop())
         actions = self._bytes.actions_
         for action in (actions.paste, actions.fill, actions.replace):
             action.setEnabled(edits is not None)
@@ -100,7 +106,11 @@ class ByteEditing(QObject):
         return self.tr("Read-only: choose Tools > Sandbox, or Edit > Allow changes to this file")
 
     def _tell_read_only(self) -> None:
-        self._session.say(self._why_not(), failed=True)
+        self._refuse(self._why_not())
+
+    def _refuse(self, why: str) -> None:
+        self._refused.add(why)
+        self._session.say(why, failed=True)
 
     # --- paste, fill, replace ---
 
@@ -212,8 +222,7 @@ class ByteEditing(QObject):
         elif there[0].isEnabled():
             there[0].trigger()
         else:
-            why = self._changing.switch.why_not or self.tr("Select objects in the table first")
-            self._session.say(why, failed=True)
+            self._refuse(self._changing.switch.why_not or self.tr("Select objects in the table first"))
 
     # --- leaving ---
 

@@ -16,6 +16,7 @@ from shardscope.session.session import Session
 from shardscope.shell.panels import LAYOUT_VERSION, Area, Panel, default_widths
 from shardscope.shell.still import FixedSizeFrame
 from shardscope.startup.settings import Settings
+from shardscope.widgets import fonts
 from shardscope.widgets.keyboard import press_focused
 
 W = TypeVar("W", bound=QWidget)
@@ -33,7 +34,7 @@ TAB_ROOM = 24
 CLOSE = QSize(14, 18)
 """The button that closes a tab, in pixels: four panels of one side have room for their names."""
 
-_SIDES = 2 / 3
+_SIDES = 3 / 5
 """Of the width of the window, that both sides may take when they are zoomed."""
 
 _EQUAL = 100
@@ -87,6 +88,9 @@ class PanelDocks(QObject):
         self._calm_soon = Debounce(self, self._remember)
         self._wanted: list[tuple[QDockWidget, QSize]] = []
         self._settle_soon = Debounce(self, self._settle)
+        # Widths of the sides at 100 %: only the user and other places of docks change them, no zoom does.
+        self._plain: dict[Area, float] = {}
+        self._pressed_at: dict[Area, int] = {}
         window.installEventFilter(self)
         window.setAnimated(False)
         window.setDockNestingEnabled(True)
@@ -106,6 +110,7 @@ class PanelDocks(QObject):
             window.addDockWidget(panel.area, dock)
             self.by_name[panel.name] = dock
             dock.dockLocationChanged.connect(self._titles_soon.again)
+            dock.dockLocationChanged.connect(lambda _: self._plain.clear())
             dock.topLevelChanged.connect(self._titles_soon.again)
             dock.topLevelChanged.connect(lambda _, dock=dock: _free(dock))
             dock.visibilityChanged.connect(self._titles_soon.again)
@@ -130,6 +135,11 @@ class PanelDocks(QObject):
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if event.type() == QEvent.Type.ChildPolished:
             self._titles_soon.start()
+        elif event.type() == QEvent.Type.MouseButtonPress:
+            self._pressed_at = self._widths()
+        elif event.type() == QEvent.Type.MouseButtonRelease:
+            for area, _ in self._widths().items() - self._pressed_at.items():
+                self._plain.pop(area, None)
         return False
 
     # --- places ---
@@ -156,7 +166,8 @@ class PanelDocks(QObject):
                     self._window.splitDockWidget(columns[panel.area], dock, Qt.Orientation.Vertical)
                 groups[panel.area, panel.group] = columns[panel.area] = dock
             dock.setHidden(panel.on_demand)
-        widths = default_widths(self._window.width())
+        self._plain = dict(default_widths(self._window.width()))
+        widths = self._zoomed()
         shown = [(dock, area) for (area, _), dock in groups.items() if not dock.isHidden()]
         self._bring([(dock, QSize(widths[area], _EQUAL)) for dock, area in shown])
         self.fit(self._window.size())
@@ -187,6 +198,8 @@ class PanelDocks(QObject):
 
     def fit(self, size: QSize) -> None:
         """Fold the docks when the window became too small for them, and unfolds them when it is large again."""
+        if fonts.zoom() == 1:
+            self._plain.clear()
         small, keyboard = _is_small(size), focused_in(self._window)
         if small and not self.folded:
             self._closed_before = self.closed
@@ -226,11 +239,24 @@ class PanelDocks(QObject):
         widths = [dock.width() - round(more * share) for dock, more in spare.items()]
         self._window.resizeDocks(list(spare), widths, Qt.Orientation.Horizontal)
 
-    def zoom(self, ratio: float) -> None:
-        """Scale the sides with everything in them; both together leave a third of the window to the bytes."""
-        widths = {dock: dock.width() * ratio for dock in self.sides.values()}
-        share = min(self._window.width() * _SIDES / max(sum(widths.values()), 1), 1.0)
-        self._window.resizeDocks(list(widths), [round(w * share) for w in widths.values()], Qt.Orientation.Horizontal)
+    def _widths(self) -> dict[Area, int]:
+        return {area: dock.width() for area, dock in self.sides.items()}
+
+    def keep_widths(self) -> None:
+        """Keep what the widths of the sides are at 100 %, where only the zoom is about to change them."""
+        self._plain = {area: width / fonts.zoom() for area, width in self._widths().items()} | self._plain
+
+    def zoom(self) -> None:
+        """Scale the sides with everything in them."""
+        sides, widths = self.sides, self._zoomed()
+        self._window.resizeDocks(list(sides.values()), [widths[area] for area in sides], Qt.Orientation.Horizontal)
+        self._titles_soon.start()
+
+    def _zoomed(self) -> dict[Area, int]:
+        """Return the widths of the sides; larger than at 100 %, both leave two fifths of the window to the bytes."""
+        whole = sum(self._plain.values())
+        factor = min(fonts.zoom(), max(self._window.width() * _SIDES / max(whole, 1), 1.0))
+        return {area: round(width * factor) for area, width in self._plain.items()}
 
     def lower(self, lowered: bool) -> None:
         """Leave only the tabs of the panels that share one place, or give the place its height again."""

@@ -485,6 +485,7 @@ class MainWindow(QMainWindow):
         self.pages.currentChanged.connect(self._limit_centre)
         self.panels.places_changed.connect(self._limit_centre)
         self.byte_editing = ByteEditing(session, self.hex, self.objects, self.breaking.sandbox, self.changing, self)
+        self.byte_editing.allowed.connect(self.notices.clear)
         session.opening.connect(self._opening)
         session.opened.connect(self._opened)
         session.closed.connect(self._closed)
@@ -782,9 +783,10 @@ class MainWindow(QMainWindow):
         self._set_zoom(1.0)
 
     def _set_zoom(self, factor: float) -> None:
-        before = fonts.zoom()
+        self.panels.keep_widths()
         self.appearance.set_zoom(factor)
-        self.panels.zoom(fonts.zoom() / before)
+        self._limit_centre()
+        self.panels.zoom()
         self.line.say_for_a_while(self.tr("Zoom {0} %").format(round(fonts.zoom() * 100)))
 
     def start_lecture(self, *, full: bool = True) -> LectureScreen:

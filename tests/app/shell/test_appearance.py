@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from PySide6.QtCore import QEvent, QObject, QPoint, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QHeaderView
@@ -12,6 +13,7 @@ from pytestqt.qtbot import QtBot
 from shardscope.session.open_request import OpenRequest
 from shardscope.shell.main_window import MainWindow
 from shardscope.shell.screenshot import settle
+from shardscope.widgets import fonts
 
 
 def drag(header: QHeaderView, section: int, by: int) -> None:
@@ -79,3 +81,48 @@ def test_zoom_and_theme_keep_what_is_selected_and_how_wide_columns_are(
     window.session.show(window.session.documents[0])
     settle(window, 60)
     assert tree.columnWidth(0) == before[3][0]  # type: ignore[index]
+
+
+@pytest.mark.parametrize("by", [0, 60])
+def test_widths_come_back_after_any_zooming(window: MainWindow, qtbot: QtBot, data: Path, by: int) -> None:
+    """At 100 % sides and columns are as wide as before, as they were or as they were dragged at another zoom."""
+    # High enough that no scroll bar comes or goes.
+    window.resize(1440, 1200)
+    window.session.open_tab(OpenRequest(str(data / "swh" / "small.shard")))
+    settle(window, 60)
+    window.default_layout()
+    settle(window, 60)
+    table, tree = window.objects.table, window.tree
+
+    def seen() -> list[object]:
+        columns = [view.columnWidth(n) for view in (table, tree) for n in range(4)]
+        sides = {area: dock.width() for area, dock in window.panels.sides.items()}
+        return [sides, columns, window.session.selection]
+
+    def zoom(*steps: bool) -> None:
+        for larger in steps:
+            window.zoom(larger=larger)
+            settle(window, 30)
+
+    if by:
+        zoom(False)
+        dock = window.panels.by_name["structure"]
+        wide = dock.width()
+        edge = dock.mapTo(window, QPoint(dock.width() + 1, dock.height() // 2))
+        handle = window.windowHandle()
+        QTest.mousePress(handle, Qt.MouseButton.LeftButton, pos=edge)
+        QTest.mouseMove(handle, edge + QPoint(by, 0))
+        settle(window, 30)
+        QTest.mouseRelease(handle, Qt.MouseButton.LeftButton, pos=edge + QPoint(by, 0))
+        settle(window, 30)
+        assert dock.width() == wide + by
+        window.reset_zoom()
+        settle(window, 60)
+        assert dock.width() == round((wide + by) / fonts.ZOOMS[fonts.ZOOMS.index(1.0) - 1])
+    before = seen()
+    for steps in ((True,) * 3, (False,) * 2):
+        zoom(*steps)
+        assert seen()[:2] != before[:2]
+        window.reset_zoom()
+        settle(window, 60)
+        assert seen() == before

@@ -208,6 +208,8 @@ def test_typing_into_a_read_only_file_says_how_to_allow_it(window: MainWindow, f
     assert not window.hex.actions_.paste.isEnabled()
     assert window.hex.state.proposed is None
     assert file.read_bytes() == before
+    window.changing.actions.allow.trigger()
+    assert window.notices.text == "", "what was refused is allowed now"
 
 
 @pytest.mark.thorough

@@ -47,7 +47,7 @@ def test_findings_say_that_nothing_was_run(qtbot: QtBot, session: Session, findi
     assert not findings.buttons[Depth.CONTENT].isEnabled()
     open_in(session, qtbot, data / "swh" / "small.shard")
     assert findings.buttons[Depth.CONTENT].isEnabled()
-    assert findings.state.text() == "Not run yet"
+    assert findings.state.text == "Not run yet"
     assert "Not run" not in findings.big.text(), "once is enough"
 
 
@@ -58,13 +58,13 @@ def test_a_sound_shard_has_no_findings(
     """Each depth runs as a job, and says how many objects were checked."""
     open_in(session, qtbot, data / "swh" / "small.shard")
     findings.buttons[depth].click()
-    assert findings.state.text() == "Running …"
+    assert findings.state.text == "Running …"
     assert not findings.buttons[depth].isEnabled()
-    qtbot.waitUntil(lambda: "No errors found." in findings.state.text())
+    qtbot.waitUntil(lambda: "No errors found." in findings.state.text)
     whole = depth is Depth.CONTENT
     told = "12 objects compared with their checksums." if whole else f"not read (depth {depth.value})."
-    assert findings.state.text().endswith(told)
-    assert findings.state.text().startswith("✔") == whole
+    assert findings.state.text.endswith(told)
+    assert findings.state.text.startswith("✔") == whole
     assert not findings.stop.isVisible()
 
 
@@ -79,12 +79,12 @@ def test_findings_are_listed_and_lead_to_their_bytes(
     open_in(session, qtbot, path)
     findings.buttons[Depth.CONTENT].click()
     qtbot.waitUntil(lambda: findings.model.rowCount() == 1)
-    assert findings.state.text().startswith("1 error found. 12 objects")
+    assert findings.state.text.startswith("1 error found. 12 objects")
     findings.table.clicked.emit(findings.model.index(0, 0))
     assert session.selection.span == Span("", 571, 603)
     assert "571..603" in findings.detail.text()
     open_in(session, qtbot, data / "swh" / "one.shard")
-    assert findings.state.text() == "Not run yet"
+    assert findings.state.text == "Not run yet"
 
 
 def test_a_verification_can_be_stopped(qtbot: QtBot, session: Session, findings: FindingsTable, data: Path) -> None:
@@ -92,7 +92,7 @@ def test_a_verification_can_be_stopped(qtbot: QtBot, session: Session, findings:
     open_in(session, qtbot, data / "swh" / "medium.shard")
     findings.buttons[Depth.CONTENT].click()
     findings.stop.click()
-    qtbot.waitUntil(lambda: findings.state.text() == "Not run yet")
+    qtbot.waitUntil(lambda: findings.state.text == "Not run yet")
     assert findings.buttons[Depth.CONTENT].isEnabled()
 
 

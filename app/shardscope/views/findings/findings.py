@@ -26,13 +26,13 @@ from shardscope.session.session import Session
 from shardscope.session.words import grouped
 from shardscope.widgets import motion, theme
 from shardscope.widgets.clipboard import copy_text
-from shardscope.widgets.elided import Elided
 from shardscope.widgets.finding_model import FindingModel
 from shardscope.widgets.picture import add_picture
 from shardscope.widgets.plain_text import tip
 from shardscope.widgets.row_table import row_table
 from shardscope.widgets.table_columns import ColumnRule
 from shardscope.widgets.table_model import THING_ROLE
+from shardscope.widgets.wrap_text import WrapText
 
 Index = QModelIndex | QPersistentModelIndex
 
@@ -73,7 +73,7 @@ class FindingsTable(QWidget):
         self.model = FindingModel()
         self.model.hide_answers(session.secrets)
         self.buttons = {depth: self._button(depth) for depth in Depth}
-        self.state = Elided(greedy=True, parent=self)
+        self.state = WrapText()
         self.state.setObjectName("findingsState")
         self.progress = QProgressBar(self)
         self.progress.setFixedWidth(120)
@@ -127,13 +127,13 @@ class FindingsTable(QWidget):
         return button
 
     def _line(self) -> QWidget:
-        """Of one height whatever it shows."""
+        """As high as the button at least: nothing moves where the state needs no second line."""
         line = QWidget(self)
-        line.setFixedHeight(self.stop.sizeHint().height())
+        line.setMinimumHeight(self.stop.sizeHint().height())
         how = QHBoxLayout(line)
         how.setContentsMargins(8, 0, 8, 2)
         how.setSpacing(10)
-        how.addWidget(self.state, 1)
+        how.addWidget(self.state, 1, Qt.AlignmentFlag.AlignVCenter)
         for part in (self.progress, self.stop, self.again):
             how.addWidget(part)
         return line
@@ -211,10 +211,10 @@ class FindingsTable(QWidget):
             button.setEnabled(job is None and self._session.shard is not None)
         if job is not None:
             self.progress.setRange(0, int(motion.reduced()))
-            self.state.setText(self.tr("Running …"))
+            self.state.set_text(self.tr("Running …"))
             self.again.hide()
             self._say("")
-        elif self.state.text() == self.tr("Running …"):
+        elif self.state.text == self.tr("Running …"):
             self._show(self._session.report)
 
     def _progress(self, job: Job) -> None:
@@ -230,13 +230,13 @@ class FindingsTable(QWidget):
         for button in self.buttons.values():
             button.setEnabled(self._session.shard is not None)
         if report is None:
-            self.state.setText(self.tr("Not run yet"))
+            self.state.set_text(self.tr("Not run yet"))
             self._say(self.tr("Choose how deep to look: structure, index or content."))
             return
         # No tick where contents were not verified.
         complete = report.ok and report.depth is Depth.CONTENT and not report.findings and not report.unverified
         text = f"✔ {report.summary}" if complete else report.summary
-        self.state.setText(self.tr("Unreachable. {0}").format(text) if report.stopped_after else text)
+        self.state.set_text(self.tr("Unreachable. {0}").format(text) if report.stopped_after else text)
         if report.findings:
             self._stack.setCurrentWidget(self.table)
         else:

@@ -78,7 +78,7 @@ class ObjectTable(QTableView):
         self._typing = Debounce(self, self._forget_typed, QApplication.keyboardInputInterval())
         self._painter = ObjectRowPainter(self, model)
         self._largest = 0
-        self._sized: tuple[tuple[str, ...], dict[str, int]] = ((), {})
+        self._sized: tuple[tuple[str, ...], dict[str, int], float] = ((), {}, 0.0)
         self._texts: dict[str, float] = {}
         self._by_hand: dict[str, int] = {}
         self._names = frozenset(column.name for column in model.columns)
@@ -132,6 +132,7 @@ class ObjectTable(QTableView):
             self._painter.restyle()
             if event.type() != kinds.PaletteChange:
                 self._measure()
+                self._measure_texts()
 
     def set_largest(self, offset: int) -> None:
         """Report how large offsets are, so that they fit."""
@@ -139,12 +140,12 @@ class ObjectTable(QTableView):
         self._size_columns()
 
     def _size_columns(self) -> None:
-        """Forget how wide texts were, where other columns are shown or the file is another one."""
+        """Forget how wide texts were, where columns, file or font are other ones."""
         digit = self._painter.width_of("0", "size")
         grown = {"row": len(f"{self.objects.total:,}"), "start": len(f"{self._largest:,}")}
         columns = tuple(column.name for column in self.objects.columns)
-        if (columns, grown) != self._sized:
-            self._sized = columns, grown
+        if (columns, grown, digit) != self._sized:
+            self._sized = columns, grown, digit
             self._texts = {name: digits * digit for name, digits in grown.items()}
         self._fit()
 
@@ -168,7 +169,7 @@ class ObjectTable(QTableView):
     def reset_widths(self) -> None:
         """Give every column the width that suits it, whatever the user did."""
         self._by_hand.clear()
-        self._sized = ((), {})
+        self._sized = (), {}, 0.0
         self._size_columns()
         self._measure_texts()
 

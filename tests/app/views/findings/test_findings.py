@@ -63,3 +63,12 @@ def test_the_menu_of_a_finding(table: FindingsTable) -> None:
     actions["Copy as JSON"].trigger()
     assert json.loads(clip.text())["code"] == "a.b"
     assert "Look up key" in actions
+
+
+def test_the_state_is_never_cut(table: FindingsTable, qtbot: QtBot) -> None:
+    """In a narrow panel it has as many lines as it needs."""
+    table.resize(330, 300)
+    table.state.set_text("No errors found. 11 objects have no checksum: contents were not read (depth index).")
+    lines = table.state.heightForWidth(table.state.width())
+    assert lines > 2 * table.fontMetrics().height()
+    qtbot.waitUntil(lambda: table.state.height() >= table.state.heightForWidth(table.state.width()))
