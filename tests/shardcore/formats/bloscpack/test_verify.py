@@ -135,7 +135,7 @@ def test_files_that_the_reference_refuses(name: str, expected: tuple[str, str]) 
     assert expected in codes((CASES / name).read_bytes())
 
 
-@pytest.mark.parametrize("nbytes", [1 << 30, 0xF0000000])
+@pytest.mark.parametrize("nbytes", [0x7FFF0000, 0xF0000000])
 @pytest.mark.parametrize("flipped", [0, 1])
 def test_checksums_of_chunks_that_claim_too_much_are_compared(nbytes: int, flipped: int) -> None:
     """A chunk that claims more than is decompressed here is unchecked, but its checksum is compared."""
