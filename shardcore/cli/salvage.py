@@ -114,4 +114,4 @@ def _sum_up(done: Salvage) -> None:
     for note in done.notes:
         warn(note)
     for note in done.left_out:
-        warn(worded(note, Remedy.LIMIT))
+        warn(worded(note, Remedy.WORK))

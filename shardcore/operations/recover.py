@@ -170,7 +170,7 @@ class Salvage:
         items: What was found, in the order in which it was.
         folder: Where files were written; None where it was only looked.
         notes: What to know of the file besides, a sentence each.
-        left_out: What a limit on bytes left out, a sentence each; a higher `limit` lifts it.
+        left_out: What a limit left out, a sentence each; `shardcore.allowing` allows more.
         unclaimed: Bytes that belong to nothing, and may be payloads that are stored plain.
         declared: Number of objects that the file declares; None where it does not, or where that cannot be read.
     """
@@ -342,7 +342,8 @@ def _format_of(search: _Search) -> str:
     with _opened(source, None, options) as shard:
         if shard.format != "unknown":
             return shard.format
-        damage = shard.damage
+        if isinstance(shard.damage, NotAShard) and shard.damage.is_other:
+            raise shard.damage
     fitting = [one for one in all_formats() if any(fnmatchcase(source.name.lower(), f"*{s}") for s in one.suffixes)]
     if len(fitting) == 1:
         return fitting[0].name
@@ -360,8 +361,6 @@ def _format_of(search: _Search) -> str:
         worth[one.name] = sum(sizes)
     best = max(worth, key=lambda name: worth[name], default="")
     if not best or not worth[best]:
-        if isinstance(damage, NotAShard) and damage.is_other:
-            raise damage
         raise UsageError(f"{source.name}: no format finds anything in it; name one")
     return best
 

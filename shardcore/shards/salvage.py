@@ -123,6 +123,10 @@ class Damaged:
             self.left_out.append(f"the search ended at byte {at:,}: the last {rest} were not searched")
         return False
 
+    def longest(self, usual: int) -> int:
+        """Return how many bytes of one index are searched: `usual`, or more where a user allows far more work."""
+        return max(usual, self.work.left >> 16)
+
 
 @dataclass(frozen=True, slots=True)
 class SalvagedObject:

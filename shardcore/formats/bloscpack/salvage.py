@@ -12,17 +12,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.errors import FormatError, LimitExceeded
-from shardcore.formats.bloscpack.blosc1 import HEADER_SIZE, check_chunk
+from shardcore.formats.bloscpack.blosc1 import HEADER_SIZE, check_chunk, read_chunk_header
 from shardcore.formats.bloscpack.checksums import CHECKSUMS, Checksum
 from shardcore.formats.bloscpack.decode import decompress
+from shardcore.formats.bloscpack.layout import BLOCK_START
 from shardcore.formats.bloscpack.shard import BloscpackShard
 from shardcore.model.objects import ObjectRef
 from shardcore.model.span import Span
 from shardcore.shards.salvage import WINDOW, Covered, Damaged, Near, SalvagedObject, indexed
 from shardcore.sources.base import Source
 
-_MOST_CHUNK = 1 << 28
-"""Stored bytes of one chunk that is read to be looked at."""
+_MOST_CHUNK = 1 << 31
+"""Uncompressed bytes of a chunk; more than any reader supports."""
 _SMALL = 1 << 12
 
 
@@ -55,9 +56,9 @@ def _chunks(damaged: Damaged, start: int, stop: int, checksum: Checksum | None) 
     for place, size in _candidates(damaged, start, stop):
         if place < at:
             continue
-        if not damaged.affords(place, size):
+        if not damaged.affords(place):
             return
-        chunk = _chunk_at(source, near, place, size)
+        chunk = _chunk_at(damaged, near, place, size)
         if chunk is None:
             continue
         at = place + len(chunk)
@@ -80,7 +81,7 @@ def _candidates(damaged: Damaged, start: int, stop: int) -> Iterator[tuple[int, 
         fits = ((version == 1) | (version == 2)) & (lz == 1) & (flags & 8 == 0) & (typesize > 0) & (flags >> 5 < 5)
         places = np.flatnonzero(fits & ((flags & 5) != 5))
         nbytes, block, stored = (_u32(raw, places + at) for at in (4, 8, 12))
-        fits = (stored >= HEADER_SIZE) & (stored <= np.minimum(stop - first - places, _MOST_CHUNK))
+        fits = (stored >= HEADER_SIZE) & (stored <= stop - first - places)
         plain = (flags[places] & 2) != 0
         fits &= np.where(plain, stored == nbytes + HEADER_SIZE, (block > 0) & (block <= nbytes))
         # Of what is compressed, each block has at least its place and one stream.
@@ -95,11 +96,19 @@ def _u32(raw: NDArray[np.uint8], places: NDArray[np.int64]) -> NDArray[np.int64]
     return found
 
 
-def _chunk_at(source: Source, near: Near, place: int, size: int) -> bytes | None:
+def _chunk_at(damaged: Damaged, near: Near, place: int, size: int) -> bytes | None:
     """Return the stored bytes of the chunk that begins at a place; None where none does."""
-    chunk = near(place, place + size) if size <= _SMALL else source.read(place, place + size)
+    header = read_chunk_header(near(place, place + HEADER_SIZE))
+    if size > _SMALL and not header.plain_copy:
+        # Of a large chunk, few bytes are read first: some block begins right after the block starts.
+        first = HEADER_SIZE + BLOCK_START.size * header.nblocks
+        starts = BLOCK_START.read(damaged.source.read(place, place + first), HEADER_SIZE, header.nblocks)["start"]
+        if first not in starts:
+            return None
+    damaged.work.spend(size)
+    chunk = near(place, place + size) if size <= _SMALL else damaged.source.read(place, place + size)
     try:
-        check_chunk(chunk)
+        check_chunk(chunk, limit=_MOST_CHUNK)
     except (FormatError, LimitExceeded):
         return None
     return chunk

@@ -51,7 +51,7 @@ from shardcore.sources.wrapped import ConcatSource
 _BY_DIGEST = "the sha256 that its entry states"
 _SIZE_ONLY = "the uncompressed size fits; there is no digest"
 _MOST_INDEX = 1 << 28
-_MOST_UID = 1024
+_MOST_UID = 0xFFFF
 _LEAST_ENTRY = UID_HEAD.size + 1
 _FIRST = 1 << 12
 """Bytes by which the beginning of an index is judged before all of it is read."""
@@ -213,11 +213,11 @@ def _index(damaged: Damaged) -> tuple[int, int] | None:
     best: tuple[int, int, int] | None = None
     near = Near(source)
     for place in occurrences(source, pattern, HEADER.size, size, damaged.progress):
-        if not damaged.affords(place):
+        if not damaged.affords(place, _MOST_UID):
             break
         for start, declared in _starts(near, place):
             # The cheap questions first: room for so many entries, and a first one that is possible.
-            stop = min(size, start + _MOST_INDEX)
+            stop = min(size, start + damaged.longest(_MOST_INDEX))
             if not damaged.affords(place, _FIRST):
                 break
             if declared * _LEAST_ENTRY > stop - start or not _entries(near(start, min(start + _FIRST, stop)), start):
@@ -231,7 +231,12 @@ def _index(damaged: Damaged) -> tuple[int, int] | None:
                 best = len(entries), start, start + entries.walk.end
             if best[0] == declared:
                 return best[1:]
-    return None if best is None else best[1:]
+    if best is None:
+        return None
+    _, start, stop = best
+    if stop - start + _FIRST > damaged.longest(_MOST_INDEX):
+        damaged.left_out.append(f"the index at byte {start:,} was not read beyond byte {stop:,}")
+    return start, stop
 
 
 def _last_end(entries: Entries) -> int:

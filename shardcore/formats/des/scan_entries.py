@@ -31,7 +31,7 @@ from shardcore.shards.salvage import Damaged, Near
 from shardcore.sources.base import Source
 
 _WINDOW = 1 << 18
-_MOST_UID = 4096
+_USUAL_UID, _MOST_UID = 4096, 0xFFFF
 _MOST_META = 1 << 20
 _WORD = 8
 
@@ -110,7 +110,9 @@ def _entry(damaged: Damaged, near: Near, gap: tuple[int, int], place: int, recor
     """Return the entry whose fixed part begins at a place; None where uid or metadata do not fit."""
     start, stop = gap
     values = record.read_one(near(place, place + record.size))
-    begins = _uid_before(near, start, place)
+    begins = _uid_before(near, start, place, _USUAL_UID)
+    if begins is None and damaged.affords(place, _MOST_UID):
+        begins = _uid_before(near, start, place, _MOST_UID)
     if begins is None:
         return None
     uid = read_uid(near(begins + UID_HEAD.size, place))
@@ -132,9 +134,9 @@ def _entry(damaged: Damaged, near: Near, gap: tuple[int, int], place: int, recor
     return Loose(uid, created_at_of(meta), span, first, first + int(values["length"]), codec, size)
 
 
-def _uid_before(near: Near, start: int, place: int) -> int | None:
+def _uid_before(near: Near, start: int, place: int, longest: int) -> int | None:
     """Return where the uid length stands of a uid that ends at a place; None where none fits."""
-    first = max(start, place - UID_HEAD.size - _MOST_UID)
+    first = max(start, place - UID_HEAD.size - longest)
     raw = np.frombuffer(near(first, place), np.uint8).astype(np.int64)
     most = len(raw) - UID_HEAD.size
     lengths = np.arange(1, most + 1)

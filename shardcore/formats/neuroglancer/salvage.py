@@ -16,7 +16,7 @@ from shardcore.codecs.decompress import decompress, decompress_stream
 from shardcore.codecs.frame_length import GZIP_MAGIC, gzip_end
 from shardcore.errors import FormatError, LimitExceeded
 from shardcore.formats.neuroglancer.levels import TOTAL_FLOOR, TOTAL_RATIO
-from shardcore.formats.neuroglancer.minishard import MinishardEntries, entries_of
+from shardcore.formats.neuroglancer.minishard import WORDS, MinishardEntries, entries_of
 from shardcore.formats.neuroglancer.shard import NeuroglancerShard
 from shardcore.formats.neuroglancer.sharding import ShardingSpec
 from shardcore.model.objects import ObjectRef
@@ -28,10 +28,8 @@ _BY_CRC = "the crc32 of its gzip member"
 _ENTRY = 24
 _MOST_INDEX = 1 << 26
 """Uncompressed bytes of a minishard index that is looked for."""
-_MOST_GAPS = 100
-"""Stretches in which a plain minishard index is looked for."""
-_MOST_TRIES = 2000
-"""Numbers of keys that a plain minishard index is tried with."""
+_FIRST = 1 << 10
+"""Entries that a plain minishard index is first searched for with; then 16 times as many."""
 _TRY = 1 << 12
 """Bytes that a place counts for that is looked at in vain."""
 
@@ -64,7 +62,7 @@ def salvage(damaged: Damaged) -> Iterator[SalvagedObject]:
         )
     indices = [one for member in members if (one := _index_in(damaged, member, spec)) is not None]
     if spec is not None and spec.minishard_index_encoding == "raw":
-        for gap in list(covered.gaps(base, source.size))[:_MOST_GAPS]:
+        for gap in list(covered.gaps(base, source.size)):
             indices += _plain_indices(damaged, gap, spec)
     zipped = spec.data_encoding == "gzip" if spec is not None else None
     whole = {(member.start, member.stop) for member in members}
@@ -108,10 +106,14 @@ def _members(damaged: Damaged, gaps: list[tuple[int, int]]) -> Iterator[Span]:
 
 def _index_in(damaged: Damaged, member: Span, spec: ShardingSpec | None) -> tuple[Span, MinishardEntries] | None:
     """Return a member that is a minishard index, and what it lists."""
-    limit = min(_MOST_INDEX, max(TOTAL_FLOOR, TOTAL_RATIO * damaged.source.size))
+    longest, readable = damaged.longest(_MOST_INDEX), max(TOTAL_FLOOR, TOTAL_RATIO * damaged.source.size)
     try:
-        data = decompress("gzip", damaged.source.read(member.start, member.stop), limit=limit)
-    except (FormatError, LimitExceeded):
+        data = decompress("gzip", damaged.source.read(member.start, member.stop), limit=min(longest, readable))
+    except FormatError:
+        return None
+    except LimitExceeded:
+        if longest < readable:
+            _leave_out(damaged, member.start, longest)
         return None
     if not data or len(data) % _ENTRY:
         return None
@@ -130,22 +132,55 @@ def _plain_indices(
 ) -> Iterator[tuple[Span, MinishardEntries]]:
     """Yield the plain minishard indices in a stretch that nothing lists: each stands right after its values."""
     start, stop = gap
-    while (found := _index_before(damaged, start, stop, spec)) is not None:
+    # In other orders many numbers of entries are possible: they take more work.
+    while found := _index_before(damaged, start, stop, spec, True) or _index_before(damaged, start, stop, spec, False):
         yield found
         stop = int(found[1].starts.min())
 
 
-def _index_before(damaged: Damaged, start: int, stop: int, spec: ShardingSpec) -> tuple[Span, MinishardEntries] | None:
-    """Return the plain minishard index that ends at a place, and whose values stand without a gap before it."""
-    for count in range(1, min((stop - start) // _ENTRY, _MOST_TRIES) + 1):
-        at = stop - _ENTRY * count
-        entries = entries_of([damaged.source.read(at, stop)], [0], spec.index_size, damaged.source.size)
-        if not _is_index(entries, spec):
-            continue
-        first, last = int(entries.starts.min()), int((entries.starts + entries.sizes).max())
-        if first >= start and last == at and sum(entries.sizes.tolist()) == last - first:
-            return Span("", at, stop), entries
+def _index_before(
+    damaged: Damaged, start: int, stop: int, spec: ShardingSpec, in_order: bool
+) -> tuple[Span, MinishardEntries] | None:
+    """Return the plain minishard index that ends at an offset, and whose values are stored without a gap before it."""
+    longest, tried = min(stop - start, damaged.longest(_MOST_INDEX)) // _ENTRY, 0
+    while tried < longest:
+        most = min(max(tried * 16, _FIRST), longest)
+        if not damaged.affords(start, _ENTRY * most):
+            return None
+        data = damaged.source.read(stop - _ENTRY * most, stop)
+        for count in _counts(data, start, stop, spec.index_size, tried, in_order):
+            if not damaged.affords(start, 8 * _ENTRY * count):
+                return None
+            at = stop - _ENTRY * count
+            entries = entries_of([data[-_ENTRY * count :]], [0], spec.index_size, damaged.source.size)
+            if not _is_index(entries, spec):
+                continue
+            first, last = int(entries.starts.min()), int((entries.starts + entries.sizes).max())
+            if first >= start and last == at and sum(entries.sizes.tolist()) == last - first:
+                return Span("", at, stop), entries
+        tried = most
+    if in_order and longest < (stop - start) // _ENTRY:
+        _leave_out(damaged, start, _ENTRY * longest)
     return None
+
+
+def _counts(data: bytes, start: int, stop: int, index_size: int, tried: int, in_order: bool) -> list[int]:
+    """Return the numbers of entries, over `tried`, that an index at the end of `data` may have.
+
+    Sums of words exclude the others at once; they wrap, as offsets do.
+    """
+    words = np.frombuffer(data, WORDS)[::-1].astype(np.uint64)
+    sums, zeros = (np.concatenate([[0], np.cumsum(one, dtype=np.uint64)]) for one in (words, words == 0))
+    counts = np.arange(tried + 1, len(data) // _ENTRY + 1)
+    at = (stop - _ENTRY * counts).astype(np.uint64)
+    sizes, ends, firsts = sums[counts], sums[2 * counts] + index_size, words[2 * counts - 1] + index_size
+    fits = (sizes <= at - start) & (ends <= at) & (firsts >= start) & (firsts <= at)
+    fits &= zeros[3 * counts - 1] == zeros[2 * counts]  # chunk IDs ascend
+    return counts[fits & (((ends == at) & (sizes == at - firsts)) == in_order)].tolist()
+
+
+def _leave_out(damaged: Damaged, at: int, longest: int) -> None:
+    damaged.left_out.append(f"byte {at:,}: a minishard index of over {longest:,} bytes was not searched")
 
 
 def _is_index(entries: MinishardEntries, spec: ShardingSpec | None) -> bool:

@@ -50,14 +50,17 @@ def salvage(damaged: Damaged) -> Iterator[SalvagedObject]:
     """Look at the places that the index names, then walk from object to object, then report what is left of keys."""
     source, layout = damaged.source, _layout(damaged)
     work = damaged.work
-    seen: set[str] = set()
+    seen, skipped = set[str](), set[str]()
     covered = Covered()
     near = Near(source)
     custom, named = not layout.places, set(layout.places.values())
     for key, at in sorted(layout.places.items(), key=lambda item: item[1]):
         damaged.progress(min(at, layout.stop), max(layout.stop, 1))
         span = _content_at(near, at, layout.stop)
-        if span is None or not work.takes(span.size):
+        if span is None:
+            continue
+        if not work.takes(span.size):
+            skipped.add(key)
             continue
         pieces = _pieces(source, near, span)
         if sha256_of(pieces())[0] == key:
@@ -79,9 +82,11 @@ def salvage(damaged: Damaged) -> Iterator[SalvagedObject]:
             covered.add(span.start - OBJECT.size, span.stop)
             by = _BY_KEY if known else ""
             yield SalvagedObject(digest if known else None, digest, (span,), pieces, by, without_index=True)
+    if work.unchecked:
+        damaged.left_out.append("the search ended early: together the objects have far more bytes than the file")
     for key, at in layout.places.items():
         if key not in seen:
-            yield _left(source, layout, key, at, custom=custom)
+            yield _left(source, layout, key, at, custom=custom and key not in skipped)
 
 
 def _left(source: Source, layout: _Layout, key: str, at: int, *, custom: bool) -> SalvagedObject:

@@ -73,6 +73,18 @@ def test_a_longer_part_of_a_swh_file_never_gives_fewer_objects() -> None:
     assert found == 10
 
 
+@pytest.mark.parametrize("changes", [[], [Change.cut(1300, 1303)], [Change.cut(2532, 5064)]])
+def test_swh_objects_that_the_budget_excludes_are_left_out(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, changes: list[Change]
+) -> None:
+    """Their sha256 was not computed: they are not called damaged."""
+    monkeypatch.setattr("shardcore.model.budget.Budget.left", property(lambda budget: 100 - budget.checked))
+    with FileSource(SAMPLES / "swh" / "small.shard") as file:
+        done = salvage(PatchedSource(file, changes), tmp_path / "out", format="swh")
+    assert not any("sha256" in one.why for one in done.items)
+    assert any("the search ended" in note for note in done.left_out)
+
+
 def test_swh_objects_behind_a_gap_are_found_again() -> None:
     """Three bytes are missing: every offset behind them is wrong, and the sha256 of contents still says their keys."""
     path = SAMPLES / "swh" / "small.shard"
@@ -214,7 +226,7 @@ def test_a_search_without_end_says_where_it_ended(
     assert any("the search ended at byte" in note for note in done.left_out)
     assert done.summary()["complete"] is False
     assert run(["salvage", str(path), "--plan", "--format", "des"]) == 1
-    assert "--limit-bytes" in capsys.readouterr().err
+    assert "--limit-work" in capsys.readouterr().err
     assert salvage(path, None, format="des", limit=1 << 40).left_out == ()
 
 
@@ -260,6 +272,21 @@ def test_des_what_was_deleted_is_not_saved() -> None:
     assert not set(gone) & {one.sha256 for one in saved(path).items}
 
 
+@pytest.mark.parametrize(("lost", "found"), [(b"footer", 4), (b"beginning of the index", 3)])
+def test_des_entries_with_long_uids_are_found(tmp_path: Path, lost: bytes, found: int) -> None:
+    """A uid may have 65,535 bytes."""
+    path = tmp_path / "20260101_00_0000.des"
+    with shardcore.create(path, format="des") as writer:
+        for number in range(4):
+            writer.add(f"{number}" * 5000, b"plain %d" % number)
+    with shardcore.open(path) as shard:
+        start = next(section.start for section in shard.sections if section.name == "index")
+    size = path.stat().st_size
+    change = Change.cut(size - 12, size) if lost == b"footer" else Change.overwrite(start, b"\xff" * 60)
+    done = saved(path, change, format="des")
+    assert len(taken(done)) == found
+
+
 # --- neuroglancer ---
 
 
@@ -289,6 +316,40 @@ def test_neuroglancer_minishard_indices_are_found_again(tmp_path: Path, encoding
     cut = saved(shard, Change.cut(size // 2, size), Change.overwrite(0, b"\xff" * 64), spec=json.dumps(spec))
     assert set(without(cut)) | set(whole(cut).values()) <= set(expected.values()) | set(without(cut))
     assert cut.without_key + len(whole(cut)) > 5
+
+
+@pytest.mark.parametrize(("keys", "bits"), [(5000, 1), (1024, 8)])
+def test_neuroglancer_plain_indices_are_found_however_long_and_many(tmp_path: Path, keys: int, bits: int) -> None:
+    """Every second minishard is lost to the shard index; with little work allowed, that is no success."""
+    spec = {"@type": "neuroglancer_uint64_sharded_v1", "preshift_bits": 0, "hash": "identity", "shard_bits": 0}
+    spec |= {"minishard_bits": bits, "minishard_index_encoding": "raw", "data_encoding": "raw"}
+    shard = tmp_path / "0.shard"
+    with shardcore.create(shard, format="neuroglancer", spec=json.dumps(spec)) as writer:
+        for key in range(keys):
+            writer.add(str(key), f"value {key}".encode())
+    changes = [Change.overwrite(16 * number, bytes(16)) for number in range(1, 1 << bits, 2)]
+    done = saved(shard, *changes, spec=json.dumps(spec))
+    assert {one.key for one in done.items if one.sha256} == {str(key) for key in range(keys)}
+    assert done.summary()["complete"] is True
+
+
+@pytest.mark.parametrize("encoding", ["raw", "gzip"])
+def test_neuroglancer_indices_that_are_too_long_are_left_out(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, encoding: str
+) -> None:
+    """The result is incomplete; where more work is allowed, they are found."""
+    monkeypatch.setattr("shardcore.formats.neuroglancer.salvage._MOST_INDEX", 24 * 99)
+    monkeypatch.setattr("shardcore.model.budget.WORK_FLOOR", 50_000_000)
+    spec = {"@type": "neuroglancer_uint64_sharded_v1", "preshift_bits": 0, "hash": "identity", "shard_bits": 0}
+    spec |= {"minishard_bits": 0, "minishard_index_encoding": encoding, "data_encoding": "raw"}
+    shard = tmp_path / "0.shard"
+    with shardcore.create(shard, format="neuroglancer", spec=json.dumps(spec)) as writer:
+        for key in range(200):
+            writer.add(str(key), b"value %d" % key)
+    with shardcore.allowing(0):
+        assert len(taken(saved(shard, Change.overwrite(0, bytes(16)), spec=json.dumps(spec)))) == 200
+    done = saved(shard, Change.overwrite(0, bytes(16)), spec=json.dumps(spec))
+    assert done.summary()["complete"] is False
 
 
 # --- mdb ---
@@ -341,6 +402,10 @@ def test_a_stranger_and_a_folder_are_refused(tmp_path: Path) -> None:
     """Bytes of no format are told as such; a data set is saved file by file."""
     with pytest.raises(UsageError, match="name one"):
         salvage(BytesSource(b"x" * 2000), None)
+    pointer = tmp_path / "x.des"
+    pointer.write_bytes(b"version https://git-lfs.github.com/spec/v1\noid sha256:%s\nsize 5\n" % (b"a" * 64))
+    with pytest.raises(shardcore.NotAShard, match="Git LFS"):
+        salvage(pointer, None)
     with pytest.raises(UsageError, match="folder"):
         salvage(SAMPLES / "neuroglancer" / "worked", None)
 
