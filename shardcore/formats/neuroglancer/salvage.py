@@ -176,7 +176,7 @@ def _counts(data: bytes, start: int, stop: int, index_size: int, tried: int, in_
     sizes, ends, firsts = sums[counts], sums[2 * counts] + index_size, words[2 * counts - 1] + index_size
     fits = (sizes <= at - start) & (ends <= at) & (firsts >= start) & (firsts <= at)
     fits &= zeros[3 * counts - 1] == zeros[2 * counts]  # chunk IDs ascend
-    return counts[fits & (((ends == at) & (sizes == at - firsts)) == in_order)].tolist()
+    return [*counts[fits & (((ends == at) & (sizes == at - firsts)) == in_order)].tolist()]
 
 
 def _leave_out(damaged: Damaged, at: int, longest: int) -> None:
