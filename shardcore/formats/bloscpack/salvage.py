@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.errors import FormatError, LimitExceeded
-from shardcore.formats.bloscpack.blosc1 import BLOCK_START, HEADER_SIZE, check_chunk, read_chunk_header
+from shardcore.formats.bloscpack.blosc1 import HEADER_SIZE, check_chunk, read_chunk_header
 from shardcore.formats.bloscpack.checksums import CHECKSUMS, Checksum
 from shardcore.formats.bloscpack.decode import decompress
+from shardcore.formats.bloscpack.layout import BLOCK_START
 from shardcore.formats.bloscpack.shard import BloscpackShard
 from shardcore.model.objects import ObjectRef
 from shardcore.model.span import Span

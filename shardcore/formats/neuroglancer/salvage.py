@@ -132,12 +132,15 @@ def _plain_indices(
 ) -> Iterator[tuple[Span, MinishardEntries]]:
     """Yield the plain minishard indices in a stretch that nothing lists: each stands right after its values."""
     start, stop = gap
-    while (found := _index_before(damaged, start, stop, spec)) is not None:
+    # In other orders many numbers of entries are possible: they take more work.
+    while found := _index_before(damaged, start, stop, spec, True) or _index_before(damaged, start, stop, spec, False):
         yield found
         stop = int(found[1].starts.min())
 
 
-def _index_before(damaged: Damaged, start: int, stop: int, spec: ShardingSpec) -> tuple[Span, MinishardEntries] | None:
+def _index_before(
+    damaged: Damaged, start: int, stop: int, spec: ShardingSpec, in_order: bool
+) -> tuple[Span, MinishardEntries] | None:
     """Return the plain minishard index that ends at an offset, and whose values are stored without a gap before it."""
     longest, tried = min(stop - start, damaged.longest(_MOST_INDEX)) // _ENTRY, 0
     while tried < longest:
@@ -145,8 +148,8 @@ def _index_before(damaged: Damaged, start: int, stop: int, spec: ShardingSpec) -
         if not damaged.affords(start, _ENTRY * most):
             return None
         data = damaged.source.read(stop - _ENTRY * most, stop)
-        for count in _counts(data, start, stop, spec.index_size, tried):
-            if not damaged.affords(start, _ENTRY * count):
+        for count in _counts(data, start, stop, spec.index_size, tried, in_order):
+            if not damaged.affords(start, 8 * _ENTRY * count):
                 return None
             at = stop - _ENTRY * count
             entries = entries_of([data[-_ENTRY * count :]], [0], spec.index_size, damaged.source.size)
@@ -156,13 +159,13 @@ def _index_before(damaged: Damaged, start: int, stop: int, spec: ShardingSpec) -
             if first >= start and last == at and sum(entries.sizes.tolist()) == last - first:
                 return Span("", at, stop), entries
         tried = most
-    if longest < (stop - start) // _ENTRY:
+    if in_order and longest < (stop - start) // _ENTRY:
         _leave_out(damaged, start, _ENTRY * longest)
     return None
 
 
-def _counts(data: bytes, start: int, stop: int, index_size: int, tried: int) -> list[int]:
-    """Return the numbers of entries, over `tried`, that an index at the end of `data` may have; likely ones first.
+def _counts(data: bytes, start: int, stop: int, index_size: int, tried: int, in_order: bool) -> list[int]:
+    """Return the numbers of entries, over `tried`, that an index at the end of `data` may have.
 
     Sums of words exclude the others at once; they wrap, as offsets do.
     """
@@ -173,8 +176,7 @@ def _counts(data: bytes, start: int, stop: int, index_size: int, tried: int) -> 
     sizes, ends, firsts = sums[counts], sums[2 * counts] + index_size, words[2 * counts - 1] + index_size
     fits = (sizes <= at - start) & (ends <= at) & (firsts >= start) & (firsts <= at)
     fits &= zeros[3 * counts - 1] == zeros[2 * counts]  # chunk IDs ascend
-    in_order = (ends == at) & (sizes == at - firsts)
-    return [*counts[fits & in_order].tolist(), *counts[fits & ~in_order].tolist()]
+    return [*counts[fits & (((ends == at) & (sizes == at - firsts)) == in_order)].tolist()]
 
 
 def _leave_out(damaged: Damaged, at: int, longest: int) -> None:
