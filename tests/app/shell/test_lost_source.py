@@ -62,7 +62,7 @@ def test_findings_of_a_lost_source(session: Session, proxy: FaultProxy, qtbot: Q
     assert session.report is not None
     assert session.report.findings == ()
     assert "of 8 objects" in session.report.stopped_after
-    assert table.state.text().startswith("Unreachable. Stopped after")
+    assert table.state.text.startswith("Unreachable. Stopped after")
     assert table.again.isVisible()
     proxy.faults = []
     table.again.click()
@@ -84,6 +84,7 @@ def test_a_data_set_forgets_that_its_server_was_lost(session: Session, qtbot: Qt
         way = RemoteOptions(endpoint_url=proxy.url, anonymous=True, addressing="path")
         with qtbot.waitSignal(session.opened, timeout=10_000):
             session.open(OpenRequest("s3://b/many/", remote=way))
+        session.load_index()
         qtbot.waitUntil(lambda: session.index_state is IndexState.LOADED and not session.jobs.open_jobs)
         lose(proxy, 0)
         session.verify(Depth.CONTENT)
