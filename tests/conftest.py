@@ -78,6 +78,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
     A run of everything is a quick one without SHARDSCOPE_FULL=1; what is selected by name, mark or file runs whole.
     """
+    if not FULL and (large := [item for item in items if item.get_closest_marker("large")]):
+        config.hook.pytest_deselected(items=large)
+        items[:] = [item for item in items if item not in large]
     selected = config.option.keyword or config.option.markexpr
     if not FULL and not selected and config.args == config.getini("testpaths"):
         quick = _quick(items)

@@ -105,7 +105,7 @@ ROOMS = {
     # keys of digits keep both ends; columns scroll
     "app/shardscope/widgets": (37, 2_658, 2_163, 655),
     # small files from the field, large honest files, contracts and faults of networks and disks
-    "tests": (577, 71_064, 59_829, 7_577),
+    "tests": (577, 71_066, 59_831, 7_577),
 }
 """The most that each room may hold. `python -m tests.house --lower` writes what became smaller.
 

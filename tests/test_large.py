@@ -16,10 +16,9 @@ import pytest
 
 import shardcore
 from shardcore.cli.program import run
-from shardcore.testing import FULL
 
 pytestmark = [
-    pytest.mark.skipif(not FULL, reason="takes many minutes: SHARDSCOPE_FULL=1"),
+    pytest.mark.large,
     pytest.mark.timeout(1800),
     pytest.mark.filterwarnings("ignore:hf_xet:DeprecationWarning"),
 ]
