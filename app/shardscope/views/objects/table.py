@@ -407,6 +407,10 @@ class ObjectTable(QTableView):
             self.selectRow(self.currentIndex().row())
         elif not select_current(self, event):
             super().keyPressEvent(event)
+            self._choose()
+            return
+        # Chosen again: something else may be selected by now.
+        self._shown = QPersistentModelIndex()
         self._choose()
 
 
