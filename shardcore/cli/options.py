@@ -211,7 +211,7 @@ def _tell_interrupted(uri: str) -> None:
 
 
 def opening_flags() -> tuple[str, ...]:
-    """Flags of all formats for opening."""
+    """Return the `--` spelling of every option that a format declares for opening."""
     return tuple(f"--{name.replace('_', '-')}" for name in _format_flags(OptionPurpose.OPEN))
 
 

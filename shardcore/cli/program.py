@@ -46,7 +46,7 @@ class Plain:
         self._choices: dict[object, Any] = {one.value: one for one in self._annotation} if chosen else {}
 
     def __call__(self, ctx: Any, value: Any) -> Any:
-        """Return the value that the command gets."""
+        """Convert text from the command line, without the detour that typer makes for plain strings and choices."""
         parameter = self._parameter
         if ctx.resilient_parsing:
             return value  # completion looks at names alone
@@ -251,7 +251,7 @@ def _unwritten(error: OSError) -> int:
 
 @functools.cache
 def loaded(name: str) -> Any:
-    """Load a command."""
+    """Import the module of a command, which no other command needs, and build the command."""
     function = getattr(import_module(f"shardcore.cli.{_MODULES[name]}"), name)
     # Said apart from the help, the summary is not cut where a line ends.
     summary = (function.__doc__ or "").partition("\n")[0]
@@ -313,7 +313,7 @@ def told(error: ShardError, name: str) -> int:
 
 
 def exit_code(error: ShardError) -> int:
-    """Return the exit code for an error."""
+    """Return 2 for usage, 1 for an absent key, 4 for a source, 3 for damage and anything else."""
     if isinstance(error, UsageError):
         return EXIT_USAGE
     if isinstance(error, KeyAbsent):

@@ -113,7 +113,7 @@ class Decoder(Protocol):
     def __call__(
         self, task: str, header: Header, data: bytes | memoryview, *, limit: int = ..., place: Span | None = ...
     ) -> tuple[Header, bytes]:
-        """Run a task."""
+        """Return the header and bytes of a task's result; see `run_task`."""
 
 
 def run_task(
@@ -259,7 +259,6 @@ class IsolatedDecoder:
 
 
 def _task(name: str) -> Task:
-    """Return the function `module:function`."""
     module, _, function = name.partition(":")
     found: Task = getattr(import_module(module), function)
     return found

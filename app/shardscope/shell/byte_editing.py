@@ -40,7 +40,7 @@ class ByteEditing(QObject):
     """
 
     allowed = Signal(str)
-    """What was refused with this sentence is possible now."""
+    """An edit that was refused is allowed now; carries the text of the refusal."""
 
     def __init__(
         self,

@@ -111,43 +111,41 @@ class Settings:
     """
 
     extraction = _Setting(_by_name)
-    """The choices of the last extraction, by name; empty at the first start."""
+    """Choices of the last extraction, by name of the control."""
     sketches = _Setting(_by_name)
-    """The drawing that was looked at last, by format."""
+    """Drawing shown last, by format."""
     reduced_motion = _Setting(_off)
-    """Whether nothing shall move by itself."""
     play_speed = _Setting(_factor)
-    """The speed at which steps and walks are played; 1 at the first start."""
+    """Factor on the speed at which the steps of lookups are played."""
     zoom = _Setting(_factor)
-    """The zoom of the window: 1 is 100 %."""
+    """Factor: 1 is 100 %."""
     bytes_zoom = _Setting(_factor)
-    """The zoom of the bytes, relative to that of the window."""
+    """Factor of the bytes, relative to `zoom`."""
     lecture_dark = _Setting(_off)
-    """Whether lectures are shown in the dark room theme."""
+    """Use the theme `dark-room` for lectures."""
     restores_tabs = _Setting(_off)
-    """Whether the tabs of the last window are opened at the start."""
+    """Open the `tabs` of the last window at the start."""
     tabs = _Setting(_entries)
-    """The tabs of the last window, as they were stored."""
     connections = _Setting(_by_name)
-    """How remote places were reached, by bucket or server; without secrets."""
+    """Connection options by bucket or server, without credentials."""
     price = _Setting(_text)
-    """The name of the prices by which requests are counted; empty for the usual ones."""
+    """Name of the price list for requests; empty for the default."""
     pack_format = _Setting(_text)
-    """The name of the format that was last written, or empty."""
+    """Format written last; empty if none."""
     pack_folder = _Setting(_text)
-    """The folder of the shard that was last written, or empty."""
+    """Folder of the shard written last; empty if none."""
     schematic = _Setting(_off)
-    """Whether the overview is schematic, and not to scale."""
+    """Size the sections of the overview by their order of magnitude, not to scale."""
     fields_shown = _Setting(_on)
-    """Whether the fields are beside the bytes."""
+    """Show the column of fields beside the bytes."""
     searches = _Setting(_pairs)
-    """What was searched for in bytes, the latest first: kind and text."""
+    """Byte searches as (kind, text), the latest first."""
     recent = _Setting(_texts)
-    """What was opened, the latest first."""
+    """URIs of opened files, the latest first."""
     folders = _Setting(_texts)
-    """The folders that were extracted to, the latest first."""
+    """Target folders of extractions, the latest first."""
     searched_folders = _Setting(_texts)
-    """The folders that were searched for a key, the latest first."""
+    """Folders in which a key was searched, the latest first."""
 
     def __init__(self, path: Path | None = None, *, theme: str = "") -> None:
         self._theme = theme
@@ -217,7 +215,6 @@ class Settings:
         self.recent = _first(name, self.recent)
 
     def clear_recent(self) -> None:
-        """Forget all."""
         self.recent = []
 
     def add_folder(self, path: str) -> None:
@@ -301,7 +298,6 @@ class Settings:
         return None if value.isEmpty() else value
 
     def set_layout(self, name: str, value: QByteArray) -> None:
-        """Save a layout."""
         self.set_value(f"layout/{name}", value.toBase64().toStdString())
 
 
