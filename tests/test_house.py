@@ -63,7 +63,7 @@ ROOMS = {
     # a closed output is exit 4 everywhere; --limit-work; commands name the next step
     "shardcore/cli": (24, 4_055, 2_847, 595),
     # verify decodes contents with the code of show; PNG of 16 bits; decoding is cancelled
-    "shardcore/codecs": (19, 2_180, 1_773, 669),
+    "shardcore/codecs": (19, 2_176, 1_769, 668),
     "shardcore/containers": (7, 1_584, 1_114, 227),
     "shardcore/formats": (1, 0, 0, 1),
     # columns of objects, checksums of chunks that cannot be decoded, plans of .npy files
@@ -97,7 +97,7 @@ ROOMS = {
     # several files open in order; notices are readable at any width
     "app/shardscope/shell": (29, 4_884, 4_447, 823),
     # an invalid settings file is set aside and reported
-    "app/shardscope/startup": (6, 527, 508, 151),
+    "app/shardscope/startup": (6, 527, 508, 147),
     # .npy files are packed and converted; salvage shows what was left out
     "app/shardscope/tasks": (38, 5_266, 4_639, 848),
     # the preview follows the selection; typing finds a key; widths of columns stay

@@ -221,18 +221,14 @@ def _skip_metadata(reader: _Reader) -> None:
 
 
 def _skip_entries(reader: _Reader, left: int) -> int:
-    """Skip metadata with those nested in it; return how many more may follow."""
-    waiting = 1
-    while waiting:
-        waiting, left = waiting - 1, left - 1
-        entries = reader.number()
-        if left < 0 or entries > len(reader.data):
-            raise FormatError("the Draco data has too much metadata")
-        for _ in range(entries):
-            reader.skip(reader.byte())
-            reader.skip(reader.number())
-        nested = reader.number()
-        if nested:
-            # A nested one has its name before it, so that one after the other cannot be skipped from a count alone.
-            raise Unsupported("nested Draco metadata is not decoded")
-    return left
+    """Skip metadata; return how many more may follow."""
+    entries = reader.number()
+    if left < 1 or entries > len(reader.data):
+        raise FormatError("the Draco data has too much metadata")
+    for _ in range(entries):
+        reader.skip(reader.byte())
+        reader.skip(reader.number())
+    if reader.number():
+        # A nested one has its name before it, so that one after the other cannot be skipped from a count alone.
+        raise Unsupported("nested Draco metadata is not decoded")
+    return left - 1

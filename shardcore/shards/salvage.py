@@ -272,7 +272,10 @@ class Covered:
         added = np.array(self._edges, np.int64).reshape(-1, 2)
         self._edges = array("q")
         starts, stops = np.append(self._starts, added[:, 0]), np.append(self._stops, added[:, 1])
-        order = np.argsort(np.where(stops > starts, starts, -1), kind="stable")[np.count_nonzero(stops <= starts) :]
+        some = stops > starts
+        starts, stops = starts[some], stops[some]
+        order = np.argsort(starts, kind="stable")
         starts, stops = starts[order], np.maximum.accumulate(stops[order])
-        firsts = np.flatnonzero(np.append(True, starts[1:] > stops[:-1])[: len(starts)])
-        self._starts, self._stops = starts[firsts], stops[np.append(firsts[1:], len(starts))[: len(firsts)] - 1]
+        apart = starts[1:] > stops[:-1]
+        self._starts = starts[np.append(True, apart)[: len(starts)]]
+        self._stops = stops[np.append(apart, True)[: len(stops)]]

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.errors import FormatError, LimitExceeded
-from shardcore.formats.bloscpack.blosc1 import HEADER_SIZE, check_chunk, read_chunk_header
+from shardcore.formats.bloscpack.blosc1 import HEADER_SIZE, VERSION, check_chunk, read_chunk_header
 from shardcore.formats.bloscpack.checksums import CHECKSUMS, Checksum
 from shardcore.formats.bloscpack.decode import decompress
 from shardcore.formats.bloscpack.layout import BLOCK_START
@@ -78,7 +78,7 @@ def _candidates(damaged: Damaged, start: int, stop: int) -> Iterator[tuple[int, 
         raw = np.frombuffer(data, np.uint8)
         count = len(raw) - HEADER_SIZE + 1
         version, lz, flags, typesize = (raw[n : n + count] for n in range(4))
-        fits = ((version == 1) | (version == 2)) & (lz == 1) & (flags & 8 == 0) & (typesize > 0) & (flags >> 5 < 5)
+        fits = (version == VERSION) & (lz == 1) & (flags & 8 == 0) & (typesize > 0) & (flags >> 5 < 5)
         places = np.flatnonzero(fits & ((flags & 5) != 5))
         nbytes, block, stored = (_u32(raw, places + at) for at in (4, 8, 12))
         fits = (stored >= HEADER_SIZE) & (stored <= stop - first - places)

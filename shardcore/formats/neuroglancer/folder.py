@@ -122,7 +122,7 @@ def spaces_below(folder: Folder, found: FoundInfo) -> FolderSpaces:
         folder: The folder.
         found: Its info.
     """
-    spaces = [FolderSpace(space, space.folder, found) for space in (*found.info.spaces, *found.info.files)]
+    spaces = [FolderSpace(space, space.folder, found) for space in found.info.key_spaces]
     others = list(found.info.others)
     for name in found.info.folders:
         try:
@@ -137,7 +137,7 @@ def spaces_below(folder: Folder, found: FoundInfo) -> FolderSpaces:
             others.append(f"{name}: has no info")
             continue
         beside = FoundInfo(info, text, "")
-        spaces += [FolderSpace(space, _joined(name, space.folder), beside) for space in (*info.spaces, *info.files)]
+        spaces += [FolderSpace(space, _joined(name, space.folder), beside) for space in info.key_spaces]
         others += [f"{name}: {other}" for other in info.others]
     return FolderSpaces(tuple(spaces), tuple(others))
 
@@ -593,7 +593,7 @@ def _agreed(root: Folder | None, wanted: FolderSpace, context: OpenContext) -> F
     if root is None:
         raise UsageError(f"{wanted.space.name} is beside the folder of its info: open that")
     info = wanted.found.info
-    keys = (space.folder for space in (*info.spaces, *info.files) if space.folder.startswith(BESIDE))
+    keys = (space.folder for space in info.key_spaces if space.folder.startswith(BESIDE))
     places = tuple(visible(folder_of_key(root, key).uri) for key in keys)
     if not context.trusts(places):
         raise StoreUntrusted(file=f"{root.uri.rstrip('/')}/{INFO_NAME}", stores=places)

@@ -143,9 +143,14 @@ class Info:
     files: tuple[KeySpace, ...] = ()
 
     @property
+    def key_spaces(self) -> tuple[KeySpace, ...]:
+        """Return the sharded key spaces, then those of one file per object."""
+        return (*self.spaces, *self.files)
+
+    @property
     def scales(self) -> tuple[KeySpace, ...]:
         """All scales that can be read, sharded or not."""
-        return tuple(space for space in (*self.spaces, *self.files) if space.scale is not None)
+        return tuple(space for space in self.key_spaces if space.scale is not None)
 
     def files_of(self, folder: str) -> KeySpace | None:
         """Return the key space whose objects are files in `folder`, relative to the info."""

@@ -45,6 +45,6 @@ def mesh_of_segment(folder: Folder, segment: int) -> tuple[str, str] | None:
             if not says_absent(error):
                 raise
             continue
-        if info is not None and any(space.kind is SpaceKind.MESH for space in (*info.spaces, *info.files)):
+        if info is not None and any(space.kind is SpaceKind.MESH for space in info.key_spaces):
             return below.uri, str(segment)
     return None

@@ -96,7 +96,7 @@ class Origin:
             if found["spec"].get("@type") != members.get("@type"):
                 found["info"] = members
             info = parse_info(self.text)
-            others = {each.folder or ".": each.name for each in (*info.spaces, *info.files) if each != self.space}
+            others = {each.folder or ".": each.name for each in info.key_spaces if each != self.space}
             found |= {"key_spaces": others} if others else {}
         return found
 
