@@ -72,7 +72,7 @@ ROOMS = {
     # uploads that state a footer they lack; bounded memory over many xorbs
     "shardcore/formats/mdb": (34, 4_797, 3_697, 1_116),
     # contents are verified; key spaces of one file per object; polylines; `..` keys with consent
-    "shardcore/formats/neuroglancer": (47, 7_599, 6_181, 2_032),
+    "shardcore/formats/neuroglancer": (47, 7_602, 6_183, 2_033),
     # salvage lists a million objects and reads each content once
     "shardcore/formats/swh": (29, 4_158, 3_205, 1_080),
     "shardcore/formats/xorb": (15, 1_472, 1_122, 327),
@@ -81,7 +81,7 @@ ROOMS = {
     # salvage lists all that it finds, in bounded memory; extraction holds its folders open
     "shardcore/operations": (36, 5_988, 5_049, 2_118),
     # files that are something else are named; sizes of data sets are those of their shards
-    "shardcore/shards": (27, 4_067, 3_463, 1_735),
+    "shardcore/shards": (27, 4_070, 3_466, 1_735),
     # one deadline for the head of an answer; collected sources close their files; errors of the system
     "shardcore/sources": (29, 4_019, 3_619, 1_457),
     "shardcore/teaching": (52, 6_202, 5_285, 1_842),
