@@ -77,7 +77,7 @@ ROOMS = {
     "shardcore/formats/swh": (29, 4_158, 3_205, 1_080),
     "shardcore/formats/xorb": (15, 1_472, 1_122, 327),
     # numbers are written so that they read back; polylines
-    "shardcore/model": (34, 3_379, 2_903, 1_718),
+    "shardcore/model": (34, 3_388, 2_911, 1_719),
     # salvage lists all that it finds, in bounded memory; extraction holds its folders open
     "shardcore/operations": (36, 5_988, 5_049, 2_118),
     # files that are something else are named; sizes of data sets are those of their shards
@@ -88,7 +88,7 @@ ROOMS = {
     # the contract that what verify passes is read
     "shardcore/testing": (13, 1_474, 1_379, 315),
     # a failing sync is reported as what it is; abandoned writers remove their files
-    "shardcore/writing": (20, 3_096, 2_716, 1_419),
+    "shardcore/writing": (20, 3_086, 2_707, 1_418),
     # settings run no code
     "app/shardscope": (2, 243, 212, 24),
     "app/shardscope/learning": (44, 6_740, 6_031, 839),
@@ -101,7 +101,7 @@ ROOMS = {
     # .npy files are packed and converted; salvage shows what was left out
     "app/shardscope/tasks": (38, 5_266, 4_639, 848),
     # the preview follows the selection; typing finds a key; widths of columns stay
-    "app/shardscope/views": (99, 15_895, 14_561, 2_284),
+    "app/shardscope/views": (99, 15_890, 14_556, 2_284),
     # keys of digits keep both ends; columns scroll
     "app/shardscope/widgets": (37, 2_658, 2_163, 655),
     # small files from the field, large honest files, contracts and faults of networks and disks

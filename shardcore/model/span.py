@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,3 +47,14 @@ class Span:
     def __str__(self) -> str:
         within = f" of {self.source}" if self.source else ""
         return f"{self.start}..{self.stop}{within}"
+
+
+def union(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return the bytes of half-open ranges as ascending ranges that do not touch; empty ones are left out."""
+    found: list[tuple[int, int]] = []
+    for start, stop in sorted(one for one in ranges if one[0] < one[1]):
+        if found and start <= found[-1][1]:
+            found[-1] = found[-1][0], max(stop, found[-1][1])
+        else:
+            found.append((start, stop))
+    return found

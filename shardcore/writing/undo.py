@@ -32,7 +32,7 @@ from shardcore.codecs.json_text import parse_json
 from shardcore.errors import BadChecksum, FormatError, Remedy, ShardError, SourceError, Truncated, UsageError, reason_of
 from shardcore.model.finding import Findings
 from shardcore.model.number_words import plural
-from shardcore.model.span import Span
+from shardcore.model.span import Span, union
 from shardcore.model.text import shell_line, typed
 from shardcore.progress import Progress, no_progress
 from shardcore.sources.base import Source
@@ -736,30 +736,17 @@ def _check_records(journal: Journal, where: Path) -> None:
         if one.start < at:
             raise wrong
         at = one.stop
-    overwritten = _merged((one.start, min(one.stop, old)) for one in journal.changes if one.start < old)
-    overwritten = _merged([*overwritten, *([(new, old)] if new < old else [])])
-    if _merged((one.start, one.stop) for one in journal.old) != (overwritten if journal.kept else []):
+    overwritten = union((one.start, min(one.stop, old)) for one in journal.changes if one.start < old)
+    overwritten = union([*overwritten, *([(new, old)] if new < old else [])])
+    if union((one.start, one.stop) for one in journal.old) != (overwritten if journal.kept else []):
         raise wrong
-
-
-def _merged(stretches: Any) -> list[tuple[int, int]]:
-    """Stretches in ascending order, neighbours joined, empty ones left out."""
-    found: list[tuple[int, int]] = []
-    for start, stop in sorted(stretches):
-        if start == stop:
-            continue
-        if found and start <= found[-1][1]:
-            found[-1] = found[-1][0], max(stop, found[-1][1])
-        else:
-            found.append((start, stop))
-    return found
 
 
 def _check_file(journal: Journal, raw: IO[bytes], source: FileSource, *, trust: bool) -> None:
     """Refuse a file that is another one than the journal is about."""
     fits = min(journal.old_size, journal.new_size) <= source.size <= max(journal.old_size, journal.new_size)
     if fits:
-        stretches = _merged((one.start, one.stop) for one in journal.changes)
+        stretches = union((one.start, one.stop) for one in journal.changes)
         fits = _sample(source, stretches, journal.old_size, journal.new_size) == journal.sample
     if fits and journal.done:
         fits = source.size == journal.new_size and all(_stands(source, raw, one) for one in journal.changes)
@@ -825,7 +812,7 @@ def _write_journal(edit: Edit, path: Path, *, stale: bool, keep: bool) -> None:
     file, appeared = TemporaryFile(path, like=edit.path), False
     try:
         device, inode = edit.source.inode
-        stretches = _merged((one.start, one.stop) for one in edit.changes)
+        stretches = union((one.start, one.stop) for one in edit.changes)
         head = json.dumps(
             {
                 "version": VERSION,
@@ -871,7 +858,7 @@ def _journal_records(edit: Edit, *, keep: bool) -> Iterator[bytes]:
     if edit.keys:
         text = "\n".join(map(json.dumps, edit.keys)).encode()
         yield _RECORD.pack(_KEYS, 0, len(text)) + text
-    for start, stop in _merged(edit.old_stretches()) if keep else ():
+    for start, stop in union(edit.old_stretches()) if keep else ():
         held: tuple[int, int, int] | None = None  # kind, first, last of the run that goes on
         for kind, first, last in _runs(edit.source, start, stop):
             if held is not None and held[0] == kind == _OLD_ZEROS:

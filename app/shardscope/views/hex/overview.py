@@ -28,6 +28,7 @@ from PySide6.QtWidgets import QMenu, QSizePolicy, QToolTip, QWidget
 
 from shardcore import Finding, Section, Severity
 from shardcore.model.number_words import plural, size_text
+from shardcore.model.span import union
 from shardcore.model.text import shown, without_marks
 from shardcore.operations.notes import Note
 from shardcore.teaching.lessons.secrets import NOTHING, Aspect, Secrets
@@ -353,17 +354,11 @@ class Overview(QWidget):
 
     def loaded(self) -> list[tuple[int, int]]:
         """Return the ranges of whole pages that are in memory, or that the source holds: the others are hatched."""
-        found: list[tuple[int, int]] = []
-        whole = [
+        whole = (
             (-(-start // PAGE) * PAGE, stop if stop == self._size else stop // PAGE * PAGE)
             for start, stop in self._fetched or ()
-        ]
-        for start, stop in sorted((*self._pages.loaded(self.name), *whole)):
-            if found and start <= found[-1][1]:
-                found[-1] = found[-1][0], max(stop, found[-1][1])
-            elif start < stop:
-                found.append((start, stop))
-        return found
+        )
+        return union((*self._pages.loaded(self.name), *whole))
 
     def _paint_hits(self, painter: QPainter, colours: theme.Palette, strip: QRectF) -> None:
         painter.setPen(Qt.PenStyle.NoPen)
