@@ -81,7 +81,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if not FULL and (large := [item for item in items if item.get_closest_marker("large")]):
         config.hook.pytest_deselected(items=large)
         items[:] = [item for item in items if item not in large]
-    selected = config.option.keyword or config.option.markexpr or config.option.lf
+    selected = config.option.keyword or config.option.markexpr or config.getoption("lf", False)
     if not FULL and not selected and config.args == config.getini("testpaths"):
         quick = _quick(items)
         config.hook.pytest_deselected(items=[item for item in items if item not in quick])
