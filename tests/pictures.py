@@ -20,7 +20,6 @@ from shiboken6 import delete
 
 from shardcore import Depth, Span
 from shardcore.cli.program import run
-from shardcore.teaching.exercises.exercise import ExerciseName
 from shardcore.teaching.lessons.library import lessons
 from shardscope.learning.lessons.panel import LessonPanel
 from shardscope.shell.main_window import MainWindow
@@ -85,18 +84,6 @@ def in_lesson(window: MainWindow) -> QWidget:
         settle(window)
     window.show_part("lessons")
     window.hex.drawings.show("parking")
-    return window
-
-
-def in_exercise(window: MainWindow) -> QWidget:
-    """The first question of an exercise."""
-    window.course.begin(ExerciseName("des", 7, 5))
-    settle(window)
-    panel = window.findChild(LessonPanel)
-    assert panel is not None
-    panel.player.go(1)
-    settle(window)
-    window.show_part("lessons")
     return window
 
 
@@ -214,7 +201,6 @@ PICTURES = {
     "activity": Picture(act=remote),
     "compare": Picture(act=comparing_formats),
     "lesson": Picture(act=in_lesson),
-    "exercise": Picture(act=in_exercise),
     "lecture": Picture(SWH, "lecture", trace=SWH_KEY, step=9),
     "lecture-dark": Picture(SWH, "lecture:3", trace=SWH_KEY, step=8, theme="dark-room"),
     "themes": Picture(SWH, select=48, theme="dark-safe"),

@@ -117,7 +117,7 @@ def test_every_sample_is_extracted(bundle: Bundle, capsys: pytest.CaptureFixture
 def test_objects_are_shown_and_files_written(
     bundle: Bundle, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """Decoders in processes of their own, writers of all formats, workers, and an exercise give the same results."""
+    """Decoders in processes of their own, writers of all formats and workers give the same results."""
     for name, key in SHOWN:
         if not key:
             run(["ls", str(SAMPLES / name), "--json", "--limit", "1"])
@@ -128,9 +128,6 @@ def test_objects_are_shown_and_files_written(
     assert (tmp_path / "swh").is_file()
     assert (tmp_path / "bloscpack").is_file()
     assert same(bundle, capsys, "verify", SAMPLES / "mdb/cache", "--depth", "content", "--cluster", "local:2") == 0
-    assert same(bundle, capsys, "exercise", "des", "--seed", "1", "--questions") == 0
-    (tmp_path / "answers").write_text(json.dumps(["42"]))
-    same(bundle, capsys, "exercise", "des", "--seed", "1", "--answers", tmp_path / "answers", "--json")
     assert bundle.run("shardcore", "info", "s3://bucket/key", "--endpoint-url", "http://127.0.0.1:9")[0] == 4
 
 

@@ -35,9 +35,8 @@ NAMES = {
 }
 """Names in the examples, and the samples that they mean."""
 
-EXAM = "shardcore exercise swh --exam"
 DECODED = "shardcore show segmentation/mesh 42 --png"
-"""Beginnings of the examples that need an answer, and a decoder."""
+"""Beginning of the example that needs a decoder."""
 
 
 def core_distributions() -> set[str]:
@@ -136,7 +135,7 @@ def test_the_examples_run_on_what_the_core_installs(core: dict[str, str], folder
     done = python(core, "examples.py", *lines, cwd=folder)
     assert done.returncode == 0, done.stderr
     codes = [tuple(line[3:].split(" ", 1)) for line in done.stdout.splitlines() if line.startswith("== ")]
-    expected = {line: 2 if line.startswith(DECODED) else 1 if line.startswith(EXAM) else 0 for line in lines}
+    expected = {line: 2 if line.startswith(DECODED) else 0 for line in lines}
     assert {line: int(code) for code, line in codes} == expected, done.stderr
     assert "shardcore: DracoPy is not installed: pip install 'shardscope[decoders]'" in done.stderr
     assert "Traceback" not in done.stderr

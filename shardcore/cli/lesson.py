@@ -1,4 +1,4 @@
-"""The command for lessons: install, list, remove, export."""
+"""The command for lessons: list, export."""
 
 from __future__ import annotations
 
@@ -10,29 +10,23 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shardcore.cli.options import Force, Json, one_of, only
-from shardcore.cli.output import print_json, print_line, warn, write_text_to
+from shardcore.cli.output import print_json, print_line, write_text_to
 from shardcore.errors import SourceError, UsageError, reason_of
-from shardcore.model.number_words import plural
 from shardcore.model.text import short
 
 if TYPE_CHECKING:
     from shardcore.teaching.lessons.lesson import Lesson
-    from shardcore.teaching.lessons.packs import LessonPack
 
 
 class LessonAction(StrEnum):
     """First argument of the command."""
 
     LIST = "list"
-    INSTALL = "install"
-    REMOVE = "remove"
     EXPORT = "export"
 
 
 _TAKES = {
     LessonAction.LIST: (0, "lesson list"),
-    LessonAction.INSTALL: (1, "lesson install FOLDER|ZIP"),
-    LessonAction.REMOVE: (1, "lesson remove PACK"),
     LessonAction.EXPORT: (2, "lesson export NAME|FILE OUT.html|FOLDER"),
 }
 
@@ -41,16 +35,16 @@ def lesson(
     action: Annotated[
         str,
         typer.Argument(
-            metavar="list|install|remove|export",
+            metavar="list|export",
             help="The action.",
-            autocompletion=one_of("list", "install", "remove", "export"),
+            autocompletion=one_of("list", "export"),
         ),
     ],
     names: Annotated[
         list[str] | None,
         typer.Argument(
             metavar="NAME",
-            help="install: a folder or zip; remove: a pack; export: a lesson (its name, its file, or `all`), and OUT.",
+            help="export: a lesson (its name, its file, or `all`), and OUT.",
             show_default=False,
         ),
     ] = None,
@@ -62,7 +56,7 @@ def lesson(
     force: Force = False,
     json: Json = False,
 ) -> int:
-    """List lessons and missions, install and remove packs of them, export one as an HTML page.
+    """List lessons and missions, or export one as an HTML page.
 
     Examples:
         shardcore lesson list
@@ -76,18 +70,10 @@ def lesson(
         raise UsageError(f"usage: shardcore {usage}")
     exports = chosen is LessonAction.EXPORT
     only("with lesson export", exports, solutions=solutions, without_answers=without_answers, notes=notes)
-    only("with lesson list and install", chosen in (LessonAction.LIST, LessonAction.INSTALL), json=json)
-    only("with lesson install and export", exports or chosen is LessonAction.INSTALL, force=force)
+    only("with lesson list", not exports, json=json)
+    only("with lesson export", exports, force=force)
     if chosen is LessonAction.LIST:
         _list(json=json)
-    elif chosen is LessonAction.INSTALL:
-        from shardcore.teaching.lessons.packs import install
-
-        _tell_pack(install(Path(given[0]), replaced=force), json=json)
-    elif chosen is LessonAction.REMOVE:
-        from shardcore.teaching.lessons.packs import remove
-
-        remove(given[0])
     else:
         if solutions and without_answers:
             raise UsageError("--solutions and --without-answers exclude each other")
@@ -98,42 +84,19 @@ def lesson(
 
 def _list(*, json: bool) -> None:
     from shardcore.teaching.lessons.library import lessons, missions
-    from shardcore.teaching.lessons.packs import packs
 
-    own, found = (*lessons(), *missions()), packs()
+    own = (*lessons(), *missions())
     if json:
-        print_json({"lessons": list(map(_lesson_json, own)), "packs": list(map(_pack_json, found))})
+        print_json({"lessons": list(map(_lesson_json, own))})
         return
     for one in own:
-        _tell_lesson(one)
-    for pack in found:
-        _tell_pack(pack, json=False)
-
-
-def _tell_pack(pack: LessonPack, *, json: bool) -> None:
-    if json:
-        print_json(_pack_json(pack))
-        return
-    print_line(f"{pack.name}: {pack.title}, {plural(len(pack.lessons), 'lesson')}, from {pack.origin or 'unknown'}")
-    for one in pack.lessons:
-        _tell_lesson(one, "  ")
-    if pack.problem:
-        warn(f"{pack.name}: {pack.problem}")
-
-
-def _tell_lesson(one: Lesson, indent: str = "") -> None:
-    after = f" (after: {', '.join(one.needs)})" if one.needs else ""
-    print_line(f"{indent}{one.name}: {one.title}, {one.minutes} min{after}")
+        after = f" (after: {', '.join(one.needs)})" if one.needs else ""
+        print_line(f"{one.name}: {one.title}, {one.minutes} min{after}")
 
 
 def _lesson_json(one: Lesson) -> dict[str, Any]:
     about = {"name": one.name, "title": one.title, "about": one.about, "format": one.format or None}
     return about | {"minutes": one.minutes, "steps": len(one.steps), "needs": list(one.needs)}
-
-
-def _pack_json(pack: LessonPack) -> dict[str, Any]:
-    about = {"name": pack.name, "title": pack.title, "origin": pack.origin, "problem": pack.problem or None}
-    return about | {"lessons": list(map(_lesson_json, pack.lessons))}
 
 
 def _export(name: str, target: str, answers: str, *, notes: bool, force: bool) -> None:
@@ -163,10 +126,9 @@ def _make_folder(folder: Path) -> None:
 
 
 def _found(name: str) -> tuple[Lesson, ...]:
-    """Return a lesson by its name or its file, those of a pack, or all that come with the program."""
+    """Return a lesson by its name or its file, or all that come with the program."""
     from shardcore.teaching.lessons.lesson import LessonError
     from shardcore.teaching.lessons.library import lessons, missions, read_lesson
-    from shardcore.teaching.lessons.packs import packs
 
     if name == "all":
         return (*lessons(), *missions())
@@ -177,8 +139,7 @@ def _found(name: str) -> tuple[Lesson, ...]:
             raise UsageError(f"{name} is no lesson: {error}") from error
         except OSError as error:
             raise SourceError(f"cannot read {name}: {reason_of(error)}") from error
-    there = [*lessons(), *missions(), *(one for pack in packs() for one in pack.lessons)]
-    found = [one for one in there if one.name == name]
+    found = [one for one in (*lessons(), *missions()) if one.name == name]
     if not found:
         raise UsageError(f"there is no lesson called {short(name)}; shardcore lesson list lists them")
     return tuple(found)

@@ -174,7 +174,7 @@ _GROUPS = {
     "Take out": {"extract": "ls get extract", "salvage": "salvage"},
     "Write": {"pack": "pack convert rekey"},
     "Edit in place": {"edit": "delete truncate append tombstone undo"},
-    "Learn": {"exercise": "exercise grade", "lesson": "lesson"},
+    "Learn": {"lesson": "lesson"},
     "More": {"formats": "formats", "uploads": "uploads"},
 }
 """Names of the commands, by the titles of the help and the modules that they are in."""

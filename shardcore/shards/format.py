@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from shardcore.model.options import Option, OptionPurpose
     from shardcore.model.other_readers import Peer
     from shardcore.shards.open_context import OpenContext
-    from shardcore.shards.practice import Practice
     from shardcore.shards.salvage import Damaged, SalvagedObject
     from shardcore.shards.shard import Shard
     from shardcore.sources.base import Folder
@@ -103,7 +102,6 @@ class Format:
             lookup finds all of them.
         marks: The same for formats whose files can be recognised without them, too: a file that begins so says what it
             is, and one that does not may still be of the format.
-        practice: Questions of its exercises; None where there are none.
         specification: Address of the published specification; empty where there is none.
     """
 
@@ -127,7 +125,6 @@ class Format:
     details: Mapping[str, Detail] = field(default_factory=dict)
     peers: Callable[[], tuple[Peer, ...]] = tuple
     salvage: Callable[[Damaged], Iterator[SalvagedObject]] | None = None
-    practice: Callable[[], Practice] | None = None
     specification: str = ""
 
     def options_for(self, purpose: OptionPurpose) -> tuple[Option, ...]:

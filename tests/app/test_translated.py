@@ -147,5 +147,4 @@ def test_translators_find_the_texts(tmp_path: Path) -> None:
     contexts = ElementTree.parse(target).getroot().findall("context")
     found = {context.findtext("name"): len(context.findall("message")) for context in contexts}
     assert "" not in found
-    assert {"HelpMenu", "ShortcutDialog", "FormatPage", "WhatsThis"} <= set(found)
-    assert found["WhatsThis"] > 20
+    assert {"HelpMenu", "ShortcutDialog", "FormatPage"} <= set(found)

@@ -1,4 +1,4 @@
-"""Values that the open question of a lesson or an exercise asks for; views hide them until the answer."""
+"""Values that the open question of a lesson asks for; views hide them until the answer."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ class OpenSecrets(QObject):
 
     Attributes:
         now: The hidden values; none while no question is open.
-        closed: Whether there are no lookups and drawings at all: during an exam.
     """
 
     changed = Signal()
@@ -23,7 +22,6 @@ class OpenSecrets(QObject):
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.now: Secrets = NOTHING
-        self.closed = False
 
     def hide(self, secrets: Secrets) -> None:
         """Hide what a question asks, in place of what was hidden before."""

@@ -116,7 +116,7 @@ class Session(Documents):
         question: What it is requested last, with the answer; None when nothing was, or it is cleared.
         report: The last verification, or None.
         notes: The notes on what is open.
-        secrets: Values that the open question of a lesson or an exercise asks for, which no view shows.
+        secrets: Values that the open question of a lesson asks for, which no view shows.
     """
 
     selection_changed = Signal(object)
@@ -407,7 +407,7 @@ class Session(Documents):
     # --- the walk through a lookup ---
 
     def look_up(self, key: str, *, selects: bool = False) -> None:
-        """Traces a key, in a job; the newest wins. Its first step is the current one then. Not during an exam.
+        """Traces a key, in a job; the newest wins. Its first step is the current one then.
 
         Args:
             key: The key, or its beginning.
@@ -419,9 +419,7 @@ class Session(Documents):
             if selects and not self.secrets.now:
                 self.select_found(self)
 
-        if self.secrets.closed:
-            self.message.emit(self.tr("There are no lookups during an exam"))
-        elif self.shard is not None and key:
+        if self.shard is not None and key:
             self._trace(key, begin)
 
     def select_found(self, origin: object = None) -> None:

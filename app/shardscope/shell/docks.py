@@ -358,13 +358,6 @@ class PanelDocks(QObject):
                 # What takes the keyboard first is not shown now: a table without rows, a field without a file.
                 _focus_something(dock)
 
-    def cover(self, names: Set[str], text: str) -> None:
-        """Show a text in place of panels; an empty one shows them again."""
-        for name in names:
-            still = self.by_name[name].widget()
-            assert isinstance(still, FixedSizeFrame)
-            still.cover(text)
-
     def raise_(self, name: str) -> None:
         """Put a dock before the others of its place, even of those just arranged; one that is closed stays so."""
         dock = self.by_name[name]
@@ -472,7 +465,7 @@ def _tell_seen(dock: QDockWidget, still: FixedSizeFrame, seen: bool) -> None:
     # Docks are hidden while the window is destroyed: only its C++ side is still there, which the dock knows.
     window = dock.parentWidget()
     if seen or window is None or not window.isMinimized():
-        still.part.setVisible(seen and not still.covered)
+        still.part.setVisible(seen)
 
 
 def _free(dock: QDockWidget) -> None:

@@ -1,17 +1,16 @@
-"""The help menu: shortcuts, the page of the format, the glossary, what each part is for, and the versions."""
+"""The help menu: shortcuts, the page of the format, the glossary, and the versions."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from PySide6.QtCore import QObject
-from PySide6.QtGui import QAction, QIcon, QKeySequence
-from PySide6.QtWidgets import QMainWindow, QWhatsThis
+from PySide6.QtGui import QAction, QKeySequence
+from PySide6.QtWidgets import QMainWindow
 
 from shardscope.learning.help.format_page import FormatPage
 from shardscope.learning.help.pages import GLOSSARY
 from shardscope.learning.help.shortcuts import show_shortcuts
-from shardscope.learning.help.whats_this import explain
 from shardscope.shell.docks import PanelDocks
 from shardscope.shell.teaching import Teaching
 from shardscope.views.inspector.panel import Inspector
@@ -20,14 +19,13 @@ PAGE = "formatPage"
 
 
 class HelpMenu(QObject):
-    """Adds the menu to the menu bar, and explains every part of the window.
+    """Adds the menu to the menu bar.
 
     Attributes:
         teaching: Leads to lessons.
         shortcuts: Opens the dialog of shortcuts.
         page: Shows the page of the open format; the row of the selected field is highlighted.
         glossary: Shows what the words mean.
-        whats_this: The next click reports what it is on.
     """
 
     def __init__(self, window: QMainWindow, panels: PanelDocks, about: QAction, teaching: Teaching) -> None:
@@ -38,18 +36,13 @@ class HelpMenu(QObject):
         self.shortcuts = self._action(self.tr("&Keyboard shortcuts"), "F1", lambda: show_shortcuts(window))
         self.page = self._action(self.tr("&Page of the format"), "Alt+F1", self._show_page)
         self.glossary = self._action(self.tr("&Glossary"), "", self._show_glossary)
-        self.whats_this = QWhatsThis.createAction(window)
-        self.whats_this.setIcon(QIcon())
-        self.whats_this.setText(self.tr("&What is this?"))
-        self.whats_this.setShortcut(QKeySequence(QKeySequence.StandardKey.WhatsThis))
         menu = window.menuBar().addMenu(self.tr("&Help"))
-        menu.addActions([self.shortcuts, self.whats_this])
+        menu.addAction(self.shortcuts)
         menu.addSeparator()
         menu.addActions([self.page, self.glossary])
         menu.addSeparator()
         menu.addAction(about)
         panels.panel(Inspector).page_wanted.connect(self._show_page)
-        explain(window)
 
     def _show_page(self) -> None:
         page = self._panels.panel(FormatPage)

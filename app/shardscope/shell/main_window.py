@@ -49,7 +49,6 @@ from shardscope.session.session import IndexState, Session
 from shardscope.shell.actions import WindowActions, part_mnemonics
 from shardscope.shell.byte_editing import ByteEditing
 from shardscope.shell.compact_layout import CompactLayout
-from shardscope.shell.course import Course
 from shardscope.shell.docks import PanelDocks
 from shardscope.shell.drop_targets import DropPlace, DropPlaces
 from shardscope.shell.edits import EditShell
@@ -444,9 +443,7 @@ class MainWindow(QMainWindow):
     def _make_learning(self) -> Teaching:
         """Fill the menu *Learn*, and return what leads to lessons."""
         teaching = Teaching(self.session, self.panels, self.hex.drawings, self)
-        show = partial(self.show_part, "lessons", focus=True)
-        self.course = Course(self.session, teaching.player, self.notices, show, self)
-        teaching.fill(self.actions_.learn, self.course, self.breaking.actions.missions, self.comparing)
+        teaching.fill(self.actions_.learn, self.breaking.actions.missions, self.comparing)
         return teaching
 
     def _make_tabs(self) -> None:

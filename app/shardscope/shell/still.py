@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtCore import QSize, Signal
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QLabel, QLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLayout, QVBoxLayout, QWidget
 
 _WISH = QSize(320, 220)
 
@@ -27,24 +27,6 @@ class FixedSizeFrame(QWidget):
         column.setContentsMargins(0, 0, 0, 0)
         column.setSizeConstraint(QLayout.SizeConstraint.SetNoConstraint)
         column.addWidget(part)
-        self._instead = QLabel(self)
-        self._instead.setObjectName("partInstead")
-        self._instead.setTextFormat(Qt.TextFormat.PlainText)
-        self._instead.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self._instead.setWordWrap(True)
-        self._instead.hide()
-        column.addWidget(self._instead)
-
-    @property
-    def covered(self) -> bool:
-        """Return whether a text is shown in place of the part."""
-        return bool(self._instead.text())
-
-    def cover(self, text: str) -> None:
-        """Show a text in place of the part; an empty one shows the part again."""
-        self._instead.setText(text)
-        self._instead.setVisible(bool(text))
-        self.part.setVisible(not text)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 from PySide6.QtCore import QEvent, QObject, Signal
@@ -11,21 +10,16 @@ from PySide6.QtWidgets import QMenu
 
 from shardcore.teaching.lessons.lesson import Lesson, Show
 from shardcore.teaching.lessons.library import lessons, lessons_of, missions
-from shardcore.teaching.lessons.packs import LessonPack
 from shardcore.teaching.lessons.stage import StepTarget
 from shardscope.learning.lessons.panel import LessonPanel
 from shardscope.learning.lessons.player import LessonPlayer
 from shardscope.learning.lessons.trial import LessonTrial
 from shardscope.learning.sandbox.panel import SandboxPanel
 from shardscope.session.session import Session
-from shardscope.shell.course import Course
 from shardscope.shell.docks import PanelDocks
 from shardscope.views.hex.drawing_place import DrawingPlace
-from shardscope.widgets.file_dialogs import ask_file, ask_folder
 
 PANEL = "lessons"
-CLOSED = frozenset({"structure", "objects", "inspector", "trace", "preview", "findings", "sandbox", "charts", "places"})
-"""Panels that are not available during an exam: keys are placed from the bytes."""
 
 
 class Teaching(QObject):
@@ -61,13 +55,10 @@ class Teaching(QObject):
         self.trial.read.connect(self._read)
         self.trial.refused.connect(self._refuse)
         self._panel.reload_wanted.connect(self.trial.reload)
-        self._panel.shelf.installed.connect(self._installed)
         self._panel.begun.connect(self._end_trial)
         self._panel.player.wanted.connect(self._wanted)
         self._panel.player.began.connect(self._began)
         self._panel.player.left.connect(self._left)
-        self._panel.player.changed.connect(self._close_for_exam)
-        self._in_exam = False
         self._panel.player.built.connect(panels.panel(SandboxPanel).sandbox.build)
         drawings.item_chosen.connect(self._panel.player.choose_item)
 
@@ -76,25 +67,18 @@ class Teaching(QObject):
         """Return what plays the lessons."""
         return self._panel.player
 
-    def fill(self, menu: QMenu, course: Course, missions: QAction, comparing: QAction) -> None:
+    def fill(self, menu: QMenu, missions: QAction, comparing: QAction) -> None:
         """Fill the menu *Learn*.
 
         Args:
             menu: The menu.
-            course: Exercises, and what is handed in.
             missions: Lists the missions.
             comparing: Compares the formats.
         """
         menu.addActions([self.all, self.this_file])
         menu.addSeparator()
-        menu.addActions([course.exercises, course.hand_in])
-        menu.addSeparator()
-        menu.addActions([missions, course.mission])
+        menu.addAction(missions)
         missions.triggered.connect(lambda _=False: self.show_missions())
-        menu.addSeparator()
-        more = menu.addMenu(self.tr("&Install lessons"))
-        more.addAction(self.tr("From &zip…"), lambda: self._ask_pack(ask_file))
-        more.addAction(self.tr("From &folder…"), lambda: self._ask_pack(ask_folder))
         menu.addSeparator()
         menu.addAction(comparing)
 
@@ -110,15 +94,6 @@ class Teaching(QObject):
             self._panel.begin(lessons()[0])
         self._panel.teach()
         self._panels.show(PANEL, focus=True)
-
-    def _ask_pack(self, ask: Callable[..., object]) -> None:
-        ask(self._panel.window(), self.tr("Install lessons"), self._panel.shelf.install)
-
-    def _installed(self, pack: LessonPack) -> None:
-        """Lessons were installed: they are listed; on the welcome page, which has no list, the first one begins."""
-        if self._session.shard is None:
-            self._panel.begin(pack.lessons[0])
-        self._panels.show(PANEL)
 
     def show_missions(self) -> None:
         """Show the missions; on the welcome page the first one begins."""
@@ -190,11 +165,6 @@ class Teaching(QObject):
         """The text is not watched any more: written again, it would take the place of another lesson."""
         self.trial.stop()
         self._trying, self._refusal = None, ""
-
-    def _close_for_exam(self) -> None:
-        if self._in_exam is not self.player.exam:
-            self._in_exam = self.player.exam
-            self._panels.cover(CLOSED, self.tr("Not available during an exam") if self._in_exam else "")
 
     def _put_away(self) -> None:
         """A drawing that a step brought goes; one that somebody looked at before stays."""

@@ -132,6 +132,5 @@ FORMAT = Format(
         "typesize": Detail("typesize", unit="byte"),
     },
     peers=lazily("shardcore.formats.bloscpack.other_readers:peers"),
-    practice=lazily("shardcore.formats.bloscpack.practice:practice"),
     salvage=lazily("shardcore.formats.bloscpack.salvage:salvage"),
 )

@@ -130,6 +130,5 @@ FORMAT = Format(
         "flags": Detail(),
     },
     peers=lazily("shardcore.formats.des.other_readers:peers"),
-    practice=lazily("shardcore.formats.des.practice:practice"),
     salvage=lazily("shardcore.formats.des.salvage:salvage"),
 )

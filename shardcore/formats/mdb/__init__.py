@@ -107,6 +107,5 @@ FORMAT = Format(
         "segments": Detail("segments", "chunks {start:,}..{end:,} of xorb {xorb}, {bytes:,} bytes"),
     },
     peers=lazily("shardcore.formats.mdb.other_readers:peers"),
-    practice=lazily("shardcore.formats.mdb.practice:practice"),
     salvage=lazily("shardcore.formats.mdb.salvage:salvage"),
 )

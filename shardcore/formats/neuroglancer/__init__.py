@@ -123,6 +123,5 @@ FORMAT = Format(
         "index_size": Detail(),
     },
     peers=lazily("shardcore.formats.neuroglancer.other_readers:peers"),
-    practice=lazily("shardcore.formats.neuroglancer.practice:practice"),
     salvage=lazily("shardcore.formats.neuroglancer.salvage:salvage"),
 )

@@ -51,6 +51,5 @@ FORMAT = Format(
     begins=(b"SWHShard",),
     details={"offset": Detail()},
     peers=lazily("shardcore.formats.swh.other_readers:peers"),
-    practice=lazily("shardcore.formats.swh.practice:practice"),
     salvage=lazily("shardcore.formats.swh.salvage:salvage"),
 )

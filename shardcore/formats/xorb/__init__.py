@@ -49,6 +49,5 @@ FORMAT = Format(
         ),
     ),
     peers=lazily("shardcore.formats.xorb.other_readers:peers"),
-    practice=lazily("shardcore.formats.xorb.practice:practice"),
     salvage=lazily("shardcore.formats.xorb.salvage:salvage"),
 )

@@ -208,8 +208,6 @@ class Lesson:
             for a key of any of its objects.
         needs: Names of the lessons that come before it.
         path: The text it was read from; None where it was not read from a file.
-        seed: Seed of an exercise; None for a lesson written by hand.
-        exam: Whether nothing is told of an answer before all of them are handed in.
     """
 
     name: str
@@ -223,12 +221,6 @@ class Lesson:
     own_keys: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
     path: Path | None = None
-    seed: int | None = None
-    exam: bool = False
-
-    def question_number(self, step: int) -> int:
-        """Return the number of the question that a step asks, from 1."""
-        return sum(one.question is not None for one in self.steps[: step + 1])
 
 
 def parse(text: str, name: str) -> Lesson:

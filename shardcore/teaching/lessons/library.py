@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from shardcore.errors import SourceError
+from shardcore.sources.base import check_name
 from shardcore.teaching import assets
 from shardcore.teaching.lessons.lesson import MOST_LETTERS, Lesson, LessonError, line_of_fact, parse
 
@@ -42,27 +44,25 @@ def lesson_texts(folder: Path) -> list[Path]:
     return sorted(texts)
 
 
-def in_order(found: Sequence[Lesson], others: Sequence[Lesson] = ()) -> tuple[Lesson, ...]:
+def in_order(found: Sequence[Lesson]) -> tuple[Lesson, ...]:
     """Return lessons in the order in which they are given, each after those that it needs.
 
     Args:
         found: The lessons.
-        others: Further lessons that may be needed.
 
     Raises:
         LessonError: A lesson that is needed does not exist, or lessons need each other.
     """
     by_name = {one.name: one for one in found}
-    there = by_name.keys() | {one.name for one in others}
     placed: dict[str, Lesson] = {}
 
     def place(one: Lesson, below: tuple[str, ...]) -> None:
         if one.name in below:
             raise LessonError(f"lessons need each other: {', '.join((*below[below.index(one.name) :], one.name))}", 1)
         for need in one.needs:
-            if need not in there:
+            if need not in by_name:
                 raise LessonError(f"{one.name} needs {need}, which does not exist", 1)
-            if need in by_name and need not in placed:
+            if need not in placed:
                 place(by_name[need], (*below, one.name))
         placed.setdefault(one.name, one)
 
@@ -120,3 +120,20 @@ def sample_key(lesson: Lesson) -> str:
     place = assets.resources() / "samples" / lesson.sample
     keys = [key for sample in assets.samples() if sample.path == place for key in sample.keys]
     return next((key.key for key in keys if key.role.value == lesson.key), "")
+
+
+def beside(lesson: Lesson, link: str) -> Path | None:
+    """Return the file that a relative link of a lesson leads to; None where it leads elsewhere, or to no file.
+
+    Args:
+        lesson: The lesson.
+        link: The link as it is written, without what comes after `#`.
+    """
+    if lesson.path is None or not link:
+        return None
+    try:
+        found = lesson.path.parent / check_name(link)
+        inside = found.resolve().is_relative_to(lesson.path.parent.resolve())
+        return found if inside and found.is_file() else None
+    except (OSError, SourceError):
+        return None

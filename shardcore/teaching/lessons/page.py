@@ -33,8 +33,7 @@ from shardcore.teaching.drawing.svg import with_ids
 from shardcore.teaching.lessons.answers import solution
 from shardcore.teaching.lessons.fresh import make_fresh
 from shardcore.teaching.lessons.lesson import Answer, Lesson, Question, Show, built_before
-from shardcore.teaching.lessons.library import lessons, notes_of, sample_key
-from shardcore.teaching.lessons.packs import beside
+from shardcore.teaching.lessons.library import beside, lessons, notes_of, sample_key
 from shardcore.teaching.lessons.secrets import secrets_of
 from shardcore.teaching.lessons.stage import LessonStage, StepTarget, drawn, fresh_key, staged
 from shardcore.teaching.lessons.values import BREAK, escaped

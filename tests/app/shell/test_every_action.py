@@ -19,7 +19,6 @@ from PySide6.QtWidgets import (
     QLineEdit,
     QMenu,
     QToolBar,
-    QWhatsThis,
     QWidget,
     QWidgetAction,
 )
@@ -404,12 +403,8 @@ WELCOME = (
     Row("View > 100 %", lambda _: fonts.zoom() == 1, lambda window: window.zoom(larger=True)),
     Row("View > Save picture of the window…", FILE_DIALOG),
     Row("Learn > Compare formats…", dialog("CompareWindow")),
-    Row("Learn > Exercises…", dialog("ExerciseDialog")),
-    Row("Learn > Install lessons > From zip…", FILE_DIALOG),
-    Row("Learn > Install lessons > From folder…", FILE_DIALOG),
     Row("Tools > Find key in folder…", dialog("FindKeyDialog")),
     Row("Help > Keyboard shortcuts", dialog("ShortcutDialog")),
-    Row("Help > What is this?", lambda _: QWhatsThis.inWhatsThisMode()),
     Row("Help > About Shardscope", dialog("QMessageBox")),
     changing("File > Restore tabs at start", lambda window: window.settings.restores_tabs),
     Row("File > Quit", lambda window: not window.isVisible()),
@@ -493,8 +488,6 @@ SWH = (
     Row("Tools > Stop all jobs", lambda window: not window.transfers.model.running, endless),
     Row("Tools > Recover objects…", dialog("RecoverDialog")),
     Row("Learn > Missions…", brings("lessons"), away("lessons")),
-    Row("Learn > Hand in…", dialog("HandInDialog"), lesson(STEP)),
-    Row("Learn > Make a mission…", FILE_DIALOG),
     Row("Learn > Lessons", brings("lessons"), away("lessons")),
     Row("Learn > Teach me this file", brings("lessons"), away("lessons")),
     Row("Help > Page of the format", brings("formatPage"), away("formatPage")),
@@ -622,7 +615,6 @@ def close_dialogs(window: MainWindow) -> None:
         one.close()
     if (popup := QApplication.activePopupWidget()) is not None:
         popup.close()
-    QWhatsThis.leaveWhatsThisMode()
     QApplication.processEvents()
 
 

@@ -395,7 +395,7 @@ ALWAYS = {
     *("Zoom in", "Zoom out", "100 %"),
     *("As the system", "Light", "Dark", "Light, colour-blind safe", "Dark, colour-blind safe", "Dark room"),
     *("From zip…", "From folder…"),
-    *("Lessons", "Exercises…", "Glossary", "Keyboard shortcuts", "Page of the format", "Reduced motion"),
+    *("Lessons", "Glossary", "Keyboard shortcuts", "Page of the format", "Reduced motion"),
     *("Save picture of the window…", "What is this?", "Compare formats…"),
 }
 

@@ -135,8 +135,6 @@ def test_help_everywhere(capsys: pytest.CaptureFixture[str]) -> None:
         ("chart SMALL sizes --csv --json", "--csv is only used without --json"),
         ("show SMALL 0 --index 1", "--index is only used with --png"),
         ("compare --force", "--force is only used with --csv FILE"),
-        ("exercise swh --json", "--json is only used with --answers"),
-        ("grade folder --force", "--force is only used with --csv FILE"),
         ("lesson list --notes", "--notes is only used with lesson export"),
         ("lesson remove pack --json", "--json is only used with lesson list and install"),
         ("undo SMALL --purge --trust", "--trust is only used without --purge"),

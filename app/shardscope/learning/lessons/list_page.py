@@ -12,23 +12,16 @@ from shardcore.model.number_words import plural
 from shardcore.model.text import shown
 from shardcore.shards.registry import format_of
 from shardcore.teaching.lessons.lesson import Lesson
-from shardcore.teaching.lessons.packs import LessonPack
 from shardcore.teaching.lessons.values import escaped
 from shardscope.learning.lessons.prose import Prose
-from shardscope.session.words import cut_middle
 from shardscope.startup.settings import Settings
 from shardscope.widgets import theme
-from shardscope.widgets.plain_text import tip
 
 
 class LessonList(QScrollArea):
-    """`chosen` carries a `Lesson`, and whether it is to be walked through on the file that is open.
-
-    `removed` carries the name of a pack that is to go.
-    """
+    """`chosen` carries a `Lesson`, and whether it is to be walked through on the file that is open."""
 
     chosen = Signal(object, bool)
-    removed = Signal(str)
 
     def __init__(self, settings: Settings, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -49,14 +42,7 @@ class LessonList(QScrollArea):
         self._column.addStretch(1)
         self.setWidget(inside)
 
-    def fill(
-        self,
-        lessons: Sequence[Lesson],
-        format: str,
-        missions: Sequence[Lesson] = (),
-        uri: str = "",
-        packs: Sequence[LessonPack] = (),
-    ) -> None:
+    def fill(self, lessons: Sequence[Lesson], format: str, missions: Sequence[Lesson] = (), uri: str = "") -> None:
         """List lessons, and below them the missions.
 
         Args:
@@ -64,59 +50,31 @@ class LessonList(QScrollArea):
             format: The format of what is open; empty when nothing is.
             missions: What is walked through like a lesson, on a damaged sample.
             uri: What is open, for which steps are remembered, too; empty when nothing is.
-            packs: Installed packs, each a section of its own.
         """
         self._clear()
-        titles = {one.name: one.title for group in (lessons, *(pack.lessons for pack in packs)) for one in group}
+        titles = {one.name: one.title for one in lessons}
         first = [lesson for lesson in lessons if lesson.format == format and format]
         others = [lesson for lesson in lessons if lesson not in first]
         broken = self.tr("Missions: a damaged file. Find the damage, and repair it in the sandbox")
         about = self.tr("About this file's format")
         if first:
             about = f"{about}: {format_of(format).title}"
-        groups: list[tuple[str | LessonPack, Sequence[Lesson]]] = [(about, first), (self.tr("All lessons"), others)]
-        groups += [*((pack, pack.lessons) for pack in packs), (broken, missions)]
-        for title, group in groups:
-            if not group and isinstance(title, str):
+        for title, group in ((about, first), (self.tr("All lessons"), others), (broken, missions)):
+            if not group:
                 continue
-            heading = self._heading(title)
+            heading = Prose(tone="muted")
+            heading.tell(title)
             self._column.addWidget(heading)
             self._headings.append(heading)
             for lesson in group:
                 card = self._card(lesson)
                 card.after = tuple(titles.get(need, need) for need in lesson.needs)
-                here = lesson in first or (not isinstance(title, str) and lesson.format == format)
-                card.restate(uri if here and format else "")
+                card.restate(uri if lesson in first else "")
                 self._column.addWidget(card)
                 self.cards.append(card)
         self._column.addStretch(1)
         for name in self._made.keys() - {card.lesson.name for card in self.cards}:
             self._made.pop(name).deleteLater()
-
-    def _heading(self, title: str | LessonPack) -> QWidget:
-        """Return the heading of a section; of a pack with its origin, and a button that removes it."""
-        words = Prose(tone="muted")
-        if isinstance(title, str):
-            words.tell(title)
-            return words
-        widget = QWidget()
-        widget.setObjectName(f"pack-{title.name}")
-        widget.setAccessibleName(shown(title.title))
-        words.setToolTip(tip(title.origin))
-        row = QHBoxLayout(widget)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.addWidget(words, 1)
-        why = f" · {title.problem}" if title.problem else ""
-        words.tell(escaped(self.tr("{0}, from {1}").format(title.title, cut_middle(title.origin, 48)) + why))
-        gone = QToolButton()
-        gone.setObjectName(f"remove-{title.name}")
-        gone.setText(self.tr("Remove"))
-        gone.setAutoRaise(True)
-        gone.setAccessibleName(self.tr("Remove the lessons: {0}").format(title.title))
-        gone.setToolTip(self.tr("Remove these lessons; the file they came from stays"))
-        gone.clicked.connect(lambda _=False: self.removed.emit(title.name))
-        row.addWidget(gone)
-        return widget
 
     def _clear(self) -> None:
         while self._column.takeAt(0) is not None:

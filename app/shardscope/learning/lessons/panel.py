@@ -24,8 +24,8 @@ from shardcore.model.number_words import plural
 from shardcore.teaching.lessons.lesson import Answer, Lesson
 from shardcore.teaching.lessons.library import lessons, missions
 from shardcore.teaching.lessons.values import escaped
+from shardscope.learning.lessons.lesson_files import LessonFiles
 from shardscope.learning.lessons.list_page import LessonList
-from shardscope.learning.lessons.packs import LessonShelf
 from shardscope.learning.lessons.player import LessonPlayer
 from shardscope.learning.lessons.prose import Prose
 from shardscope.learning.lessons.question_box import QuestionBox
@@ -62,11 +62,9 @@ class LessonPanel(QWidget):
         self.player = LessonPlayer(session, settings)
         self.list = LessonList(settings)
         self.list.chosen.connect(self._chosen)
-        self.shelf = LessonShelf(session.jobs, self)
-        self.shelf.changed.connect(self._list_again)
-        self.shelf.told.connect(session.say)
-        self.shelf.follow.connect(self.begin)
-        self.list.removed.connect(self.shelf.remove)
+        self.files = LessonFiles(session.jobs, self)
+        self.files.told.connect(session.say)
+        self.files.follow.connect(self.begin)
         self.pages = QStackedWidget()
         self.pages.addWidget(self.list)
         self.pages.addWidget(self._built_lesson())
@@ -74,7 +72,6 @@ class LessonPanel(QWidget):
         column.setContentsMargins(0, 0, 0, 0)
         column.addWidget(self.pages)
         self.player.changed.connect(self._tell)
-        self.player.ticked.connect(self._tell_counter)
         self.player.shown_answer.connect(self.question.show_given)
         session.opened.connect(lambda *_: self._list_again())
         session.closed.connect(self._list_again)
@@ -101,7 +98,6 @@ class LessonPanel(QWidget):
         super().showEvent(event)
         if not self._listed:
             self._fill_list()
-        self.shelf.load()
         for card in self.list.cards:
             card.tell()  # another window may have gone on with a lesson
 
@@ -115,7 +111,7 @@ class LessonPanel(QWidget):
             self._listed = True
             shard = self._session.shard
             open_now = self._session.request.uri if shard is not None else ""
-            self.list.fill(lessons(), shard.format if shard is not None else "", missions(), open_now, self.shelf.packs)
+            self.list.fill(lessons(), shard.format if shard is not None else "", missions(), open_now)
 
     def begin(self, lesson: Lesson, *, own: bool = False) -> None:
         """Begin a lesson, or go on where it was left.
@@ -282,17 +278,17 @@ class LessonPanel(QWidget):
 
     def _show_notes(self) -> None:
         if self.player.lesson is not None:
-            self.shelf.show_notes(self.player.lesson)
+            self.files.show_notes(self.player.lesson)
 
     def _export(self) -> None:
         lesson = self.player.lesson
         if lesson is not None:
             name, kinds = f"{lesson.name}.html", {"HTML (*.html)": "html"}
-            ask_target(self, self.tr("Export page"), partial(self.shelf.export, lesson), name=name, kinds=kinds)
+            ask_target(self, self.tr("Export page"), partial(self.files.export, lesson), name=name, kinds=kinds)
 
     def _follow(self, link: str) -> None:
         if self.player.lesson is not None:
-            self.shelf.follow_link(self.player.lesson, link)
+            self.files.follow_link(self.player.lesson, link)
 
     # --- telling ---
 
@@ -318,7 +314,6 @@ class LessonPanel(QWidget):
         self._tell_titles()
         self._tell_counter()
         self.reload.setVisible(player.trying)
-        self.more.setVisible(lesson.seed is None)  # the notes state the solutions
         self.bar.setRange(0, count)
         self.bar.setValue(player.number + 1)
         stage = player.stage
@@ -327,7 +322,7 @@ class LessonPanel(QWidget):
         self.trouble.tell(self._trouble(lesson))
         self.skipped.tell(self._skipped())
         self.on.setVisible(bool(player.astray))
-        self.next.setEnabled(player.solved or player.exam)
+        self.next.setEnabled(player.solved)
         self._tell_question()
         if held and player.solved and player.verdict is not None:
             self.next.setFocus()
@@ -335,15 +330,13 @@ class LessonPanel(QWidget):
         self.next.setText(self.tr("Finish") if player.last else self.tr("Next"))
 
     def _tell_counter(self) -> None:
-        """Tell which step it is; in an exam with a clock, the minutes that are left."""
         player = self.player
         if player.lesson is None:
             return
         told = self.tr("{0} of {1}").format(player.number + 1, len(player.lesson.steps))
         if player.shown_count:
             told += self.tr(" · {0} shown").format(player.shown_count)
-        left = player.minutes_left
-        self.counter.tell(told if left is None else self.tr("{0} · {1} min left").format(told, left))
+        self.counter.tell(told)
 
     def _tell_titles(self) -> None:
         """In a low panel the title of the step replaces that of the lesson: the room goes to the text."""
@@ -387,7 +380,7 @@ class LessonPanel(QWidget):
         question = player.stage.question if player.stage is not None else None
         self.question.setVisible(question is not None)
         self.hint.setVisible(question is not None and bool(question.hints))
-        self.show_me.setVisible(question is not None and question.kind is not Answer.MENDED and not player.exam)
+        self.show_me.setVisible(question is not None and question.kind is not Answer.MENDED)
         if question is None:
             self._asked = None
             return

@@ -8,7 +8,7 @@ from pathlib import Path
 from random import Random, SystemRandom
 from tempfile import TemporaryDirectory, mkdtemp
 
-from PySide6.QtCore import QObject, QTimer, Signal
+from PySide6.QtCore import QObject, Signal
 
 from shardcore import Shard, ShardError, Span
 from shardcore.model.number_words import plural
@@ -16,8 +16,6 @@ from shardcore.sources.patched import Change
 from shardcore.sources.read_purpose import at_most
 from shardcore.teaching import assets
 from shardcore.teaching.build import building_options
-from shardcore.teaching.exercises.sheet import typed
-from shardcore.teaching.hand_in import Work
 from shardcore.teaching.lessons.answers import AnswerVerdict, Given, NotHereError, judged, solution
 from shardcore.teaching.lessons.fresh import FRESH, is_fresh, make_fresh
 from shardcore.teaching.lessons.lesson import Answer, Lesson, Show, built_before, bytes_at
@@ -32,8 +30,6 @@ from shardscope.session.selection import Selection
 from shardscope.session.session import OpenFailure, Session
 from shardscope.session.trace_walk import TraceWalk
 from shardscope.startup.settings import Settings
-
-CLOCK_MILLISECONDS = 5_000
 
 
 class LessonPlayer(QObject):
@@ -50,7 +46,6 @@ class LessonPlayer(QObject):
         trying: Whether somebody tries a text of their own: troubles tell its lines.
         chosen: The selected bytes, choice or item that *Check* will judge; None before.
         skipped: The titles of the steps just passed over, as they are about the sample alone.
-        done: Answers in this lesson, or in the last one, to be handed in; None before there is one.
     """
 
     changed = Signal()
@@ -62,9 +57,7 @@ class LessonPlayer(QObject):
     left = Signal()
     """A lesson ended."""
     finished = Signal()
-    """The last step was done, or the time of an exam is over."""
-    ticked = Signal()
-    """Time of an exam went by."""
+    """The last step was done."""
     built = Signal(object, bytes)
     """Bytes that are to be written into the sandbox, and at which offset; None for after the last one."""
 
@@ -83,10 +76,6 @@ class LessonPlayer(QObject):
         self.trying = False
         self.chosen: Selection | Given | None = None
         self.skipped: tuple[str, ...] = ()
-        self.done: Work | None = None
-        self._clock = QTimer(self)
-        self._clock.setInterval(CLOCK_MILLISECONDS)
-        self._clock.timeout.connect(self._tick)
         self._given: set[int] = set()
         self._own = ""
         self._appended = False
@@ -128,9 +117,6 @@ class LessonPlayer(QObject):
         self._own = self._session.request.uri if own else ""
         before_now = self._settings.lesson_shown(lesson.name) if self._is_kept else ()
         self._given = {number for number in before_now if number < len(lesson.steps)}
-        self.done = None if trying else Work(lesson)
-        if self.minutes_left is not None:
-            self._clock.start()
         self.number = 0  # that of another lesson says nothing about the way that is gone here
         self.go(min(max(step, 0), len(lesson.steps) - 1))
 
@@ -174,7 +160,6 @@ class LessonPlayer(QObject):
             self._session.select_nothing(self)
 
     def _end(self) -> None:
-        self._clock.stop()
         self.lesson, self.stage, self.verdict, self.astray = None, None, None, ""
         self._made, self._keys, self._before, self._selected_before = {}, {}, None, None
         if self._folder is not None:
@@ -254,36 +239,15 @@ class LessonPlayer(QObject):
         self.leave()
 
     @property
-    def exam(self) -> bool:
-        """Return whether nothing is told of answers: they are handed in together."""
-        return self.lesson is not None and self.lesson.exam
-
-    @property
-    def minutes_left(self) -> int | None:
-        """Return the minutes of an exam that are left, the current one among them; None without a clock."""
-        if self.lesson is None or self.done is None or not (self.lesson.exam and self.lesson.minutes):
-            return None
-        return max(-int(-(60 * self.lesson.minutes - self.done.seconds) // 60), 0)
-
-    def _tick(self) -> None:
-        if self.minutes_left == 0:
-            self._session.message.emit(self.tr("The time is over: what was answered so far can be handed in"))
-            self.finish()
-        else:
-            self.ticked.emit()
-
-    @property
     def _is_kept(self) -> bool:
-        """Return whether it is remembered how far one came: not in a text that is tried, nor in an exercise."""
-        return not self.trying and self.lesson is not None and self.lesson.seed is None
+        """Return whether it is remembered how far one came: not in a text that is tried."""
+        return not self.trying and self.lesson is not None
 
     def _hide(self) -> None:
-        """Views do not show what is asked, until it is answered; in an exam not at all, and no lookup either."""
+        """Views do not show what is asked, until it is answered."""
         if self.lesson is not None and self.stage is None and not (self.trouble or self.astray):
             return  # what the next step asks is hidden as soon as it is known
-        told = self.solved and not self.exam
-        open_now = self.lesson is not None and self.stage is not None and not self.astray and not told
-        self._session.secrets.closed = self.exam
+        open_now = self.lesson is not None and self.stage is not None and not self.astray and not self.solved
         self._session.secrets.hide(self._asked if open_now else NOTHING)
 
     # --- answering ---
@@ -299,20 +263,11 @@ class LessonPlayer(QObject):
         question, scene, own = stage.question, stage.scene, not self.solved
         self._session.ask(
             lambda shard, _: judged(question, given, scene),
-            lambda verdict: self._answered(stage, given, verdict, own=own),
+            lambda verdict: self._judge(stage, verdict, own=own),
             failed=self._failed,
-            # In an exam one may go on at once, and the answer still counts.
-            key=("exam", self, stage.number) if self.exam else ("lesson", self),
+            key=("lesson", self),
             priority=JobPriority.SCREEN,
         )
-
-    def _answered(self, stage: LessonStage, given: Given, verdict: AnswerVerdict, *, own: bool) -> None:
-        if self.done is not None and stage.question is not None:
-            text = typed(stage.question, given)
-            self.done.tried(self.done.lesson.question_number(stage.number), text, right=verdict.right)
-        if self.exam:
-            verdict = AnswerVerdict(True, self.tr("Noted."), shown=True)
-        self._judge(stage, verdict, own=own)
 
     def _append(self, text: str) -> None:
         """Write typed bytes after the last one of the file that is built; they are judged once it is open with them."""
@@ -327,8 +282,6 @@ class LessonPlayer(QObject):
     def hint(self) -> None:
         """Give one more hint, if there is one."""
         if self.stage is not None and self.stage.question is not None:
-            if self.done is not None and self.hints < len(self.stage.question.hints):
-                self.done.hinted(self.done.lesson.question_number(self.stage.number))
             self.hints = min(self.hints + 1, len(self.stage.question.hints))
             self.changed.emit()
 
@@ -354,8 +307,6 @@ class LessonPlayer(QObject):
             self.shown_answer.emit(given)
             self._given.add(stage.number)
             self._remember_shown()
-            if self.done is not None:
-                self.done.showed(self.done.lesson.question_number(stage.number))
             self.chosen = given
             self._judge(stage, replace(verdict, shown=True))
 

@@ -74,14 +74,11 @@ class ExtractTask(QObject):
         self._last: dict[str, str] = {}
 
     def ask(self, rows: RowRanges | None) -> ExtractDialog | None:
-        """Open the dialog; not during an exam.
+        """Open the dialog.
 
         Args:
             rows: Rows of `Shard.objects`; None for everything.
         """
-        if self.session.secrets.closed:
-            self.session.message.emit(self.tr("No objects are extracted during an exam"))
-            return None
         if self.session.shard is None or (rows is not None and not len(rows)):
             return None
         # Objects of one file do not go among those of another unasked.

@@ -81,9 +81,7 @@ class DrawingPlace(QObject):
 
     @property
     def sketches(self) -> tuple[Sketch, ...]:
-        """Return what can be drawn now: of the file, of the lookup, of its current step; nothing during an exam."""
-        if self._session.secrets.closed:
-            return ()
+        """Return what can be drawn now: of the file, of the lookup, of its current step."""
         step = _step_drawing(self._session.walk)
         return (*self._sketches, step) if step is not None else self._sketches
 

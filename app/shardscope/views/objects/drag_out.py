@@ -235,7 +235,7 @@ class DragOut(QObject):
             whole: Whether they are needed, however large; else only small ones are written, quietly.
         """
         shard, chosen = self._session.shard, self._selected()
-        if shard is None or not chosen or self._session.secrets.closed:
+        if shard is None or not chosen:
             return
         if self._session.request.sandbox:
             if whole:

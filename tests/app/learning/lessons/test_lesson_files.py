@@ -1,4 +1,4 @@
-"""Packs of lessons in the window: a section of their own, removable; links, notes and the page of a lesson."""
+"""Files of lessons in the window: links, notes, and the page of a lesson."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import pytest
 from PySide6.QtCore import Qt, QUrl
 from PySide6.QtGui import QColor, QImage, QTextDocument
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QDialog, QFileDialog, QTextBrowser, QToolButton
+from PySide6.QtWidgets import QApplication, QDialog, QFileDialog, QTextBrowser
 from pytestqt.qtbot import QtBot
 
 from shardcore import FormatError, UsageError
-from shardcore.teaching.lessons.packs import packs_folder
-from shardscope.learning.lessons import packs
+from shardcore.teaching.lessons.library import read_lesson
+from shardscope.learning.lessons import lesson_files
 from shardscope.learning.lessons.panel import LessonPanel
 from shardscope.session.session import Session
 from shardscope.startup.settings import Settings
@@ -43,47 +43,26 @@ def panel(session: Session, settings: Settings, qtbot: QtBot, data: Path) -> Les
 
 
 @pytest.mark.thorough
-def test_a_pack_from_installing_to_removing(panel: LessonPanel, qtbot: QtBot, tmp_path: Path) -> None:
-    """Installed lessons are listed under title and origin, with what they need; links lead to lessons and pictures."""
-    course = tmp_path / "course"
-    course.mkdir()
-    files = {"README.md": "# My course\n", "a.md": FIRST, "b.md": SECOND, "a.notes.md": "**Ask.** Why?\n"}
+def test_links_notes_and_page(panel: LessonPanel, qtbot: QtBot, tmp_path: Path) -> None:
+    files = {"a.md": FIRST, "b.md": SECOND, "a.notes.md": "**Ask.** Why?\n"}
     for name, text in files.items():
-        (course / name).write_text(text)
+        (tmp_path / name).write_text(text)
     image = QImage(40, 30, QImage.Format.Format_RGB32)
     image.fill(Qt.GlobalColor.red)
-    assert image.save(str(course / "it.png"))
+    assert image.save(str(tmp_path / "it.png"))
     told: list[tuple[str, bool]] = []
-    panel.shelf.told.connect(lambda words, failed: told.append((words, failed)))
-    panel.shelf.install(tmp_path / "nothing")
-    qtbot.waitUntil(lambda: bool(told))
-    assert told.pop()[1]
-    panel.shelf.install(course)
-    qtbot.waitUntil(lambda: [pack.name for pack in panel.shelf.packs] == ["course"])
-    assert told == [("Lessons installed: My course", False)]
-    cards = {card.lesson.name: card for card in panel.list.cards}
-    assert "after: First" in cards["course.b"].state.text()
-    assert "after" not in cards["course.a"].state.text()
-    assert unnamed(panel) == []
-    cards["course.a"].start.click()
+    panel.files.told.connect(lambda words, failed: told.append((words, failed)))
+    panel.begin(read_lesson(tmp_path / "a.md"))
     qtbot.waitUntil(lambda: panel.player.stage is not None)
     check_links(panel, qtbot, told)
     check_notes_and_page(panel, qtbot, tmp_path)
-    panel.player.leave()
-    gone = panel.list.findChild(QToolButton, "remove-course")
-    assert gone is not None
-    gone.click()
-    qtbot.waitUntil(lambda: panel.shelf.packs == ())
-    assert "course.a" not in {card.lesson.name for card in panel.list.cards}
-    assert list(packs_folder().iterdir()) == []
-    assert (course / "a.md").exists()
 
 
 def check_links(panel: LessonPanel, qtbot: QtBot, told: list[tuple[str, bool]]) -> None:
     """Files beside the lesson are followed; what is not there, or on the web, is not."""
     assert panel.text.textInteractionFlags() & Qt.TextInteractionFlag.LinksAccessibleByKeyboard
     assert "![" not in panel.text.text()
-    for link in ("gone.md", "https://a/", "../course.zip"):
+    for link in ("gone.md", "https://a/", "../it.png"):
         told.clear()
         panel.text.linkActivated.emit(link)
         qtbot.waitUntil(lambda: bool(told))
@@ -95,15 +74,14 @@ def check_links(panel: LessonPanel, qtbot: QtBot, told: list[tuple[str, bool]]) 
     assert dialog is not None
     QTest.keyClick(dialog, Qt.Key.Key_Escape)
     panel.text.linkActivated.emit("b.md")
-    qtbot.waitUntil(lambda: panel.player.lesson is not None and panel.player.lesson.name == "course.b")
+    qtbot.waitUntil(lambda: panel.player.lesson is not None and panel.player.lesson.name == "b")
     qtbot.waitUntil(lambda: panel.player.stage is not None)
     assert panel.text.textInteractionFlags() == Qt.TextInteractionFlag.NoTextInteraction
 
 
 def check_notes_and_page(panel: LessonPanel, qtbot: QtBot, tmp_path: Path) -> None:
     """*Instructor notes* has the notes and the solutions; *Export page…* writes the lesson."""
-    (lesson,) = (one for pack in panel.shelf.packs for one in pack.lessons if one.name == "course.a")
-    panel.shelf.show_notes(lesson)
+    panel.files.show_notes(read_lesson(tmp_path / "a.md"))
     qtbot.waitUntil(lambda: panel.findChild(QTextBrowser, "lessonNotesText") is not None)
     view = panel.findChild(QTextBrowser, "lessonNotesText")
     assert view is not None
@@ -114,7 +92,7 @@ def check_notes_and_page(panel: LessonPanel, qtbot: QtBot, tmp_path: Path) -> No
     next(one for one in menu.actions() if one.objectName() == "lessonExportAction").trigger()
     dialog = panel.findChild(QFileDialog)
     assert dialog is not None
-    page = tmp_path / "b.html"
+    page = tmp_path / "page.html"
     dialog.fileSelected.emit(str(page))
     dialog.reject()
     qtbot.waitUntil(page.exists)
@@ -139,10 +117,10 @@ def test_pictures_and_notes_load_nothing(qapp: QApplication, tmp_path: Path) -> 
         path = tmp_path / f"{number}.svg"
         path.write_bytes(text)
         with pytest.raises(UsageError, match="names other files"):
-            packs._picture(path)
+            lesson_files._picture(path)
     begin = begin.replace("xmlns:x=", "xmlns:xlink=")
     path.write_text(f'{begin}<rect id="a" width="8" height="8"/><use xlink:href="#a"/></svg>')
-    assert not packs._picture(path).isNull()
+    assert not lesson_files._picture(path).isNull()
     view = ResourceFreeText()
     view.setMarkdown(f"![x]({other}) <img src='{other}'>")
     loaded = view.document().resource(QTextDocument.ResourceType.ImageResource, QUrl(other))
@@ -158,8 +136,8 @@ def test_pictures_are_decoded_in_a_process_of_their_own(qapp: QApplication, tmp_
     image.save(str(path))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("PIL.Image.open", None)  # not used in this process
-        shown = packs._picture(path)
+        shown = lesson_files._picture(path)
     assert (shown.width(), shown.height(), shown.pixelColor(7, 4)) == (8, 5, QColor(Qt.GlobalColor.red))
     path.write_bytes(b"no picture")
     with pytest.raises(FormatError, match="no picture"):
-        packs._picture(path)
+        lesson_files._picture(path)

@@ -1,10 +1,9 @@
-"""Packs of lessons in the window: listed, installed, removed, and what lies beside a lesson; all in jobs."""
+"""Files of lessons: notes for instructors, pages, and what lies beside a lesson; read and written in jobs."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import TypeVar
 from urllib.parse import unquote, urlsplit
@@ -17,9 +16,8 @@ from PySide6.QtWidgets import QDialog, QDialogButtonBox, QLabel, QVBoxLayout, QW
 from shardcore import UsageError
 from shardcore.codecs.isolated import IsolatedDecoder
 from shardcore.codecs.pictures import decode_picture
-from shardcore.teaching.lessons.lesson import Lesson
-from shardcore.teaching.lessons.library import lessons, notes_of
-from shardcore.teaching.lessons.packs import LessonPack, beside, install, packs, remove
+from shardcore.teaching.lessons.lesson import Lesson, LessonError
+from shardcore.teaching.lessons.library import beside, notes_of, read_lesson
 from shardcore.teaching.lessons.page import answer_of, lesson_page, lesson_stages
 from shardcore.writing.temporary import write_whole
 from shardscope.session.error_words import plain_words
@@ -36,18 +34,12 @@ _LOADS = re.compile(rb"""<!(?:DOCTYPE|ENTITY)|href\s*=\s*["'](?!\s*#)""", re.IGN
 """Declarations, and references to other files, in the text of an SVG."""
 
 
-class LessonShelf(QWidget):
-    """Installed packs, and work on the files of lessons. Not shown: it owns the jobs and the dialogs.
+class LessonFiles(QWidget):
+    """Work on the files of lessons. Not shown: it owns the jobs and the dialogs.
 
-    `changed` reports that other packs are installed, `installed` carries a new one; `told` carries a sentence, and
-    whether something failed; `follow` carries a `Lesson` that a link leads to.
-
-    Attributes:
-        packs: The packs, as they were read last.
+    `told` carries a sentence, and whether something failed; `follow` carries a `Lesson` that a link leads to.
     """
 
-    changed = Signal()
-    installed = Signal(object)
     told = Signal(str, bool)
     follow = Signal(object)
 
@@ -55,36 +47,6 @@ class LessonShelf(QWidget):
         super().__init__(parent)
         self.hide()
         self._jobs = jobs
-        self.packs: tuple[LessonPack, ...] = ()
-
-    def load(self) -> None:
-        """Read which packs are installed."""
-
-        def take(found: tuple[LessonPack, ...]) -> None:
-            if found != self.packs:
-                self.packs = found
-                self.changed.emit()
-
-        self._ask(packs, take, "packs")
-
-    def install(self, path: str | Path, *, replaced: bool = False) -> None:
-        """Install the lessons of a folder or zip."""
-
-        def take(pack: LessonPack) -> None:
-            self.told.emit(self.tr("Lessons installed: {0}").format(pack.title), False)
-            self.load()
-            self.installed.emit(pack)
-
-        self._ask(partial(install, Path(path), replaced=replaced), take, "install")
-
-    def remove(self, name: str) -> None:
-        """Remove a pack."""
-
-        def take(_: object) -> None:
-            self.told.emit(self.tr("Lessons removed: {0}").format(name), False)
-            self.load()
-
-        self._ask(partial(_removed, name), take, "install")
 
     def export(self, lesson: Lesson, path: str) -> None:
         """Write a lesson as an HTML page."""
@@ -124,13 +86,12 @@ class LessonShelf(QWidget):
             found = None if urlsplit(link).scheme else beside(lesson, path)
             if found is None:
                 raise UsageError(f"{link} is not opened: it is no file beside this lesson")
-            if found.suffix == ".md":
-                every = (*lessons(), *(one for pack in packs() for one in pack.lessons))
-                other = next((one for one in every if one.path is not None and one.path.samefile(found)), None)
-                if other is None:
-                    raise UsageError(f"{path} is no lesson")
-                return other
-            return _picture(found)
+            if found.suffix != ".md":
+                return _picture(found)
+            try:
+                return read_lesson(found)
+            except LessonError as error:
+                raise UsageError(f"{path} is not a lesson: {error}") from error
 
         def take(found: Lesson | QImage) -> None:
             if isinstance(found, Lesson):
@@ -159,7 +120,7 @@ class LessonShelf(QWidget):
 
     def _ask(self, work: Callable[[], T], take: Callable[[T], object], key: str) -> None:
         def done(result: T | None, error: BaseException | None) -> None:
-            if not alive(self.load) or job.cancelled:
+            if not alive(self.export) or job.cancelled:
                 return
             if result is None:
                 self.told.emit(plain_words(error), True)
@@ -174,11 +135,6 @@ class LessonShelf(QWidget):
             lasting=True,
             done=done,
         )
-
-
-def _removed(name: str) -> str:
-    remove(name)
-    return name
 
 
 def _picture(path: Path) -> QImage:
@@ -205,6 +161,6 @@ def _picture(path: Path) -> QImage:
         rows, columns = pixels.shape[:2]
         image = QImage(pixels.tobytes(), columns, rows, 4 * columns, QImage.Format.Format_RGBA8888).copy()
     if image.isNull():
-        words = QCoreApplication.translate("LessonShelf", "{0} is not shown: it is no lesson and no picture")
+        words = QCoreApplication.translate("LessonFiles", "{0} is not shown: it is no lesson and no picture")
         raise UsageError(words.format(path.name))
     return image

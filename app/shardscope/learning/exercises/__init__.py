@@ -1,1 +1,0 @@
-"""Exercises and exams, and what is handed in."""
