@@ -136,7 +136,7 @@ def test_help_everywhere(capsys: pytest.CaptureFixture[str]) -> None:
         ("show SMALL 0 --index 1", "--index is only used with --png"),
         ("compare --force", "--force is only used with --csv FILE"),
         ("lesson list --notes", "--notes is only used with lesson export"),
-        ("lesson remove pack --json", "--json is only used with lesson list and install"),
+        ("lesson export x y --json", "--json is only used with lesson list"),
         ("undo SMALL --purge --trust", "--trust is only used without --purge"),
     ],
 )
