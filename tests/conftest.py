@@ -312,12 +312,13 @@ def _no_descriptor_left(closing: Callable[[], AbstractContextManager[None]]) -> 
 # --- a real display ---------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="session")
-def x_display() -> Iterator[dict[str, str]]:
-    """An X server of its own: the environment for a process that is to use it. Mark the test `display`."""
+@contextmanager
+def x_server(width: int, height: int) -> Iterator[dict[str, str]]:
+    """Run an X server; the environment for a process that is to use it."""
     read, write = os.pipe()
     # Without `-noreset` the server starts anew when its last client goes, and refuses those that come meanwhile.
-    command = ["Xvfb", "-displayfd", str(write), "-screen", "0", "1840x1000x24", "-nolisten", "tcp", "-noreset"]
+    screen = f"{width}x{height}x24"
+    command = ["Xvfb", "-displayfd", str(write), "-screen", "0", screen, "-nolisten", "tcp", "-noreset"]
     with subprocess.Popen(command, pass_fds=(write,), stderr=subprocess.PIPE) as server:
         os.close(write)
         with os.fdopen(read, "rb") as pipe:
@@ -326,10 +327,16 @@ def x_display() -> Iterator[dict[str, str]]:
             if not number:
                 _, errors = server.communicate(timeout=10)
                 pytest.fail(f"Xvfb did not start: {errors.decode(errors='replace')}")
-            environment = {**os.environ, "DISPLAY": f":{number}", "QT_QPA_PLATFORM": "xcb"}
-            yield environment
+            yield {**os.environ, "DISPLAY": f":{number}", "QT_QPA_PLATFORM": "xcb"}
         finally:
             server.terminate()
+
+
+@pytest.fixture(scope="session")
+def x_display() -> Iterator[dict[str, str]]:
+    """An X server of its own: the environment for a process that is to use it. Mark the test `display`."""
+    with x_server(1840, 1000) as environment:
+        yield environment
 
 
 @pytest.fixture(scope="session")

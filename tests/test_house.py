@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tomllib
 import venv
+import zipfile
 from importlib import metadata
 from pathlib import Path
 
@@ -263,6 +264,15 @@ def test_installed_pages_are_found(installed: Path, tmp_path: Path) -> None:
     assert found.is_relative_to(installed.parent), found
     for name in names:
         assert (found / name).read_bytes() == (ROOT / "docs" / name).read_bytes()
+
+
+@of_the_wheel
+def test_the_description_of_the_package_has_no_link_into_the_repository(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as files:
+        (name,) = (name for name in files.namelist() if name.endswith(".dist-info/METADATA"))
+        text = files.read(name).decode()
+    assert "## Install" in text
+    assert not re.search(r"\]\((?!https?:)|<picture", text)
 
 
 @of_the_wheel

@@ -23,7 +23,7 @@ class Target(QLabel):
     """Accepts copies of files only; never moves."""
 
     def __init__(self, place: QRect) -> None:
-        super().__init__("Drop here", alignment=Qt.AlignmentFlag.AlignCenter)
+        super().__init__("A folder of another program", alignment=Qt.AlignmentFlag.AlignCenter)
         self.setAcceptDrops(True)
         self.setGeometry(place)
 
@@ -41,6 +41,7 @@ class Target(QLabel):
             path = Path(url.toLocalFile())
             data = path.read_bytes()
             files.append({"path": str(path), "size": len(data), "sha256": hashlib.sha256(data).hexdigest()})
+        self.setText("\n".join(f"{Path(file['path']).name}\n{file['size']} bytes" for file in files))
         event.setDropAction(Qt.DropAction.CopyAction)
         event.accept()
         say(event="drop", files=files, text=event.mimeData().text())
