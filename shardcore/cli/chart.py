@@ -39,7 +39,7 @@ def chart(
     uri: Uri,
     what: Annotated[What, typer.Argument(metavar="WHAT", help="budget, sizes, entropy or load.")] = What.BUDGET,
     of: Annotated[str, typer.Option("--of", metavar="NAME", help="The load, or the kind of objects.")] = "",
-    whole: Annotated[bool, typer.Option("--whole", help="Entropy of all bytes, instead of a sample.")] = False,
+    whole: Annotated[bool, typer.Option("--whole", help="Entropy of all bytes instead of a sample.")] = False,
     spread: Annotated[bool, typer.Option("--spread", help="Load: number of slots per number of objects.")] = False,
     json: Json = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print rows of values separated by commas.")] = False,

@@ -75,7 +75,7 @@ def exercise(
     if minutes and not exam:
         raise UsageError("--minutes is the clock of an exam: add --exam")
     if hand_in is not None and hand_in.exists() and not force:
-        raise UsageError(f"{hand_in} is there already; --force replaces it")
+        raise UsageError(f"{hand_in} exists already; --force replaces it")
     chosen = ExerciseName(format, secrets.randbelow(MOST_SEED) if seed is None else seed, keys).checked()
     texts = _read_answers(answers) if answers else None
     if save is not None:
@@ -145,7 +145,7 @@ def _read_answers(place: str) -> list[str]:
     try:
         found = json_text.loads(data) if len(data) <= _MOST_ANSWERS else None
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"{place}: the answers are no JSON") from error
+        raise UsageError(f"{place}: the answers are not JSON") from error
     if not isinstance(found, list) or not all(isinstance(one, (str, int)) or one is None for one in found):
         raise UsageError(f"{place}: the answers are a JSON list of texts and numbers, in the order of the questions")
     return ["" if one is None else str(one) for one in found]
