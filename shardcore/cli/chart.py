@@ -102,7 +102,7 @@ def _counted(shard: Shard, what: What, of: str, *, whole: bool, spread: bool) ->
             return object_sizes(shard.objects, of, progress).chart()
         if what is What.ENTROPY:
             if shard.source is None:
-                raise UsageError("a folder has no bytes of its own: give one of its files")
+                raise UsageError("a folder has no bytes: give one of its files")
             return entropy_chart((whole_entropy if whole else sampled_entropy)(shard.source, progress))
         names = [load.name for load in shard.loads]
         if not names:

@@ -243,13 +243,13 @@ def _ask(sheet: ExerciseSheet, question: SheetQuestion, work: Work, calculator: 
         if text.startswith("="):
             _compute(calculator, text[1:].strip())
         elif text in (_HINT, _SHOW) and exam:
-            print_line("In an exam there are no hints and no solutions.")
+            print_line("Hints and solutions are not available in an exam.")
         elif text == _HINT:
             if hints:
                 work.hinted(question.number)
                 print_line(plain(hints.pop(0)))
             else:
-                print_line("There are no more hints.")
+                print_line("No more hints.")
         elif text == _SHOW:
             work.showed(question.number)
             print_line(f"The answer: {question.solution}")
@@ -308,7 +308,7 @@ def _make_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if any(folder.iterdir()):
-            raise UsageError(f"{folder} is not empty: the file of an exercise is kept in a folder of its own")
+            raise UsageError(f"{folder} is not empty: an exercise needs an empty folder")
     except OSError as error:
         raise SourceError(f"cannot write {folder}: {reason_of(error)}") from error
 

@@ -273,7 +273,7 @@ def _conflict(name: str | None, *, force: bool) -> Conflict:
     if name not in list(Conflict):
         raise UsageError(f"--conflict is error, skip, rename or replace; not {short(name)}")
     if force and name != Conflict.REPLACE:
-        raise UsageError(f"--force replaces files that exist, and --conflict says {name}: give one of them")
+        raise UsageError(f"--force contradicts --conflict {name}: give one of them")
     return Conflict(name)
 
 

@@ -47,7 +47,7 @@ def formats(
         for label, text in _rows(one):
             print_line(f"  {label:<13}  {text}")
     if not name:
-        print_line(f"Inside these, and by themselves: {', '.join(CONTAINERS)}")
+        print_line(f"Also opened, alone or inside these: {', '.join(CONTAINERS)}")
     return 0
 
 

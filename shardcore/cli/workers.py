@@ -51,7 +51,7 @@ SendKeys = Annotated[
     bool,
     typer.Option(
         "--send-keys",
-        help="With --cluster tls://…: send the login or signature in an address, too.",
+        help="With --cluster tls://…: also send the login or signature of an address.",
         rich_help_panel=WORKERS_PANEL,
     ),
 ]

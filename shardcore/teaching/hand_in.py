@@ -19,7 +19,7 @@ from shardcore.writing.temporary import write_whole
 MOST_BYTES = 256 << 10
 MOST_ANSWERS = 400
 MOST_LETTERS = 300
-NOTE = "The checksum tells careless editing. It is no proof against forgery."
+NOTE = "The checksum detects accidental edits. It does not prevent forgery."
 EXAM = "exam"
 SEEDED = ("exercise", EXAM)
 """Kinds whose file and questions are made again from the seed."""

@@ -7,7 +7,7 @@ import json
 from shardcore.shards.practice import Ask, Mistake, Practice, Slip, Values
 
 _GIVEN = (
-    "The specification says: `preshift_bits` {preshift_bits in Specification}, `hash` {hash in Specification}, "
+    "In the specification: `preshift_bits` {preshift_bits in Specification}, `hash` {hash in Specification}, "
     "`minishard_bits` {minishard_bits in Specification}, `shard_bits` {shard_bits in Specification}; minishard indices "
     "and values are stored raw."
 )
@@ -54,7 +54,7 @@ def _minishard_mistakes() -> tuple[Mistake, ...]:
     def unshifted(values: Values) -> int:
         return int(values["key"]) % (1 << int(values["minishard_bits"]))
 
-    said = "Only the low bits of the hash say the minishard"
+    said = "Only the low bits of the hash give the minishard"
     return (
         Mistake(Slip.NO_REMAINDER, lambda values: int(values["Hash: hash"], 16), said),
         Mistake(Slip.SWAPPED, unshifted, "These are the low bits of the key itself: the shift comes first"),

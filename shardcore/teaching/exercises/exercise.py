@@ -275,7 +275,7 @@ class _ExerciseWriter:
         rule = "The content ends where its offset plus its size points to."
         wrong = [(one.answer, f"{one.text}. {rule}") for one in content_mistakes(right, content, others)]
         return Question(
-            f"The content: which are its last {plural(len(right), 'byte')}, in hex, as they stand in it?",
+            f"The content: what are its last {plural(len(right), 'byte')}, in hex, in their order?",
             Answer.TEXT,
             answer=right.hex(),
             hints=() if self._exam else (rule,),

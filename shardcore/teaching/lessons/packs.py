@@ -98,7 +98,7 @@ def install(origin: Path, *, replaced: bool = False) -> LessonPack:
     """
     name = origin.stem if origin.suffix.lower() == ".zip" else origin.absolute().name
     if not _NAME.fullmatch(name):
-        raise UsageError(f"{short(name)} is no name of a pack: letters, digits, `.`, `-` and `_`, 64 at most")
+        raise UsageError(f"{short(name)} is not a valid pack name: letters, digits, `.`, `-` and `_`, 64 at most")
     target = packs_folder() / name
     if target.exists() and not replaced:
         raise UsageError(f"a pack called {name} is installed; remove it first, or replace it")
@@ -185,7 +185,7 @@ def _lessons_in(folder: Path) -> tuple[Lesson, ...]:
         try:
             lesson = read_lesson(path)
         except (LessonError, OSError) as error:
-            raise UsageError(f"{path.name} is no lesson: {error}") from error
+            raise UsageError(f"{path.name} is not a lesson: {error}") from error
         found.append(replace(lesson, name=f"{folder.name}.{lesson.name}"))
     own = {lesson.name.removeprefix(f"{folder.name}."): lesson.name for lesson in found}
     named = tuple(replace(one, needs=tuple(own.get(need, need) for need in one.needs)) for one in found)

@@ -82,11 +82,11 @@ def test_an_exam(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[
     typing(monkeypatch, "?", "!", solutions[0], "77", "yes")
     assert run([*ASKED, "--exam", "--minutes", "30"]) == 1
     out, error = capsys.readouterr()
-    assert out.count("In an exam there are no hints and no solutions.") == 2
+    assert out.count("Hints and solutions are not available in an exam.") == 2
     before, _, after = out.partition("3/")
     assert "Not yet" not in before
     assert "Is the key in the file? (present or absent)" in out
-    assert "> Type present or absent.\n> \n" in out, "what is no choice is no answer"
+    assert "> Type present or absent.\n> \n" in out, "what is not a choice is not an answer"
     assert after.count("✗ 2") == 1
     assert solutions[1] not in out.replace("1,", "")
     assert "1 of" in error

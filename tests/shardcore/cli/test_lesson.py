@@ -52,7 +52,7 @@ def test_from_install_to_remove(
         (["walk"], "the action must be one of list, install, remove, export"),
         (["install"], "usage: shardcore lesson install FOLDER|ZIP"),
         (["list", "--notes"], "--notes is only used with lesson export"),
-        (["export", "gone", "-"], "there is no lesson called 'gone'"),
+        (["export", "gone", "-"], "unknown lesson 'gone'"),
         (["export", "gone.md", "-"], "cannot read gone.md"),
         (["export", "swh-1-meet-the-file", "-", "--solutions", "--without-answers"], "exclude each other"),
     ],

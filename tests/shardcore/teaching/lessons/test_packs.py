@@ -78,7 +78,7 @@ def test_installed_listed_and_removed(tmp_path: Path, data_folder: Path) -> None
     (packs_folder() / "other" / "z-first.md").write_text("no lesson")
     (pack,) = packs()
     assert pack.lessons == ()
-    assert "z-first.md is no lesson" in pack.problem
+    assert "z-first.md is not a lesson" in pack.problem
 
 
 LESSON = {"a.md": b"# A\n\n## B\n\ntext\n"}
