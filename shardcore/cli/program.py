@@ -426,8 +426,9 @@ def _argument_text(error: Exception) -> str:
     for theirs, plain in _PLAIN_WORDS.items():
         what = what.replace(theirs, plain)
     what = what.rstrip("?")
-    if what.startswith("missing argument: '") and "|" in what:
-        what = what.replace("'", "one of ", 1).rstrip("'").replace("|", ", ")
+    if what.startswith("missing argument: '"):
+        one_of = "one of " if "|" in what else ""
+        what = what.replace("'", one_of, 1).rstrip("'").replace("|", ", ")
     parameters = getattr(getattr(context, "command", None), "params", ())
     if what.startswith("no such option:") and any(one.name in ("key", "keys") for one in parameters):
         what += "; put keys that begin with a dash after --"

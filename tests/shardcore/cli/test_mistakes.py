@@ -30,14 +30,15 @@ PYTHON = re.compile(r"Traceback|Errno|<class|<shardcore|object at 0x|\bNone\b|\b
 # Exit code, sentence, command. Words in capitals are the files of `places`; a sentence is part of the line.
 MISTAKES: list[tuple[int, str, list[str]]] = [
     # --- the command line itself ---
-    (2, "no such command: 'lst', perhaps 'ls'; shardcore --help tells more", ["lst", "SWH"]),
+    (2, "no such command: 'lst', perhaps 'ls'; see shardcore --help", ["lst", "SWH"]),
     (2, "no such option: --colour", ["--colour", "ls", "SWH"]),
-    (2, "missing: 'URI'; shardcore ls --help tells more", ["ls"]),
-    (2, "missing: 'KEY'", ["trace", "SWH"]),
-    (2, "missing: 'OFFSET'", ["explain", "SWH"]),
-    (2, "missing: 'DIR'", ["extract", "SWH"]),
+    (2, "missing argument: URI; see shardcore ls --help", ["ls"]),
+    (2, "missing argument: KEY", ["trace", "SWH"]),
+    (2, "missing argument: OFFSET", ["explain", "SWH"]),
+    (2, "missing argument: DIR", ["extract", "SWH"]),
+    (2, "missing argument: one of list, install, remove, export; see", ["lesson"]),
     (2, "too many arguments: (x)", ["ls", "SWH", "x"]),
-    (2, "no such option: --limt (perhaps --limit, --limit-fetch)", ["ls", "SWH", "--limt", "3"]),
+    (2, "no such option: --limt (perhaps --limit, --limit-fetch", ["ls", "SWH", "--limt", "3"]),
     (2, "'--depth' requires a value", ["tree", "SWH", "--depth"]),
     (2, "'--limit': must be a whole number", ["ls", "SWH", "--limit", "many"]),
     (2, "'--limit': must be at least 0", ["ls", "SWH", "--limit", "-1"]),
@@ -80,7 +81,7 @@ MISTAKES: list[tuple[int, str, list[str]]] = [
     (2, "TEXT is a file, not a folder", ["info", "MDB", "--xorbs", "TEXT"]),
     (4, "cannot open noxorbs: No such file", ["info", "MDB", "--xorbs", "noxorbs"]),
     # --- keys ---
-    (2, "no keys: give them after URI or with --keys; those that begin with a dash after --", ["get", "SWH"]),
+    (2, "no keys: give them after URI or with --keys; put keys that begin with a dash after --", ["get", "SWH"]),
     (2, "no such option: -1; put keys that begin with a dash after --", ["get", "BLP", "-1"]),
     (2, "put keys that begin with a dash after --", ["trace", "SWH", "--odd"]),
     (2, "a key of a swh shard is 64 hex digits, not '12ab'", ["get", "SWH", "12ab"]),
