@@ -62,7 +62,7 @@ def array(shard: Shard, scale: str = "", *, chunks: Sequence[int] | None = None,
     """
     dask_array = optional("dask.array")
     if (grid := shard.chunk_grid(scale)) is None:
-        raise UsageError("there are no voxels here: only volumes and arrays are read as arrays")
+        raise UsageError("no voxels here: only volumes and arrays can be read as arrays")
     ticket = _whole_ticket(shard, same=not scale)
     if not keys:
         check_keys(ticket)

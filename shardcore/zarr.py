@@ -530,7 +530,7 @@ def _grid_of(shard: Shard, scale: str) -> ChunkGrid:
     """Return an array of a shard."""
     grid = shard.chunk_grid()
     if grid is None:
-        raise UsageError(f"{shard.format}: its objects are no chunks of one array")
+        raise UsageError(f"{shard.format}: its objects are not chunks of one array")
     if _plain(scale) in ("", _plain(grid.name)):
         return grid
     name = next((one.name for one in grid.scales if _plain(one.name) == _plain(scale)), None)

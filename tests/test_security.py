@@ -90,7 +90,7 @@ PROOF: dict[str, tuple[str, ...]] = {
         "tests/app/startup/test_settings.py::test_an_invalid_file_is_renamed_and_reported",
         "tests/app/startup/test_settings.py::test_values_of_another_kind_are_those_of_the_first_start",
     ),
-    "On Linux that holds": (f"{OPTIONS}::test_a_folder_that_becomes_a_link_meanwhile_is_not_followed",),
+    "On Linux this also holds": (f"{OPTIONS}::test_a_folder_that_becomes_a_link_meanwhile_is_not_followed",),
     "A notes file is bounded": (
         f"{NOTES}::test_limits",
         f"{NOTES}::test_a_link_in_place_of_the_notes_is_not_followed",
@@ -117,7 +117,7 @@ PROOF: dict[str, tuple[str, ...]] = {
         "tests/remote/test_certificates.py::test_each_variable_serves_both_transports",
         f"{HERE}::test_nothing_turns_verification_off",
     ),
-    "There is no search for updates": (
+    "The program does not check for updates": (
         f"{HERE}::test_only_sources_connect",
         f"{HERE}::test_local_files_cause_no_connection",
     ),
@@ -132,7 +132,7 @@ PROOF: dict[str, tuple[str, ...]] = {
     ),
     "A file of at most 10 MB": (BOUNDS, "tests/hostile/test_clicks.py::test_every_click_stays_within_the_bounds"),
     "XML of a store": ("tests/remote/test_listings.py::test_a_listing_that_is_none",),
-    "Chunks that could kill": (
+    "Chunks that could crash": (
         "tests/shardcore/formats/bloscpack/test_decode.py::test_damaged_chunks_never_kill_the_process",
         "tests/shardcore/codecs/test_isolated.py::test_a_dead_process_is_an_error_and_replaced",
         "tests/app/learning/lessons/test_packs.py::test_pictures_are_decoded_in_a_process_of_their_own",
@@ -163,7 +163,7 @@ PROOF: dict[str, tuple[str, ...]] = {
         "tests/shardcore/operations/extraction/test_extract.py::test_every_key_has_a_safe_name_of_its_own",
         "tests/shardcore/operations/extraction/test_options.py::test_every_path_is_safe",
     ),
-    "Links in the place of files": (
+    "Links are never written through": (
         "tests/hostile/test_changing.py::test_planted_links_are_not_followed",
         "tests/shardcore/operations/extraction/test_options.py::test_folders_and_links_are_never_replaced_or_followed",
         f"{TAKING}::test_get_over_a_link",
@@ -177,7 +177,7 @@ PROOF: dict[str, tuple[str, ...]] = {
         f"{KEPT}::test_what_was_changed_is_not_trusted",
         f"{KEPT}::test_files_in_the_folder_say_nothing",
     ),
-    "An undo journal is used only": (
+    "An undo journal is only used": (
         f"{JOURNAL}::test_a_planted_journal_changes_nothing_and_is_not_recommended",
         f"{JOURNAL}::test_a_copied_pair_is_undone_only_when_it_is_trusted",
         f"{JOURNAL}::test_a_journal_of_another_user_is_not_used",
@@ -189,7 +189,7 @@ PROOF: dict[str, tuple[str, ...]] = {
         f"{JOURNAL}::test_the_audit_log_has_a_line_for_each_deletion",
         "tests/shardcore/writing/test_lock.py::test_what_cannot_be_opened",
     ),
-    "Packing takes what lies": (f"{INPUTS}::test_no_link_and_no_name_leads_out_of_the_folder",),
+    "Packing reads": (f"{INPUTS}::test_no_link_and_no_name_leads_out_of_the_folder",),
     "A lesson reads and writes": (
         f"{LESSON}::test_a_fresh_file_names_no_place",
         f"{LESSON}::test_every_option_with_a_text_says_whether_it_names_a_file",
@@ -209,7 +209,7 @@ PROOF: dict[str, tuple[str, ...]] = {
         f"{PASTED}::test_a_name_that_begins_with_a_dash_is_no_option",
     ),
     "A key with such characters": (f"{PASTED}::test_the_line_of_a_card_gets_the_object",),
-    "Copied text holds none": (
+    "Copied text has none": (
         "tests/app/test_plain_texts.py::test_text_reaches_the_clipboard_through_one_place",
         "tests/app/test_plain_texts.py::test_copied_text_does_not_act",
     ),
@@ -227,7 +227,7 @@ PROOF: dict[str, tuple[str, ...]] = {
     "A file on another machine": (
         "tests/shardcore/sources/remote/test_sources.py::test_a_changed_object_is_told_and_never_mixed",
     ),
-    "A login, a token": (
+    "Your logins, tokens": (
         f"{SECRETS}::test_a_login_goes_to_its_own_server_only",
         "tests/remote/test_logins.py::test_headers_of_a_server_go_to_it_alone",
         f"{HERE}::test_no_redirect_leaves_encryption",
@@ -238,7 +238,7 @@ PROOF: dict[str, tuple[str, ...]] = {
         f"{SECRETS}::test_keys_are_in_no_text_of_the_options_or_of_errors",
         "tests/app/session/test_open_request.py::test_lines_of_cards_have_no_secrets",
     ),
-    "Restored tabs and": (
+    "Restored tabs, and": (
         "tests/app/shell/test_tabs.py::test_no_secret_is_written_down",
         "tests/app/startup/test_single.py::test_no_credential_is_sent_or_taken",
     ),
@@ -247,7 +247,7 @@ PROOF: dict[str, tuple[str, ...]] = {
         "tests/app/startup/test_single.py::test_what_is_no_file_is_refused",
         "tests/app/startup/test_single.py::test_nonsense_is_ended_without_an_answer",
     ),
-    "No setting keeps a key": ("tests/app/shell/test_open_address.py::test_no_secret_is_kept",),
+    "Keys are never stored": ("tests/app/shell/test_open_address.py::test_no_secret_is_kept",),
 }
 """The sentences, by their first words, and the tests behind them."""
 

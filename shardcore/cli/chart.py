@@ -39,7 +39,7 @@ def chart(
     uri: Uri,
     what: Annotated[What, typer.Argument(metavar="WHAT", help="budget, sizes, entropy or load.")] = What.BUDGET,
     of: Annotated[str, typer.Option("--of", metavar="NAME", help="The load, or the kind of objects.")] = "",
-    whole: Annotated[bool, typer.Option("--whole", help="Entropy of all bytes, instead of a sample.")] = False,
+    whole: Annotated[bool, typer.Option("--whole", help="Entropy of all bytes instead of a sample.")] = False,
     spread: Annotated[bool, typer.Option("--spread", help="Load: number of slots per number of objects.")] = False,
     json: Json = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print rows of values separated by commas.")] = False,
@@ -102,7 +102,7 @@ def _counted(shard: Shard, what: What, of: str, *, whole: bool, spread: bool) ->
             return object_sizes(shard.objects, of, progress).chart()
         if what is What.ENTROPY:
             if shard.source is None:
-                raise UsageError("a folder has no bytes of its own: give one of its files")
+                raise UsageError("a folder has no bytes: give one of its files")
             return entropy_chart((whole_entropy if whole else sampled_entropy)(shard.source, progress))
         names = [load.name for load in shard.loads]
         if not names:

@@ -30,11 +30,11 @@ def compare(
     ] = None,
     count: Annotated[
         int | None,
-        typer.Option("--count", metavar="N", min=1, help="How many objects; variants where there are fewer."),
+        typer.Option("--count", metavar="N", min=1, help="Use N objects; variants are added where there are fewer."),
     ] = None,
     size: Annotated[
         int | None,
-        typer.Option("--size", metavar="BYTES", help="Bytes of each (1K, 1M); default: their own.", parser=size_from),
+        typer.Option("--size", metavar="BYTES", help="Size of each object (1K, 1M); default: as it is.", parser=size_from),
     ] = None,
     codec: Annotated[
         str,
@@ -101,7 +101,7 @@ def _tell_dials() -> int:
     for name in compared_formats():
         dial = writes_of(format_of(name)).dial
         if dial is None:
-            print_line(f"{name}: nothing that can be chosen changes much")
+            print_line(f"{name}: no parameter changes much")
         else:
             print_line(f"{name}.{dial.name}  {dial.help} One of {', '.join(dial.values)}; default: {dial.usual}.")
     return 0

@@ -9,6 +9,7 @@ import typer
 from shardcore.cli.options import USUAL, Json, Opening, Uri, only, opens
 from shardcore.cli.output import print_json, print_line, write_text_to
 from shardcore.errors import UsageError
+from shardcore.model.drawing import sketch_label, sketch_named
 from shardcore.model.text import short
 
 if TYPE_CHECKING:
@@ -27,9 +28,9 @@ def draw(
         list[str] | None, typer.Option("--set", metavar="CONTROL=VALUE", help="Set a control of the drawing.")
     ] = None,
     svg: Annotated[str, typer.Option("--svg", metavar="FILE", help="Write an SVG file; - for standard output.")] = "",
-    width: Annotated[int, typer.Option("--width", metavar="PIXELS", min=320, max=4096, help="Of the SVG.")] = WIDTH,
-    dark: Annotated[bool, typer.Option("--dark", help="SVG: light on dark.")] = False,
-    text: Annotated[bool, typer.Option("--text", help="Print text; the default without SVG and JSON.")] = False,
+    width: Annotated[int, typer.Option("--width", metavar="PIXELS", min=320, max=4096, help="Width of the SVG.")] = WIDTH,
+    dark: Annotated[bool, typer.Option("--dark", help="Dark colours in the SVG.")] = False,
+    text: Annotated[bool, typer.Option("--text", help="Print text; default without --svg and --json.")] = False,
     json: Json = False,
     how: Opening = USUAL,
 ) -> int:
@@ -47,10 +48,10 @@ def draw(
                 raise UsageError(f"--set and --svg require --name: {_names(sketches)}")
             _list(sketches, json=json)
             return 0
-        sketch = next((one for one in sketches if one.name == name), None)
+        sketch = sketch_named(sketches, name)
         if sketch is None:
-            hint = "" if key else "; give a KEY, too, for what is drawn of a lookup"
-            raise UsageError(f"no drawing is called {short(name)}; there are: {_names(sketches)}{hint}")
+            hint = "" if key else "; drawings of a lookup need a KEY"
+            raise UsageError(f"unknown drawing {short(name)}; drawings of this file: {_names(sketches)}{hint}")
         if values:
             sketch.draw({})  # where a value has to be read, its control is there from the first drawing on
         drawing = sketch.draw(_values(sketch, values or []))
@@ -69,7 +70,7 @@ def draw(
 
 
 def _names(sketches: tuple[Sketch, ...]) -> str:
-    return ", ".join(sketch.name for sketch in sketches) or "none"
+    return ", ".join(map(sketch_label, sketches)) or "none"
 
 
 def _list(sketches: tuple[Sketch, ...], *, json: bool) -> None:
@@ -81,11 +82,11 @@ def _list(sketches: tuple[Sketch, ...], *, json: bool) -> None:
         print_json([sketch_json(sketch) for sketch in sketches])
         return
     for sketch in sketches:
-        print_line(f"{sketch.name}: {sketch.title}")
+        print_line(sketch_label(sketch))
         for control in sketch.controls:
             print_line(f"    --set {control.name}={control.value}  {control.label}: {values_of(control)}")
     if not sketches:
-        print_line("nothing is drawn of this file without a KEY")
+        print_line("no drawings of this file without a KEY")
 
 
 def _values(sketch: Sketch, texts: list[str]) -> dict[str, Any]:
@@ -99,7 +100,7 @@ def _values(sketch: Sketch, texts: list[str]) -> dict[str, Any]:
         if not equals:
             raise UsageError(f"--set takes CONTROL=VALUE, not {short(text)}")
         if name not in controls:
-            raise UsageError(f"{sketch.name} has no {short(name)}; it has: {', '.join(controls) or 'nothing to set'}")
+            raise UsageError(f"{sketch_label(sketch)} has no control {short(name)}; it has: {', '.join(controls) or 'none'}")
         found[name] = value_from(controls[name], value)
     return found
 

@@ -45,7 +45,7 @@ def kept_text(edit: Edit, *, keep: bool) -> str:
         stays = f", but {journal} still has those of an earlier edit" if earlier != 0 else ""
         return f"no copy of the old bytes is kept{stays}"
     if earlier is None:
-        return f"the old bytes are kept in {journal}, whose own bytes are about another file and go"
+        return f"the old bytes are kept in {journal}, which now has those of another file; they are removed"
     first = f"; {plural(earlier, 'edit')} before it can be undone afterwards" if earlier else ""
     return f"the old bytes are kept in {journal}{first}"
 
@@ -54,7 +54,7 @@ SHOWN_CHANGES = 20
 """Changes that are shown before the question."""
 
 LocalFile = Annotated[str, typer.Argument(metavar="FILE", help="A local file.", show_default=False)]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Show old and new bytes, and change nothing.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Show old and new bytes without changing the file.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
 HardLinks = Annotated[
     bool,
@@ -63,8 +63,8 @@ HardLinks = Annotated[
 Reason = Annotated[str, typer.Option(metavar="TEXT", help=TOMBSTONE.help_of("reason"))]
 Who = Annotated[str, typer.Option(metavar="NAME", help=TOMBSTONE.help_of("by"))]
 Ticket = Annotated[str, typer.Option(metavar="ID", help=TOMBSTONE.help_of("ticket"))]
-InLog = Annotated[bool, typer.Option("--audit", help="Append a line about it to FILE.audit.jsonl.")]
-NoUndo = Annotated[bool, typer.Option("--no-undo", help="Keep no copy of what is overwritten: for takedowns.")]
+InLog = Annotated[bool, typer.Option("--audit", help="Append a line about the edit to FILE.audit.jsonl.")]
+NoUndo = Annotated[bool, typer.Option("--no-undo", help="Keep no copy of the overwritten bytes, as takedowns require.")]
 
 
 @edits
@@ -142,7 +142,7 @@ def append(
 def undo(
     file: LocalFile,
     purge: Annotated[
-        bool, typer.Option("--purge", help="Remove FILE.undo and those before it, with the old bytes in them.")
+        bool, typer.Option("--purge", help="Remove FILE.undo and older undo files, with the old bytes in them.")
     ] = False,
     trust: Annotated[
         bool,
@@ -156,7 +156,7 @@ def undo(
     dry_run: DryRun = False,
     json: Json = False,
 ) -> int:
-    """Undo the last edit of a file from FILE.undo; called again, the edit before.
+    """Undo the last edit of a file from FILE.undo; run again, it undoes the edit before.
 
     Examples:
         shardcore undo small.shard --dry-run
@@ -234,7 +234,7 @@ def tombstone(
     json: Json = False,
     how: Opening = USUAL,
 ) -> int:
-    """Mark objects as deleted in the sidecar; the shard itself stays as it is.
+    """Mark objects as deleted in the sidecar; the shard itself does not change.
 
     Examples:
         shardcore tombstone archive 2090 --date 2026-01-05T09:30:00Z --reason 'request 17' --yes
@@ -248,7 +248,7 @@ def tombstone(
             for one in rewrites:
                 print_line(f"{one.path}: {one.what}")
         _ask(
-            f"replace {plural(len(rewrites), 'sidecar')}; the shards and the bytes in them stay. Proceed?",
+            f"replace {plural(len(rewrites), 'sidecar')}; the shards do not change. Proceed?",
             yes=asked[0],
         )
         asked[0] = True

@@ -54,9 +54,9 @@ def ls(
         typer.Option(metavar="sha256", help="Also the sha256 of the content.", autocompletion=one_of("sha256")),
     ] = None,
     kind: Annotated[str | None, typer.Option(metavar="KIND", help="Only objects of this kind.")] = None,
-    limit: Annotated[int | None, typer.Option(metavar="N", help="At most so many objects.", min=0)] = None,
-    skip: Annotated[int, typer.Option(metavar="N", help="Leave out the first so many objects.", min=0)] = 0,
-    everything: Annotated[bool, typer.Option("--all", help="Unused, deleted and tombstoned rows, too.")] = False,
+    limit: Annotated[int | None, typer.Option(metavar="N", help="List at most N objects.", min=0)] = None,
+    skip: Annotated[int, typer.Option(metavar="N", help="Skip the first N objects.", min=0)] = 0,
+    everything: Annotated[bool, typer.Option("--all", help="Also unused, deleted and tombstoned rows.")] = False,
     human: Annotated[bool, typer.Option("--human", help="Sizes in KiB, MiB and GiB.")] = False,
     cluster: Cluster = None,
     state: State = None,
@@ -122,9 +122,9 @@ def get(
     keys: Keys = None,
     output: Annotated[Path | None, typer.Option("-o", "--output", metavar="PATH", help="Write to a file.")] = None,
     part: Annotated[
-        str | None, typer.Option(metavar="NAME", help="A part of the object instead of the object.")
+        str | None, typer.Option(metavar="NAME", help="Write this part of the object instead.")
     ] = None,
-    bytes_wanted: Annotated[str | None, typer.Option("--range", metavar="A:B", help="Only these bytes of it.")] = None,
+    bytes_wanted: Annotated[str | None, typer.Option("--range", metavar="A:B", help="Write only these bytes of the object.")] = None,
     key_file: KeyFile = None,
     limit_bytes: Limit = DEFAULT_LIMIT,
     force: Force = False,
@@ -138,7 +138,7 @@ def get(
     """
     wanted = all_keys(keys, key_file)
     if not wanted:
-        raise UsageError("no keys: give them after URI or with --keys; those that begin with a dash after --")
+        raise UsageError("no keys: give them after URI or with --keys; put keys that begin with a dash after --")
     from shardcore.operations.extraction import ANY_SIZE, write_object
     from shardcore.writing.temporary import takes_writes, write_through, write_whole
 
@@ -172,21 +172,21 @@ def extract(
     key_file: KeyFile = None,
     limit_bytes: Limit = DEFAULT_LIMIT,
     folders: Annotated[
-        bool, typer.Option("--folders/--flat", help="Keys with / become paths, or names in DIR itself.")
+        bool, typer.Option("--folders/--flat", help="Keys with / become paths, or file names in DIR.")
     ] = False,
     conflict: Annotated[
         str | None,
         typer.Option(
             metavar="POLICY",
-            help="Where a file exists: error (default), skip, rename or replace.",
+            help="Existing files: error (default), skip, rename or replace.",
             autocompletion=one_of("error", "skip", "rename", "replace"),
         ),
     ] = None,
     guess_extension: Annotated[
-        bool, typer.Option("--guess-extension", help="Give names without an ending one by their content.")
+        bool, typer.Option("--guess-extension", help="Add missing file extensions, detected from the content.")
     ] = False,
     parts: Annotated[
-        str, typer.Option(metavar="NAME|all|none", help="Which parts to write beside the content.", show_default=False)
+        str, typer.Option(metavar="NAME|all|none", help="Also write these parts of each object.", show_default=False)
     ] = "",
     manifest: Annotated[bool, typer.Option("--manifest/--no-manifest", help="Write manifest.json.")] = True,
     cluster: Cluster = None,
@@ -273,7 +273,7 @@ def _conflict(name: str | None, *, force: bool) -> Conflict:
     if name not in list(Conflict):
         raise UsageError(f"--conflict is error, skip, rename or replace; not {short(name)}")
     if force and name != Conflict.REPLACE:
-        raise UsageError(f"--force replaces files that exist, and --conflict says {name}: give one of them")
+        raise UsageError(f"--force contradicts --conflict {name}: give one of them")
     return Conflict(name)
 
 
@@ -306,7 +306,7 @@ def _tell_all(results: Iterable[Extracted], *, as_json: bool) -> tuple[int, int,
 
 def _tell_stopped(count: int, why: str = "") -> None:
     why = f": {why}" if why else ""
-    warn(f"stopped after {plural(count, 'file')}{why}; --conflict skip leaves out those that are there")
+    warn(f"stopped after {plural(count, 'file')}{why}; --conflict skip skips existing files")
 
 
 def _tell(done: Extracted, *, as_json: bool) -> None:

@@ -27,7 +27,7 @@ def find(
     json: Json = False,
     how: Opening = USUAL,
 ) -> int:
-    """Find the files and folders that hold a key; exit code 1 where none does, 4 where a source is unreachable.
+    """Find the files and folders that hold a key; exit code 1 if none does, 4 if a source is unreachable.
 
     Examples:
         shardcore find 2090 archive small.shard

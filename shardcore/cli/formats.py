@@ -1,9 +1,11 @@
-"""The command that lists the formats: formats."""
+"""The commands that print what there is: formats and help."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from shardcore.cli.options import Json, format_argument
 from shardcore.cli.output import print_json, print_line
@@ -45,8 +47,28 @@ def formats(
         for label, text in _rows(one):
             print_line(f"  {label:<13}  {text}")
     if not name:
-        print_line(f"Inside these, and by themselves: {', '.join(CONTAINERS)}")
+        print_line(f"Also opened, alone or inside these: {', '.join(CONTAINERS)}")
     return 0
+
+
+def help(  # noqa: A001
+    topic: Annotated[
+        str,
+        typer.Argument(metavar="COMMAND|remote", help="A command; remote: the options for S3, Google Cloud and HTTP."),
+    ] = "",
+) -> int:
+    """Print the help of a command, or the options for remote files.
+
+    Examples:
+        shardcore help verify
+        shardcore help remote
+    """
+    from shardcore.cli.program import run, write_remote_help
+
+    if topic == "remote":
+        write_remote_help()
+        return 0
+    return run([*filter(None, [topic]), "--help"])
 
 
 def format_json(one: Format) -> dict[str, Any]:

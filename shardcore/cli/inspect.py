@@ -212,7 +212,7 @@ def info(
 
     Examples:
         shardcore info small.shard
-        shardcore info s3://bucket/archive.shard --no-sign-request --tape log.jsonl
+        shardcore info s3://bucket/archive.shard --no-sign-request --request-log log.jsonl
     """
     with how.open(uri, partial=True) as shard:
         _refuse_unknown(shard)
@@ -245,10 +245,10 @@ def info(
 @opens
 def tree(
     uri: Uri,
-    depth: Annotated[int, typer.Option(metavar="N", help="How many levels below the file.", min=0)] = 2,
+    depth: Annotated[int, typer.Option(metavar="N", help="Print N levels below the file.", min=0)] = 2,
     json: Json = False,
     source: Annotated[str, typer.Option("--in", metavar="SOURCE", help="The tree of a decoded source.")] = "",
-    nodes: Annotated[int, typer.Option(metavar="N", help="At most so many nodes; 0 for all.", min=0)] = MANY_NODES,
+    nodes: Annotated[int, typer.Option(metavar="N", help="Print at most N nodes; 0: all.", min=0)] = MANY_NODES,
     how: Opening = USUAL,
 ) -> int:
     """Print the tree of sections, records and fields.
@@ -276,7 +276,9 @@ def explain(
     uri: Uri,
     offset: Annotated[str, typer.Argument(metavar="OFFSET", help="A byte; 0x… for hexadecimal.", show_default=False)],
     source: Annotated[str, typer.Option("--in", metavar="SOURCE", help="In a decoded or neighbouring source.")] = "",
-    leads: Annotated[bool, typer.Option("--leads", help="Print the references to it, too.")] = False,
+    leads: Annotated[
+        bool, typer.Option("--references", "--leads", help="Also list what refers to this byte.")
+    ] = False,
     json: Json = False,
     how: Opening = USUAL,
 ) -> int:
@@ -284,7 +286,7 @@ def explain(
 
     Examples:
         shardcore explain small.shard 0x1a0
-        shardcore explain small.shard 4465 --leads
+        shardcore explain small.shard 4465 --references
     """
     from shardcore.model.span import Span
     from shardcore.operations.references import leads_to
@@ -370,8 +372,8 @@ def verify(
     """Check structure, index and contents; exit code 1 when there is an error.
 
     An error means: some reader fails, or returns wrong bytes. Warnings, notes and contents without a checksum leave
-    exit code 0; the last line, and "unverified" with --json, count the objects whose content was not verified. A source
-    that cannot be reached any more is no error of the file: exit code 4, after the findings until then.
+    exit code 0; the last line, and "unverified" with --json, count the objects whose content was not verified. An
+    unreachable source is not reported as file damage: exit code 4, after the findings so far.
 
     Examples:
         shardcore verify small.shard
@@ -457,7 +459,7 @@ def locate(
     if option == ["help"]:
         return tell_options(format_name, OptionPurpose.LOCATE)
     if not key:
-        raise UsageError("missing: KEY")
+        raise UsageError("missing argument: KEY")
     answer = locate_key(format_name, key, remote=how.remote, tape=how.tape, **format_options(option))
     if json:
         print_json(json_safe(answer))

@@ -136,10 +136,10 @@ def _found(name: str) -> tuple[Lesson, ...]:
         try:
             return (read_lesson(Path(name)),)
         except LessonError as error:
-            raise UsageError(f"{name} is no lesson: {error}") from error
+            raise UsageError(f"{name} is not a lesson: {error}") from error
         except OSError as error:
             raise SourceError(f"cannot read {name}: {reason_of(error)}") from error
     found = [one for one in (*lessons(), *missions()) if one.name == name]
     if not found:
-        raise UsageError(f"there is no lesson called {short(name)}; shardcore lesson list lists them")
+        raise UsageError(f"unknown lesson {short(name)}; see shardcore lesson list")
     return tuple(found)

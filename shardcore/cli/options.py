@@ -58,7 +58,7 @@ Uri = Annotated[
     str,
     typer.Argument(
         metavar="URI",
-        help="A file, the folder of a data set, or an address: s3://, gs://, https://, hf://; FILE#/KEY lies inside.",
+        help="A file, the folder of a data set, or an address: s3://, gs://, https://, hf://; FILE#/KEY opens an object inside FILE.",
         show_default=False,
     ),
 ]
@@ -237,7 +237,7 @@ _FORMAT = Annotated[
     typer.Option(
         "--format",
         metavar="NAME",
-        help="The format, instead of recognising it.",
+        help="Use this format instead of detecting it.",
         rich_help_panel=FORMATS_PANEL,
         autocompletion=one_of(*FORMATS),
     ),
@@ -285,18 +285,18 @@ def _remote(flag: str, help: str, **settings: Any) -> Any:
 
 # The flags of whatever may be remote, by the names that `RemoteOptions` has; two are called otherwise there.
 _REMOTE: dict[str, tuple[Any, Any]] = {
-    "endpoint_url": (Annotated[str | None, _remote("--endpoint-url", "A store that speaks S3.", metavar="URL")], None),
+    "endpoint_url": (Annotated[str | None, _remote("--endpoint-url", "Address of an S3-compatible store.", metavar="URL")], None),
     "region": (Annotated[str | None, _remote("--region", "Region of the bucket.", metavar="NAME")], None),
     "profile": (Annotated[str | None, _remote("--profile", "Sign with this AWS profile.", metavar="NAME")], None),
     "no_sign_request": (Annotated[bool, _remote("--no-sign-request", "Send anonymous requests.")], False),
-    "requester_pays": (Annotated[bool, _remote("--requester-pays", "You pay for what is read.")], False),
-    "give_up_slow": (Annotated[bool, _remote("--give-up-slow", "Give up below 1 KB/s for 30 seconds.")], False),
+    "requester_pays": (Annotated[bool, _remote("--requester-pays", "You are billed for requests and transfer.")], False),
+    "give_up_slow": (Annotated[bool, _remote("--give-up-slow", "Abort if slower than 1 KB/s for 30 s.")], False),
     "addressing": (
         Annotated[
             str | None,
             _remote(
                 "--addressing",
-                "How buckets are named.",
+                "Bucket in the path or in the host name.",
                 metavar="path|virtual",
                 autocompletion=one_of("path", "virtual"),
             ),
@@ -304,22 +304,26 @@ _REMOTE: dict[str, tuple[Any, Any]] = {
         None,
     ),
     "limit_requests": (
-        Annotated[int | None, _remote("--limit-requests", "At most N requests.", metavar="N", min=1)],
+        Annotated[int | None, _remote("--limit-requests", "Send at most N requests.", metavar="N", min=1)],
         None,
     ),
     "limit_fetch": (
         Annotated[
-            int | None, _remote("--limit-fetch", "At most so many bytes (1K, 1M).", metavar="BYTES", parser=size_from)
+            int | None, _remote("--limit-fetch", "Fetch at most BYTES (1K, 1M).", metavar="BYTES", parser=size_from)
         ],
         None,
     ),
 }
-_TAPE = Annotated[str | None, _remote("--tape", "Write the request log; print its sum.", metavar="FILE|-")]
+_TAPE = Annotated[
+    str | None, typer.Option(
+        "--request-log", "--tape", help="Write the request log; print the totals.", metavar="FILE|-", rich_help_panel=REMOTE_PANEL
+    ),
+]
 
 _YES = Annotated[
     bool,
     typer.Option(
-        "--yes", "-y", help="Open stores and folders that a file names without asking.", rich_help_panel=FORMATS_PANEL
+        "--yes", "-y", help="Open stores and folders that a file names, without asking.", rich_help_panel=FORMATS_PANEL
     ),
 ]
 
@@ -338,7 +342,7 @@ _WORK = Annotated[
     typer.Option(
         "--limit-work",
         metavar="N",
-        help="Read and decompress up to N bytes (1K, 1M), however few are stored; 0: no limit.",
+        help="Read and decompress up to N bytes (1K, 1M), whatever the file size; 0: no limit.",
         parser=size_from,
     ),
 ]

@@ -71,8 +71,8 @@ Options = Annotated[
         autocompletion=_options_of,
     ),
 ]
-PlanOnly = Annotated[bool, typer.Option("--plan", help="Print what would be written, and write nothing.")]
-NoVerify = Annotated[bool, typer.Option("--no-verify", help="Do not read the contents back; the index always is.")]
+PlanOnly = Annotated[bool, typer.Option("--plan", help="Print what would be written without writing it.")]
+NoVerify = Annotated[bool, typer.Option("--no-verify", help="Do not read the contents back; the index is always read back.")]
 
 
 @writes
@@ -94,7 +94,7 @@ def pack(
     skip_unreadable: Annotated[
         bool,
         typer.Option(
-            "--skip-unreadable", help="Skip files that cannot be read or whose names are no keys; the exit code is 1."
+            "--skip-unreadable", help="Skip files that cannot be read or whose names are not valid keys; exit code 1."
         ),
     ] = False,
     report: Annotated[
@@ -113,7 +113,7 @@ def pack(
     json: Json = False,
     how: Opening = USUAL,
 ) -> int:
-    """Pack files into a new shard; it appears when it is complete, and is read back.
+    """Pack files into a new shard, and verify it by reading it back.
 
     Examples:
         shardcore pack des out.des folder
@@ -172,7 +172,7 @@ def convert(
         typer.Option(
             "--key",
             metavar="RULE",
-            help="Keys: as-is, sha256, number or name; as-is where they fit.",
+            help="New keys: as-is, sha256, number or name; default: as-is where they are valid.",
             autocompletion=one_of("as-is", "sha256", "number", "name"),
         ),
     ] = "",
@@ -192,7 +192,7 @@ def convert(
         typer.Option(
             "--limit-bytes",
             metavar="N",
-            help="Refuse contents of more than N bytes together; 0: no limit; default: 1 GiB + 256 × the stored size.",
+            help="Refuse more than N bytes of contents in total; 0: no limit; default: 1 GiB + 256 × the stored size.",
             parser=size_from,
             show_default=False,
         ),

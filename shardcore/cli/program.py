@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -71,6 +72,7 @@ def help_panels(command: Any, ctx: Any) -> dict[str, list[tuple[str, str]]]:
             name, text = record
             if title == "Arguments":
                 name = name.partition(" <")[0]  # their Python type tells a user nothing
+            name = _OLDER_OPTIONS.sub("", name)
             panels.setdefault(getattr(one, "rich_help_panel", None) or title, []).append((name, text))
     return panels
 
@@ -88,10 +90,16 @@ class PlainCommand(TyperCommand):
         super().__init__(*arguments, **settings)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write the arguments and options, by their panels."""
-        for title, records in help_panels(self, ctx).items():
+        """Write the arguments and options, by their panels; those of remote files are a help page of their own."""
+        from shardcore.cli.options import REMOTE_PANEL
+
+        panels = help_panels(self, ctx)
+        remote = panels.pop(REMOTE_PANEL, None)
+        for title, records in panels.items():
             with formatter.section(title):
                 formatter.write_dl(records)
+        if remote:
+            formatter.write("\nRemote options: see `shardcore help remote`\n")
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """Return the parts of the usage line: what is needed without braces, as manuals have it."""
@@ -142,6 +150,7 @@ class LoadedCommands(Mapping[str, Any]):
         return len(_MODULES)
 
     def __getitem__(self, name: str) -> Any:
+        name = _OLDER_NAMES.get(name, name)
         if name not in _MODULES:
             raise KeyError(name)
         return loaded(name)
@@ -152,6 +161,18 @@ def _made_plain(parameters: list[Any]) -> list[Any]:
         if hasattr(parameter, "type_descriptor") and not isinstance(parameter.process_value, Plain):
             parameter.process_value = Plain(parameter)
     return parameters
+
+
+def write_remote_help() -> None:
+    """Print the options that every command has which may read or write a remote file."""
+    from shardcore.cli.options import REMOTE_PANEL
+
+    command = loaded("info")
+    context = command.context_class(command, info_name="info")
+    formatter = context.make_formatter()
+    with formatter.section("Remote files, of every command that opens or writes an address"):
+        formatter.write_dl(help_panels(command, context)[REMOTE_PANEL])
+    sys.stdout.write(formatter.getvalue())
 
 
 EXIT_FINE = 0
@@ -170,22 +191,27 @@ class Terminated(KeyboardInterrupt):
 _GROUPS = {
     "Look inside": {"inspect": "info tree explain", "draw": "draw", "chart": "chart", "show": "show"},
     "Look up": {"inspect": "trace locate", "find": "find"},
-    "Check and compare": {"inspect": "verify", "diff": "diff", "compare": "compare"},
-    "Take out": {"extract": "ls get extract", "salvage": "salvage"},
+    "Verify and compare": {"inspect": "verify", "diff": "diff", "compare": "compare"},
+    "Extract": {"extract": "ls get extract", "recover": "recover"},
     "Write": {"pack": "pack convert rekey"},
     "Edit in place": {"edit": "delete truncate append tombstone undo"},
     "Learn": {"lesson": "lesson"},
-    "More": {"formats": "formats", "uploads": "uploads"},
+    "More": {"formats": "formats help", "uploads": "uploads"},
 }
 """Names of the commands, by the titles of the help and the modules that they are in."""
 
 _MODULES = {name: module for modules in _GROUPS.values() for module, names in modules.items() for name in names.split()}
 
+_OLDER_NAMES = {"salvage": "recover"}
+"""Names that scripts may still use; the help does not list them, nor the options of `_OLDER_OPTIONS`."""
+
+_OLDER_OPTIONS = re.compile(r", --(?:tape|leads)\b")
+
 WRITING = frozenset(
     (
         "get",
         "extract",
-        "salvage",
+        "recover",
         "pack",
         "convert",
         "rekey",
@@ -383,7 +409,7 @@ _PLAIN_WORDS = {
     "No such command": "no such command:",
     "Possible options:": "perhaps",
     ". Did you mean": ", perhaps",
-    "Missing argument": "missing:",
+    "Missing argument": "missing argument:",
     "requires an argument": "requires a value",
     "Got unexpected extra argument(s)": "too many arguments:",
     "Got unexpected extra argument": "too many arguments:",
@@ -400,7 +426,10 @@ def _argument_text(error: Exception) -> str:
     for theirs, plain in _PLAIN_WORDS.items():
         what = what.replace(theirs, plain)
     what = what.rstrip("?")
+    if what.startswith("missing argument: '"):
+        one_of = "one of " if "|" in what else ""
+        what = what.replace("'", one_of, 1).rstrip("'").replace("|", ", ")
     parameters = getattr(getattr(context, "command", None), "params", ())
     if what.startswith("no such option:") and any(one.name in ("key", "keys") for one in parameters):
         what += "; put keys that begin with a dash after --"
-    return f"{without_secrets(what)}; {where} --help tells more"
+    return f"{without_secrets(what)}; see {where} --help"

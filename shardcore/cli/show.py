@@ -24,7 +24,7 @@ def show(
     json: Json = False,
     member: Annotated[
         str | None,
-        typer.Option("--member", metavar="NAME", help="A tensor, or a file of an archive; empty of a compressed file."),
+        typer.Option("--member", metavar="NAME", help="Name of a tensor or archive member; empty for a compressed file."),
     ] = None,
     png: Annotated[
         Path | None, typer.Option("--png", metavar="FILE", help="Write a picture, slice or 3D view as PNG.")
@@ -51,7 +51,7 @@ def show(
 
     only("with --png", png, index=index, force=force)
     if level is not None and member is not None:
-        raise UsageError("--level is of meshes, --member of tensors and archives: give one of them")
+        raise UsageError("--level is for meshes, --member for tensors and archives: give one of them")
     with how.open(uri) as shard:
         shard.isolate()
         if level is not None:

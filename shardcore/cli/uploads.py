@@ -20,11 +20,11 @@ def uploads(
     address: Annotated[
         str, typer.Argument(metavar="ADDRESS", help="s3://BUCKET, or s3://BUCKET/PREFIX.", show_default=False)
     ],
-    abort: Annotated[bool, typer.Option("--abort", help="Remove them, those of running programs too.")] = False,
+    abort: Annotated[bool, typer.Option("--abort", help="Remove them, including those of running programs.")] = False,
     json: Json = False,
     how: Opening = USUAL,
 ) -> int:
-    """List the unfinished multipart uploads of a bucket: start time, bytes stored, address. Their parts cost.
+    """List the unfinished multipart uploads of a bucket: start time, bytes stored, address. Stored parts are billed.
 
     Examples:
         shardcore uploads s3://bucket/prefix

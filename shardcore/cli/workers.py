@@ -25,7 +25,7 @@ Cluster = Annotated[
     typer.Option(
         "--cluster",
         metavar="ADDRESS|local[:N]",
-        help="Work on the shards in N processes, or on the workers of a Dask scheduler.",
+        help="Process the shards in N processes, or on the workers of a Dask scheduler.",
         rich_help_panel=WORKERS_PANEL,
     ),
 ]
@@ -34,7 +34,7 @@ State = Annotated[
     typer.Option(
         "--state",
         metavar="FILE",
-        help="Keep the result of each shard; a later run continues there.",
+        help="Save the result of each shard; a later run continues from it.",
         rich_help_panel=WORKERS_PANEL,
         dir_okay=False,
     ),
@@ -51,7 +51,7 @@ SendKeys = Annotated[
     bool,
     typer.Option(
         "--send-keys",
-        help="With --cluster tls://…: send the login or signature in an address, too.",
+        help="With --cluster tls://…: also send the login or signature of an address.",
         rich_help_panel=WORKERS_PANEL,
     ),
 ]

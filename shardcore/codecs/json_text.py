@@ -26,7 +26,7 @@ FREE_DIGITS = 1000
 FLOAT_LETTERS = 1000
 """Letters of a number with a point or an exponent."""
 
-_COMMA = "a comma stands before the closing bracket"
+_COMMA = "there is a comma before the closing bracket"
 _SMALL = 4096  # texts of up to this many bytes are not counted before they are parsed: they cannot hold many values
 _BLOCK = 1 << 20
 _QUOTE = 0x22
@@ -127,7 +127,7 @@ def json_fault(error: json.JSONDecodeError) -> str:
     elif not close:
         text = "it ends too early"
     elif told.startswith("Expecting property name"):
-        text = _COMMA if close == "}" else "a name in double quotes should stand here"
+        text = _COMMA if close == "}" else "a name in double quotes is missing here"
     elif told.startswith("Expecting ':'"):
         text = "a colon should stand here, after a name"
     elif told.startswith("Expecting ','"):

@@ -65,5 +65,5 @@ def _header(head: bytes) -> tuple[dict[str, Any], int]:
     with suppress(SyntaxError, ValueError):
         found = ast.literal_eval(text.strip())
     if not isinstance(found, dict) or set(found) != _KEYS:
-        raise ValueError("it is no dictionary of descr, fortran_order and shape")
+        raise ValueError("it is not a dictionary of descr, fortran_order and shape")
     return found, start

@@ -18,7 +18,7 @@ _MOST_STATED = 100_000_000
 """Bytes of a header that other readers read."""
 
 METADATA = "__metadata__"
-"""Member of the header that is no tensor: texts of the writer."""
+"""Member of the header that is not a tensor: texts of the writer."""
 
 DTYPES = {
     "F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "|i1",

@@ -312,7 +312,7 @@ class ContainerShard(FileShard):
             self.file.list_title,
             f"Entry {ref.row} of {count:,} is {short(key)}.",
             ref.record or place,
-            why="The entry says where the content is stored, and how.",
+            why="The entry has the offset of the content and its compression.",
         )
         return ref
 

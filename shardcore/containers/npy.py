@@ -122,7 +122,7 @@ class NpyFile(ContainerFile):
             OpeningStep(
                 "Preamble",
                 f"Version {fields['major']}.{fields['minor']}: the header has {plural(size, 'byte')}.",
-                "The header is as long as it says; the elements begin after it.",
+                "The header has its own length; the elements follow it.",
                 Span("", 0, self._text_start),
             )
         )

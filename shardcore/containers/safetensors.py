@@ -85,7 +85,7 @@ class SafetensorsFile(ContainerFile):
             OpeningStep(
                 "Length",
                 f"The JSON header has {plural(size, 'byte')}.",
-                "The header is as long as it says; offsets of tensors count from its end.",
+                "The header has its own length; offsets of tensors count from its end.",
                 length_span,
             )
         )
@@ -94,7 +94,7 @@ class SafetensorsFile(ContainerFile):
         """Return the members of the header: name, value, and the bytes of both."""
         place = Span("", LENGTH.size, self.base)
         if not isinstance(parse_json(text.rstrip(b" "), "the header", span=place), dict):
-            raise FormatError("the header is no JSON object", span=place)
+            raise FormatError("the header is not JSON object", span=place)
         found: list[tuple[str, Any, int, int]] = []
         depth, edges, colons = 0, list[int](), list[int]()
         for places, kinds in structure(text):

@@ -173,7 +173,7 @@ class ZipFile(ContainerFile):
             OpeningStep(
                 "End record",
                 f"{plural(count, 'member')}; the central directory begins at byte {self._start:,}.",
-                "A zip archive is read from its end: the directory there counts, not what stands before.",
+                "A zip archive is read from its end: the directory there counts, not the bytes before it.",
                 place,
             )
         ]
@@ -196,7 +196,7 @@ class ZipFile(ContainerFile):
                     if at + END.size + comment == len(tail):
                         return int(probe.size - len(tail) + at)
         self._draft(probe, context)
-        raise BadMagic("there is no end record: the archive is cut, or no zip archive", span=None)
+        raise BadMagic("no end record: the archive is truncated, or not a zip archive", span=None)
 
     def _draft(self, probe: PrefetchedSource, context: OpenContext) -> None:
         """Add the members to the draft, while each begins where the one before ends."""
@@ -234,7 +234,7 @@ class ZipFile(ContainerFile):
         place = next((one for one in (locator["offset"], at - END64.size) if 0 <= one <= at - END64.size
                       and probe.read(one, one + 4) == b"PK\x06\x06"), None)  # fmt: skip
         if place is None:
-            raise FormatError("the zip64 record is not where its locator says", span=Span("", at, at + LOCATOR.size))
+            raise FormatError("the zip64 record is not at the offset in its locator", span=Span("", at, at + LOCATOR.size))
         self._end64 = END64.read_one(probe.read(place, place + END64.size))
         self.header |= {f"zip64.{name}": value for name, value in self._end64.items() if name != "signature"}
         self._claims += [
@@ -369,7 +369,7 @@ class ZipFile(ContainerFile):
     def _local_node(self, name: str, at: int, stop: int, head: bytes, row: int | None) -> Node:
         """Return the node of a local header and what follows it, up to `stop`."""
         if not head.startswith(LOCAL_MAGIC) or len(head) < LOCAL.size:
-            error = "there is no local header here"
+            error = "no local header at this offset"
             span = Span("", at, stop)
             return Node(name, span, children=(Node("unknown", span, role=FieldRole.UNKNOWN, error=error),), error=error)
         local = LOCAL.read_one(head)
@@ -492,7 +492,7 @@ class ZipObjects(PartObjects):
         if ref.error:
             return ref
         if start < 0:
-            error = f"{short(ref.key)} has no local header where the central directory says"
+            error = f"{short(ref.key)} has no local header at the offset in the central directory"
             return replace(ref, spans=(), state=State.DAMAGED, error=error)
         return replace(ref, spans=(Span("", start, start + ref.stored_size),))
 

@@ -247,7 +247,7 @@ def markdown(card: Card) -> str:
     lines += ["| | |", "|---|---|"]
     lines += [f"| {name} | {_code(text) if name in _CODE else _quiet(text)} |" for name, text in facts if text]
     if card.differs is not None:
-        lines += ["", f"> **The page says:** {card.differs.page}.  "]
+        lines += ["", f"> **Specification:** {card.differs.page}.  "]
         lines += [f"> **In practice:** {card.differs.practice}."]
     commands = "\n".join(line for line in (card.command, card.get, card.link) if line)
     lines += ["", "```console", *(f"$ {line}" for line in commands.splitlines()), "```"]

@@ -6,7 +6,7 @@ A format states *what* is drawn, in its own units (bits, bytes, slot numbers). W
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from types import MappingProxyType
@@ -499,6 +499,16 @@ class Sketch(Protocol):
             ShardError: What it needs cannot be read.
         """
         ...
+
+
+def sketch_named(sketches: Iterable[Sketch], name: str) -> Sketch | None:
+    """Return the sketch with a name or the label of its tab, as `sketch_label` writes it; None where there is none."""
+    return next((one for one in sketches if name in (one.name, sketch_label(one))), None)
+
+
+def sketch_label(sketch: Sketch) -> str:
+    """Return the label of the tab of a drawing as one word: `slot-placement`."""
+    return sketch.title.lower().replace(" ", "-")
 
 
 STEP = "step"

@@ -112,13 +112,13 @@ def _step(text: str) -> InsideStep:
     try:
         plain = unquote(text, errors="surrogatepass")
     except UnicodeDecodeError as error:
-        raise UsageError(f"{short(text)} is no part of a path inside a file: its escapes are not UTF-8") from error
+        raise UsageError(f"{short(text)} is not a path inside a file: its escapes are not UTF-8") from error
     if text.startswith(_BESIDE):
         return SourceName.parse(plain[len(_BESIDE) :])
     if text == _EMPTY:
         return ""
     if text.startswith("@"):
         if not _STRETCHES.fullmatch(plain):
-            raise UsageError(f"{short(text)} is no part of a path inside a file: bytes are @START-STOP, a key %40…")
+            raise UsageError(f"{short(text)} is not a path inside a file: bytes are @START-STOP, a key %40…")
         return SourceName.parse(plain)
     return plain

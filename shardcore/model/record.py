@@ -67,7 +67,7 @@ class Differs:
     @property
     def sentence(self) -> str:
         """Both, in two sentences."""
-        return f"The page says: {self.page}. In practice: {self.practice}."
+        return f"Specification: {self.page}. In practice: {self.practice}."
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,7 +311,7 @@ def differences_table(layouts: Mapping[str, Record | Columns]) -> str:
     Args:
         layouts: The layouts of a format, by the names that its page uses.
     """
-    lines = ["| field | the page says | in practice |", "|---|---|---|"]
+    lines = ["| field | specification | in practice |", "|---|---|---|"]
     told: set[int] = set()
     for name, layout in layouts.items():
         for field in layout.fields:

@@ -91,7 +91,7 @@ def shell_line(words: Iterable[str]) -> str:
 
 
 def typed(uri: str) -> str:
-    """Return a path or address as the argument of a command: one that begins with a dash is no option."""
+    """Return a path or address as the argument of a command: one that begins with a dash is not an option."""
     return f"./{uri}" if uri.startswith("-") else uri
 
 

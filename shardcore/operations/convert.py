@@ -394,11 +394,11 @@ class _Source:
         ]
         found += self._settings
         found += [
-            Loss(LossKind.FACT, name, count, f"{self._format} has no place for {name} ({plural(count, 'object')})")
+            Loss(LossKind.FACT, name, count, f"{self._format} cannot store {name} ({plural(count, 'object')})")
             for name, count in self._dropped.items()
         ]
         if self._renamed:
-            text = f"{plural(self._renamed, 'key')} replaced (rule: {self._choice.value})"
+            text = f"{plural(self._renamed, 'key')} replaced by the {self._choice.value} of the object"
             found.append(Loss(LossKind.KEYS, self._choice.value, self._renamed, text))
         if self._merged:
             text = f"{plural(self._merged, 'object')} with the content of another one became one with it"
@@ -415,10 +415,10 @@ class _Source:
     def _setting_lost(self, name: str, value: Any) -> Loss:
         if not isinstance(value, Mapping):
             shown = visible(str(value))[:LONGEST_NAME]
-            return Loss(LossKind.SETTING, name, 0, f"{self._format} has no place for {name} ({shown})")
+            return Loss(LossKind.SETTING, name, 0, f"{self._format} cannot store {name} ({shown})")
         members = [visible(str(member))[:LONGEST_NAME] for member in islice(value, MOST_NAMED)]
         listed = ", ".join([*members, *(["…"] if len(value) > MOST_NAMED else [])])
-        text = f"{self._format} has no place for {visible(name)} ({listed})"
+        text = f"{self._format} cannot store {visible(name)} ({listed})"
         if name == "footer":
             text = f"left out: fields of the footer ({listed})"
         if name == "key_spaces":
@@ -498,7 +498,7 @@ class _Source:
         return counted, sized
 
     def _apart(self, told: Told) -> bool:
-        """Return whether the parts of an object become objects of their own: the format has no place for them."""
+        """Return whether the parts of an object become objects of their own: the format cannot store them."""
         return any(part and part not in self._writes.parts for part in told.names)
 
     def _own_parts(self, taken: Taken) -> dict[str, Content]:

@@ -195,7 +195,7 @@ class _Parser:
         if text == "*":
             kind, text, position = self.take()
             if kind not in ("name", "quoted"):
-                raise GotoError(f"{text!r} is no name: * gives the value of a field", position)
+                raise GotoError(f"{text!r} is not a name: * gives the value of a field", position)
             return _value(text, self.places, position)
         if text == "(":
             value = self.sum()

@@ -156,7 +156,7 @@ def misfit_of(keys: Iterable[str | None], format: str) -> str:
     check = writes_of(format_of(format)).check_key
     for key in keys:
         if key is None:
-            return "an object has a key that is no text"
+            return "the key of an object is not text"
         try:
             if check is not None:
                 check(key)

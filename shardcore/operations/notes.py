@@ -337,9 +337,9 @@ def _note_of(told: Any) -> Note:
     start, stop, source = told["start"], told["stop"], told.get("source", "")
     text, created = told.get("text", ""), told.get("created", "")
     if not all(isinstance(one, int) and not isinstance(one, bool) and one < 1 << 63 for one in (start, stop)):
-        raise ValueError(f"{short(start)}..{short(stop)} is no range of bytes")
+        raise ValueError(f"{short(start)}..{short(stop)} is not a range of bytes")
     if not all(isinstance(one, str) and len(one) <= MOST_LETTERS for one in (text, created, source)):
-        raise ValueError("a text of a note is none, or too long")
+        raise ValueError("a text of a note is missing or too long")
     return Note(Span(source, start, stop), text, created)
 
 

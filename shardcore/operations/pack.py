@@ -152,7 +152,7 @@ def pack(
         dropped = read.dropped if read is not None else {}
         notes += gathered.notes if gathered is not None else ()
         notes += left_out.notes()
-    notes += [f"{format} has no place for {name} ({plural(count, 'object')})" for name, count in dropped.items()]
+    notes += [f"{format} cannot store {name} ({plural(count, 'object')})" for name, count in dropped.items()]
     return replace(done, notes=(*notes, *done.notes))
 
 

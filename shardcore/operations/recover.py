@@ -302,7 +302,7 @@ def _made(folder: str | Path | None) -> Path | None:
     try:
         path.mkdir(parents=True, exist_ok=True)
         if not path.is_dir():
-            raise UsageError(f"{path} is no folder")
+            raise UsageError(f"{path} is not a folder")
         if (path / REPORT).exists():
             raise UsageError(f"{path / REPORT} exists already: give another folder")
     except OSError as error:

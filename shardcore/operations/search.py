@@ -88,7 +88,7 @@ def parse_hex(text: str) -> Pattern:
     for at in range(0, len(digits), 2):
         cell = digits[at : at + 2]
         if not _CELL.fullmatch(cell):
-            raise UsageError(f"{cell!r} is no byte: two hex digits, or ? for any digit")
+            raise UsageError(f"{cell!r} is not a byte: two hex digits, or ? for any digit")
         value.append(int(cell.replace("?", "0"), 16))
         mask.append(int("".join("0" if digit == "?" else "f" for digit in cell), 16))
     return Pattern(bytes(value), bytes(mask))
@@ -122,7 +122,7 @@ def parse_number(text: str, kind: str = "u64", order: str = "<") -> Pattern:
         kind, text = match["kind"] + match["bits"], match["value"]
         order = _SIGNS.get(match["order"], order)
     if kind not in _FORMATS:
-        raise UsageError(f"{kind!r} is no kind of number; {', '.join(_FORMATS)} are")
+        raise UsageError(f"{kind!r} is not a number type; {', '.join(_FORMATS)} are")
     try:
         number = float(text) if kind[0] == "f" else int(text.replace("_", ""), 0)
         data = struct.pack(order + _FORMATS[kind], number)
@@ -165,7 +165,7 @@ def parse_numbers(text: str) -> tuple[Pattern, ...]:
                 pattern = replace(same, name=f"{kind}, both byte orders")
             found[pattern.value] = pattern
     if not found:
-        raise wrong or UsageError(f"{text!r} is no number")
+        raise wrong or UsageError(f"{text!r} is not a number")
     return tuple(found.values())
 
 

@@ -38,7 +38,7 @@ MARK_LIMIT = 1 << 24
 
 
 def is_stranger(verdict: Verdict, draft: Draft, error: ShardError) -> bool:
-    """Return whether a file that could not be opened is no shard: it has a part of a magic number only."""
+    """Return whether a file that could not be opened is not a shard: it has a part of a magic number only."""
     return verdict.certainty is Certainty.PARTLY and not draft.sections and isinstance(error, FormatError)
 
 

@@ -120,7 +120,7 @@ class PartialShard(Shard):
     """
 
     key_form = KeyForm(of_bytes=bytes.hex, numbers=True)
-    no_loads = "The file is damaged where it says what it holds, so there is nothing to count."
+    no_loads = "The list of contents is damaged, so there is nothing to count."
 
     def __init__(self, name: str, source: Source, draft: Draft, damage: ShardError) -> None:
         self.format = name

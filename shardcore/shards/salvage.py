@@ -69,13 +69,18 @@ class Condition(Enum):
     """Condition of an object that was found."""
 
     WHOLE = "whole"
-    """Something in the file vouches for every byte of it, and agrees."""
+    """A checksum in the file covers every byte of it, and agrees."""
     UNCHECKED = "unchecked"
     """It can be extracted, but nothing in the file states whether it is what it was."""
     DAMAGED = "damaged"
     """It is there, and cannot be right."""
     LOST = "lost"
-    """The file still names it, and its bytes are not to be had."""
+    """The file still names it, and its bytes are not there."""
+
+    @property
+    def label(self) -> str:
+        """Return the word for people: intact, unverified, damaged or lost."""
+        return {"whole": "intact", "unchecked": "unverified"}.get(self.value, self.value)
 
 
 @dataclass(slots=True)

@@ -105,7 +105,7 @@ def _ranged(read: Callable[..., bytes]) -> Callable[..., bytes]:
     @wraps(read)
     def call(shard: Shard, ref: ObjectRef, start: int, stop: int, **options: Any) -> bytes:
         if not 0 <= start <= stop:
-            raise UsageError(f"{start}..{stop} is no range: the first must not exceed the second")
+            raise UsageError(f"{start}..{stop} is not a range: its start is after its end")
         return read(shard, ref, start, stop, **options)
 
     return call
@@ -310,7 +310,7 @@ class Shard(Displayed, ABC):
             return self.read(self.find(key))
         grid = self.chunk_grid()
         if grid is None:
-            raise UsageError("its objects are no chunks of one array")
+            raise UsageError("its objects are not chunks of one array")
         return grid.read(key)
 
     def __contains__(self, key: Key) -> bool:
@@ -454,14 +454,14 @@ class Shard(Displayed, ABC):
             from shardcore.codecs.npy import MAGIC, npy_layout
 
             if not data.startswith(MAGIC):
-                raise UsageError(f"{short(wanted.key)} is no array")
+                raise UsageError(f"{short(wanted.key)} is not an array")
             layout = npy_layout(data)
         if layout.encoding != RAW:
             layout, data = self.decode_array(wanted, layout, data, self.decoder)
         return layout.of(data)
 
     def first_rows(self, count: int) -> dict[str, NDArray[Any]] | None:
-        """Return the first items of each column of a table, by the name of the column; None where this is no table.
+        """Return the first items of each column of a table, by the name of the column; None where this is not a table.
 
         Raises:
             FormatError: A column is damaged.
@@ -716,7 +716,7 @@ class Shard(Displayed, ABC):
             SourceError: The bytes cannot be read.
         """
         if self.source is None and not source:
-            raise UsageError("a folder has no bytes of its own: give one of its files")
+            raise UsageError("a folder has no bytes: give one of its files")
         root = self.tree_of(source)
         if not root.span.covers(offset):
             raise UsageError(f"there is no byte {offset}; {source or 'the file'} has {root.span.size} bytes")

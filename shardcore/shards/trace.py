@@ -78,7 +78,7 @@ def _brief(member: str) -> str:
 
 
 _LONG_NAME = 40
-_DAMAGED_WHY = "A reader that went on from here would serve wrong bytes; so it stops and says where."
+_DAMAGED_WHY = "A reader that continued from here would return wrong bytes; so it stops and reports the offset."
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,7 +289,7 @@ class Look:
         self.steps[first:] = steps
 
     def damaged(self, error: ShardError, text: str = "") -> None:
-        """Tell, as a step, where a lookup met damage, or a file that is no shard; the same error is reported once."""
+        """Tell, as a step, where a lookup met damage, or a file that is not a shard; the same error is reported once."""
         if self.telling and error not in self._told_damage:
             self._told_damage.append(error)
             title = "Not a shard" if isinstance(error, NotAShard) else "Damaged"

@@ -265,7 +265,7 @@ class LocalFolder(Folder):
         step = str(self.path)
         for part in name.split("/"):
             if leads_elsewhere(part):
-                raise SourceError(f"refused to open {short(name)}: on this system that is no name of a file")
+                raise SourceError(f"refused to open {short(name)}: on this system that is not a valid file name")
             step = f"{step}/{part}"
             try:
                 status = os.lstat(step)

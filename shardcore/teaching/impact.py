@@ -122,7 +122,7 @@ class Fate(Enum):
     LOST = "lost"
     """Its key is not found any more."""
     WRONG = "wrong"
-    """Other bytes are returned, and reading them is no error."""
+    """Other bytes are returned, and reading them is not an error."""
     MENDED = "mended"
     """It could not be had before, and is returned now."""
 

@@ -237,7 +237,7 @@ def walk(node: Node, limit: int = 2000) -> Iterator[Node]:
 
 
 def check_lost_line(opened: Callable[[Line], Shard], count: int) -> None:
-    """Assert that a lost line ends verification wherever it breaks, and is no finding.
+    """Assert that a lost line ends verification wherever it breaks, and is not a finding.
 
     Args:
         opened: Opens a shard behind a line.

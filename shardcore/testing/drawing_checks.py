@@ -39,7 +39,7 @@ def check_drawing(shard: Shard, drawing: Drawing, widths: Sequence[int] = WIDTHS
     picture = placed(drawing, 900)
     for shape in picture.shapes:
         if isinstance(shape, Box) and shape.item >= 0 and shape.rect.w >= WIDE and shape.tone not in SILENT:
-            assert picture.items[shape.item].text, f"{drawing.title}: a wide box says nothing: {shape}"
+            assert picture.items[shape.item].text, f"{drawing.title}: a wide box is empty: {shape}"
     ElementTree.fromstring(svg(picture))
     assert max(map(len, as_text(drawing))) <= COLUMNS
 

@@ -111,7 +111,7 @@ class Output:
         if not folder:
             self._check_free(self.target)
         elif is_there(self.target) and not os.path.isdir(self.target):  # noqa: PTH112
-            raise UsageError(f"{self.target} is no folder")
+            raise UsageError(f"{self.target} is not a folder")
         self.removed = tuple(finish_interrupted(self.target, folder=folder, force=force) or ())
         sweep(self.target.parent, stem_of(self.target))
         if folder:

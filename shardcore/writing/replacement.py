@@ -167,7 +167,7 @@ def _read(place: Path) -> tuple[list[str], list[str]]:
         raise FormatError(f"{place / LIST} does not list files")
     files, remove = ([check_name(name) for name in one or ()] for one in lists)
     if odd := next((name for name in (*files, *remove) if any(map(leads_elsewhere, name.split("/")))), None):
-        raise FormatError(f"{place / LIST} lists {short(odd)}, which is no name of a file on this system")
+        raise FormatError(f"{place / LIST} lists {short(odd)}, which is not a valid file name on this system")
     return files, remove
 
 

@@ -267,7 +267,7 @@ def _check_ours(where: Path) -> None:
     except SourceError as error:
         raise UsageError(f"{error.message}: move it away, its name is needed for a journal") from error
     if not ours:
-        raise UsageError(f"{where} is no journal of an edit: move it away, its name is needed")
+        raise UsageError(f"{where} is not an undo file: move it away, its name is needed")
 
 
 def read_journal(path: Path, *, trust: bool = False) -> Journal:
@@ -371,7 +371,7 @@ def _take_back(path: Path, error: BaseException) -> None:
         undo(path)
     except ShardError as second:
         if isinstance(error, ShardError):
-            raise SourceError(f"{error.message}; putting back failed, too: {second.message}") from error
+            raise SourceError(f"{error.message}; undoing it also failed: {second.message}") from error
         raise second from error
 
 
@@ -652,7 +652,7 @@ class _Raw(io.RawIOBase):
 def _read(path: Path, where: Path, file: IO[bytes], source: FileSource, *, trust: bool) -> Journal:
     first = file.read(_FIRST)
     if len(first) < _FIRST or first[: len(MAGIC)] != MAGIC:
-        raise FormatError(f"{where} is no journal of an edit")
+        raise FormatError(f"{where} is not an undo file")
     (size,) = _HEAD.unpack(first[-_HEAD.size :])
     head = file.read(size) if size <= MAX_HEAD else b""
     if len(head) < size or size > MAX_HEAD:

@@ -302,7 +302,7 @@ def _meshes_entry() -> Entry:
         "four meshes of two levels of detail",
         "Turn a mesh in the preview: each fragment is a Draco stream in front of the manifest that the index lists.",
         Key("1001", "A branching tube: its manifest, and the fragments of two levels in front of it."),
-        Key(str(2**53 + 1), "A number that is no float: rounded, it would be another segment."),
+        Key(str(2**53 + 1), "A number that is not a float: rounded, it would be another segment."),
         Key("8", "No segment has this number."),
     )
 

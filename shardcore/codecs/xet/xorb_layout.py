@@ -79,7 +79,7 @@ _BLOCK = Differs(
     "on disk this block and its length follow them; on upload they are left out",
 )
 _CHUNK_COUNT = Differs(
-    "there is no explicit limit on the number of chunks, only one of 64 MiB on the bytes",
+    "the number of chunks is not limited, only the bytes (64 MiB)",
     "writers put at most 8,192 chunks into a xorb",
 )
 

@@ -207,7 +207,7 @@ class _Append:
         if array is None or section is None:
             for label, content in self._contents:
                 if content.array is not None:
-                    raise UsageError(f"{label}: a .npy can be appended to an array only; this file has none")
+                    raise UsageError(f"{label}: a .npy can only be appended to an array; this file has no array")
             return []
         rows = array.shape and array.order == "C" and array.stride
         for label, content in self._contents:

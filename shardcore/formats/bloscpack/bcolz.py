@@ -214,7 +214,7 @@ def read_names(text: bytes) -> list[str]:
     """
     names = _mapping(text, ROOTDIRS).get("names")
     if not isinstance(names, list) or not all(name and isinstance(name, str) for name in names):
-        raise FormatError(f"{ROOTDIRS}: `names` is no list of names", span=_span(ROOTDIRS, len(text)))
+        raise FormatError(f"{ROOTDIRS}: `names` is not a list of names", span=_span(ROOTDIRS, len(text)))
     return list(dict.fromkeys(names))
 
 

@@ -118,7 +118,7 @@ class BloscpackColumn(BloscpackDataSet):
             f"{plural(column.nbytes, 'uncompressed byte')}, in chunks of {plural(column.chunklen, 'item')}"
             + (" of any size." if column.pickled else f", which are {plural(column.chunk_bytes, 'byte')}."),
             *about,
-            why="Shape and chunk length stand in two small files, so no chunk has to be opened to place an item.",
+            why="Shape and chunk length are in two small files, so an item is located without opening a chunk.",
             nbytes=column.nbytes,
             chunklen=column.chunklen,
             **sizes,
@@ -139,7 +139,7 @@ class BloscpackColumn(BloscpackDataSet):
                 size = plural(column.nbytes, "byte")
                 text = f"None: the column has {size}."
                 look.step("Which chunk", text, why=PAST_WHY, inputs=about, nbytes=column.nbytes)
-                raise KeyAbsent(str(key), f"there is no plain byte {key.number}; the column has {size}")
+                raise KeyAbsent(str(key), f"there is no uncompressed byte {key.number}; the column has {size}")
             text = (
                 f"Plain byte {key.number} is byte {within} of chunk {number}: {key.number} // {column.chunk_bytes} = "
                 f"{number}, {key.number} mod {column.chunk_bytes} = {within}."

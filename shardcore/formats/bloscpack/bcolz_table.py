@@ -118,7 +118,7 @@ class BloscpackTable(BloscpackDataSet):
             f"An array of {column.array.dtype} with the shape {list(column.array.shape)}: "
             f"{plural(column.nbytes, 'uncompressed byte')} in {plural(len(names), 'file')}.",
             *(Span(str(SourceName(name)), 0, len(text)) for name, text in column.texts.items()),
-            why="Each column is compressed by itself, so that reading one does not touch the others.",
+            why="Each column is compressed separately, so reading one does not touch the others.",
             nbytes=column.nbytes,
             chunklen=column.chunklen,
         )

@@ -109,7 +109,7 @@ class BlockSketch:
         number, block = scene.chosen(sliders, {k: v for k, v in values.items() if k != "shuffle"})
         one = self._opened(number, block)
         if one is None:
-            return Drawing(f"Chunk {number} is empty", (), (), "There are no bytes in it that could be shuffled.")
+            return Drawing(f"Chunk {number} is empty", (), (), "It has no bytes to shuffle.")
         within = scene.within if number == scene.chunk else None
         asked = within - one.start if within is not None else None
         if asked is not None and not 0 <= asked < len(one.plain):
@@ -168,7 +168,7 @@ def _cell(one: _Block, at: int, cell: int, *, hit: bool, here: bool) -> Item:
     value = int(one.plain[at])
     doc = f"Byte {byte} of element {element} of the block: {value}."
     if hit:
-        doc += f" It stands in a run of at least {RUN} equal bytes."
+        doc += f" It is in a run of at least {RUN} equal bytes."
     return Item(f"{value:02x}", one.span(at), cell, tone=Tone.HIT if hit else Tone.PLAIN, doc=doc, here=here)
 
 

@@ -18,9 +18,9 @@ from shardcore.model.record import FieldRole
 from shardcore.model.span import Span
 
 _FLAG_DOCS = {
-    Flag.BYTE_SHUFFLE: "In each block, bytes are sorted by their place in the element: like stands beside like.",
+    Flag.BYTE_SHUFFLE: "In each block, bytes are grouped by their position in the element, so similar bytes are neighbours.",
     Flag.PLAIN_COPY: "Nothing is compressed: the uncompressed bytes follow the header.",
-    Flag.BIT_SHUFFLE: "In each block, bits are sorted by their place in the element: like stands beside like.",
+    Flag.BIT_SHUFFLE: "In each block, bits are grouped by their position in the element, so similar bits are neighbours.",
     Flag.RESERVED: "Always 0 in Blosc-1 chunks.",
     Flag.NOT_SPLIT: "Each block is one stream; when clear, it may be a stream for each byte of the element.",
 }
@@ -116,7 +116,7 @@ def _body_nodes(chunk: bytes, header: ChunkHeader, body: Span) -> list[Node]:
     table = Span("", body.start, body.start + header.nblocks * BLOCK_START.size)
     starts = Node("block starts", table, text=plural(header.nblocks, "block"), children=_starts(chunk, found, table))
     blocks = Span("", table.stop, body.stop)
-    doc = "Blocks may lie in any order, because several threads may have written them."
+    doc = "Blocks may be in any order, because several threads may have written them."
     return [starts, Node("blocks", blocks, role=FieldRole.DATA, doc=doc, children=grouped(_blocks(found, start)))]
 
 

@@ -302,13 +302,13 @@ class ChunkReader:
             if total != UNKNOWN:
                 if offset >= total:
                     raise KeyAbsent(
-                        f"@{offset}", f"there is no plain byte {offset}; the content has {plural(total, 'byte')}"
+                        f"@{offset}", f"there is no uncompressed byte {offset}; the content has {plural(total, 'byte')}"
                     )
                 return divmod(offset, size)
         starts = self.starts()
         if offset >= starts[-1]:
             raise KeyAbsent(
-                f"@{offset}", f"there is no plain byte {offset}; the content has {plural(starts[-1], 'byte')}"
+                f"@{offset}", f"there is no uncompressed byte {offset}; the content has {plural(starts[-1], 'byte')}"
             )
         number = int(np.searchsorted(starts, offset, "right")) - 1
         return number, offset - int(starts[number])

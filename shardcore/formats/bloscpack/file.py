@@ -136,11 +136,11 @@ class BloscpackFile:
             number, slots = int(numbers[at]), table.slots
             if slots is not None and slots.place(table.source, number) == starts[at]:
                 span = self.offset_table.pointer_span(number)
-                return span, f"Slot {number} of the offsets says where chunk {number} begins."
+                return span, f"Slot {number} of the offsets has the start of chunk {number} begins."
             if number == 0 or table.places[number - 1] == UNKNOWN:
                 return Span("", 0, self.header.size), "The first chunk follows the header."
             before = blosc_header_span(int(table.places[number - 1]))
-            return before, f"Chunk {number - 1} says how long it is: chunk {number} begins after it."
+            return before, f"Chunk {number - 1} has its own length: chunk {number} begins after it."
 
         yield Links(starts, stops, pointer)
 

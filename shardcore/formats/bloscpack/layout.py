@@ -82,9 +82,9 @@ _SIZE_FIELDS = (
         "nchunks",
         "<i8",
         Role.COUNT,
-        "Number of chunks; -1 when unknown: then they go on to the end of the file.",
+        "Number of chunks; -1 when unknown: then the chunks continue to the end of the file.",
         differs=Differs(
-            "-1 means that the number is not known, and chunks go on to the end of the file",
+            "-1 means that the number is not known, and chunks continue to the end of the file",
             "the reference reads nothing at all from such a file",
         ),
     ),
@@ -98,7 +98,7 @@ HEADER_V1 = Record(
         Field("format_version", "u1", Role.VERSION, "1 in this layout.", 1),
         Field("unused", ("u1", 3), Role.UNUSED, "Ignored; writers put zeros."),
         Field(
-            "nchunks", "<i8", Role.COUNT, "Number of chunks; -1 when unknown: then they go on to the end of the file."
+            "nchunks", "<i8", Role.COUNT, "Number of chunks; -1 when unknown: then the chunks continue to the end of the file."
         ),
     ),
 )
@@ -232,14 +232,14 @@ STREAM_LENGTH = Record(
             "length",
             "<i4",
             Role.SIZE,
-            "Stored bytes of the stream that follow; as many as its uncompressed bytes when it is stored plain.",
+            "Stored bytes of the stream that follow; equal to its uncompressed size when it is stored uncompressed.",
         ),
     ),
 )
 
 SENTENCES = {
     "header": "Version and options of the file; sizes and number of its chunks.",
-    "metadata": "A JSON text about the content, with room to grow and a digest of its own.",
+    "metadata": "JSON text about the content, with room to grow and its own checksum.",
     "offsets": "Where each chunk begins; spare slots, -1, are for chunks that are appended later.",
     "chunks": "The content: compressed chunks, each followed by its digest.",
     "trailing": "Bytes after the last chunk. Appending can leave some; readers ignore them.",

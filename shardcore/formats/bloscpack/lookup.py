@@ -39,9 +39,9 @@ WALK_STEPS = 20
 
 
 ALL_WHY = "The whole content needs no search: its chunks are read one after the other."
-WHICH_WHY = "All chunks but the last have one uncompressed size, so a division tells the chunk without a look at any."
-PAST_WHY = "The uncompressed size follows from the header: a byte past it lies in no chunk."
-COUNT_WHY = "Chunks are numbered without gaps, so their count proves that there is no such one."
+WHICH_WHY = "All chunks but the last have the same uncompressed size, so a division gives the chunk without reading any."
+PAST_WHY = "The uncompressed size follows from the header: a byte past it is in no chunk."
+COUNT_WHY = "Chunks are numbered without gaps, so their count proves that this one does not exist."
 
 
 def _header_values(header: Header) -> dict[str, Any]:
@@ -104,7 +104,7 @@ class BloscpackLookup:
         return ref
 
     def find_many(self, texts: Sequence[str]) -> NDArray[np.int64]:
-        """Return the rows of many keys; -1 where one is absent, and for `all`, which is no row.
+        """Return the rows of many keys; -1 where one is absent, and for `all`, which is not a row.
 
         Raises:
             UsageError: A text is no key.
@@ -129,10 +129,10 @@ class BloscpackLookup:
         header = self._header
         look.step(
             "Magic and version",
-            f"The file begins with `blpk` and says version {header.version}.",
+            f"The file begins with `blpk` and has version {header.version}.",
             Span("", 0, 5),
             at={"version": Span("", 4, 5)},
-            why="Four bytes tell this file from any other, and the version says how the header is laid out.",
+            why="Four bytes identify the format, and the version gives the layout of the header.",
             version=header.version,
         )
         look.step(
@@ -141,7 +141,7 @@ class BloscpackLookup:
             Span("", 5, header.size),
             why="All chunks but the last have the same uncompressed size: these numbers place any byte in its chunk."
             if header.version > 1
-            else "Version 1 has only their number here: how long each one is, stands at its own beginning.",
+            else "Version 1 has only their number here: the length of each one is at its beginning.",
             **_header_values(header),
             shown=(Fields(header.record, 0, header.values),),
         )
@@ -161,10 +161,10 @@ class BloscpackLookup:
         """Return what the header states about the chunks, as a sentence."""
         header = self._header
         if header.nchunks == UNKNOWN:
-            return "The header does not say how many chunks there are: they go on to the end of the file."
+            return "The header does not have the number of chunks: they continue to the end of the file."
         count = plural(header.nchunks, "chunk")
         if header.plain_size == UNKNOWN:
-            return f"{count}; their sizes stand in the chunks only."
+            return f"{count}; their sizes are only in the chunks."
         if header.nchunks < 2:
             return f"{count} of {plural(header.plain_size, 'uncompressed byte')}."
         return f"{count} of {plural(header.chunk_size, 'uncompressed byte')} each, the last of {header.last_chunk:,}."
@@ -223,7 +223,7 @@ class BloscpackLookup:
         how = f"{offset} // {size} = {number}, {offset} mod {size} = {within}"
         why = WHICH_WHY
         if size <= 0:
-            how = "the uncompressed sizes in the Blosc headers, added up, tell"
+            how = "the sum of the uncompressed sizes in the Blosc headers gives it"
             why = "The header does not say how long chunks are when plain, so their own sizes are added up."
         text = f"Plain byte {offset} is byte {within} of chunk {number}: {how}."
         spans = self._sizes_read if size <= 0 else ()
@@ -306,7 +306,7 @@ class BloscpackLookup:
                 f"{after}, where chunk {chunk + 1} begins.",
                 blosc_header_span(place),
                 shown=(Fields(CHUNK_HEADER, place, {"ctbytes": after - place - digest}),),
-                why="Each chunk says how long it is, so that without an offset a reader can go from one to the next.",
+                why="Each chunk has its length, so without offsets a reader can go from one to the next.",
                 next=after,
             )
 
@@ -327,7 +327,7 @@ class BloscpackLookup:
                 ),
                 flags_figure(header, start),
             ),
-            why="It says how the chunk was compressed and what comes out: enough to decompress it without the others.",
+            why="It has the compression and the uncompressed size: enough to decompress the chunk without the others.",
             flags=f"{header.flags:#010b}",
             nbytes=header.nbytes,
             blocksize=header.blocksize,

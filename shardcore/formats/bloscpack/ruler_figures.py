@@ -61,7 +61,7 @@ def chunks_figure(file: BloscpackFile, chunks: Sequence[Placed], number: int, by
     plain = Ruler("Uncompressed bytes", first.plain, max(stop, first.plain + 1), tuple(above), "bytes")
     start = 0 if fronts else first.place
     stored = Ruler("The file", start, max(last.stop, start + 1), tuple(below), "bytes")
-    return Ribbon("Each chunk is compressed by itself", plain, stored, bands)
+    return Ribbon("Each chunk is compressed separately", plain, stored, bands)
 
 
 def _plain_item(chunk: Placed, *, here: bool) -> Item:
@@ -111,7 +111,7 @@ def slots_figure(file: BloscpackFile, chunks: Sequence[Placed], number: int) -> 
     for chunk, value in zip(shown, values, strict=True):
         right, here = value == chunk.place, chunk.number == number
         tone = Tone.MISS if not right else Tone.HIT if here else Tone.POINTER
-        doc = f"Slot {chunk.number}: {'chunk begins at byte' if right else 'it says'} {value}"
+        doc = f"Slot {chunk.number}: {'chunk begins at byte' if right else 'it has'} {value}"
         doc += "." if right else f", but the chunk is found at byte {chunk.place}."
         spans = (slots.span(chunk.number),)
         items.append(Item(str(value), spans, chunk.number, tone=tone, doc=doc, name=f"slot {chunk.number}", here=here))
@@ -134,20 +134,20 @@ def walk_figure(file: BloscpackFile, chunks: Sequence[Placed], number: int) -> t
     way = [chunk for chunk in chunks if chunk.number <= number]
     items, ends = [], []
     if before := way[0].number:
-        doc = f"{plural(before, 'chunk')} lie before: each was walked past, too."
+        doc = f"{plural(before, 'chunk')} before it were also walked."
         items.append(Item(f"{grouped_digits(before)} before", (), way[0].place, 0, Tone.FAINT, doc, "walked before"))
         ends.append("walked before")
     for chunk in way:
         name, here = f"walked {chunk.number}", chunk.number == number
         head = Span("", chunk.place, min(chunk.place + HEADER_SIZE, chunk.stop))
-        doc = f"Chunk {chunk.number}: ctbytes in its header says {chunk.header.ctbytes}, so the next is known."
+        doc = f"Chunk {chunk.number}: ctbytes in its header is {chunk.header.ctbytes}, so the next is known."
         tone = Tone.HIT if here else Tone.DATA
         size = max(chunk.stop - chunk.place, 1)
         items.append(Item(f"chunk {chunk.number}", (head, chunk.span), chunk.place, size, tone, doc, name, here=here))
         ends.append(name)
     sizes = {f"walked {chunk.number}": f"+ {grouped_digits(chunk.stop - chunk.place)}" for chunk in way}
     links = [Link(a, b, sizes.get(a, ""), Tone.POINTER) for a, b in pairwise(ends)]
-    title = "A walk: each chunk says where the next begins"
+    title = "A walk: the length of each chunk gives the start of the next"
     return Ruler(title, way[0].place, max(way[-1].stop, way[0].place + 1), tuple(items), "bytes"), links
 
 

@@ -126,11 +126,11 @@ class RulersSketch:
                 f"{grouped_digits(stored)} "
                 "in the file, more than they are: header and digest come with them"
             )
-        place = "the offset says where" if good else "a reader walks from chunk to chunk"
+        place = "the offset gives its start" if good else "a reader walks from chunk to chunk"
         if not good and offsets:
             place = "its offset does not say where, so a reader walks from chunk to chunk"
         if not good and not chunk.number:
-            place = "the first chunk begins right after what stands in front"
+            place = "the first chunk begins right after the header and metadata"
         return f"{missing}{gain}. Stored chunks differ in length; {place}."
 
 

@@ -169,7 +169,7 @@ class BloscpackShard(FileShard):
         return len(self.file.table) if self.loaded else None
 
     def _find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
-        """Return the rows of many keys; -1 where one is absent, and for `all`, which is no row."""
+        """Return the rows of many keys; -1 where one is absent, and for `all`, which is not a row."""
         return self._lookup.find_many(keys)
 
     def sketches(self, trace: Trace | None = None) -> tuple[Sketch, ...]:
@@ -272,7 +272,7 @@ def sketches_of(scene: ChunkScene) -> tuple[Sketch, ...]:
 
 def _number(ref: ObjectRef) -> int:
     if ref.row < 0:
-        raise UsageError(f"{ref.key} is no chunk of this file")
+        raise UsageError(f"{ref.key} is not a chunk of this file")
     return ref.row
 
 

@@ -26,7 +26,7 @@ MEANINGS: Meanings = MappingProxyType(
         "blocksize": Meaning("uncompressed bytes of a block", "bytes"),
         "ctbytes": Meaning("stored bytes, the Blosc header included", "bytes"),
         "typesize": Meaning("bytes of one element", "bytes"),
-        "stored": Meaning("the digest as it stands in the file"),
+        "stored": Meaning("the checksum stored in the file"),
         "computed": Meaning("the digest of the bytes that are there"),
         "block": Meaning("the number of the block in the chunk"),
         "start": Meaning("where the block begins in the chunk", "byte", relative=True),

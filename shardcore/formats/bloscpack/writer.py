@@ -169,7 +169,7 @@ class BloscpackWriter(Writer):
         try:
             check_name(name)
         except SourceError:
-            raise OddName(f"{who}: {short(name)} is no name of a file in the folder") from None
+            raise OddName(f"{who}: {short(name)} is not a valid file name") from None
         if any(len(os.fsencode(part)) > LONGEST for part in name.split("/")):
             raise OddName(f"{who}: with {SUFFIX} its name is longer than the {LONGEST} bytes that a file name may have")
         return name

@@ -17,7 +17,7 @@ FORMAT = Format(
     locate=lazily("shardcore.formats.des.lookup:locate"),
     writes=Writes(
         create=lazily("shardcore.formats.des.writer:DesWriter"),
-        purpose="Business documents by uid and date, many in one file; big ones stay files of their own beside it.",
+        purpose="Business documents by uid and date, many in one file; large ones are separate files beside it.",
         cannot="It keeps no digests of small contents without a sidecar, and takes no more objects once it is written.",
         keys=KeyRule.PATH,
         key_form="any text of up to 65,535 bytes in UTF-8",
@@ -35,11 +35,11 @@ FORMAT = Format(
     ),
     edits={"tombstone": lazily("shardcore.formats.des.tombstones:tombstone")},
     options=(
-        Option("deleted", OptionType.FLAG, "Serve objects with a tombstone (deleted ones), too.", flag=""),
+        Option("deleted", OptionType.FLAG, "Include tombstoned (deleted) objects.", flag=""),
         Option(
             "date",
             OptionType.TEXT,
-            "Look only in shards of this created_at, in ISO 8601; its date counts.",
+            "Search only shards of this date (YYYY-MM-DD).",
             flag="DATE",
         ),
         Option(
@@ -103,12 +103,12 @@ FORMAT = Format(
             "date", OptionType.TEXT, "Folder: created_at of objects that state none, in ISO 8601.", OptionPurpose.WRITE
         ),
         Option("sidecar", OptionType.FLAG, "Write a .meta with checksums beside each shard.", OptionPurpose.WRITE),
-        Option("keep_date", OptionType.FLAG, "Store created_at in the metadata, too.", OptionPurpose.WRITE),
+        Option("keep_date", OptionType.FLAG, "Also store created_at in the metadata.", OptionPurpose.WRITE),
         Option("meta", OptionType.JSON, "Metadata of the object, a JSON object.", OptionPurpose.FACT),
         Option(
             "created_at",
             OptionType.TEXT,
-            "When it came to be, in ISO 8601; a folder routes by its date.",
+            "Creation time in ISO 8601; a folder routes by its date.",
             OptionPurpose.FACT,
         ),
         Option(

@@ -194,7 +194,7 @@ def name_figure(pieces: Pieces, own: ShardName | None = None, *, sure: bool = Tr
         texts = (own.date, own.hex, f"{own.part:04}")
         tones = [Tone.HIT if good else Tone.MISS if sure else Tone.PLAIN for good in agrees]
         docs = [
-            "The same in the name of this file." if good else "The name of this file says something else."
+            "The same in the name of this file." if good else "The name of this file differs."
             for good in agrees
         ]
         cells = (Item(text, tone=tone, doc=doc) for text, tone, doc in zip(texts, tones, docs, strict=True))

@@ -323,7 +323,7 @@ class AddressSketch:
             has = f" {plural(found.count, 'entry has', 'entries have')} this uid, and the last one counts."
         if own is None:
             return (
-                f"The name of this file is not one that packers write, so it says nothing of uids: "
+                f"The name of this file is not one that packers write, so it does not show its uids: "
                 f"with {route.n_bits} bits a packer would have put this one in {ANY}_{route.hex}_{ANY}.des.{has}"
             )
         if self._scene.n_bits is None:
@@ -332,7 +332,7 @@ class AddressSketch:
                 f"the name never looks here. {route.n_bits} bits are drawn.{has}"
             )
         if own.hex != route.hex:
-            return f"The name does not agree: it says {own.hex}, the uid {route.hex}. No reader looks for it here.{has}"
+            return f"The name does not agree: it has {own.hex}, the uid {route.hex}. No reader looks for it here.{has}"
         return f"The name agrees: {own.hex} is the shard number of the uid, so every reader opens this file.{has}"
 
     # --- what if -----------------------------------------------------------------------------------------------------

@@ -25,7 +25,7 @@ def shares(file: DesFile) -> tuple[Share, ...]:
     return budget(file.sections, {"data": inside})
 
 
-_TOMBSTONED = "The sidecar says that these objects were deleted; the bytes stay until the shard is rewritten."
+_TOMBSTONED = "Deleted according to the sidecar; the bytes stay until the shard is rewritten."
 
 
 def numbers(names: Sequence[tuple[str, int]], n_bits: int) -> Load:

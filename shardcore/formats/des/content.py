@@ -67,7 +67,7 @@ def open_bigfile(folder: Folder | None, entries: Entries, row: int, limit: int |
     entries.check_readable(row)
     name, entry = bigfile_name(entries.hash(row)), entries.span(row)
     if folder is None:
-        raise ExternalMissing(f"the content is in {name} beside the shard; this shard lies in no folder", span=entry)
+        raise ExternalMissing(f"the content is in {name} beside the shard, and this shard has no folder", span=entry)
     try:
         source = folder.open(name)
     except SourceError as error:

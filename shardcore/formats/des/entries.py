@@ -180,7 +180,7 @@ class Entries:
         def pointer(at: int) -> tuple[Span, str]:
             row = int(rows[at])
             start = self.span(row).start + UID_HEAD.size + int(c.uid_length[row]) + record.offsets["offset"]
-            return Span("", start, start + record.sizes["offset"]), f"Entry {row} says where its content begins."
+            return Span("", start, start + record.sizes["offset"]), f"Entry {row} has the offset of its content."
 
         return Links(starts, stops, pointer)
 

@@ -51,7 +51,7 @@ def tape(file: DesFile, row: int | None) -> EntryStrip:
     stop = entries.span(shown[-1]).stop if shown else start + INDEX_HEAD.size
     items = []
     if first:
-        doc = f"{plural(first, 'entry')} lie before: each was walked past, too."
+        doc = f"{plural(first, 'entry')} before it were also walked."
         items.append(Item(f"{grouped_digits(first)} before", (), start, 0, Tone.FAINT, doc, "walk -1"))
     else:
         head = Span("", start, start + INDEX_HEAD.size)
@@ -80,7 +80,7 @@ def _entry_item(file: DesFile, row: int, *, here: bool) -> Item:
     text = shown_uid(uid) if uid is not None else file.entries.uid(row)[:8].hex()
     dead = row in file.tombstoned
     tone = Tone.DEAD if dead else Tone.HIT if here else Tone.KEY
-    doc = f"Entry {row}: {plural(span.size, 'byte')}." + (" Deleted, says the sidecar." if dead else "")
+    doc = f"Entry {row}: {plural(span.size, 'byte')}." + (" Deleted, according to the sidecar." if dead else "")
     return Item(text, (span,), span.start, span.size, tone, doc, f"walk {row}", here=here)
 
 
@@ -91,7 +91,7 @@ def stamp(file: DesFile, row: int, place: Span | None = None) -> Table | None:
         return None
     spans = (place or tombstone_span(file, sidecar, tombstone),)
     facts = list(tombstone.facts.items())[:FACTS]
-    doc = f"It stands in {visible(sidecar.name)}: the bytes of the shard itself did not change."
+    doc = f"It is in {visible(sidecar.name)}: the bytes of the shard itself did not change."
     row_items = (
         Item("deleted", spans, tone=Tone.DEAD, doc=doc, name="stamp", here=True),
         *(Item(visible(value[:_FACT_LETTERS]), spans, tone=Tone.METADATA, doc=doc) for _, value in facts),

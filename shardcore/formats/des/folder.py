@@ -308,7 +308,7 @@ class DesDataSet(DataSet):
             return found
         digits = route.rule == "digits"
         read = "read as a number" if digits else f"hashed with CRC-32 ({zlib.crc32(key.raw)})"
-        inferred = "the zones file says" if self.zones is not None else "the names of the files show"
+        inferred = "the zones file has" if self.zones is not None else "the names of the files show"
         source = inferred if self._given_bits is None else "it was given"
         zone = self.zones.zone_of(route.number) if self.zones else None
         text = (
@@ -412,7 +412,7 @@ class DesDataSet(DataSet):
                 "Retention",
                 text,
                 *(copy.span for copy in copies),
-                why="A copy that is kept longer outlives its shard, so a reader looks there, too.",
+                why="A copy that is kept longer outlives its shard, so a reader also looks there.",
                 copies=names,
             )
             ref.extras["copies"] = names

@@ -46,7 +46,7 @@ HEADER = Record(
             FieldRole.MAGIC,
             "The letters DES2, in version 1 files too.",
             MAGIC,
-            Differs("a shard begins with magic and version", "`DES2` stands in files of version 1, too"),
+            Differs("a shard begins with magic and version", "files of version 1 also have `DES2`"),
         ),
         Field("version", "u1", FieldRole.VERSION, "Layout of the index entries: 1 or 2; writers write 2.", 2),
         Field("reserved", ("u1", 3), FieldRole.UNUSED, "Zero; the reference refuses anything else."),
@@ -82,7 +82,7 @@ UID_HEAD = Record(
 _FLAGS = Field("flags", "u1", FieldRole.FLAGS, "Bit 0: the content is a BigFile; the reference ignores the other bits.")
 _TWO_LENGTHS = Differs(
     "an entry has offsets and sizes",
-    "the stored bytes stand there twice: the local reader uses length, the reader for S3 compressed_size",
+    "the stored size is there twice: the local reader uses length, the reader for S3 compressed_size",
 )
 _PLACE = (
     Field("offset", "<u8", FieldRole.OFFSET, "First byte of the payload, counted from the start of the file."),
@@ -114,7 +114,7 @@ INLINE = Record(
 )
 
 _HASH_PATH = Differs(
-    "a BigFile lies under `_bigFiles/<hash>`",
+    "a BigFile is stored at `_bigFiles/<hash>`",
     "the reference joins whatever text stands here to the folder, paths too; only 64 hex digits are taken here",
 )
 
@@ -226,7 +226,7 @@ def write_meta(meta: dict[str, Any] | None) -> bytes:
 def section_claims(index_start: int, index_stop: int, size: int) -> list[Section]:
     """Return the four sections of a shard; BigFiles add no bytes to any of them."""
     return [
-        Section("header", SectionRole.HEADER, 0, HEADER.size, "Says what the file is, and the layout of its entries."),
+        Section("header", SectionRole.HEADER, 0, HEADER.size, "Identifies the format and the layout of the entries."),
         Section(
             "data",
             SectionRole.DATA,
@@ -242,7 +242,7 @@ def section_claims(index_start: int, index_stop: int, size: int) -> list[Section
             "One entry for each object: uid, place of its content, metadata.",
         ),
         Section(
-            "footer", SectionRole.FOOTER, index_stop, size, "Says where the index begins: a shard is read from here."
+            "footer", SectionRole.FOOTER, index_stop, size, "Has the offset of the index: reading begins here."
         ),
     ]
 

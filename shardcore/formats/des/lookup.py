@@ -47,8 +47,8 @@ MAX_TOLD = 1 << 24
 """Contents up to 16 MiB are read by a told lookup to show what comes out."""
 
 
-SIDECAR_WHY = "A shard is never changed once it is written: what is deleted later stands in a file beside it."
-PAYLOAD_WHY = "The place is known now: one read brings the content, and its codec says how to decompress it."
+SIDECAR_WHY = "A shard is never changed once it is written: later deletions are recorded in a file beside it."
+PAYLOAD_WHY = "The offset is known now: one read returns the content, and the codec shows how to decompress it."
 
 
 class DesLookup:
@@ -149,7 +149,7 @@ def _tell_ends(file: DesFile, look: Look) -> None:
         f"The index has {plural(count, 'entry')}.",
         Span("", start, start + INDEX_HEAD.size),
         at={"entry_count": Span("", start, start + INDEX_HEAD.size)},
-        why="The count says when the walk is over, and shows whether entries were lost.",
+        why="The count shows when the walk ends, and whether entries are missing.",
         entry_count=count,
     )
 
@@ -160,7 +160,7 @@ def _walk_drawing(file: DesFile, row: int | None) -> Drawing:
     from shardcore.model.drawing import Drawing
 
     walked = tape(file, row)
-    caption = "Each entry says how long it is and so where the next begins; none can be jumped to."
+    caption = "Entries differ in length, so they are walked: the length of each gives the start of the next."
     if row is None:
         caption = "Entries are in no order, so only a walk past all of them proves that a uid is not here."
     return Drawing("The walk", (walked.figure,), walked.links, caption, walked.more)
@@ -188,7 +188,7 @@ def _tell_entry(file: DesFile, rows: NDArray[np.int64], look: Look) -> None:
         entry,
         uid,
         draw=lambda: _walk_drawing(file, row),
-        why="Entries differ in length, so none can be jumped to: each tells where the next one begins.",
+        why="Entries differ in length, so they are walked: the length of each gives the start of the next.",
         entry=row,
         start=entry.start,
         stop=entry.stop,
@@ -215,7 +215,7 @@ def _tell_entry(file: DesFile, rows: NDArray[np.int64], look: Look) -> None:
             text,
             Span("", at + 1, meta.start),
             at={"hash": Span("", head, tail), "size": Span("", tail, tail + BIGFILE_TAIL.sizes["size"])},
-            why="Very large contents are files of their own, named by what is in them, so that shards stay small.",
+            why="Very large contents are separate files, named by their hash, so that shards stay small.",
             hash=digest,
             size=int(c.size[row]),
         )
@@ -230,7 +230,7 @@ def _tell_entry(file: DesFile, rows: NDArray[np.int64], look: Look) -> None:
             "The entry ends with metadata, a JSON object.",
             meta,
             at={"meta": meta},
-            why="Facts about an object stand in the index, so that they can be read without its content.",
+            why="The metadata of an object is in the index, so it can be read without the content.",
             meta=facts,
         )
 
@@ -273,7 +273,7 @@ def _tell_sidecar(file: DesFile, ref: ObjectRef, look: Look) -> None:
     elif file.sidecar is None:
         look.step(
             "Sidecar",
-            "No sidecar lies beside the shard: nothing is known to be deleted.",
+            "No sidecar beside the shard: no object is known to be deleted.",
             why=SIDECAR_WHY,
             inputs=(file.entries.span(ref.row),),
             sidecar=False,
@@ -282,7 +282,7 @@ def _tell_sidecar(file: DesFile, ref: ObjectRef, look: Look) -> None:
         tombstone = file.tombstone(ref.row)
         checksum = ref.extras.get("checksum", "")
         said = (
-            f"A tombstone says that the object was deleted: {tombstone}."
+            f"A tombstone marks the object as deleted: {tombstone}."
             if tombstone
             else "The sidecar has no tombstone for the object: it was not deleted."
         )
@@ -321,13 +321,13 @@ def _tell_content(file: DesFile, ref: ObjectRef, look: Look) -> None:
                 "Payload",
                 sentence(error.message),
                 *ref.spans[:1],
-                why="The entry says only what the content is called; without that file there is no content.",
+                why="The entry has only the name of the content; without that file the content is not available.",
             )
             look.elsewhere("entry")
             return
         pieces = stream_bigfile(file.source.folder, entries, row)
-        text = "The external file has the size and the sha256 that the entry says."
-        why = "The content has a file of its own, called by its hash: its hash proves it."
+        text = "The external file has the size and the sha256 of the entry."
+        why = "The content is a separate file, named by its hash: the hash proves it."
     else:
         pieces = stream_inline(look.meter(file.source), entries, row)
         text = (
@@ -365,7 +365,7 @@ def locate(key: str, *, date: str = "", n_bits: int | None = None, zones: Any = 
         SourceError: The zones file cannot be read.
     """
     if not date:
-        raise UsageError("a uid is routed by its date, too: pass -O date=, the created_at of the object")
+        raise UsageError("a uid is also routed by its date: pass -O date=, the created_at of the object")
     day = shard_date(str(date))
     found = read_zones(zones) if zones is not None else None
     if found is not None and n_bits not in (None, found.n_bits):

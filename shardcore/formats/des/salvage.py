@@ -49,7 +49,7 @@ from shardcore.sources.patched import Change, PatchedSource
 from shardcore.sources.wrapped import ConcatSource
 
 _BY_DIGEST = "the sha256 that its entry states"
-_SIZE_ONLY = "the uncompressed size fits; there is no digest"
+_SIZE_ONLY = "the uncompressed size fits; it has no digest"
 _MOST_INDEX = 1 << 28
 _MOST_UID = 0xFFFF
 _LEAST_ENTRY = UID_HEAD.size + 1

@@ -54,7 +54,7 @@ def detect(probe: PrefetchedSource) -> Verdict | None:
     """DES by the magic numbers of both ends; the other family of that name is known, too, and refused when opened."""
     head = probe.head(len(OTHER_FAMILY))
     if head == OTHER_FAMILY:
-        return Verdict(Certainty.MAGIC, "magic DESHEAD1: another format that is called Data Easy Store, too")
+        return Verdict(Certainty.MAGIC, "magic DESHEAD1: another format that is also called Data Easy Store")
     front = head.startswith(MAGIC)
     back = probe.read_last(FOOTER.size).startswith(FOOTER_MAGIC)
     if front and back:

@@ -228,7 +228,7 @@ def time_of_day(created_at: str) -> str:
 
 
 def stamp_of(created_at: str) -> str:
-    """Return a time as keys of sidecars have it, in UTC; empty where the text is no time."""
+    """Return a time as keys of sidecars have it, in UTC; empty where the text is not a time."""
     text = created_at.strip()
     try:
         return utc_stamp(text) if 0 < len(text) <= TIME_LETTERS else ""

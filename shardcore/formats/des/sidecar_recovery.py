@@ -138,7 +138,7 @@ def _found(
         pieces = partial(plain_pieces, damaged, codec, spans[0], expected)
         whole = partial(held_against, pieces, checksum, spans[0])
         return SalvagedObject(uid, uid, (spans[0],), whole, BY_SIDECAR, without_index=True)
-    why = "its bytes are not in the file any more" if not spans else "what stands at its place has another sha256"
+    why = "its bytes are not in the file any more" if not spans else "the bytes at its offset have another sha256"
     return SalvagedObject(uid, uid, tuple(spans), why=why, without_index=True)
 
 

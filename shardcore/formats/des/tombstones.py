@@ -75,7 +75,7 @@ def tombstone(
             raise KeyAbsent(key)
         chosen = [entry for entry in entries if _on_day(entry.shard, date)]
         if not chosen:
-            raise UsageError(f"{short(key)} lies in {entries[0].file_name}, not in a shard of {date}")
+            raise UsageError(f"{short(key)} is in {entries[0].file_name}, not in a shard of {date}")
         for entry, created_at in _dated(key, chosen, date, undo=undo):
             files[entry.member] = entry.shard
             rows.setdefault(entry.member, []).append((key, created_at))
@@ -100,7 +100,7 @@ class _Entry:
 def _entry_of(shard: Shard, ref: ObjectRef) -> _Entry:
     member = shard.member(ref.shard) if isinstance(shard, DataSet) else shard
     if not isinstance(member, DesShard):
-        raise UsageError(f"{short(ref.key)} does not lie in a shard")
+        raise UsageError(f"{short(ref.key)} is not in a shard")
     inner = inside_member(ref) if ref.shard else ref
     stated = stamp_of(created_at_of(inner.extras.get("meta", {})))
     sidecar = member.file.sidecar
@@ -192,7 +192,7 @@ def _read(path: Path) -> bytes | None:
 def _parsed(data: bytes, name: str) -> dict[str, Any]:
     tree = parse_json(data, name, limits=SIDECAR_LIMITS)
     if not isinstance(tree, dict) or not all(isinstance(tree.get(k, {}), dict) for k in ("index", "tombstones")):
-        raise UsageError(f"{name} is no sidecar")
+        raise UsageError(f"{name} is not a sidecar")
     # What is there keeps its order: as few bytes change as can be.
     return tree | {part: tree.get(part, {}) for part in ("index", "tombstones")}
 

@@ -424,7 +424,7 @@ class DesWriter(Writer):
             self._check_time(created_at, who)
             meta = {"created_at": created_at} | meta
         if meta and self._version == 1:
-            raise UsageError(f"{who}: version 1 has no place for metadata; use version=2")
+            raise UsageError(f"{who}: version 1 cannot store metadata; use version=2")
         try:
             return write_meta(meta), created_at
         except FormatError as error:

@@ -321,7 +321,7 @@ def _folder_of(zone: Zone, source: Source, context: OpenContext, *, trusted: boo
     place = dict(zone.s3)
     if place.get("bucket"):
         if any(letter in place["bucket"] for letter in "/@?#:"):
-            raise FormatError(f"zones: {place['bucket']!r} is no name of a bucket")
+            raise FormatError(f"zones: {place['bucket']!r} is not a valid bucket name")
         endpoint, region = place.get("endpoint_url"), place.get("region_name")
         return context.reach(zone.uri, endpoint_url=endpoint, region=region, trusted=trusted)
     if not zone.path:

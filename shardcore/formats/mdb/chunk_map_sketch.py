@@ -288,7 +288,7 @@ class ChunkMapSketch:
         """Return the drawing; see `Sketch.draw`."""
         number = chosen(self._scene.ready_controls(), values).get(FILE, self._scene.number)
         if not self._scene.index.counts[0]:
-            return Drawing(self.title, (), caption="This shard lists no file: only chunks, and the xorbs they lie in.")
+            return Drawing(self.title, (), caption="This shard lists no files: only chunks and the xorbs that hold them.")
         return ribbons_drawing(self._scene, number)
 
 
@@ -411,7 +411,7 @@ def _caption(sums: Sums, elsewhere: bool) -> str:
         f"{sums.stored:,}: what is used several times (×2 and more) is stored once."
     )
     if sums.elsewhere:
-        told += f" {plural(sums.elsewhere, 'byte')} more lie in xorbs that another shard lists"
+        told += f" {plural(sums.elsewhere, 'byte')} more are in xorbs that another shard lists"
         told += ", drawn faintly." if elsewhere else "."
     return told
 

@@ -161,7 +161,7 @@ class CutsSketch:
         """Return the drawing; see `Sketch.draw`."""
         wanted = chosen((*self._scene.ready_controls(), _PLACE), values)
         if not self._scene.index.counts[0]:
-            return Drawing(self.title, (), caption="This shard lists no file: only chunks, and the xorbs they lie in.")
+            return Drawing(self.title, (), caption="This shard lists no files: only chunks and the xorbs that hold them.")
         cut = self._cut(wanted.get(FILE, self._scene.number))
         if isinstance(cut, str):
             return Drawing(self.title, (), caption=cut)
@@ -182,8 +182,8 @@ class CutsSketch:
             return Cut(b"".join(read_range(file, ref, 0, min(ref.size, MOST_BYTES))), SEVERAL)
         except ExternalMissing as error:
             return (
-                "To cut a file its bytes are needed, and they lie in a xorb that is not within reach: "
-                f"{error.message}. Choose the folder of the xorbs, and they are cut here."
+                "Cutting a file needs its bytes, and they are in a xorb that cannot be read: "
+                f"{error.message}. Choose the folder of the xorbs to see the cuts."
             )
 
 

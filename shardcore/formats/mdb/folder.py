@@ -62,7 +62,7 @@ class MdbDataSet(DataSet):
         look.step(
             "Ask every shard",
             f"Any of the {len(names)} shards of the folder may list a {key.kind}; each is searched in turn.",
-            why="Nothing in a hash says which shard lists it; the short tables make asking all of them cheap.",
+            why="A hash does not show which shard lists it; the short tables make it cheap to search all of them.",
             shards=len(names),
         )
         return names

@@ -42,13 +42,13 @@ FILE_INFO, XORB_INFO = "file info", "xorb info (CAS info)"
 """The names of the two sections of records."""
 
 SENTENCES = {
-    "header": "Says that this is a shard, and whether it has a footer.",
+    "header": "Identifies a shard, and shows whether it has a footer.",
     FILE_INFO: "For every file, the segments that it is rebuilt from: ranges of chunks in xorbs.",
     XORB_INFO: "For every xorb, its chunks: hash, place and size of each.",
     "file lookup": "The table keys of all files (16 digits of their hashes), sorted, and where their records begin.",
     "xorb lookup": "The table keys of all xorbs (16 digits of their hashes), sorted, and where their records begin.",
     "chunk lookup": "The table keys of all chunks (16 digits of their hashes), sorted, with xorb and number of each.",
-    "footer": "Says where the parts lie, the HMAC key of the chunk hashes, and until when clients use the shard.",
+    "footer": "Has the offsets of the sections, the HMAC key of the chunk hashes, and the expiry of the shard.",
 }
 """Purpose of each part of a shard."""
 

@@ -74,7 +74,7 @@ HEADER = Record(
             "footer_size",
             "<u8",
             FieldRole.SIZE,
-            "Bytes of the footer: 200, or 0 when there is none.",
+            "Bytes of the footer: 200, or 0 without a footer.",
             differs=_FOOTER_SIZE_DIFFERS,
         ),
     ),

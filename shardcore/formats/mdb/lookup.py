@@ -175,7 +175,7 @@ class MdbLookup:
         try:
             return MdbKey(kind if colon else FILE, from_text(hash_text))
         except UsageError as error:
-            raise UsageError(f"{short(text)} is no key of an mdb shard; {_FORMS}") from error
+            raise UsageError(f"{short(text)} is not a key of an mdb shard; {_FORMS}") from error
 
     def find(self, key: MdbKey, look: Look) -> ObjectRef:
         """Return the first object with this key. A told lookup goes on into the xorbs, as far as they are within reach.
@@ -299,9 +299,9 @@ def _from_table(file: MdbFile, table: LookupTable, raw: bytes, look: Look) -> It
         f"Search the {table.kind} lookup table",
         f"{text}; the table is sorted and has {plural(table.count, 'entry')}.",
         *spans,
-        why="The table is sorted and hashes are spread evenly, so the key itself tells about where to look."
+        why="The table is sorted and hashes are spread evenly, so the key itself gives the approximate row."
         if len(rows)
-        else "The table is sorted: between two neighbours there is no other place where the key could stand.",
+        else "The table is sorted: between two neighbouring entries there is no other row for the key.",
         shown=[bisection_figure(table, *seen[0], key), *fields] if look.telling and table.count else fields,
         entry=first,
         entries=len(rows),

@@ -30,7 +30,7 @@ TOLD_BYTES = 16 * 1024 * 1024
 
 
 OPEN = "Open the xorb"
-XORB_WHY = "A shard has no content, only recipes: the chunks lie in xorbs, where files that share them store them once."
+XORB_WHY = "A shard has no content, only recipes: the chunks are in xorbs, where a chunk that several files share is stored once."
 CHECK_WHY = "Content is called by its hash, so a reader that has it can prove that it is the right one."
 
 
@@ -113,11 +113,11 @@ def _records_of(ref: ObjectRef) -> tuple[Span, ...]:
 
 
 def _tell_elsewhere(ref: ObjectRef, look: Look) -> None:
-    """The last step where xorbs are missing: what was found is no content."""
+    """The last step where xorbs are missing: what was found is not content."""
     look.step(
         "Content elsewhere",
-        f"The {look.described} is found; the bytes lie in xorbs that are not within reach.",
-        why="A shard only says how content is put together: the bytes are in the xorbs, which are fetched separately.",
+        f"The {look.described} is found; its bytes are in xorbs that cannot be read.",
+        why="A shard only lists the chunks of each content: the bytes are in the xorbs, which are fetched separately.",
         inputs=_records_of(ref),
     )
 
@@ -128,7 +128,7 @@ def _tell_file(file: MdbFile, ref: ObjectRef, look: Look) -> None:
         look.step(
             "Rebuild the file",
             "The file is empty: it has no segments, and its hash is zero.",
-            why="A file without bytes needs no xorb: its record says everything.",
+            why="An empty file needs no xorb: its record is enough.",
             inputs=_records_of(ref),
             size=0,
         )
@@ -145,7 +145,7 @@ def _tell_file(file: MdbFile, ref: ObjectRef, look: Look) -> None:
         look.step(
             "More segments",
             f"{more} in the same way; they are not listed.",
-            why="A file is the bytes of its segments, one after the other, however many there are.",
+            why="A file is the bytes of all its segments, one after the other.",
             inputs=(rest,),
         )
     if reached and ref.size <= TOLD_BYTES:

@@ -70,7 +70,7 @@ class Blocks(Extents):
             if self.walked.problem
             else "No rule explains bytes after the end mark."
         )
-        problem = self.walked.problem or "the section goes on after its end mark"
+        problem = self.walked.problem or "the section continues after its end mark"
         return Node("unread", span, role=FieldRole.UNKNOWN, error=problem, doc=doc)
 
     def runs(self, start: int, stop: int) -> Runs:

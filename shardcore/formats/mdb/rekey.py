@@ -60,7 +60,7 @@ def rekeyed(file: MdbFile, key: bytes, expiry: str) -> bytes:
     if file.damage is not None:
         raise FormatError(f"a damaged shard is not rekeyed: {file.damage.message}", span=file.damage.span)
     if not file.footer_fields:
-        raise UsageError("the upload form has no footer: there is no place for an HMAC key or an expiry")
+        raise UsageError("the upload form has no footer, and cannot store an HMAC key or an expiry")
     if key != ZERO and index.keyed:
         raise UsageError("the chunk hashes are under an HMAC key already; the original hashes cannot be restored")
     fields = dict(file.footer_fields)

@@ -16,7 +16,7 @@ MEANINGS: Meanings = MappingProxyType(
         "entries": Meaning("how many entries have this table key", "entries"),
         "record": Meaning("position of the header in its section"),
         "chunk": Meaning("the number of the chunk in its xorb"),
-        "xorb": Meaning("the hash of the xorb, which is its name, too"),
+        "xorb": Meaning("the hash of the xorb, which is also its name"),
         "start": Meaning("where the chunks begin in the file of the xorb", "byte", relative=True),
         "stop": Meaning("where they end", "byte", relative=True),
         "size": Meaning("size of the plain content", "bytes"),

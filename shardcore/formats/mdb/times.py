@@ -25,7 +25,7 @@ def read_key(text: str) -> bytes:
     if len(key) != SIZE or len(text) != 2 * SIZE:
         raise UsageError(f"key must be 64 hex digits, not {short(text)}")
     if key == ZERO:
-        raise UsageError("key=00…: a key of zeros means that there is none; leave it out")
+        raise UsageError("key=00…: a key of zeros means no key; leave it out")
     return key
 
 

@@ -149,7 +149,7 @@ def _records_node(section: Section, file: MdbFile, walked: WalkedSection | None,
             return RECORD.read(file.read(start, stop), count=last - first)
 
         rows = RecordTable(RECORD, section.start, section.size // RECORD_SIZE, read)
-        doc = f"{section.doc} Loading the index tells what each record is."
+        doc = f"{section.doc} Loading the index shows what each record is."
         return Node(section.name, span, text=plural(len(rows), "record"), doc=doc, children=grouped(rows))
     blocks = Blocks(walked, index, section.stop, file.xorbs)
     text = plural(len(walked.headers), "file" if walked.files else "xorb")

@@ -226,7 +226,7 @@ class MdbWriter(Writer):
         self._forms = (MINIMAL, FULL) if output.folder else (form or FULL,)
         for name, value in {"expiry": expiry, "key": key, "created": created}.items():
             if form == UPLOAD and value:
-                raise UsageError(f"the upload form has no footer: there is no place for {name}")
+                raise UsageError(f"the upload form has no footer, and cannot store {name}")
         self._facts = Facts(read_key(key), read_time("created", created or "0") or 0, read_time("expiry", expiry))
         self._compression = compression
         self._out = XorbOutput(output, xorbs)

@@ -272,7 +272,7 @@ class Xorbs:
             raise FormatError(f"xorb {text} is damaged: {error.message}", span=inside_xorb(error.span, text)) from error
         except NotAShard as error:
             source.close()
-            raise FormatError(f"the file named after xorb {text} is no xorb: {error.message}") from error
+            raise FormatError(f"the file named after xorb {text} is not a xorb: {error.message}") from error
         except BaseException:
             source.close()
             raise

@@ -34,7 +34,7 @@ FORMAT = Format(
         inherited=lazily("shardcore.formats.neuroglancer.info_writer:inherited"),
         dial=Dial(
             "minishard_bits",
-            "Keys are spread over 2 to the power of so many minishards, each with an index of its own.",
+            "Number of minishards per shard as a power of 2; each has its own index.",
             tuple(map(str, range(11))),
             "4",
             lazily("shardcore.formats.neuroglancer.suggest_spec:with_minishards"),
@@ -85,7 +85,7 @@ FORMAT = Format(
         Option(
             "kind",
             OptionType.CHOICE,
-            "What the keys are, for the info; image and segmentation are said of volume.",
+            "What the keys are, for the info; of a volume: image or segmentation.",
             OptionPurpose.WRITE,
             choices=("mesh", "skeleton", "image", "segmentation"),
         ),

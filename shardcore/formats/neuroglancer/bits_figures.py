@@ -139,7 +139,7 @@ def cell_figure(cell: Sequence[int], grid: Sequence[int]) -> Table:
 def files_figure(spec: ShardingSpec, place: KeyLocation, items: Sequence[Item], shown: range) -> Cells:
     """Return the shard files around the key's."""
     title = (
-        f"The shard bits say {place.shard}: {spec.shard_name(place.shard)} of {plural(spec.shards, 'possible file')}"
+        f"The shard bits are {place.shard}: {spec.shard_name(place.shard)} of {plural(spec.shards, 'possible file')}"
     )
     if not spec.shard_bits:
         title = f"No shard bits: there is one file, {spec.shard_name(0)}"
@@ -319,8 +319,8 @@ def route_drawing(spec: ShardingSpec, place: KeyLocation, there: Sequence[int]) 
     items.append(Item(text, at=place.shard, tone=tone, doc=doc, name="file", here=True))
     title = f"{plural(len(there), 'file')} of {plural(spec.shards, 'possible one')}"
     links = (Link("shard in hash", "file", tone=Tone.KEY),) if spec.shard_bits else ()
-    caption = f"The shard bits of the hash say {place.shard}: the key lies in {name} or nowhere."
+    caption = f"The shard bits of the hash are {place.shard}: the key is in {name} or nowhere."
     if not spec.shard_bits:
-        caption = f"There are no shard bits: all keys lie in {name}."
+        caption = f"There are no shard bits: all keys are in {name}."
     figures = (hash_figure(spec, place), Cells(title, len(shown), tuple(items), first=shown.start))
     return Drawing("Which file", figures, links, caption, more=max(len(there) - len(present), 0))

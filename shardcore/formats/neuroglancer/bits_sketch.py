@@ -239,9 +239,9 @@ class BitsSketch:
         fullest = plural(counts.max(), "key") if len(counts) else "no key"
         if self._file is None:
             name = spec.shard_name(place.shard)
-            return 0, f"With these numbers the key would belong in {name}; as it is, there is no file for it."
+            return 0, f"With these numbers the key would belong in {name}; in this data set that file does not exist."
         where = f"{plural(len(used), 'minishard')} of {plural(files_used, 'file')}"
-        told = f"With these numbers {plural(len(moved), 'key')} would lie in {where}, {fullest} in the fullest."
+        told = f"With these numbers {plural(len(moved), 'key')} would be in {where}, {fullest} in the fullest."
         caption = f"{told}{bound}{partly}"
         return max(len(neighbours) - NEIGHBOURS, 0), caption
 

@@ -17,7 +17,7 @@ from shardcore.progress import Progress
 
 _NAMES = (
     (RegionKind.VALUE, Use.DATA, "values", "The values of the keys, as they are stored."),
-    (RegionKind.FRAGMENTS, Use.DATA, "mesh fragments", "They lie in front of their manifests; no index lists them."),
+    (RegionKind.FRAGMENTS, Use.DATA, "mesh fragments", "They are stored before their manifests; no index lists them."),
     (RegionKind.INDEX, Use.INDEX, "minishard indices", "Keys, places and sizes of the values."),
     (RegionKind.GAP, Use.DEAD, "bytes that nothing lists", "No index refers to them."),
 )

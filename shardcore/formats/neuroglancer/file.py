@@ -149,7 +149,7 @@ class NeuroglancerFile:
 
             def manifest(at: int) -> tuple[Span, str]:
                 start = int(manifests[at])
-                why = "The manifest tells the sizes of its fragments, which end where it begins."
+                why = "The manifest has the sizes of its fragments, which end where it begins."
                 return Span("", start, start + int(entries.sizes[owners[at]])), why
 
             yield Links(meshes.fragments[owners], manifests, manifest)
@@ -317,7 +317,7 @@ class NeuroglancerFile:
             SourceError: The bytes cannot be read.
         """
         if not self.base <= start <= stop <= self.source.size:
-            raise UsageError(f"no index and no value lies at the bytes {start}..{stop}")
+            raise UsageError(f"there is no index or value at the bytes {start}..{stop}")
         kept = self._decoded.get((start, stop))
         if kept is not None:
             return kept

@@ -475,7 +475,7 @@ class NeuroglancerKeySpaces(DataSet):
     @property
     def tree(self) -> Node:
         """One node per key space."""
-        doc = "A key space of its own: open its folder."
+        doc = "A separate key space: open its folder."
         specs = {each.folder or ".": _spec_of(each) for each in self.spaces}
         kids = tuple(
             Node(folder, Span("", 0, 0), text=name, doc=doc, children=specs.get(folder, ()))

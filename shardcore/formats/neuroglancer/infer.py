@@ -143,7 +143,7 @@ class Candidate:
             hashed = f"{fit.hash} with preshift_bits {fit.preshift_bits} puts every key in its minishard"
         return (
             CandidateCheck(
-                "shard index", True, f"{plural(1 << self.minishard_bits, 'entry')}, every range lies in the file"
+                "shard index", True, f"{plural(1 << self.minishard_bits, 'entry')}, every range is inside the file"
             ),
             CandidateCheck("minishard indices", True, f"{self.index_encoding}, {read}: {count} in the file"),
             CandidateCheck("hash", fit is not None, hashed),

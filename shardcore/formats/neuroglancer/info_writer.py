@@ -136,7 +136,7 @@ def of_kind(kind: str) -> Described:
     if kind == "skeleton":
         members = {"@type": SKELETON_TYPE, "transform": list(IDENTITY_TRANSFORM), "vertex_attributes": []}
         return Described(SpaceKind.SKELETON, members)
-    raise UsageError(f"kind={kind} is said of volume=FILE.npy; chunks that are there already need their info as spec")
+    raise UsageError(f"kind={kind} needs volume=FILE.npy; existing chunks need their info as spec")
 
 
 def check_kind(kind: str, said: Described) -> None:

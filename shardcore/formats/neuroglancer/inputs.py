@@ -33,7 +33,7 @@ def gather(paths: Sequence[Path], options: Mapping[str, Any], left_out: LeftOut)
     volume = options.get("volume")
     if volume is not None:
         if paths:
-            raise UsageError("volume is all that is written: give no inputs besides")
+            raise UsageError("volume is written alone: give no other inputs")
         said = described_volume(volume, options.get("chunk_size"), options.get("resolution"), options.get("kind"))
         return FormatInputs(chunks(volume, said))
     sets = [found for path in paths if path.is_dir() and (found := unsharded_at(path)) is not None]

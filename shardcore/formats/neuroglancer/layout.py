@@ -45,7 +45,7 @@ SHARD_INDEX_ENTRY = Record(
 
 _ORDER = Differs(
     "keys are differences from the one before; no order of keys is demanded",
-    "writers list keys ascending; a reader must not rely on it",
+    "writers list keys ascending; a reader cannot rely on it",
 )
 
 _SIZES = Differs(
@@ -150,7 +150,7 @@ class ShardIndex(PointerTable):
 
     layout = SHARD_INDEX_ENTRY
     row_name = "minishard {}"
-    why = "The shard index says where minishard {} has its index."
+    why = "The shard index has the offsets of the index of minishard {} has its index."
     used = (Use.LOOKUP, "pairs of minishards", "Start and end of the index of each minishard.")
     unused = (Use.SLACK, "pairs of empty minishards", "Minishards without keys have a pair all the same.")
 
@@ -358,7 +358,7 @@ def _parts(lods: int, counts: Sequence[int]) -> list[tuple[str, str, int, Role, 
     for lod, count in enumerate(counts):
         cells = "Cells of the fragments: all x, all y, all z, in Z-curve order."
         parts.append((f"fragment_positions[{lod}]", "<u4", 3 * count, Role.NUMBER, cells))
-        sizes = "Bytes of each fragment; zero where the cell is empty. Their sum says where the fragments begin."
+        sizes = "Bytes of each fragment; zero where the cell is empty. Their sum gives the start of the fragments."
         parts.append((f"fragment_sizes[{lod}]", "<u4", count, Role.SIZE, sizes))
     return parts
 

@@ -192,7 +192,7 @@ class IndexLevels:
         number = self.lister(start, stop)
         place = Span("", start, stop)
         if number is None:
-            raise FormatError("no minishard index lies at these bytes", span=place)
+            raise FormatError("there is no minishard index at these bytes", span=place)
         return self._decoded(number, self.source.read(start, stop), place)
 
     def lister(self, start: int, stop: int) -> int | None:

@@ -138,8 +138,8 @@ class NeuroglancerLookup:
             raise KeyAbsent(str(key), f"key {key} belongs in {name}, not in {self._file.source.name}")
 
 
-_VALUE_WHY = "The value lies in one piece, so that one range request brings it, whatever the size of the file."
-_MEANING_WHY = "A shard stores bytes under numbers; what they stand for, only the info says."
+_VALUE_WHY = "The value is contiguous, so one range request reads it, whatever the size of the file."
+_MEANING_WHY = "A shard stores bytes under numbers; only the info has their meaning."
 
 
 def tell_route(place: KeyLocation, origin: Origin, look: Look) -> None:
@@ -204,13 +204,13 @@ def tell_route(place: KeyLocation, origin: Origin, look: Look) -> None:
 
 
 def _says(which: str, count: int, what: str, number: int) -> str:
-    """Return what bits of the hash say; with no bits there is only one number to say."""
+    """Return the number that bits of the hash give; without bits it is always the same."""
     start = {"lowest": "The lowest", "next": "the next"}[which]
     if not count:
-        text = f"no bit says the {what}, which is always {number}"
+        text = f"no bits for the {what}, which is always {number}"
         return text[0].upper() + text[1:] if which == "lowest" else text
     end = " of the hash" if which == "lowest" else ""
-    bits = f"bit{end} says" if count == 1 else f"{count} bits{end} say"
+    bits = f"bit{end} gives" if count == 1 else f"{count} bits{end} give"
     return f"{start} {bits} {what} {number}"
 
 
@@ -236,7 +236,7 @@ def _pair(file: NeuroglancerFile, place: KeyLocation, source: Source, look: Look
             "Shard index entry",
             f"Minishard {place.minishard} is empty: the key is not here{hint}.",
             span,
-            why="A key can lie in one minishard only; when that one is empty, nothing more has to be read.",
+            why="A key can only be in one minishard; when that is empty, nothing more is read.",
             shown=(fields,),
         )
         message = f"minishard {place.minishard} is empty: no key {place.key}{hint}"
@@ -282,7 +282,7 @@ def _position(
             f"Each key is stored as the difference from the one before; summed up, {_none_of(len(entries))} "
             f"{'is not' if len(entries) == 1 else 'is'} {place.key}: the key is not here{hint}.",
             rows[0],
-            why="A key can lie in this minishard only, and all its keys were compared: that proves it absent.",
+            why="A key can only be in this minishard, and all keys of it were compared: this proves that the key is absent.",
             shown=(keys_figure(entries, rows, near, found=False),) if look.telling else (),
         )
         message = f"minishard {place.minishard} does not list the key {place.key}{hint}"

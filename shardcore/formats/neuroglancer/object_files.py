@@ -150,7 +150,7 @@ def object_key(name: str, space: KeySpace) -> str | None:
 
 
 def key_number(key: str, space: KeySpace) -> int | None:
-    """Return the number that a key would have in a shard; None for a name that is no key.
+    """Return the number that a key would have in a shard; None for a name that is not a key.
 
     Raises:
         UsageError: The key is outside the volume or the grid, or above 2^64.
@@ -320,7 +320,7 @@ class ObjectFileShard(FileShard):
         where = self.file.span
         text = f"{plural(where.size, 'stored byte')}: all of the file is the {self.file.kind}."
         look.step(
-            self.file.kind.capitalize(), text, where, why="A file of its own needs no index: one request brings it."
+            self.file.kind.capitalize(), text, where, why="A separate file needs no index: one request reads it."
         )
         return ref
 

@@ -33,13 +33,13 @@ def peers() -> tuple[Peer, ...]:
             _CLOUD_VOLUME,
             ("neuroglancer.backward-range", "neuroglancer.minishard-index"),
             ReaderAnswer.REFUSES,
-            "An error for the keys of that minishard; in a listing it is taken for an empty one.",
+            "An error for the keys of that minishard; a listing treats it as empty.",
         ),
         Peer(
             _TENSORSTORE,
             ("neuroglancer.wrong-minishard", "neuroglancer.wrong-shard", "neuroglancer.id-overflow"),
             ReaderAnswer.IGNORES,
-            "The key is missing for it, and nothing is said.",
+            "It does not find the key, without a message.",
         ),
         Peer(
             _TENSORSTORE,

@@ -75,7 +75,7 @@ def folder_of_key(root: Folder, key: str) -> Folder:
         return root.folder(key)
     around = root.parent()
     if around is None:
-        raise SourceError(f"refused to follow the name {key!r}: there is no folder around {root.uri}")
+        raise SourceError(f"refused to follow the name {key!r}: {root.uri} has no parent folder")
     return around.folder(key.removeprefix(BESIDE))
 
 

@@ -205,7 +205,7 @@ def _listed(
     for key, start, size in rows:
         span = Span("", start, start + size)
         if zipped and (span.start, span.stop) not in members:
-            yield SalvagedObject(str(key), str(key), (span,), why="no whole gzip member stands where the index says")
+            yield SalvagedObject(str(key), str(key), (span,), why="no complete gzip member at the offset in the index")
             continue
         pieces = partial(_plain, damaged, "gzip" if zipped else "none", span)
         yield SalvagedObject(str(key), str(key), (span,), pieces, _BY_CRC if zipped else "", without_index=True)

@@ -88,7 +88,7 @@ def channel_blocks(data: bytes, layout: ArrayLayout, place: Span | None = None) 
     *volume, channels = layout.shape
     fault = _Fault(len(data), place)
     if len(data) % _WORD or len(data) < _WORD * channels:
-        fault(0, f"{len(data):,} bytes are no uint32 offset of each of {channels:,} channels")
+        fault(0, f"{len(data):,} bytes do not hold a uint32 offset for each of {channels:,} channels")
     block = layout.block
     if len(block) != 3 or min(block) < 1:
         fault(0, f"the blocks have the edge lengths {list(block)}")

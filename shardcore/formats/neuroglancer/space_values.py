@@ -40,13 +40,13 @@ def checked_manifest(data: Data, fragments: int, who: str) -> bytes:
     for piece in pieces_of(data, who):
         size += len(piece)
         if size > MANIFEST_LIMIT:
-            raise UsageError(f"{who} has over {MANIFEST_LIMIT:,} bytes: that is no mesh manifest")
+            raise UsageError(f"{who} has over {MANIFEST_LIMIT:,} bytes: too many for a mesh manifest")
         parts.append(bytes(piece))
     joined = b"".join(parts)
     try:
         manifest = read_manifest(joined)
     except FormatError as error:
-        raise UsageError(f"{who} is no mesh manifest: {error.message}") from error
+        raise UsageError(f"{who} is not a mesh manifest: {error.message}") from error
     if manifest.fragments_size != fragments:
         said, there = plural(manifest.fragments_size, "byte"), plural(fragments, "byte")
         raise UsageError(f"{who}: the manifest speaks of {said} of fragments; there are {there}")

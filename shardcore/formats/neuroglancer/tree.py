@@ -306,7 +306,7 @@ class NeuroglancerTree:
             Span("", start, stop),
             text=plural(stop - start, "byte"),
             role=FieldRole.DATA,
-            doc="Draco meshes, which no index lists: the manifest after them tells their sizes.",
+            doc="Draco meshes, which no index lists: the manifest after them has their sizes.",
             children=Deferred(lambda: self._fragments(Span("", at, at + size), start)),
             row=row,
         )

@@ -85,7 +85,7 @@ class Unsharded:
         return items, (*links, *self._left_out(name for name, key in keys.items() if key is None))
 
     def _key_rule(self) -> Callable[[str], str | None]:
-        """Return what states the key of a file by its name; None where it is no object."""
+        """Return what states the key of a file by its name; None where it is not an object."""
         space = self.described.space()
         if self.described.kind is SpaceKind.VOLUME:
             return lambda name: chunk_key(name, space)
@@ -216,7 +216,7 @@ def chunk_key(name: str, space: KeySpace) -> str | None:
     cell = tuple((at - offset) // step for at, offset, step in steps)
     inside = all(0 <= at < length for at, length in zip(cell, grid, strict=True))
     if not inside or box_of(scale, cell).begin != begin or box_of(scale, cell).end != end:
-        raise UsageError(f"{name} is no chunk of {space.name}: the info states another size, offset or chunk size")
+        raise UsageError(f"{name} is not a chunk of {space.name}: the info states another size, offset or chunk size")
     return str(encode(cell, grid))
 
 
@@ -231,7 +231,7 @@ def cell_key(name: str, space: KeySpace) -> str | None:
         return None
     cell = tuple(map(int, parts))
     if any(at >= length for at, length in zip(cell, grid, strict=True)):
-        raise UsageError(f"{name} is no cell of {space.name}: its grid is {', '.join(map(str, grid))}")
+        raise UsageError(f"{name} is not a cell of {space.name}: its grid is {', '.join(map(str, grid))}")
     return str(encode(cell, grid))
 
 
@@ -331,7 +331,7 @@ def _scale(folder: Path, root: Path, members: Mapping[str, Any], scale: Mapping[
     notes = [f"the new info has this scale alone, not {', '.join(others)}"] if others else []
     for name in ("mesh", "skeletons"):
         if isinstance(members.get(name), str) and (root / str(members[name])).is_dir():
-            notes.append(f"{root / str(members[name])} is not taken with one scale: pack it by itself, or {root}")
+            notes.append(f"{root / str(members[name])} is not packed with one scale: pack it separately, or {root}")
     alone = {**members, "scales": [scale]}
     return _set(folder, [(folder, one) for one in _described(root, alone)], {"": alone}, notes)
 

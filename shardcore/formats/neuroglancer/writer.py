@@ -219,7 +219,7 @@ class NeuroglancerWriter(Writer):
             folder = more.name.rpartition("/")[0]
             if folder not in self._values:
                 named = ", ".join(one or "." for one in self._values)
-                raise UsageError(f"{more.label or 'the object'}: its name says none of the key spaces: {named}")
+                raise UsageError(f"{more.label or 'the object'}: its name matches none of the key spaces: {named}")
             values = self._values[folder]
         found = values.add(key, data, more)
         self.exact = self.exact and values.exact
@@ -281,7 +281,7 @@ class NeuroglancerWriter(Writer):
             file.complete()
         if not self._infos:
             if self._with_info and self._first.why:
-                self.notes += ("no info is written, because nothing says what the keys are: -O kind= does, or an info",)
+                self.notes += ("no info is written, because it is not known what the keys are: give -O kind=, or an info",)
             self.opening = {"spec": json.dumps(self._first.said.told(self.suggested()))}
 
     def _written(self) -> dict[str, SpaceValues]:

@@ -48,7 +48,7 @@ def _index(file: SwhFile, order: SlotOrder) -> list[Share]:
     if not deleted:
         return [used, rest]
     # Both look alike: how many of each there are is known, which are which is not.
-    doc = f"Of {plural(slots - live, 'slot')} without object, so many had one; they look alike."
+    doc = f"Of {plural(slots - live, 'slot')} without object, {deleted:,} were deleted; which ones is not stored."
     gone = replace(
         rest, use=Use.DEAD, name="slots of deleted objects", size=deleted * SLOT.size, stretches=deleted, doc=doc
     )
@@ -77,7 +77,7 @@ def _slots(file: SwhFile, progress: Progress) -> Load:
         "slot",
         "object",
         order.holding.astype(np.int64),
-        "A perfect hash gives every key a slot of its own, so none holds two; a few stay unused.",
+        "A perfect hash gives every key its own slot, so none holds two; a few stay unused.",
         min(geometry.declared / geometry.slots, 1.0),
         "objects_count / slots",
         row_bounds=np.arange(geometry.slots + 1, dtype=np.int64),

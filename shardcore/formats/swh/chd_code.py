@@ -372,13 +372,13 @@ def _ones_from(read: Read, entry: int, count: int, limit_bits: int, where: Where
 def _check_entry(entry: int, limit_bits: int, where: Where | None) -> None:
     if not 0 <= entry < limit_bits:
         span = _span(where, "unary bits", 0, _word_bytes(limit_bits))
-        message = f"hash function: the select directory says bit {entry}, outside the {limit_bits} unary bits in use"
+        message = f"hash function: the select directory has bit {entry}, outside the {limit_bits} unary bits in use"
         raise FormatError(message, span=span)
 
 
 def _no_one_bit(entry: int, where: Where | None) -> FormatError:
     span = _span(where, "unary bits", entry // 8, entry // 8 + 1)
-    return FormatError(f"hash function: the select directory says unary bit {entry}, which is not one", span=span)
+    return FormatError(f"hash function: the select directory has unary bit {entry}, which is not one", span=span)
 
 
 def _read_bits(read: Read, start: int, stop: int) -> NDArray[np.uint8]:

@@ -46,7 +46,7 @@ def directory_figure(parts: HashParts, bucket: int, place: DisplacementLocation)
     start = span.start + DIRECTORY_ENTRY.size * number
     shown = window(span.size // DIRECTORY_ENTRY.size, number, 5)
     one = number * chd_code.ONES_PER_ENTRY
-    doc = f"Entry {number} of the select directory: one-bit {one} stands at bit {place.entry} of the unary bits."
+    doc = f"Entry {number} of the select directory: one-bit {one} is at bit {place.entry} of the unary bits."
     item = Item(
         f"bit {place.entry}",
         (Span("", start, start + DIRECTORY_ENTRY.size),),
@@ -84,7 +84,7 @@ def _one_bit(parts: HashParts, bucket: int, position: int, base: int, tone: Tone
         (parts.where("unary bits", position // 8, position // 8 + 1),),
         at=position - base,
         tone=tone,
-        doc=f"One-bit {bucket} stands at bit {position}; each of the {position - bucket} zeros before it stands for "
+        doc=f"One-bit {bucket} is at bit {position}; each of the {position - bucket} zeros before it stands for "
         f"{1 << parts.low_width} bits of the value store.",
         name="one-bit" if tone is Tone.HIT else "one-bit before",
         here=tone is Tone.HIT,

@@ -49,7 +49,7 @@ class DisplacementSketch:
         hashed = self._scene.hashed
         parts = self._scene.hashing.file.hash_parts()
         if hashed is None:
-            return Drawing(self.title, (), caption="No object was found in this shard: there is no bucket.")
+            return Drawing(self.title, (), caption="No object was found in this shard, so there is no bucket.")
         figures = (
             *place_figures(parts, hashed.bucket, hashed.place),
             self._store(parts, hashed),

@@ -345,6 +345,6 @@ def check_length(piece: bytes, content: Span) -> None:
     size = OBJECT.read_one(piece, place=place)["size"]
     if size != content.size:
         raise FormatError(
-            f"the object's length says {plural(size, 'byte')}; by the index it has {grouped_digits(content.size)}",
+            f"the length of the object is {plural(size, 'byte')}; by the index it has {grouped_digits(content.size)}",
             span=place,
         )

@@ -97,8 +97,8 @@ class SwhDataSet(DataSet):
         names = [member.name for member in self.members]
         look.step(
             "Which shard",
-            "Nothing in a key tells which shard holds it, and Read Shards have no routing rule: "
-            f"{plural(len(names), 'shard')} to ask, one after the other, until one has the key.",
+            "A key does not show which shard holds it, and Read Shards have no routing rule: "
+            f"{plural(len(names), 'shard')} to search, one after the other, until one has the key.",
             why="A perfect hash knows no key before it has looked: archives keep elsewhere which shard holds what.",
             candidates=names[:100],
         )

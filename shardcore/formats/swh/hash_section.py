@@ -108,7 +108,7 @@ def read_hash_parts(data: bytes, start: int, slots: int, size: int) -> HashParts
             raise FormatError(f"hash function: {message}", span=place(name))
 
     if values["algorithm"] != b"chd_ph\0":
-        raise BadMagic("no hash function `chd_ph` begins where hash_position says", span=place("algorithm"))
+        raise BadMagic("no hash function `chd_ph` begins at hash_position", span=place("algorithm"))
     if values["table_size"] != slots and int.from_bytes(values["table_size"].to_bytes(4, "little"), "big") == slots:
         raise Unsupported("the hash function was written on a big-endian machine", span=place("table_size"))
     check(
@@ -146,9 +146,9 @@ def read_hash_parts(data: bytes, start: int, slots: int, size: int) -> HashParts
     check(
         values["select_length"] == sizes.select,
         "select_length",
-        f"the select block has {grouped_digits(sizes.select)} bytes; the field says {values['select_length']}",
+        f"the select block has {grouped_digits(sizes.select)} bytes; the field has {values['select_length']}",
     )
-    sequence = f"the displacements have {grouped_digits(sizes.sequence)} bytes; the field says"
+    sequence = f"the displacements have {grouped_digits(sizes.sequence)} bytes; the field has"
     check(values["sequence_length"] == sizes.sequence, "sequence_length", f"{sequence} {values['sequence_length']}")
     parts = HashParts(start, values, sizes)
     if parts.stop > size:

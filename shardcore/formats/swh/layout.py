@@ -36,7 +36,7 @@ NO_OBJECT = 2**64 - 1
 _MAGIC_DIFFERS = Differs("the magic is padded with zeros to 32 bytes", "readers compare the first 9 bytes alone")
 _POSITION_DIFFERS = Differs(
     "the header reaches from byte 32 to objects_position",
-    "it ends at 88; objects begin at 512 in every known file, and what lies between is padding that no reader checks",
+    "it ends at 88; objects begin at 512 in every known file, and the bytes between are padding that no reader checks",
 )
 
 HEADER = Record(
@@ -89,8 +89,8 @@ SLOT = Record(
             "First byte of the object, its length field, in the file; 2^64 - 1 (older writers: 0) without object.",
             differs=Differs(
                 "2^64 - 1 means that the object has been deleted",
-                "it also stands in slots that never had an object, and an older writer marks those by 0; how many of "
-                "either kind there are, only objects_count tells",
+                "slots that never had an object also have it, and an older writer marks those by 0; only objects_count "
+                "shows how many of either kind there are",
             ),
         ),
     ),
@@ -121,7 +121,7 @@ HASH_HEAD = Record(
             "low_bits_width",
             "<u4",
             FieldRole.NUMBER,
-            "r: how many bits of each value's end stand in the low bits; at least 1.",
+            "r: how many bits of the end of each value are in the low bits; at least 1.",
         ),
         Field("store_bits", "<u4", FieldRole.COUNT, "T, the number of bits in use in the value store."),
         Field(
@@ -152,7 +152,7 @@ DIRECTORY_ENTRY = Record(
             "position",
             "<u4",
             FieldRole.OFFSET,
-            "Entry j: at which of the unary bits one-bit number 128·j stands; 0 when there is none.",
+            "Entry j: the unary bit at which one-bit number 128·j is; 0 if it does not exist.",
         ),
     ),
 )
@@ -168,11 +168,11 @@ VARIABLE_PARTS = {
 }
 
 SENTENCES = {
-    "header": "Says where the parts of the shard lie, and how many objects were written.",
+    "header": "Has the offsets of the sections and the number of objects written.",
     "padding": "Unused bytes up to the first object: zeros in new files, but readers do not check them.",
     "objects": "Every object, in the order of writing: its length in 8 bytes, then its content.",
     "index": "One slot for each value of the hash function: a key, and where its object begins.",
-    "hash function": "Gives every key of the shard a slot of its own, and any other key an arbitrary slot.",
+    "hash function": "Gives every key of the shard its own slot, and any other key an arbitrary slot.",
     "trailing": "Bytes after the end of the shard, as on a larger block device; readers ignore them.",
 }
 
@@ -252,7 +252,7 @@ class SwhGeometry:
         room = self.room(offset)
         if size <= room:
             return None
-        message = f"the object's length says {plural(size, 'byte')}, but the objects end after {grouped_digits(room)}"
+        message = f"the length of the object is {plural(size, 'byte')}, but the objects end after {grouped_digits(room)}"
         return FormatError(message, span=length_span(offset))
 
 
@@ -268,7 +268,7 @@ class SlotTable(PointerTable):
     row_name = "slot {}"
     row_doc = "One slot of the index: a key, and where its object begins."
     pointer = "offset"
-    why = "Slot {} says where this object begins."
+    why = "Slot {} has the offset of this object."
     used = (Use.INDEX, "slots of objects", "Key and offset of each object.")
     unused = (
         Use.SLACK,
@@ -327,7 +327,7 @@ def read_header(data: bytes) -> dict[str, Any]:
         message = f"the index ends at {index + values['index_size']}; hash_position is {hashes}"
         raise FormatError(message, span=field_span("hash_position"))
     if values["index_size"] % SLOT.size:
-        message = f"index_size is {values['index_size']}, which is no whole number of slots of {SLOT.size} bytes"
+        message = f"index_size is {values['index_size']}, which is not a whole number of slots of {SLOT.size} bytes"
         raise FormatError(message, span=field_span("index_size"))
     slots = values["index_size"] // SLOT.size
     if not 2 <= slots < 2**32:

@@ -74,13 +74,13 @@ def _ends_text(bucket: int, place: DisplacementLocation, low: int) -> str:
     stop = place.start + place.length
     if not bucket:
         return (
-            "Values are packed one after the other; that of bucket 0 begins at store bit 0. One-bit 0 stands at bit "
+            "Values are packed one after the other; that of bucket 0 begins at store bit 0. One-bit 0 is at bit "
             f"{place.positions[1]} of the unary bits; with its low bits, {place.lows[1]}, the value ends at store bit "
             f"{stop}, as {end(0, 1)}"
         )
     return (
         "Values are packed one after the other, and the end of each is kept, in two parts. "
-        f"One-bits {bucket - 1} and {bucket} stand at bits {place.positions[0]} and {place.positions[1]} of the unary "
+        f"One-bits {bucket - 1} and {bucket} are at bits {place.positions[0]} and {place.positions[1]} of the unary "
         f"bits; with their low bits, {place.lows[0]} and {place.lows[1]}, values {bucket - 1} and {bucket} end at "
         f"store bits {place.start} and {stop}, as {end(bucket - 1, 0)} and {end(bucket, 1)}"
     )
@@ -122,10 +122,10 @@ class SwhLookup:
         geometry = self._geometry
         look.step(
             "Is this a shard?",
-            f"The header says: version 1, {plural(geometry.declared, 'object')} written, an index of "
+            f"The header: version 1, {plural(geometry.declared, 'object')} written, an index of "
             f"{plural(geometry.slots, 'slot')}.",
             Span("", 0, HEADER.size),
-            why="A reader makes sure first that the file is what it seems; the header says where the rest begins.",
+            why="A reader first checks the format; the header has the offsets of the other sections.",
             version=1,
             objects_count=geometry.declared,
             slots=geometry.slots,
@@ -204,7 +204,7 @@ class SwhLookup:
             "The key is hashed by Bob Jenkins' hash, which works on three 32-bit state numbers, a, b and c. They start "
             f"as a = b = 9e3779b9 and c = the seed, {parts.seed}.",
             self._seed_span,
-            why="The writer tried seeds until each key had a slot of its own; only the same seed finds it again.",
+            why="The writer tried seeds until each key had its own slot; only the same seed finds it again.",
             at={"seed": self._seed_span},
             seed=parts.seed,
         )
@@ -219,7 +219,7 @@ class SwhLookup:
             f"With n = {plural(parts.slots, 'slot')} and B = {plural(parts.buckets, 'bucket')}: "
             f"bucket g = a mod B = {bucket}; first_slot f = b mod n = {first}; step h = c mod (n - 1) + 1 = {step}.",
             Span("", tail, parts.stop),
-            why="The bucket says which displacement to use; the first slot and the step say where it counts from.",
+            why="The bucket selects the displacement; it is applied to the first slot and the step.",
             n=parts.slots,
             B=parts.buckets,
             g=bucket,
@@ -280,7 +280,7 @@ class SwhLookup:
             f"{_ends_text(bucket, place, parts.low_width)}: first_bit = {place.start}, "
             f"length = {plural(place.length, 'bit')}.",
             *place.spans,
-            why="Most displacements are small, so each takes only the bits it needs, and its end is kept, too.",
+            why="Most displacements are small, so each takes only the bits it needs, and its end is also stored.",
             P_before=place.positions[0],
             P=place.positions[1],
             first_bit=place.start,
@@ -364,7 +364,7 @@ class SwhLookup:
         if isinstance(missing, KeyAbsent):
             verdict += ", so this one is not in the shard"
         if state is State.UNUSED:
-            verdict = "whether it holds an object, its offset tells"
+            verdict = "its offset shows whether it holds an object"
         look.step(
             "Is it really this key?",
             f"Any key has some slot, so the key in it is compared. Slot {slot} holds {stored.hex()}: {verdict}.",
@@ -379,7 +379,7 @@ class SwhLookup:
         if state is State.UNUSED:
             look.step(
                 "Where the object is",
-                "Its offset says that there is no object: the slot was never used, or its object was deleted.",
+                "Its offset marks a slot without an object: never used, or its object was deleted.",
                 offset_span,
                 why="There are more slots than objects, to find free ones sooner; the offset shows which are unused.",
                 offset=offset,
@@ -412,9 +412,9 @@ class SwhLookup:
         ref = live_ref(str(key), slot, offset, size)
         look.step(
             "The object",
-            f"Its length says {plural(size, 'byte')}; the content follows.",
+            f"Its length is {plural(size, 'byte')}; the content follows.",
             *reversed(ref.spans),
-            why="The length stands before the content, so that one read at one place brings both.",
+            why="The length is stored before the content, so that one read returns both.",
             length=size,
             at={"length": length_span(offset)},
         )

@@ -28,14 +28,14 @@ def peers() -> tuple[Peer, ...]:
             _NAME,
             ("swh.slot-offset",),
             ReaderAnswer.WRONG,
-            "It follows an offset into header, padding and index, and takes what stands there for a length: it serves "
-            "an empty content, or fails. Past the end of the file the key is not there for it.",
+            "It follows an offset into header, padding and index, and reads the bytes there as a length: it returns "
+            "an empty content, or fails. Past the end of the file it does not find the key.",
         ),
         Peer(
             _NAME,
             ("swh.object-length",),
             ReaderAnswer.REFUSES,
-            "It fails where a content would end after the file; where it ends inside, it returns what follows, too.",
+            "It fails where a content would end after the file; where it ends inside, it also returns what follows.",
         ),
         Peer(
             _NAME,
@@ -56,7 +56,7 @@ def peers() -> tuple[Peer, ...]:
             _NAME,
             ("swh.hash-misfit",),
             ReaderAnswer.IGNORES,
-            "No key is where the hash function says: none is there for it, and no error is raised.",
+            "It finds no key in the slot of the hash function, and raises no error.",
         ),
         Peer(_NAME, ("swh.magic-rest",), ReaderAnswer.IGNORES, "It compares the first 9 bytes of the magic only."),
         Peer(_NAME, ("swh.padding", "swh.trailing"), ReaderAnswer.IGNORES, "It never looks at these bytes."),

@@ -97,7 +97,7 @@ def _left(source: Source, layout: _Layout, key: str, at: int, *, custom: bool) -
         why = "the length at its place cannot be right" if inside else f"its slot points to byte {at}"
         return SalvagedObject(key, key, (Span("", at, at + OBJECT.size),) if inside else (), why=why)
     if custom:
-        return SalvagedObject(key, key, (span,), why="the sha256 of what stands at its place is not its key")
+        return SalvagedObject(key, key, (span,), why="the sha256 of the bytes at its offset is not its key")
     return SalvagedObject(key, key, (span,), partial(read_pieces, source, span.start, span.stop))
 
 

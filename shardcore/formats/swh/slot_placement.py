@@ -74,8 +74,8 @@ def caption_of(geometry: SwhGeometry, hashed: Hashed, tried: int, street: Street
     else:
         together = f"The displacement d = {tried} of bucket {hashed.bucket} moves its keys to where no other key lies."
     return (
-        f"{together} A perfect hash gives every key a slot of its own; {plural(geometry.slots, 'slot')} for "
-        f"{plural(geometry.declared, 'key')}, because with none to spare the last buckets would hardly find places."
+        f"{together} A perfect hash gives every key its own slot; {plural(geometry.slots, 'slot')} for "
+        f"{plural(geometry.declared, 'key')}, because without spare slots the last buckets would hardly fit."
         f"{'' if few else limit}"
     )
 
@@ -85,7 +85,7 @@ def _tried_caption(stored: int, tried: int, own: Sequence[Car]) -> str:
     if own and all(car.slot == car.home for car in own):
         return f"With d = {tried} each key is in its slot: the {stored} that is stored is damaged."
     losers, keys = sum(not car.fits for car in own), plural(len(own), "key")
-    told = f"{losers} of {keys} would fall on slots that are taken" if losers else f"all {keys} would find slots, too"
+    told = f"{losers} of {keys} would fall on slots that are taken" if losers else f"all {keys} would also find slots"
     why = "The writer tries 0, 1, 2, … until all keys of a bucket fit at once"
     return f"With d = {tried}, {told}. {why}, and keeps that number: {stored}."
 
@@ -219,7 +219,7 @@ class SlotPlacementSketch:
                 holder = next((rival for rival in comers[slot] if rival != key), key)
             lost = tried == hashed.displacement and slot != own
             verdict = f"slot taken by {tag(holder)}…" if holder is not None else "fits"
-            verdict = f"lost: it lies in slot {own}" if lost else verdict
+            verdict = f"lost: it is in slot {own}" if lost else verdict
             fits = holder is None and not lost
             cars.append(Car(key, first, step, slot, own, (geometry.key_span(own),), key == hashed.key, verdict, fits))
         away = bucket if tried != hashed.displacement else set[int]()

@@ -280,7 +280,7 @@ def slot_drawing(geometry: SwhGeometry, hashed: tuple[int, int], displacement: i
         figure = Cells(ruler.title, slots, tuple(cells.values()), ring=True)
         links = [replace(link, start=names[link.start], stop=names[link.stop]) for link in links]
     caption = "A key begins at f, jumps p0 times by h, and then goes p1 single slots on; after the last slot comes 0."
-    return Drawing("The way to the slot", (table, figure), tuple(links), caption)
+    return Drawing("Path to the slot", (table, figure), tuple(links), caption)
 
 
 def long_ring_figure(

@@ -29,7 +29,7 @@ MEANINGS: Meanings = MappingProxyType(
         "p1": Meaning("how many single slots more", "slots"),
         "slot": Meaning("the number of the slot"),
         "position": Meaning("where the slot begins in the file", "byte"),
-        "stored": Meaning("the key that stands in the slot"),
+        "stored": Meaning("the key in the slot"),
         "equal": Meaning("whether it is the key that was looked up"),
         "offset": Meaning("where the object begins; all ones for none", "byte"),
         "length": Meaning("the size of the content", "bytes"),

@@ -185,7 +185,7 @@ class SwhTree:
             end, length = int(decoded.ends[bucket]), int(decoded.lengths[bucket])
             if name == "unary bits":
                 at = int(decoded.positions[bucket])
-                bits, value, text = (at, at + 1), at, f"one-bit {bucket} stands at bit {at}: high part {at - bucket}"
+                bits, value, text = (at, at + 1), at, f"one-bit {bucket} is at bit {at}: high part {at - bucket}"
             elif name == "low bits":
                 bits = (bucket * parts.low_width, (bucket + 1) * parts.low_width)
                 value = end & ((1 << parts.low_width) - 1)
@@ -300,7 +300,7 @@ def _directory_node(parts: HashParts, number: int, row: Any) -> Node:
     position = int(row["position"])
     byte = parts.part("unary bits").start + position // 8
     node = field_nodes(DIRECTORY_ENTRY, row, start)[0]
-    text = f"one-bit {128 * number} stands at bit {position}"
+    text = f"one-bit {128 * number} is at bit {position}"
     if 128 * number >= parts.buckets:
         text = f"unused: there are only {plural(parts.buckets, 'one-bit')}"
     return Node(

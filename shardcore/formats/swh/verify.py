@@ -86,7 +86,7 @@ def _check_structure(file: SwhFile, findings: Findings) -> None:
     padding = next((s for s in file.sections if s.name == "padding"), None)
     if padding is not None and padding.size <= WINDOW and file.source.read(padding.start, padding.stop).strip(b"\0"):
         span = Span("", padding.start, padding.stop)
-        findings.note("swh.padding", span, "the padding is not all zero: the shard may lie on a reused device")
+        findings.note("swh.padding", span, "the padding is not all zero: the shard may be on a reused device")
     trailing = next((s for s in file.sections if s.name == "trailing"), None)
     if trailing is not None:
         span = Span("", trailing.start, trailing.stop)
@@ -159,7 +159,7 @@ def _check_duplicates(file: SwhFile, slots: I64, keys: NDArray[np.uint8], findin
     twins = find_duplicate(keys) if len(keys) else None
     if twins is not None:
         first, second = (int(slots[at]) for at in twins)
-        message = f"slots {first} and {second} hold the same key; a key stands in one slot only"
+        message = f"slots {first} and {second} hold the same key; a key is in one slot only"
         findings.error("swh.duplicate-key", file.geometry.key_span(second), message, key=keys[twins[1]].tobytes().hex())
 
 
@@ -177,7 +177,7 @@ def _check_function(file: SwhFile, slots: I64, keys: NDArray[np.uint8], findings
     for entry in wrong[:100].tolist():
         place = Span("", directory.start + 4 * entry, directory.start + 4 * entry + 4)
         message = (
-            f"entry {entry} of the select directory says bit {int(function.encoded.directory[entry])}; "
+            f"entry {entry} of the select directory has bit {int(function.encoded.directory[entry])}; "
             f"counting the one-bits gives {int(counted[entry])}"
         )
         findings.error("swh.select-directory", place, message)
@@ -360,7 +360,7 @@ class ContentCheck:
         span = Span("", start, stop)
         if not self.deleted:
             what = plural(stop - start, "byte belongs", "bytes belong")
-            message = f"{what} to no object, although objects_count says that none was deleted"
+            message = f"{what} to no object, although by objects_count none was deleted"
             self.findings.error("swh.gap", span, message)
             return
         if stop - start < OBJECT.size:
@@ -376,7 +376,7 @@ class ContentCheck:
                 return
 
     def _report_strangers(self) -> None:
-        """Keys are sha256 by custom; when most are not, the shard follows another custom, and that is no error."""
+        """Keys are sha256 by custom; when most are not, the shard follows another custom, and that is not an error."""
         if not self.strangers:
             return
         if len(self.strangers) > len(self.offsets) // 2:
@@ -390,7 +390,7 @@ class ContentCheck:
             start = int(self.offsets[number]) + OBJECT.size
             span = Span("", start, start + size)
             slot = int(self.slots[number])
-            message = f"the content of slot {slot} has another sha256 than its key says: one of them changed"
+            message = f"the content of slot {slot} does not have the sha256 that is its key: one of the two changed"
             self.findings.error("swh.content-hash", span, message, key=self._key(number))
 
     def _key(self, number: int) -> str:

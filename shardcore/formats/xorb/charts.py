@@ -46,7 +46,7 @@ def _stored(file: XorbFile, progress: Progress) -> Load:
         "chunk",
         "stored byte",
         stops - inner,
-        "Chunks are cut where their content says so, from 8 KiB to 128 KiB; below the uncompressed bytes is what "
+        "The content decides where chunks are cut, from 8 KiB to 128 KiB; below the uncompressed bytes is what "
         "compression saves.",
         file.chunk_sizes().astype(np.float64),
         "uncompressed bytes",

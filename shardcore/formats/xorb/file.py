@@ -58,7 +58,7 @@ class InfoList(PointerTable):
         self.layout, self.pointer = part.record, part.record.fields[0].name
         self.refers = part.record in (CHUNK_HASH, STORED_END)
         ends = part.record is STORED_END
-        self.why = "The info block says where record {} ends." if ends else "The info block lists the hash of chunk {}."
+        self.why = "The info block has the end of record {}." if ends else "The info block lists the hash of chunk {}."
         at, size = part.start, part.record.size
         super().__init__(
             start + at, part.count, lambda first, last: part.record.read(data, at + first * size, last - first)
@@ -142,7 +142,7 @@ class XorbFile:
 
         def before(number: int) -> tuple[Span, str]:
             at = records.span(number).start
-            why = f"Record {number} says how long it is: record {number + 1} begins after it."
+            why = f"Record {number} has its own length: record {number + 1} begins after it."
             return Span("", at, at + HEADER_SIZE), why
 
         yield Links(starts[1:], records.ends[1:], before)

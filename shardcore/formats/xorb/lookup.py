@@ -109,8 +109,8 @@ class XorbLookup:
         if number is None or number >= self.file.records.count:
             if key.number is not None:
                 count = self.file.records.count
-                text = f"The xorb has {plural(count, 'chunk')}, numbered from 0: there is no number {key.number}."
-                why = "Chunks are numbered without gaps, so their count proves that there is no such one."
+                text = f"The xorb has {plural(count, 'chunk')}, numbered from 0: number {key.number} is not among them."
+                why = "Chunks are numbered without gaps, so their count proves that this one does not exist."
                 look.step("Count the chunks", text, self._count_span, why=why, chunks=count)
                 self._check_end()
                 raise KeyAbsent(str(key), f"there is no chunk {key}; there are {self.file.records.count}")
@@ -196,7 +196,7 @@ class XorbLookup:
         hashes = self.file.hashes(look.meter(self.file.source))
         same = np.flatnonzero((hashes == np.frombuffer(raw, np.uint8)).all(axis=1)).tolist()
         found = f"chunk {same[0]} has this hash" if same else "no chunk has this hash"
-        why = "Nothing but the chunk itself says what its hash is, so each has to be decompressed and hashed."
+        why = "The hash of a chunk is not stored elsewhere, so each has to be decompressed and hashed."
         if listed:
             why = "With the hashes in a list no chunk has to be decompressed to be found."
             text = f"The info block lists the hashes of {plural(len(hashes), 'chunk')}; {found}."

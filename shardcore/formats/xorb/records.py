@@ -131,7 +131,7 @@ class WalkedRecords:
 
 
 def walk(read: Read, size: int) -> WalkedRecords:
-    """Follow the records from byte 0 to the info block, to the end of the file, or to what is no record.
+    """Follow the records from byte 0 to the info block, to the end of the file, or to what is not a record.
 
     An info block begins where `XETBLOB` stands, or as many of its letters as there are bytes.
 

@@ -172,9 +172,9 @@ def detect(source: PrefetchedSource) -> Verdict | None:
         return None
     start = _info_start(source)
     if start >= 0 and source.read(start, start + len(IDENT)) == IDENT:
-        return Verdict(Certainty.MAGIC, "ident XETBLOB where the length at the end says")
+        return Verdict(Certainty.MAGIC, "ident XETBLOB at the offset that the length at the end gives")
     if _first_fits(source) and IDENT in source.read_last(min(source.size, 65536)):
-        return Verdict(Certainty.PARTLY, "ident XETBLOB near the end, but not where the length says")
+        return Verdict(Certainty.PARTLY, "ident XETBLOB near the end, but not at the offset that the length gives")
     return None
 
 

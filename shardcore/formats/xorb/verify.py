@@ -58,7 +58,7 @@ def _check_structure(file: XorbFile, findings: Findings) -> None:
     if file.info is None and file.info_damage is None:
         # Uploads have none; what is named so is in a store, where hf-xet finds chunks by it.
         add = findings.error if file.source.name.startswith("default.") else findings.warning
-        message = "no info block: hf-xet does not read the file from a store, and there are no hashes to compare with"
+        message = "no info block: hf-xet does not read the file from a store, and has no hashes to compare"
         add("xorb.no-info-block", None, message)
 
 

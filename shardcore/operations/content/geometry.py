@@ -257,7 +257,7 @@ def mesh_level(shard: Shard, ref: ObjectRef | Key, level: int, *, limit: int | N
     data = shard.read(wanted, limit=ENCODED)
     layout = shard.geometry(wanted, data)
     if not isinstance(layout, MeshLayout):
-        raise UsageError(f"{wanted.key} is no mesh")
+        raise UsageError(f"{wanted.key} is not a mesh")
     count = len(layout.levels)
     if not -count <= level < count:
         raise UsageError(f"level {level}: the mesh has {plural(count, 'level')}, from 0 to {count - 1}")

@@ -71,7 +71,7 @@ def tensor_array(shard: Shard, ref: ObjectRef | Key, name: str, *, limit: int | 
     """
     found = member_content(shard, ref, name, limit=limit)
     if not isinstance(found, ArrayContent):
-        raise UsageError(f"{short(name)} is no array: it is {found.title}")
+        raise UsageError(f"{short(name)} is not an array: it is {found.title}")
     return found.array
 
 

@@ -576,7 +576,7 @@ class _Taking:
         return _File(part, raw)
 
     def _size_there(self, name: str) -> int | None:
-        """Return the size of what has a name already; `_NO_SIZE` for what is no file, None where nothing is there."""
+        """Return the size of what has a name already; `_NO_SIZE` for what is not a file, None where nothing is there."""
         if self._delivery is not None:
             return self.there.get(name)
         try:
@@ -753,7 +753,7 @@ class _Taking:
             self._made.append(folder)
         except FileExistsError:
             if not _is_folder(folder):
-                raise UsageError(f"{folder} exists already, and is no folder") from None
+                raise UsageError(f"{folder} exists already, and is not a folder") from None
         except OSError as error:
             raise SourceError(f"cannot create the folder {folder}: {reason_of(error)}") from error
         self._known.add(folder)

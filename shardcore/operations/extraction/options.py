@@ -23,7 +23,7 @@ class Conflict(StrEnum):
     ERROR = "error"
     """The object has no file, and that is an error."""
     SKIP = "skip"
-    """A file of the name and the size of the object stays, and no content is read for it; that is no error.
+    """A file of the name and the size of the object stays, and no content is read for it; that is not an error.
 
     A file has its name only when it is complete, so that name and size are enough. Where the size of an object is not
     known before it is read (compressed chunks of Neuroglancer), the name alone counts. A file of another size stays,

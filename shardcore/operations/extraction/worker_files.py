@@ -78,7 +78,7 @@ def member_plan(
     with shard.borrowed(name) as member:
         found = rows_of(member, asked)
         if found.more:
-            raise LimitExceeded(f"more than {asked.most:,} objects: extract this shard by itself")
+            raise LimitExceeded(f"more than {asked.most:,} objects: extract this shard separately")
         planned = []
         for row in found.rows:
             if row.ref is None:

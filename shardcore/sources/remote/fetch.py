@@ -21,7 +21,7 @@ ENOUGH = 256 << 10
 """Bytes of an attempt that broke off which count as progress, so that a range may break off any number of times."""
 
 ENOUGH_SHARE = 8
-"""Less counts, too, when it is this part of what was missing. A byte for each connection is no progress."""
+"""Less counts, too, when it is this part of what was missing. A byte per connection is not progress."""
 
 SLOW_RATE = 1024
 """Bytes per second below which a server is slow."""

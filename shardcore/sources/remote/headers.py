@@ -48,7 +48,7 @@ def headers_for(server: tuple[str, str], profile: str | None = None) -> dict[str
     if found is None:
         return {}
     if not isinstance(found, dict):
-        raise UsageError(f"headers.toml: {short(name)} is no section")
+        raise UsageError(f"headers.toml: {short(name)} is not a section")
     chosen = found.get(profile) if profile else None
     lines = {key: value for key, value in found.items() if not isinstance(value, dict)}
     lines |= chosen if isinstance(chosen, dict) else {}

@@ -79,7 +79,7 @@ class RemoteOptions:
         if self.anonymous and (self.profile or self.access_key):
             raise UsageError("anonymous requests have no profile and no keys: give one or the other")
         if self.profile and self.access_key:
-            raise UsageError("a profile has keys of its own: give a profile or keys")
+            raise UsageError("a profile has its own keys: give a profile or keys")
         if bool(self.access_key) != bool(self.secret_key):
             raise UsageError("an access key and its secret key belong together: give both")
         if self.addressing not in (None, *ADDRESSING):

@@ -121,7 +121,7 @@ class RequestLog:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Return what is no error but should be said once, such as that a neighbour is absent or forbidden."""
+        """Return what is not an error but should be said once, such as that a neighbour is absent or forbidden."""
         with self._lock:
             return tuple(self._notes)
 

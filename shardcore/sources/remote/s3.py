@@ -315,14 +315,14 @@ def broken_error(error: Exception, address: Address, *, writing: bool = False) -
         refused.IncompleteReadError,
     )
     if isinstance(error, refused.HTTPClientError) and isinstance(error.kwargs.get("error"), NoXml):
-        return RemoteError(f"{address.shown}: the server does not answer as S3 does; its answer is no XML")
+        return RemoteError(f"{address.shown}: the server does not answer as S3 does; its answer is not XML")
     if isinstance(error, transient):
         return Broken(failure(error, address, writing=writing))
     if not isinstance(error, refused.BotoCoreError):
         # Its words have the body of the answer in them.
         return RemoteError(f"{address.shown}: the server does not answer as S3 does; its answer cannot be parsed")
     if isinstance(error, refused.ParamValidationError):
-        return RemoteError(f"{address.shown} is no address in a store: the name of its bucket cannot be one")
+        return RemoteError(f"{address.shown} is not an address in a store: invalid bucket name")
     return _without_answer(error, address.shown)
 
 
@@ -331,7 +331,7 @@ def _without_answer(error: Exception, where: str) -> RemoteError:
     name = type(error).__name__
     words = ("Credential", "Token", "Profile", "SSO", "Config", "Assume", "Metadata", "Unauthorized", "Auth")
     if any(word in name for word in words):
-        text = f"the credentials for {where} cannot be had ({name})"
+        text = f"no credentials for {where} ({name})"
         return CredentialsRefused(text, remedy=Remedy.RENEW)
     return RemoteError(f"{where} cannot be requested ({name})")
 

@@ -120,7 +120,7 @@ class OpenedFiles:
                     # A new one: the traceback of the other holds all that was at work, for thousands of neighbours.
                     self._absent[address] = error.again()
             if sibling and isinstance(error, Forbidden) and not self._lists(address):
-                self.remote.tape.note(f"{address.shown} is absent, or may not be read; it is taken for absent")
+                self.remote.tape.note(f"{address.shown} is absent, or access is denied; treated as absent")
             raise
         return file
 
@@ -291,7 +291,7 @@ class RemoteFolder(Folder):
         lead = f"{prefix}/" if prefix else ""
         page = self._page(where, token, most)
         if page.token and page.token == token:
-            raise RemoteError(f"{where.shown}: the listing does not go on: the server repeats its token")
+            raise RemoteError(f"{where.shown}: the listing does not continue: the server repeats its token")
         files = [Entry(lead + name, size, False) for name, size in page.files]
         return files + [Entry(lead + name, -1, True) for name in page.folders], page.token
 

@@ -223,7 +223,7 @@ def _elsewhere(reply: Reply, address: Address) -> RemoteError:
     """Return what is called an answer that refers to something else."""
     status, shown = reply.status, address.shown
     if status == 304:
-        text = f"{shown}: the server says that it is not modified, and sends no bytes (status 304)"
+        text = f"{shown}: the server answers not modified, without bytes (status 304)"
         return RangeRefused(text, status=status, remedy=Remedy.COPY)
     if not address.in_store:
         return RangeRefused(f"{shown} is redirected without an address (status {status})", status=status)

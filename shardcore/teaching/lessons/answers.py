@@ -188,7 +188,7 @@ def _letters(text: str) -> str:
 
 def _usual(question: Question, given: Given) -> str:
     if question.kind is Answer.NUMBER and number_of(given.text, question.prompt) is None:
-        return "That is no number."
+        return "That is not a number."
     if question.kind is Answer.NODE:
         return "These are other bytes."
     return "Not yet."

@@ -84,7 +84,7 @@ class Calculator:
             target = statement.target
             value = self._number(ast.BinOp(ast.Name(ast.unparse(target)), statement.op, statement.value))
         else:
-            raise CalculatorError("this is no calculation")
+            raise CalculatorError("cannot calculate this")
         if not isinstance(target, ast.Name) or target.id in _FUNCTIONS:
             raise CalculatorError("a result is kept under a name of letters and digits, as in a = 5")
         if target.id not in self.names and len(self.names) >= MOST_NAMES:
@@ -127,7 +127,7 @@ def _parsed(line: str) -> ast.stmt:
     try:
         statements = ast.parse(plain).body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise CalculatorError("this is no calculation") from error
+        raise CalculatorError("cannot calculate this") from error
     if len(statements) != 1:
         raise CalculatorError("one calculation per line")
     return statements[0]

@@ -29,7 +29,7 @@ _ALMOST = re.compile(rf"^(?:- (?:{_WORDS.replace('right|', '')})\b|(?:-|[*+] ?)(
 
 
 class LessonError(Exception):
-    """A text that is no lesson.
+    """A text that is not a lesson.
 
     Attributes:
         message: Description of the error.
@@ -240,7 +240,7 @@ def parse(text: str, name: str) -> Lesson:
         raise LessonError("a lesson begins with `# ` and its title", 1)
     starts = [number for number, line in enumerate(lines) if line.startswith("## ")]
     if not starts:
-        raise LessonError("there are no steps: each begins with `## ` and its title", len(lines))
+        raise LessonError("no steps found: each begins with `## ` and its title", len(lines))
     if len(starts) > MOST_STEPS:
         raise LessonError(f"there are over {MOST_STEPS} steps", starts[MOST_STEPS] + 1)
     facts = _facts(lines[1 : starts[0]])
@@ -461,4 +461,4 @@ def _check(question: Question, place: int) -> None:
     if sum(choice.right for choice in question.choices) != 1 or len(question.choices) < 2:
         raise LessonError("a question has an answer, or choices of which one is right", place)
     if any(not choice.right and not choice.why for choice in question.choices):
-        raise LessonError("a wrong choice says why: `- choice wrong: SENTENCE | WHY`", place)
+        raise LessonError("a wrong choice gives a reason: `- choice wrong: SENTENCE | WHY`", place)

@@ -92,7 +92,7 @@ def read_lesson(path: Path) -> Lesson:
     try:
         text = path.read_text("utf-8")
     except UnicodeDecodeError as error:
-        raise LessonError("the file is no text in UTF-8", 1) from error
+        raise LessonError("the file is not UTF-8 text", 1) from error
     lesson = replace(parse(text, path.stem), path=path.absolute())
     if Path(lesson.sample).is_absolute() or ".." in Path(lesson.sample).parts:
         line = line_of_fact(text.splitlines(), "sample")

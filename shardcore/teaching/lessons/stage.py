@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from random import Random
 
 from shardcore.errors import LargeRead, ShardError, SourceError, UsageError
-from shardcore.model.drawing import STEP, Drawing, Sketch, StaticSketch, value_from
+from shardcore.model.drawing import STEP, Drawing, Sketch, StaticSketch, sketch_label, sketch_named, value_from
 from shardcore.model.node import Node
 from shardcore.model.span import Span
 from shardcore.operations.goto import GotoError, calculate
@@ -348,10 +348,10 @@ def _sketch(name: str, scene: LessonScene, step: int) -> Sketch:
         drawing = scene.trace.steps[step].drawing if scene.trace is not None else None
         if drawing is not None:
             return StaticSketch(STEP, STEP, drawing)
-    found = next((one for one in sketches if one.name == name), None)
+    found = sketch_named(sketches, name)
     if found is None:
-        there = ", ".join(one.name for one in sketches) or "none"
-        raise NotHereError(f"there is no drawing “{name}” of this file; there is {there}")
+        there = ", ".join(map(sketch_label, sketches)) or "none"
+        raise NotHereError(f"unknown drawing “{name}”; drawings of this file: {there}")
     return found
 
 

@@ -90,7 +90,7 @@ class LessonScene:
 
     def _filled(self, text: str, said: Callable[[object, str], str], depth: int = 0) -> str:
         if depth > MOST_NESTED:
-            raise NotHereError("braces stand in braces too deeply")
+            raise NotHereError("braces are nested too deeply")
         whole, at = "", 0
         for start, stop in outermost(text):
             whole += text[at:start]

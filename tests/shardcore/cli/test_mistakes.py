@@ -16,7 +16,7 @@ from shardcore.testing import sampled
 
 A = "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb"  # sha256 of "a"
 ABSENT = "00" * 31 + "aa"
-MDB_KEY = "is no key of an mdb shard; a key is the hash of a file, 64 hex digits; xorb: or chunk: before it names"
+MDB_KEY = "is not a key of an mdb shard; a key is the hash of a file, 64 hex digits; xorb: or chunk: before it names"
 BLP_KEY = (
     "a key of a bloscpack file is the number of a chunk, `@` and the number of a plain byte, `[i,j]` for an element, "
     "or `all`"
@@ -30,14 +30,15 @@ PYTHON = re.compile(r"Traceback|Errno|<class|<shardcore|object at 0x|\bNone\b|\b
 # Exit code, sentence, command. Words in capitals are the files of `places`; a sentence is part of the line.
 MISTAKES: list[tuple[int, str, list[str]]] = [
     # --- the command line itself ---
-    (2, "no such command: 'lst', perhaps 'ls'; shardcore --help tells more", ["lst", "SWH"]),
+    (2, "no such command: 'lst', perhaps 'ls'; see shardcore --help", ["lst", "SWH"]),
     (2, "no such option: --colour", ["--colour", "ls", "SWH"]),
-    (2, "missing: 'URI'; shardcore ls --help tells more", ["ls"]),
-    (2, "missing: 'KEY'", ["trace", "SWH"]),
-    (2, "missing: 'OFFSET'", ["explain", "SWH"]),
-    (2, "missing: 'DIR'", ["extract", "SWH"]),
+    (2, "missing argument: URI; see shardcore ls --help", ["ls"]),
+    (2, "missing argument: KEY", ["trace", "SWH"]),
+    (2, "missing argument: OFFSET", ["explain", "SWH"]),
+    (2, "missing argument: DIR", ["extract", "SWH"]),
+    (2, "missing argument: one of list, install, remove, export; see", ["lesson"]),
     (2, "too many arguments: (x)", ["ls", "SWH", "x"]),
-    (2, "no such option: --limt (perhaps --limit, --limit-fetch)", ["ls", "SWH", "--limt", "3"]),
+    (2, "no such option: --limt (perhaps --limit, --limit-fetch", ["ls", "SWH", "--limt", "3"]),
     (2, "'--depth' requires a value", ["tree", "SWH", "--depth"]),
     (2, "'--limit': must be a whole number", ["ls", "SWH", "--limit", "many"]),
     (2, "'--limit': must be at least 0", ["ls", "SWH", "--limit", "-1"]),
@@ -71,8 +72,8 @@ MISTAKES: list[tuple[int, str, list[str]]] = [
     (2, "is neither a sharding object nor an info", ["ls", "BARE", "--spec", "{}"]),
     (2, "is neither a sharding object nor an info", ["info", "BAREFILE", "--spec", '{"preshift_bits": 0}']),
     (2, "the specification given is not JSON: it ends too early (column 2)", ["ls", "BARE", "--spec", "{"]),
-    (2, "a name in double quotes should stand here (column 2)", ["ls", "BARE", "--spec", "{bad"]),
-    (2, "a comma stands before the closing bracket (column 8)", ["ls", "BARE", "--spec", '{"a":1,}']),
+    (2, "a name in double quotes is missing here (column 2)", ["ls", "BARE", "--spec", "{bad"]),
+    (2, "there is a comma before the closing bracket (column 8)", ["ls", "BARE", "--spec", '{"a":1,}']),
     (4, "cannot open NaN: No such file", ["ls", "BARE", "--spec", "NaN"]),
     (2, "the specification given is not a JSON object", ["ls", "BARE", "--spec", "[1]"]),
     (4, "cannot open spec.json: No such file", ["ls", "BARE", "--spec", "spec.json"]),
@@ -80,7 +81,7 @@ MISTAKES: list[tuple[int, str, list[str]]] = [
     (2, "TEXT is a file, not a folder", ["info", "MDB", "--xorbs", "TEXT"]),
     (4, "cannot open noxorbs: No such file", ["info", "MDB", "--xorbs", "noxorbs"]),
     # --- keys ---
-    (2, "no keys: give them after URI or with --keys; those that begin with a dash after --", ["get", "SWH"]),
+    (2, "no keys: give them after URI or with --keys; put keys that begin with a dash after --", ["get", "SWH"]),
     (2, "no such option: -1; put keys that begin with a dash after --", ["get", "BLP", "-1"]),
     (2, "put keys that begin with a dash after --", ["trace", "SWH", "--odd"]),
     (2, "a key of a swh shard is 64 hex digits, not '12ab'", ["get", "SWH", "12ab"]),
@@ -93,7 +94,7 @@ MISTAKES: list[tuple[int, str, list[str]]] = [
     (2, f"{BLP_KEY}; not 'first'", ["get", "BLP", "first"]),
     (2, f"{BLP_KEY}; not '-1'", ["get", "BLP", "--", "-1"]),
     (1, "there is no chunk 99999; the file has 3 chunks", ["get", "BLP", "99999"]),
-    (1, "there is no plain byte 99999999; the content has 12,001 bytes", ["get", "BLP", "@99999999"]),
+    (1, "there is no uncompressed byte 99999999; the content has 12,001 bytes", ["get", "BLP", "@99999999"]),
     (2, "is the number of a chunk, its hash (64 hex digits), or `all`; not 'zz'", ["get", "XORB", "zz"]),
     (1, "there is no chunk 9999; there are", ["get", "XORB", "9999"]),
     (2, "an unsigned 64-bit integer in decimal, not 'abc'", ["get", "TINY", "abc"]),

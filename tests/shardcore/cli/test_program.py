@@ -24,7 +24,7 @@ from shardcore.cli.program import app, exit_code, loaded, run
 from shardcore.errors import ShardError
 from shardcore.model.span import Span
 
-COMMANDS = ["info", "tree", "explain", "trace", "verify", "locate", "ls", "get", "extract", "salvage", "pack"]
+COMMANDS = ["info", "tree", "explain", "trace", "verify", "locate", "ls", "get", "extract", "recover", "pack"]
 
 
 def program(*arguments: str | Path, **options: object) -> subprocess.CompletedProcess[str]:
@@ -115,8 +115,43 @@ def test_help_everywhere(capsys: pytest.CaptureFixture[str]) -> None:
         text = capsys.readouterr().out
         assert f"shardcore {command}" in text
         assert not re.search(r"<(str|path|int range|list\[str\])>|\{", text), "a type of Python, or a brace"
-        assert run([command, "-h"]) == 0
-        assert capsys.readouterr().out == text
+        for same in ([command, "-h"], ["help", command]):
+            assert run(same) == 0
+            assert capsys.readouterr().out == text
+
+
+def test_options_for_remote_files_are_on_one_page(capsys: pytest.CaptureFixture[str]) -> None:
+    """The help of a command names that page."""
+    assert run(["help", "remote"]) == 0
+    flags = re.findall(r"--[a-z-]+", capsys.readouterr().out)
+    assert {"--endpoint-url", "--requester-pays", "--limit-fetch", "--request-log"} <= set(flags)
+    assert run(["verify", "--help"]) == 0
+    text = capsys.readouterr().out
+    assert "Remote options: see `shardcore help remote`" in text
+    assert not [flag for flag in flags if flag in text]
+
+
+@pytest.mark.parametrize(
+    ("line", "old", "new"),
+    [
+        ("recover SMALL --plan", "salvage", "recover"),
+        ("explain SMALL 64 --references", "--leads", "--references"),
+        ("info SMALL --request-log LOG", "--tape", "--request-log"),
+        ("draw SMALL --name slot-placement", "parking", "slot-placement"),
+    ],
+)
+def test_older_names_work(
+    small: Path, line: str, old: str, new: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Scripts may keep them; the help does not show them."""
+    texts = []
+    for one in (line, line.replace(new, old)):
+        assert run(one.replace("SMALL", str(small)).replace("LOG", str(tmp_path / "log")).split()) == 0
+        texts.append(capsys.readouterr().out)
+    assert texts[0] == texts[1] != ""
+    for command in ([], line.split()[:1]):
+        run([*command, "--help"])
+        assert old not in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -175,7 +210,7 @@ def test_the_help_is_grouped() -> None:
     """Options of formats, of remote files and of workers stand after the general ones; edits have no remote ones."""
     context = loaded("verify").make_context("verify", ["x"])
     assert re.findall(r"^(\w.*):$", context.get_help(), re.MULTILINE) == [
-        "Arguments", "Options", "Workers", "Formats", "Remote files", "Examples",
+        "Arguments", "Options", "Workers", "Formats", "Examples",
     ]  # fmt: skip
     text = loaded("truncate").make_context("truncate", ["x"]).get_help()
     assert re.findall(r"^(\w.*):$", text, re.MULTILINE) == ["Arguments", "Options", "Formats", "Examples"]

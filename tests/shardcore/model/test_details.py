@@ -79,7 +79,7 @@ def test_a_card_tells_all_and_nothing_acts() -> None:
     for part in (
         "| bytes | 0 to 32, 32 bytes |",
         "| stated in | format.rst, Shard |",
-        "> **The page says:** the magic is padded with zeros to 32 bytes.",
+        "> **Specification:** the magic is padded with zeros to 32 bytes.",
         "$ shardcore explain x/small.shard 0x0",
         "$ shardscope 'x/small.shard#0-32'",
     ):

@@ -66,9 +66,9 @@ def test_keys_that_do_not_fit_become_sha256(tmp_path: Path) -> None:
         {"key": "c", "stored": other},
     ]
     assert done.notes == (
-        "swh has no place for meta (1 object)",
-        "swh has no place for codec (1 object)",
-        "2 keys replaced (rule: sha256)",
+        "swh cannot store meta (1 object)",
+        "swh cannot store codec (1 object)",
+        "2 keys replaced by the sha256 of the object",
         "1 object with the content of another one became one with it",
     )
 
@@ -351,7 +351,7 @@ def test_the_size_of_chunks_comes_back(tmp_path: Path) -> None:
     with shardcore.create(tmp_path / "x.blp", format="bloscpack", chunk_size=4096) as writer:
         writer.add(None, b"some words " * 5000)
     (loss,) = (one for one in losses_of(tmp_path / "x.blp", "swh", tmp_path / "x.shard") if one.name == "chunk_size")
-    assert loss.text == "swh has no place for chunk_size (1 object)"
+    assert loss.text == "swh cannot store chunk_size (1 object)"
     with shardcore.open(tmp_path / "x.shard") as between:
         convert(between, "bloscpack", tmp_path / "back.blp", manifest=tmp_path / "x.shard.manifest.json")
         convert(between, "bloscpack", tmp_path / "own.blp", options={"chunk_size": 8192})
@@ -367,7 +367,7 @@ def test_expiry_and_key_of_mdb_are_reported(tmp_path: Path) -> None:
         shardcore.rekey(shard, keyed, key="01" * 32, expiry="2100-01-01")
     found = {loss.name: loss.text for loss in losses_of(keyed, "des", tmp_path / "x.des", xorbs=XORBS)}
     assert found["footer"] == "left out: fields of the footer (chunk_hash_hmac_key)"
-    assert found["expiry"] == "des has no place for expiry (4102444800)"
+    assert found["expiry"] == "des cannot store expiry (4102444800)"
     manifest = tmp_path / "x.des.manifest.json"
     assert "01" * 32 not in manifest.read_text()
     with shardcore.open(tmp_path / "x.des") as between:

@@ -77,7 +77,7 @@ def test_expressions(text: str, offset: int) -> None:
         ("indx", "nothing here is called 'indx'"),
         ("slots", "there is header.slots"),
         ("*header.magic", "without * it is where the field lies"),
-        ("*4", "is no name"),
+        ("*4", "is not a name"),
         ("*nowhere", "no field here is called 'nowhere'"),
         ("2 *", "too early"),
         ("$nowhere", "nothing here"),

@@ -291,12 +291,12 @@ def test_conversion_both_ways(qtbot: QtBot, session: Session, shards: NewShards,
     assert "sha256" in sheet.form.rules.about.text()
     sheet.form.place.line.setText(str(tmp_path / "des.shard"))
     wait_planned(qtbot, sheet)
-    assert "▲ swh has no place for meta" in sheet.form.plan.notes.text()
+    assert "▲ swh cannot store meta" in sheet.form.plan.notes.text()
     with qtbot.waitSignal(session.opened, timeout=10_000):
         sheet.form.write.click()
     assert session.shard is not None
     assert session.shard.format == "swh"
-    assert "▲ swh has no place for meta" in sheet.outcome.text.text
+    assert "▲ swh cannot store meta" in sheet.outcome.text.text
     assert "Read back: " in sheet.outcome.verified.text
     assert {session.shard.read(ref) for ref in _refs(session)} == set(before)
     QTest.keyClick(sheet.outcome.button, Qt.Key.Key_Return)

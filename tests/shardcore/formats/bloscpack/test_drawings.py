@@ -206,7 +206,7 @@ def test_an_absent_key_says_so() -> None:
     with shardcore.open(SAMPLES / "array.blp") as shard:
         drawing = drawn(shard, "rulers", "@29696")
     assert drawing.title == "Where chunk 0 lies"
-    assert drawing.caption.startswith("Nothing has this key: there is no plain byte 29696")
+    assert drawing.caption.startswith("Nothing has this key: there is no uncompressed byte 29696")
 
 
 def test_columns_draw_the_file_of_a_chunk() -> None:

@@ -262,7 +262,7 @@ def test_options_are_checked(tmp_path: Path, options: dict[str, Any], told: str)
         ("a", {"meta": [1]}, {}, "in/a: meta is a JSON object"),
         ("a", {"meta": {"x": float("nan")}}, {}, "in/a: the metadata has no JSON form"),
         ("a", {"codec": "rar"}, {}, "codec must be one of"),
-        ("a", {"meta": {"x": 1}}, {"version": "1"}, "in/a: version 1 has no place for metadata"),
+        ("a", {"meta": {"x": 1}}, {"version": "1"}, "in/a: version 1 cannot store metadata"),
         ("a", {}, {"version": "1", "threshold": 2}, "in/a has 3 bytes: version 1 has no BigFiles"),
         ("a", {}, {"folder": True}, "in/a has no created_at"),
         ("a", {"created_at": "soon"}, {"folder": True}, "in/a: not a date"),

@@ -303,8 +303,8 @@ def test_what_a_killed_run_left_among_the_xorbs_is_removed(tmp_path: Path) -> No
         ({"key": "00" * 32}, "leave it out"),
         ({"expiry": "soon"}, "expiry must be a date such as"),
         ({"created": "none"}, "created must be a date such as"),
-        ({"form": "upload", "key": KEY}, "no place for key"),
-        ({"form": "upload", "expiry": "none"}, "no place for expiry"),
+        ({"form": "upload", "key": KEY}, "cannot store key"),
+        ({"form": "upload", "expiry": "none"}, "cannot store expiry"),
         ({"form": "half"}, "one of full, minimal, upload"),
     ],
 )

@@ -147,8 +147,8 @@ def test_skeletons_become_sharded(tmp_path: Path) -> None:
     [
         ({"info": volume_info("a", "a"), "a/x": b""}, "names the folder a twice"),
         ({"info": volume_info("a")}, "none of the folders"),
-        ({"info": volume_info("a"), "a/0-8_0-8_0-8": b""}, "0-8_0-8_0-8 is no chunk of scale a"),
-        ({"info": volume_info("a"), "a/-5-3_3-11_0-9": b""}, "is no chunk"),
+        ({"info": volume_info("a"), "a/0-8_0-8_0-8": b""}, "0-8_0-8_0-8 is not a chunk of scale a"),
+        ({"info": volume_info("a"), "a/-5-3_3-11_0-9": b""}, "is not a chunk"),
         ({"info": {"@type": "neuroglancer_legacy_mesh"}, "5:0": b""}, "legacy form"),
         ({"info": MESH_INFO, "5:0": b""}, "5:0: a mesh in the legacy form"),
         ({"info": MESH_INFO, "5": b""}, "5 has no manifest beside it, 5.index"),

@@ -196,7 +196,7 @@ def test_annotations_that_cannot_be_taken(tmp_path: Path) -> None:
     """A cell outside the grid, and an index that is sharded already, are refused by name."""
     root, _ = annotations(tmp_path / "in")
     written(root, {"spatial1/4_0": b"outside"})
-    with pytest.raises(UsageError, match="4_0 is no cell of annotations by cell spatial1: its grid is 4, 2"):
+    with pytest.raises(UsageError, match="4_0 is not a cell of annotations by cell spatial1: its grid is 4, 2"):
         packed(tmp_path, root)
     info = json.loads((root / "info").read_text())
     written(root, {"info": {**info, "by_id": {"key": "by_id", "sharding": RAW}}})

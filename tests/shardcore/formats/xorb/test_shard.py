@@ -232,7 +232,7 @@ def test_records_before_a_cut_are_readable(left: int) -> None:
 
 def test_what_is_no_xorb_is_not_called_damaged() -> None:
     """Bytes with neither an info block nor a chunk record are not a xorb, also for somebody who says that they are."""
-    for data in (b"", b"XETB", b"hello, world, this is no xorb", bytes(800)):
+    for data in (b"", b"XETB", b"hello, world, this is not a xorb", bytes(800)):
         with pytest.raises(shardcore.NotAShard, match="not a xorb"):
             shardcore.open(data, format="xorb")
 

@@ -448,7 +448,7 @@ MDB_3: Answers = {
     5: reconstruction_of,
     6: lambda file: reconstruction_of(file) + 2 * 48,
     7: lambda file: file.at(LE4, reconstruction_of(file) + 2 * 48 + 36),
-    8: lambda _: "Neighbours in the table with the same truncated hash are compared, too; if none fits, the file "
+    8: lambda _: "Neighbours in the table with the same truncated hash are also compared; if none fits, the file "
     "is not in the shard",
     9: table_row,
     10: reconstruction_of,

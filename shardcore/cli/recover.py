@@ -1,4 +1,4 @@
-"""The command that saves what it can: salvage."""
+"""The command that extracts what is left of a damaged file: recover."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ from shardcore.cli.workers import Cluster, SendKeys, SharedFolder, WorkerOptions
 from shardcore.errors import DEFAULT_LIMIT, Remedy, ShardError, SourceError, UsageError
 from shardcore.model.number_words import plural
 from shardcore.model.text import visible
+from shardcore.shards.salvage import Condition
 
 if TYPE_CHECKING:
     from shardcore.operations.recover import Salvage, Saved
 
 
 @opens
-def salvage(
+def recover(
     uri: Uri,
     folder: Annotated[
         Path | None, typer.Argument(metavar="DIR", help="Created if it does not exist.", show_default=False)
@@ -29,7 +30,7 @@ def salvage(
     plan: Annotated[
         bool, typer.Option("--plan", help="Only report: nothing is written, and DIR is not needed.")
     ] = False,
-    raw: Annotated[bool, typer.Option("--raw", help="Extract unclaimed bytes, too (des).")] = False,
+    raw: Annotated[bool, typer.Option("--raw", help="Also extract bytes that belong to no object (des).")] = False,
     limit_bytes: Limit = DEFAULT_LIMIT,
     cluster: Cluster = None,
     shared: SharedFolder = False,
@@ -40,13 +41,13 @@ def salvage(
     """Extract the intact objects of a damaged file, also without its index, and write a report.
 
     Examples:
-        shardcore salvage damaged.shard --plan
-        shardcore salvage damaged.shard saved
+        shardcore recover damaged.shard --plan
+        shardcore recover damaged.shard saved
     """
     if folder is None and not plan:
         raise UsageError("give the folder to write to, or --plan to only report")
     from shardcore.operations.extraction import ANY_SIZE
-    from shardcore.operations.recover import salvage as save
+    from shardcore.operations.recover import salvage
     from shardcore.shards.ticket import ShardTicket, absolute, as_named
 
     workers = WorkerOptions(cluster, None, send_keys)
@@ -55,14 +56,14 @@ def salvage(
         workers.check_target(str(target), shared=shared)
     given = {"format": how.format, "limit": limit_bytes or ANY_SIZE, "raw": raw, "remote": how.remote, **how.options}
     try:
-        with workers.pool() as tasks, progress_bar("salvaging") as progress:
+        with workers.pool() as tasks, progress_bar("recovering") as progress:
             if tasks is None:
-                done = save(uri, target, progress=progress, tape=how.tape, **given)
+                done = salvage(uri, target, progress=progress, tape=how.tape, **given)
             else:
                 tasks.check_keys(ShardTicket(uri, "", given))
                 place = None if target is None else target.absolute()
                 try:
-                    done = tasks.run(partial(save, **given), absolute(uri), place)
+                    done = tasks.run(partial(salvage, **given), absolute(uri), place)
                 except ShardError as error:
                     raise as_named(error, uri) from error.__cause__
     except SourceError as error:
@@ -91,19 +92,19 @@ def _tell(one: Saved) -> None:
     """One line about one thing that was found."""
     name = visible(one.path or one.key or one.name)
     if one.raw:
-        tell_line(f"{'raw':9}  {name}  {one.size}  {one.sha256}  ({visible(one.why)})")
+        tell_line(f"{'raw':10}  {name}  {one.size}  {one.sha256}  ({visible(one.why)})")
     elif one.sha256:
-        by = f"checked by {one.checked_by}" if one.checked_by else "unverified: it has no checksum"
+        by = f"checked by {one.checked_by}" if one.checked_by else "no checksum"
         key = "" if one.key is not None else "; found without a key"
-        tell_line(f"{one.condition.value:9}  {name}  {one.size}  {one.sha256}  ({by}{key})")
+        tell_line(f"{one.condition.label:10}  {name}  {one.size}  {one.sha256}  ({by}{key})")
     else:
-        tell_line(f"{one.condition.value:9}  {name}  {visible(one.why)}")
+        tell_line(f"{one.condition.label:10}  {name}  {visible(one.why)}")
 
 
 def _sum_up(done: Salvage) -> None:
     """The last line, and what to know besides."""
     counts = done.counts
-    parts = [f"{counts[name]:,} {name}" for name in ("whole", "unchecked", "damaged", "lost")]
+    parts = [f"{counts[one.value]:,} {one.label}" for one in Condition]
     keyless = f"; {counts['without_key']:,} of them without a key" if counts["without_key"] else ""
     stretches = f"; {plural(done.raw, 'stretch', 'stretches')} of unclaimed bytes" if done.raw else ""
     found = len(done.items) - done.raw
