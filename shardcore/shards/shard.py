@@ -32,6 +32,7 @@ from shardcore.model.source_name import SourceName
 from shardcore.model.span import Span
 from shardcore.model.text import short
 from shardcore.progress import Progress, no_progress
+from shardcore.shards.registry import format_of
 from shardcore.shards.trace import NO_MEANINGS, Look, Meanings, Trace, tell
 from shardcore.shards.whole_file import WholeFiles
 from shardcore.sources.read_purpose import ReadPurpose, reading_for
@@ -162,6 +163,12 @@ class Shard(Displayed, ABC):
                 setattr(cls, name, wrap(cls.__dict__[name]))
         if "close" in cls.__dict__:
             setattr(cls, "close", _closed(cls.__dict__["close"]))  # noqa: B010
+
+    @property
+    def title(self) -> str:
+        """Format and version for people: `Xet xorb v1`, `DES archive, 8 shards`. Reads nothing."""
+        version = f" v{self.version}" if self.version else ""
+        return f"{format_of(self.format).title}{version}"
 
     @property
     def byte_shares(self) -> tuple[Share, ...]:

@@ -675,8 +675,7 @@ class MainWindow(QMainWindow):
         # Qt shows a star in the place of `[*]` while there are unsaved changes; a name with `[*]` keeps it, doubled.
         name = shown(self.session.secrets.text(name)).replace("[*]", "[*][*]")
         self.setWindowTitle(f"{name}[*]{sandbox} — Shardscope")
-        version = f" {shard.version}" if shard.version else ""
-        self.line.tell_format(f"{shard.format}{version}", shard.why)
+        self.line.tell_format(shard.title, shard.why)
 
     def _bring_lists(self, shard: Shard) -> None:
         """Show the lists of a file that was just opened."""

@@ -184,6 +184,10 @@ class NeuroglancerDataSet(DataSet):
         super().__init__("neuroglancer", folder, _members(folder, origin) if folder.lists_cheaply else self._listed)
 
     @property
+    def title(self) -> str:
+        return self._counted_title(f"Neuroglancer {self.origin.space.content}")
+
+    @property
     def lists_unasked(self) -> bool:
         """Return whether it can be listed, or has so few shards that their names are tried."""
         return self.folder.listable or self.origin.spec.shards <= MOST_UNASKED
@@ -438,6 +442,10 @@ class NeuroglancerKeySpaces(DataSet):
         self._info = info
         self._others = OtherScales()
         self._unchosen, self._unusable = spaces.unchosen, spaces.others
+
+    @property
+    def title(self) -> str:
+        return f"Neuroglancer {self.spaces[0].space.content}, {plural(len(self.spaces), 'key space')}"
 
     @property
     def key_spaces(self) -> dict[str, str]:

@@ -305,6 +305,10 @@ class ObjectFileShard(FileShard):
     byte_shares = Shard.byte_shares
     loads = Shard.loads
 
+    @property
+    def title(self) -> str:
+        return f"Neuroglancer {self.file.kind}"
+
     def __init__(self, file: _ObjectFile) -> None:
         super().__init__(file, _OneObject(file), _ObjectTree(file))
 
@@ -429,6 +433,10 @@ class ObjectFiles(DataSet):
         super().__init__("neuroglancer", folder, self._listed_members(folder) if near else self._listed_later)
         self.member_head = max(self.object_head, WHOLE_HEAD)
         self._files = ObjectFileRows(self)
+
+    @property
+    def title(self) -> str:
+        return self._counted_title(f"Neuroglancer {self.space.content}")
 
     @property
     def key_form(self) -> KeyForm:  # type: ignore[override]

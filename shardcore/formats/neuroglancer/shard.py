@@ -125,6 +125,10 @@ class NeuroglancerShard(FileShard):
         self.why = file.origin.why
 
     @property
+    def title(self) -> str:
+        return f"Neuroglancer shard v{self.version}, {self.origin.space.content}"
+
+    @property
     def spec(self) -> ShardingSpec:
         """Return how keys are sharded."""
         return self.file.spec
