@@ -132,6 +132,7 @@ class PartialShard(Shard):
 
     @property
     def title(self) -> str:
+        """See `Shard.title`."""
         return "Unknown format" if self.format == "unknown" else super().title
 
     @property

@@ -38,7 +38,7 @@ from shardscope.widgets.option_fields import OptionField, field_for, path_button
 
 def no_fit() -> str:
     """Return what is wrong where a specification was given and the bytes are otherwise."""
-    return QCoreApplication.translate("OpenWays", "This specification does not fit")
+    return QCoreApplication.translate("OpenWays", "The specification does not match the file")
 
 
 class OpenWith(QDialog):
@@ -61,15 +61,15 @@ class OpenWith(QDialog):
     ) -> None:
         super().__init__(parent)
         self.setObjectName("openWith")
-        self.setWindowTitle(self.tr("Change how it is read") if shard is not None else self.tr("Open with"))
+        self.setWindowTitle(self.tr("Reopen with options") if shard is not None else self.tr("Open as"))
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self._formats = {one.name: one for one in formats}
         self._labels: dict[str, QLabel] = {}
         self._asked_for = request
         self.path = QLineEdit(request.shown, self)
-        self.path.setPlaceholderText(self.tr("A file or folder of shards, or a link copied from the details"))
+        self.path.setPlaceholderText(self.tr("Path, address, or a link copied from Shardscope"))
         self.format = QComboBox(self)
-        self.format.addItem(self.tr("Recognise it"), None)
+        self.format.addItem(self.tr("Detect automatically"), None)
         for one in formats:
             self.format.addItem(f"{one.title}  ({one.name})", one.name)
         self.format.setCurrentIndex(max(self.format.findData(request.format), 0))
@@ -77,7 +77,7 @@ class OpenWith(QDialog):
             option.name: self._field(option, request, shard) for option in _options(formats)
         }
         self.buttons = QDialogButtonBox(self)
-        words = "&Apply" if shard is not None else "&Open"
+        words = "&Reopen" if shard is not None else "&Open"
         self.apply = self.buttons.addButton(words, QDialogButtonBox.ButtonRole.AcceptRole)
         self.buttons.addButton(QDialogButtonBox.StandardButton.Cancel)
         self._lay_out(fixed=shard is not None)
@@ -110,8 +110,8 @@ class OpenWith(QDialog):
             path.addWidget(path_button("File…", self.path))
             path.addWidget(path_button("Folder…", self.path, folder=True))
         rows: list[tuple[str, QWidget, QWidget | QLayout]] = [
-            ("&What", self.path, path),
-            ("&Format", self.format, self.format),
+            ("&File", self.path, path),
+            ("For&mat", self.format, self.format),
         ]
         rows += [(field.title, field, field) for field in self.fields.values()]
         for number, (words, buddy, part) in enumerate(rows):
@@ -196,7 +196,7 @@ class OpenWays(QObject):
         def done(formats: Sequence[Format] | None, error: BaseException | None) -> None:
             if formats is None:
                 if error is not None and not isinstance(error, Cancelled):
-                    self._session.tell(self.tr("The formats cannot be listed"), error)
+                    self._session.tell(self.tr("Cannot list the formats"), error)
                 return
             dialog = OpenWith(request, formats, shard, self._window)
             dialog.chosen.connect(self._chosen)
@@ -263,7 +263,7 @@ def guess_text(shard: Shard) -> str:
         members = {}
     values = ", ".join(f"{name} {value}" for name, value in members.items() if not name.startswith("@"))
     left = len(shard.ambiguity)
-    more = f" {left} point{'s are' if left > 1 else ' is'} left open." if left else ""
+    more = f" {left} point{'s' if left > 1 else ''} left open." if left else ""
     return f"Specification inferred from the bytes: {values or 'see Change'}.{more}"
 
 

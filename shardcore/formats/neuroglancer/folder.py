@@ -185,6 +185,7 @@ class NeuroglancerDataSet(DataSet):
 
     @property
     def title(self) -> str:
+        """See `Shard.title`."""
         return self._counted_title(f"Neuroglancer {self.origin.space.content}")
 
     @property
@@ -445,6 +446,7 @@ class NeuroglancerKeySpaces(DataSet):
 
     @property
     def title(self) -> str:
+        """See `Shard.title`."""
         return f"Neuroglancer {self.spaces[0].space.content}, {plural(len(self.spaces), 'key space')}"
 
     @property

@@ -307,6 +307,7 @@ class ObjectFileShard(FileShard):
 
     @property
     def title(self) -> str:
+        """See `Shard.title`."""
         return f"Neuroglancer {self.file.kind}"
 
     def __init__(self, file: _ObjectFile) -> None:
@@ -436,6 +437,7 @@ class ObjectFiles(DataSet):
 
     @property
     def title(self) -> str:
+        """See `Shard.title`."""
         return self._counted_title(f"Neuroglancer {self.space.content}")
 
     @property

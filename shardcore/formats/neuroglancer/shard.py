@@ -126,6 +126,7 @@ class NeuroglancerShard(FileShard):
 
     @property
     def title(self) -> str:
+        """See `Shard.title`."""
         return f"Neuroglancer shard v{self.version}, {self.origin.space.content}"
 
     @property

@@ -474,5 +474,6 @@ def test_a_guess_stands_in_the_bar(window: MainWindow, qtbot: QtBot, data: Path)
 
 
 def test_the_status_line_names_the_format_and_its_tooltip_the_evidence(small: MainWindow) -> None:
+    """The name is for people; how the format was detected is a detail."""
     assert small.line.kind.text() == "Software Heritage Read Shard v1"
     assert small.line.kind.toolTip() == "Detected by: magic SWHShard"

@@ -70,27 +70,27 @@ def probe(uri: str, options: RemoteOptions | None) -> list[Allowed]:
             return [_listing(target)]
         parts = any(record.status == 206 for record in tape.records)
         return [
-            Allowed("Read", True, f"{plural(target.size, 'byte')}; the answer took {milliseconds:,} ms"),
-            Allowed("Ranges", parts, _PARTS if parts else "the server gives no parts; the file was fetched whole"),
+            Allowed("Read", True, f"{plural(target.size, 'byte')} in {milliseconds:,} ms"),
+            Allowed("Ranges", parts, _PARTS if parts else "not supported: the whole file was fetched"),
             _listing(target.folder),
         ]
     finally:
         target.close()
 
 
-_PARTS = "parts can be fetched alone"
+_PARTS = "supported"
 
 
 def _listing(folder: Folder | None) -> Allowed:
     if not isinstance(folder, RemoteFolder) or not folder.listable:
-        return Allowed("List", None, "web servers cannot list; neighbours are opened by their names")
+        return Allowed("List", None, "not supported by web servers; other files are opened by name")
     try:
         entries = folder.first_page()
     except ShardError as error:
         return Allowed("List", False, plain_words(error))
     names = [f"{entry.name}/" if entry.is_folder else entry.name for entry in entries]
     if not names:
-        return Allowed("List", True, "there is nothing in this folder")
+        return Allowed("List", True, "the folder is empty")
     more = ", …" if len(names) > NAMED else ""
     count = "1,000 or more names" if len(names) >= 1000 else plural(len(names), "name")
     return Allowed("List", True, f"{count}: {', '.join(names[:NAMED])}{more}")
@@ -142,8 +142,8 @@ class AddressDialog(QDialog):
         self.who = WhoChoice(options, self)
         self.endpoint = QComboBox(self)
         self.region = QLineEdit(options.region or "" if options is not None else "", self)
-        self.path_style = TickBox(self.tr("The &bucket stands in the path (endpoint/bucket/key)"), self)
-        self.pays = TickBox(self.tr("&Requester pays: what I read goes on my own bill"), self)
+        self.path_style = TickBox(self.tr("Path-st&yle addressing (endpoint/bucket/key)"), self)
+        self.pays = TickBox(self.tr("&Requester pays (you are billed for requests and transfer)"), self)
         self.allowed = QLabel(self)
         self.allowed.setTextFormat(Qt.TextFormat.PlainText)
         self.test = QPushButton(self.tr("&Test connection"), self)
@@ -180,10 +180,10 @@ class AddressDialog(QDialog):
             line.textEdited.connect(lambda _: setattr(self, "_endpoint_chosen", True))
         if options is not None and options.endpoint_url:
             self.endpoint.setEditText(options.endpoint_url)
-        self.region.setPlaceholderText(self.tr("Found out by itself"))
+        self.region.setPlaceholderText(self.tr("Detected automatically"))
         self.path_style.setChecked(options is not None and options.addressing == "path")
         self.pays.setChecked(options is not None and options.requester_pays)
-        self.pays.setToolTip(self.tr("The owner of the bucket wants it so; requests and bytes cost you, not them"))
+        self.pays.setToolTip(self.tr("The bucket's owner requires it"))
         self.allowed.setObjectName("allowed")
         self.allowed.setAccessibleName(self.tr("What is allowed"))
         for label in (self.understood, self.allowed):
@@ -315,7 +315,7 @@ class AddressDialog(QDialog):
             except UsageError as error:
                 problem = plain_words(error)
             if any(word in self.endpoint_url for word in ("ACCOUNT", "REGION")):
-                problem = self.tr("put your account or region into the endpoint")
+                problem = self.tr("replace ACCOUNT or REGION in the endpoint")
         text = f"✖ {problem}" if problem else self._described(parsed)
         self.understood.setText(shown_lines(text))
         self._fill_way(parsed)
@@ -327,7 +327,7 @@ class AddressDialog(QDialog):
     def _no_address(self) -> str:
         text = self.address.text().strip()
         if not is_address(text):
-            return self.tr("an address begins with s3://, gs://, https://, hf:// or precomputed://")
+            return self.tr("not an address: start with s3://, gs://, https://, hf:// or precomputed://")
         try:
             parse_address(layer_address(self._typed) if is_viewer_link(self._typed) else text)
         except ShardError as error:
@@ -336,7 +336,7 @@ class AddressDialog(QDialog):
 
     def _described(self, parsed: Address | None) -> str:
         if parsed is None:
-            return self.tr("Paste what you have: an address of a bucket, a web server, a neuroglancer layer.")
+            return self.tr("Paste an S3/GCS URI, a URL, or a Neuroglancer layer link.")
         store = shown_address(self.endpoint_url).rstrip("/") if parsed.in_store else ""
         return f"✔ {described(parsed)}, at {store}" if store else f"✔ {described(parsed)}"
 
@@ -396,7 +396,7 @@ class AddressDialog(QDialog):
         """Try, in a job, what is allowed."""
         request = self.request
         self.test.setEnabled(False)
-        self.allowed.setText(self.tr("Asking …"))
+        self.allowed.setText(self.tr("Testing …"))
         return self._jobs.submit(
             lambda _: probe(request.uri, request.remote),
             key=("probe", self),

@@ -60,7 +60,7 @@ class WhoChoice(QWidget):
         self.setFocusProxy(self.buttons[who_of(options)])
 
     def _anonymous(self) -> QWidget:
-        text = self.tr("Requests are not signed. Public data can be read by everybody.")
+        text = self.tr("Requests are not signed: for public data.")
         label = QLabel(text, self)
         label.setTextFormat(Qt.TextFormat.PlainText)
         label.setWordWrap(True)
@@ -98,8 +98,8 @@ class WhoChoice(QWidget):
             grid.addWidget(field, number, 1)
         for field in (self.secret_key, self.token):
             field.setEchoMode(QLineEdit.EchoMode.Password)
-        self.token.setPlaceholderText(self.tr("Only for temporary keys"))
-        self.secret_key.setToolTip(self.tr("Kept in memory while the window is open, and nowhere else"))
+        self.token.setPlaceholderText(self.tr("For temporary keys only"))
+        self.secret_key.setToolTip(self.tr("Kept in memory until the window closes; never stored"))
         self.access_key.setText(options.access_key or "" if options is not None else "")
         return page
 
@@ -121,7 +121,7 @@ class WhoChoice(QWidget):
         """Report which profiles there are."""
         self.profile.blockSignals(True)
         self.profile.clear()
-        self.profile.addItem(self.tr("As the environment says"), "")
+        self.profile.addItem(self.tr("Default (from the environment)"), "")
         for name in names:
             self.profile.addItem(name, name)
         if self._wanted and self._wanted not in names:

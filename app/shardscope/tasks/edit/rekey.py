@@ -188,7 +188,7 @@ class RekeyTask(QObject):
 
         def take(_: None) -> None:
             sheet.accept()
-            text = self.tr("{0} was written; what is open stays as it is").format(target)
+            text = self.tr("{0} was written. The open file is unchanged.").format(target)
             opens = partial(self._session.open_tab, OpenRequest(str(target)))
             self.news.emit(News(text, action=self.tr("Open it"), do=opens))
 

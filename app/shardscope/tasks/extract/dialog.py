@@ -38,10 +38,10 @@ from shardscope.widgets.tick_box import TickBox
 TYPING_MILLISECONDS = 200
 
 _POLICY_WORDS = {
-    ASK: "Ask if there are any",
-    Conflict.SKIP: "Skip: keep the file that is there",
-    Conflict.RENAME: "Rename: keep both",
-    Conflict.REPLACE: "Replace the file that is there",
+    ASK: "Ask",
+    Conflict.SKIP: "Skip",
+    Conflict.RENAME: "Keep both (rename)",
+    Conflict.REPLACE: "Replace",
 }
 
 
@@ -115,16 +115,16 @@ class ExtractDialog(QDialog):
             self.conflict.addItem(words, str(name))
         self.conflict.setCurrentIndex(max(self.conflict.findData(choices.conflict), 0))
         self.parts = QComboBox(page)
-        self.guess = TickBox("&Give names without an ending one by their content", page)
+        self.guess = TickBox("A&dd missing file extensions (detected from content)", page)
         self.guess.setChecked(choices.guess_extension)
-        self.skip_unused = TickBox("Leave out &unused slots", page)
-        self.skip_unused.setToolTip(self.tr("Otherwise the manifest lists them; they have no file in any case"))
+        self.skip_unused = TickBox("Skip &unused slots", page)
+        self.skip_unused.setToolTip(self.tr("Otherwise the manifest lists them. They never become files."))
         self.skip_unused.setChecked(choices.skip_unused)
         self.manifest = TickBox(
             self.tr("Write a &manifest (manifest.json: key, size and sha256 of every file written)"), page
         )
         self.manifest.setChecked(choices.manifest)
-        self.deleted = TickBox("Extract &deleted objects as well", page)
+        self.deleted = TickBox("Include de&leted objects", page)
         self.warning = QLabel(page)
         self.warning.setTextFormat(Qt.TextFormat.PlainText)
         self.examples = QLabel(page)
@@ -155,7 +155,7 @@ class ExtractDialog(QDialog):
         rows: list[tuple[str, QWidget, QHBoxLayout | None]] = [
             ("&To", self.where, place),
             ("&Names", self.folders, names),
-            ("If a &file exists", self.conflict, None),
+            ("Existing &files", self.conflict, None),
             ("&Parts", self.parts, None),
         ]
         for number, (words, buddy, line) in enumerate(rows):
@@ -199,9 +199,9 @@ class ExtractDialog(QDialog):
         self.question_where = QLabel(page)
         self.question_where.setTextFormat(Qt.TextFormat.PlainText)
         words = {
-            Conflict.SKIP: ("&Skip them", "The files that are there stay; their objects are not written"),
+            Conflict.SKIP: ("&Skip them", "Existing files stay; their objects are not written"),
             Conflict.RENAME: ("Keep &both", "The new files are called “name (2)”"),
-            Conflict.REPLACE: ("&Replace them", "The files that are there are lost"),
+            Conflict.REPLACE: ("&Replace them", "Existing files are overwritten"),
         }
         self.answers: dict[Conflict, QPushButton] = {}
         column = QVBoxLayout(page)
@@ -299,7 +299,7 @@ class ExtractDialog(QDialog):
         """Files that exist are being looked for."""
         self.extract.setEnabled(False)
         self.left_out.show()
-        self.left_out.setText(self.tr("Looking for files that exist already …"))
+        self.left_out.setText(self.tr("Checking for existing files …"))
 
     def ask_conflicts(self, count: int) -> None:
         """Ask what to do about files that exist."""
@@ -325,11 +325,11 @@ class ExtractDialog(QDialog):
         if self.parts.count() or not parts:
             return
         self.parts.blockSignals(True)
-        self.parts.addItem(self.tr("As usual for the format"), AS_USUAL)
+        self.parts.addItem(self.tr("Default"), AS_USUAL)
         self.parts.addItem(self.tr("All parts"), ALL_PARTS)
-        self.parts.addItem(self.tr("The content alone"), NO_PARTS)
+        self.parts.addItem(self.tr("Content only"), NO_PARTS)
         for part in parts:
-            self.parts.addItem(self.tr("The content and its {0}").format(part), part)
+            self.parts.addItem(self.tr("Content and {0}").format(part), part)
         self.parts.blockSignals(False)
 
     def _now(self) -> None:
@@ -356,10 +356,10 @@ class ExtractDialog(QDialog):
             self.examples.setText("\n" * 2)
             return
         known = f"{'at least ' if found.unknown else ''}{size_text(found.size)}"
-        what = self.tr("The whole content in one file") if found.joined else plural(found.objects, "object")
+        what = self.tr("Whole content in one file") if found.joined else plural(found.objects, "object")
         self.total.setText(f"{what}, {known}")
         unused = f"{plural(found.unused, 'unused slot')}"
-        self.skip_unused.setText(self.tr("Leave out &unused slots ({0})").format(f"{found.unused:,}"))
+        self.skip_unused.setText(self.tr("Skip &unused slots ({0})").format(f"{found.unused:,}"))
         self.skip_unused.setVisible(found.unused > 0)
         words = "listed in the manifest" if not self.skip_unused.isChecked() else "left out"
         self.left_out.setText(f"{unused} {words}" if found.unused else "")

@@ -80,7 +80,7 @@ class ExtractTask(QObject):
             rows: Rows of `Shard.objects`; None for everything.
         """
         if self.session.secrets.closed:
-            self.session.message.emit(self.tr("No objects are extracted during an exam"))
+            self.session.message.emit(self.tr("Not available during an exam"))
             return None
         if self.session.shard is None or (rows is not None and not len(rows)):
             return None
@@ -114,7 +114,7 @@ class ExtractTask(QObject):
             job.note = result.text
             if found.lost:
                 self.session.check_source()
-                job.note += "; " + self.tr("Resume goes on with what is missing")
+                job.note += "; " + self.tr("Resume extracts the rest")
                 self._leave_open(job, result.rest)
             self.finished.emit(result)
 

@@ -618,7 +618,7 @@ class ObjectPanel(QWidget):
             self._session.ask(
                 lambda shard, job: place_of_key(shard.objects, order, text, start, job.progress),
                 take,
-                failed=self.tr("The keys cannot be read"),
+                failed=self.tr("Cannot read the keys"),
                 key=("typed", self),
                 pool=Pool.CPU,
                 priority=JobPriority.SCREEN,
