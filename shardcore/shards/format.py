@@ -76,6 +76,7 @@ class Format:
     Attributes:
         name: Short, lower case.
         title: What people call it.
+        folder_title: What people call a data set of it.
         suffixes: Usual endings of file names.
         detect: Says whether the bytes are of this format, from their ends; None when nothing points to it.
         open: Opens them. Reads go through the prefetched source while opening; the shard keeps its `base`.
@@ -126,6 +127,7 @@ class Format:
     peers: Callable[[], tuple[Peer, ...]] = tuple
     salvage: Callable[[Damaged], Iterator[SalvagedObject]] | None = None
     specification: str = ""
+    folder_title: str = ""
 
     def options_for(self, purpose: OptionPurpose) -> tuple[Option, ...]:
         """Return the options for one purpose."""

@@ -118,6 +118,7 @@ class Shard(Displayed, ABC):
         format: The name of its format.
         key_form: The keys of the format as bytes or numbers.
         version: The version of its format, as the file states it.
+        title: Format and version for people, set by opening: `Xet xorb v1`, `DES archive, 8 shards`.
         why: How the format was recognised.
         source: The file; None for a data set.
         sections: The coarse parts of the file; they tile it.
@@ -138,6 +139,7 @@ class Shard(Displayed, ABC):
     format: str
     key_form: ClassVar[KeyForm] = KeyForm()
     version: str = ""
+    title: str = "Unknown format"
     why: str = ""
     source: Source | None
     sections: tuple[Section, ...]

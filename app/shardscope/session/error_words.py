@@ -2,49 +2,50 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from types import MappingProxyType
 
 from shardcore import Remedy, ShardError
 from shardcore.errors import reason_of
-from shardscope.session.words import grouped
+from shardscope.session.words import grouped, sentence
 
-WORDS: Mapping[Remedy, str] = MappingProxyType(
+ADVICE: Mapping[Remedy, str] = MappingProxyType(
     {
-        Remedy.DELETED: "choose File > Change how it is read…, and Deleted objects, to read it",
-        Remedy.XORBS: "choose File > Change how it is read…, and the folder that holds them",
-        Remedy.SPEC: "choose File > Open with…, and give the specification, or open one of the files",
-        Remedy.WORK: "the command `shardcore` can be told to read more of it",
-        Remedy.LIMIT: "extract it instead: files are written piece by piece",
-        Remedy.REPLACE: "choose another folder, or have it replaced",
-        Remedy.HARD_LINKS: "copy the file, and open the copy",
-        Remedy.JOURNAL: "look where it comes from; the command `shardcore undo` can be told to trust it",
-        Remedy.DATE: "fill in Date, such as 2026-03-05T09:30:00+00:00",
-        Remedy.PROFILE: "the request was not signed: choose a profile, or give keys, that may read it",
-        Remedy.RIGHTS: "ask its owner for the right to read it, or try another profile, or anonymous requests",
-        Remedy.PAYER: "ask its owner for the right to read it, try another profile or anonymous, or pay as reader",
-        Remedy.LOGIN: "give a login: https://user:password@host/…, headers.toml, or HF_TOKEN for hf://",
-        Remedy.OTHER_LOGIN: "check the user and password, the token or the keys",
-        Remedy.WRITE_PROFILE: "the request was not signed: choose a profile, or give keys, that may write it",
-        Remedy.WRITE_RIGHTS: "ask its owner for the right to write it, or try another profile",
-        Remedy.UNCONDITIONAL: "have what is there replaced: that is written without a condition",
-        Remedy.RENEW: "renew the credentials, then connect again",
-        Remedy.CLOCK: "set the clock of this machine",
-        Remedy.REGION: "connect again, and name the region",
-        Remedy.LIMIT_FETCH: "copy it here first",
-        Remedy.LIMIT_REQUESTS: "open it again",
-        Remedy.COPY: "copy it here first",
-        Remedy.REOPEN: "reload it",
-        Remedy.AGAIN: "try again later",
-        Remedy.TRUST: "name the certificates to trust in SSL_CERT_FILE or AWS_CA_BUNDLE, and start again",
-        Remedy.PROXY: "look at HTTPS_PROXY and NO_PROXY, and start again",
-        Remedy.STORE: "open it again, and agree to that, if you trust the file",
-        Remedy.HOST: "look at the address, and at the network of this machine",
-        Remedy.DEDUPE: "a shard has each key once: choose dedupe to keep one of equal objects",
-        Remedy.NAMES: "give other keys by a manifest, or choose to skip unreadable files",
-        Remedy.SKIP: "choose Skip unreadable, which leaves it out",
-        Remedy.FINISH: "write the shard again and have it replaced, which finishes that first",
-        Remedy.KEYS: "choose another rule for the keys",
+        Remedy.DELETED: "Choose File > Reopen with options… and include deleted objects.",
+        Remedy.XORBS: "Choose File > Reopen with options… and give the folder of the xorbs.",
+        Remedy.SPEC: "Choose File > Open as… and give the specification, or open one of the files.",
+        Remedy.WORK: "Use the `shardcore` command with a higher limit.",
+        Remedy.LIMIT: "Extract it instead.",
+        Remedy.REPLACE: "Choose another folder, or replace it.",
+        Remedy.HARD_LINKS: "Copy the file and open the copy.",
+        Remedy.JOURNAL: "Check where the undo file comes from. The command `shardcore undo` can use it.",
+        Remedy.DATE: "Fill in the date, such as 2026-03-05T09:30:00+00:00.",
+        Remedy.PROFILE: "The request was not signed. Choose a profile or access keys with read permission.",
+        Remedy.RIGHTS: "Request read permission, or try another profile or anonymous access.",
+        Remedy.PAYER: "Request read permission, try another profile or anonymous access, or turn on Requester pays.",
+        Remedy.LOGIN: "Sign in: https://user:password@host/…, headers.toml, or HF_TOKEN for hf://.",
+        Remedy.OTHER_LOGIN: "Check the user and password, the token or the keys.",
+        Remedy.WRITE_PROFILE: "The request was not signed. Choose a profile or access keys with write permission.",
+        Remedy.WRITE_RIGHTS: "Request write permission, or try another profile.",
+        Remedy.UNCONDITIONAL: "Choose to replace it, which writes without a condition.",
+        Remedy.RENEW: "Renew the credentials and connect again.",
+        Remedy.CLOCK: "Set the clock of this computer.",
+        Remedy.REGION: "Connect again and give the region.",
+        Remedy.LIMIT_FETCH: "Download the file first.",
+        Remedy.LIMIT_REQUESTS: "Open it again.",
+        Remedy.COPY: "Download the file first.",
+        Remedy.REOPEN: "Reload it.",
+        Remedy.AGAIN: "Try again later.",
+        Remedy.TRUST: "Set SSL_CERT_FILE or AWS_CA_BUNDLE to the certificates to trust, and restart.",
+        Remedy.PROXY: "Check HTTPS_PROXY and NO_PROXY, and restart.",
+        Remedy.STORE: "Open it again and agree, if you trust the file.",
+        Remedy.HOST: "Check the address and your network.",
+        Remedy.DEDUPE: "Each key can occur only once: choose dedupe to keep one of equal objects.",
+        Remedy.NAMES: "Give other keys in a manifest, or choose Skip unreadable.",
+        Remedy.SKIP: "Choose Skip unreadable to leave it out.",
+        Remedy.FINISH: "Write the shard again and replace it: this finishes the interrupted one first.",
+        Remedy.KEYS: "Choose another rule for the keys.",
     }
 )
 """Advice for each remedy that an error may have."""
@@ -53,7 +54,7 @@ ACTIONS: Mapping[Remedy, str] = MappingProxyType(
     {
         Remedy.DELETED: "Show tombstoned data",
         Remedy.XORBS: "Choose the xorb folder…",
-        Remedy.SPEC: "Open with…",
+        Remedy.SPEC: "Open as…",
         Remedy.PROFILE: "Choose a profile…",
         Remedy.RIGHTS: "Try anonymous",
         Remedy.PAYER: "Try anonymous",
@@ -70,10 +71,24 @@ ACTIONS: Mapping[Remedy, str] = MappingProxyType(
 
 
 def plain_words(error: BaseException | None) -> str:
-    """Return an error as a sentence for the window: what is wrong and where, then what to do about it here."""
+    """Return what is wrong and where; then, as a sentence of its own, what to do about it here."""
     if isinstance(error, ShardError):
         placed = grouped(error.placed)
-        return f"{placed}; {WORDS[error.remedy]}" if error.remedy is not None else placed
+        return f"{placed}. {ADVICE[error.remedy]}" if error.remedy is not None else placed
     if isinstance(error, Exception):
         return reason_of(error) or type(error).__name__
-    return "it was stopped"
+    return "stopped"
+
+
+def failure(what: str, error: BaseException | None, name: str = "") -> str:
+    """Return the text of every dialog and notice about a failure.
+
+    Args:
+        what: The beginning; the whole is *Cannot open NAME: reason. What to do.*
+        error: The reason.
+        name: Path or address in `what`; not repeated in the reason.
+    """
+    reason = plain_words(error).removeprefix(f"cannot open {name}: ").removeprefix(f"{name}: ")
+    if re.match(r"[A-Z][a-z]*\b", reason):
+        reason = f"{reason[0].lower()}{reason[1:]}"
+    return sentence(f"{what}: {reason}")

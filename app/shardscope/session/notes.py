@@ -164,7 +164,7 @@ class SessionNotes(QObject):
         self._session.ask(
             work,
             lambda _: self._session.say(self.tr("Notes written to {0}").format(path)),
-            failed=self.tr("The notes cannot be written"),
+            failed=self.tr("Cannot write the notes"),
         )
 
     def next_from(self, span: Span | None, *, backward: bool = False) -> Note | None:

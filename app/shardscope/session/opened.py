@@ -35,7 +35,7 @@ from shardcore.shards.object_source import InnerSource
 from shardcore.sources.read_purpose import at_most
 from shardcore.sources.remote.address import is_viewer_link
 from shardscope.session.debounce import Debounce
-from shardscope.session.error_words import plain_words
+from shardscope.session.error_words import failure
 from shardscope.session.fetch_cost import MUCH, Costly, index_size
 from shardscope.session.jobs import Job, JobPriority, Jobs, Pool, alive
 from shardscope.session.open_request import OpenRequest
@@ -318,14 +318,9 @@ class OpenedShard(QObject):
         self.costly.emit(Costly(what, size, agreed))
 
     def tell(self, what: str, error: BaseException) -> None:
-        """Tell of an error in plain words, and of the remedy where there is one.
-
-        Args:
-            what: The beginning of the sentence.
-            error: What is wrong.
-        """
+        """Show an error, with its remedy; see `failure`."""
         remedy = error.remedy if isinstance(error, ShardError) else None
-        self.troubled.emit(f"{what}: {plain_words(error)}", remedy)
+        self.troubled.emit(failure(what, error), remedy)
 
     def say(self, text: str, failed: bool = False) -> None:
         """Show the result of an operation in a notice.
@@ -429,7 +424,7 @@ class OpenedShard(QObject):
             error: Reason.
             again: Opens a request; takes `agreed`.
         """
-        failure = OpenFailure(request, error or ShardError("nothing was opened"))
+        failure = OpenFailure(request, error or ShardError("no file"))
         self.failed.emit(failure)
         refuse = partial(self.declined.emit, failure)
         if isinstance(error, StoreUntrusted):
@@ -559,7 +554,7 @@ class OpenedShard(QObject):
 
         def failed(error: BaseException) -> None:
             self._set_index(IndexState.FAILED)
-            self.tell(self.tr("The index cannot be read"), error)
+            self.tell(self.tr("Cannot read the index"), error)
 
         job = self.ask(
             lambda shard, job: shard.load_index(job.progress),

@@ -186,7 +186,7 @@ class Session(Documents):
         return self.ask(
             work,
             lambda inner: self.tab_wanted.emit(inner, None),
-            failed=lambda error: self.tell(self.tr("It does not open"), error),
+            failed=lambda error: self.tell(self.tr("Cannot open it"), error),
             key=("inside", self),
             priority=JobPriority.SCREEN,
         )
@@ -456,7 +456,7 @@ class Session(Documents):
         def failed(error: BaseException) -> None:
             # The panel shows the error; a notice has the button of its remedy.
             if not isinstance(error, ShardError) or error.remedy is not None:
-                self.tell(self.tr("The lookup failed"), error)
+                self.tell(self.tr("Lookup failed"), error)
             take(TraceWalk(key, error=error))
 
         self.ask(

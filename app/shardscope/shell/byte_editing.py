@@ -131,7 +131,7 @@ class ByteEditing(QObject):
         size = self._bytes.state.layout.size
         for start, data in pieces:
             if start + len(data) > size and not (self._sandbox.on and self._sandbox.grows):
-                raise UsageError(f"{plural(len(data), 'byte')} do not fit: {size - start:,} left")
+                raise UsageError(f"{plural(len(data), 'byte')} do not fit: only {size - start:,} left")
 
     def paste(self) -> None:
         """Overwrite bytes with those on the clipboard: hex, or in the text column text."""
@@ -168,13 +168,13 @@ class ByteEditing(QObject):
         """Request the bytes that replace each hit of the last search."""
         hits = self._bytes.search.hits
         if not len(hits) or hits.source:
-            self._session.message.emit(self.tr("Search first (Ctrl+F): all hits of the search are replaced"))
+            self._session.message.emit(self.tr("Search first (Ctrl+F), then replace all hits"))
             return None
         if hits.count > len(hits):
-            told = self.tr("{0} hits, of which {1} are listed: search for something rarer")
+            told = self.tr("{0} hits, {1} listed: narrow the search")
             self._session.message.emit(told.format(f"{hits.count:,}", f"{len(hits):,}"))
             return None
-        words = self.tr('Replace {0} of {1} with as many bytes (hex, or "text"):')
+        words = self.tr('Replace {0} of {1} with the same number of bytes (hex, or "text"):')
         text = words.format(plural(len(hits), "hit"), hits.what)
         return self._ask("replaceHits", self.tr("Replace all hits"), text, "", self.replace)
 
@@ -187,7 +187,7 @@ class ByteEditing(QObject):
             quoted = len(new) > 1 and new[0] == new[-1] == '"'
             data = new_bytes(new[1:-1] if quoted else new, text=quoted)
             if other := next((one for one in spans if one.size != len(data)), None):
-                raise UsageError(f"{plural(len(data), 'byte')} cannot replace {other.size}: no byte moves")
+                raise UsageError(f"{plural(len(data), 'byte')} cannot replace {other.size}: lengths must match")
             apart, end = [], 0
             for span in spans:
                 if span.start >= end:
@@ -236,8 +236,8 @@ class ByteEditing(QObject):
         box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         box.setIcon(QMessageBox.Icon.Question)
         box.setWindowTitle(self.tr("Discard typed bytes?"))
-        box.setText(self.tr("Typed bytes that are not written yet would be lost."))
-        box.setInformativeText(self.tr("Nothing was written into the file yet."))
+        box.setText(self.tr("The typed bytes will be lost."))
+        box.setInformativeText(self.tr("The file has not been changed."))
         drop = box.addButton(self.tr("&Discard"), QMessageBox.ButtonRole.DestructiveRole)
         write = box.addButton(self.tr("&Write…"), QMessageBox.ButtonRole.ActionRole)
         cancel = box.addButton(QMessageBox.StandardButton.Cancel)

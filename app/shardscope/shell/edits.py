@@ -151,7 +151,7 @@ class EditShell(QObject):
         typed, told = self.typed, self._typed_told
         self._typed_told = bool(typed.changes)
         if typed.changes and not told:
-            words = self.tr("Typed bytes are shown, and not written yet. {0} writes them, {1} takes them back.")
+            words = self.tr("Typed bytes are not written yet. {0} writes them, {1} undoes them.")
             keys = (self.actions.write.shortcut(), self.actions.undo_typed.shortcut())
             text = words.format(*(one.toString(QKeySequence.SequenceFormat.NativeText) for one in keys))
             self._notices.tell(
@@ -166,7 +166,7 @@ class EditShell(QObject):
         )
 
     def _tell_interrupted(self, uri: str, journal: Journal) -> None:
-        which = f" ({journal.what})" if journal.what else ""
-        text = self.tr("An edit of {0}{1} was interrupted: the file may be half changed.").format(Path(uri).name, which)
-        action = self.tr("Put back") if journal.kept else self.tr("Finish")
+        name = f"{Path(uri).name} ({journal.what})" if journal.what else Path(uri).name
+        text = self.tr("An edit of {0} was interrupted: the file may be partly changed.").format(name)
+        action = self.tr("Undo") if journal.kept else self.tr("Finish")
         self._notices.tell(text, NoticeTone.WARNING, action=action, do=partial(self.editor.put_back, uri, journal))

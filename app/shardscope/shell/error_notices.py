@@ -13,10 +13,10 @@ from shardcore.errors import LargeRead, LayerUnchosen
 from shardcore.model.number_words import size_text
 from shardcore.sources.remote.address import is_address
 from shardscope.session.connections import Who, who_of
-from shardscope.session.error_words import ACTIONS, plain_words
+from shardscope.session.error_words import ACTIONS, failure, plain_words
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.session import OpenFailure, Session
-from shardscope.session.words import grouped
+from shardscope.session.words import grouped, sentence, short_name
 from shardscope.shell.file_dialogs import FileDialogs
 from shardscope.shell.notices import Button, Notices, NoticeTone
 from shardscope.shell.open_with import OpenWays, no_fit
@@ -61,7 +61,7 @@ class ErrorNotices(QObject):
         self._salvage = salvage
         self._told_damage: ShardError | None = None
         # Of what the user is asked about, nothing is told before the answer.
-        session.failed.connect(lambda failure: None if failure.asks else self._failed(failure))
+        session.failed.connect(lambda failed: None if failed.asks else self._failed(failed))
         session.declined.connect(self._failed)
         session.source_trouble.connect(self._source_trouble)
         session.troubled.connect(self._troubled)
@@ -82,11 +82,11 @@ class ErrorNotices(QObject):
             return
         uri, remote = f"{shard.folder.uri.rstrip('/')}/{name}", self._session.request.remote
         request = OpenRequest(uri, format=shard.format, remote=remote)
-        text = self.tr("{0} is damaged: {1}. Opened alone, it shows what is left, and its objects can be recovered.")
+        text = self.tr("{0} is damaged: {1}. Open the file to see the rest and to recover objects.")
         self._notices.tell(
             text.format(name, plain_words(error)),
             NoticeTone.WARNING,
-            action=self.tr("Open it alone"),
+            action=self.tr("Open file"),
             do=partial(self._session.open_tab, request),
             about="damage",
         )
@@ -103,24 +103,27 @@ class ErrorNotices(QObject):
         if self._session.shard is not None and request.uri == self._session.request.uri:
             self._session.open(request, select=self._session.selection.span)
 
-    def _failed(self, failure: OpenFailure) -> None:
-        error = failure.error
-        text = self.tr("{0} cannot be opened: {1}").format(failure.uri, plain_words(error))
-        if isinstance(error, NotAShard) and error.candidates:
-            text += " " + self.tr("It looks a little like {0}.").format("; ".join(error.candidates))
+    def _failed(self, failed: OpenFailure) -> None:
+        error = failed.error
+        text = failure(self.tr("Cannot open {0}").format(short_name(failed.uri)), error, failed.uri)
+        text += self._closest(error)
         action: str
         do: Callable[[], object]
         if isinstance(error, ShardError) and error.remedy is Remedy.SPEC:
-            action, do = ACTIONS[Remedy.SPEC], partial(self._ways.ask, failure.request)
+            action, do = ACTIONS[Remedy.SPEC], partial(self._ways.ask, failed.request)
         elif isinstance(error, LayerUnchosen):
-            action, do = self.tr("Choose a layer…"), partial(self._connecting.ask, failure.request)
-        elif isinstance(error, NotAShard) and not is_address(failure.uri):
+            action, do = self.tr("Choose a layer…"), partial(self._connecting.ask, failed.request)
+        elif isinstance(error, NotAShard) and not is_address(failed.uri):
             # Files are shown in any case: this is a folder that is no data set.
-            action, do = self.tr("Pack it…"), partial(self._pack, (failure.uri,))
+            action, do = self.tr("Pack it…"), partial(self._pack, (failed.uri,))
         else:
-            action, do = self._way_out(failure.request, error, partial(self._session.open_tab, failure.request))
+            action, do = self._way_out(failed.request, error, partial(self._session.open_tab, failed.request))
         # Of several files that do not open, each is named.
-        self._notices.tell(text, action=action, do=do, about=f"open {failure.uri}")
+        self._notices.tell(text, action=action, do=do, about=f"open {failed.uri}")
+
+    def _closest(self, error: BaseException) -> str:
+        found = error.candidates if isinstance(error, NotAShard) else ()
+        return self.tr(" Closest match: {0}.").format("; ".join(found)) if found else ""
 
     def _way_out(
         self, request: OpenRequest, error: BaseException, again: Callable[[], object]
@@ -163,15 +166,18 @@ class ErrorNotices(QObject):
             change = Button(self.tr("Change…"), self._ways.change)
             self._notices.tell(text, NoticeTone.WARNING, buttons=[change], about="damage")
             return
-        if shard.source is not None and not shard.source.size:
-            text = self.tr("The file is empty: it has no bytes to show.")
-        elif isinstance(damage, NotAShard):
-            text = self.tr("Not a shard: {0}. Its bytes can be looked at.").format(plain_words(damage))
-        else:
-            text = self.tr("Damaged: {0}. Everything else can still be looked at.").format(plain_words(damage))
         buttons = []
+        if shard.source is not None and not shard.source.size:
+            text = self.tr("The file is empty (0 bytes).")
+        elif isinstance(damage, NotAShard):
+            other, name = damage.is_other or shard.format != "unknown", short_name(self._session.request.shown)
+            known = self.tr("{0} is not in a known shard format.").format(name) + self._closest(damage)
+            text = self.tr("{0} Showing raw bytes.").format(sentence(plain_words(damage)) if other else known)
+            buttons.append(Button(self.tr("Choose format…"), self._ways.change))
+        else:
+            text = self.tr("{0} The rest is shown.").format(failure(self.tr("Damaged"), damage))
         if damage.span is not None:
-            buttons.append(Button(self.tr("Show the place"), partial(self._show, damage), closes=False))
+            buttons.append(Button(self.tr("Show bytes"), partial(self._show, damage), closes=False))
         if self._salvage.isEnabled() and not isinstance(damage, NotAShard):
             buttons.append(Button(self._salvage.text().replace("&", ""), self._salvage.trigger, closes=False))
         self._notices.tell(text, buttons=buttons, about="damage")
@@ -188,8 +194,8 @@ class ErrorNotices(QObject):
         action = ACTIONS[Remedy.REOPEN]
         do: Callable[[], object] = self._session.reload
         if isinstance(error, RemoteError):
-            text = self.tr("{0}. What is here can still be looked at.").format(plain_words(error))
+            text = self.tr("{0} What was loaded is still shown.").format(sentence(plain_words(error)))
             action, do = self._way_out(self._session.request, error, self._session.reload)
         else:
-            text = self.tr("{0}. What is shown may be old.").format(plain_words(error))
+            text = self.tr("{0} The view may be out of date.").format(sentence(plain_words(error)))
         self._notices.tell(text, NoticeTone.WARNING, action=action, do=do, about="source")

@@ -113,7 +113,7 @@ class ExtractionNotices(QObject):
 
     def _open_folder(self, where: Path) -> None:
         if not self.open_url(QUrl.fromLocalFile(str(where))):
-            text = self.tr("No program on this machine opens folders. The files are in {0}").format(where)
+            text = self.tr("Cannot open a file manager. The files are in {0}").format(where)
             self._notices.tell(text, NoticeTone.NOTE, about="open folder")
 
 

@@ -439,8 +439,8 @@ class LectureScreen(QWidget):
         self.drawing.fits = True
         self.drawing.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.drawing.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self.sentence = self._label("lectureSentence", self.tr("What is told"))
-        self.choices = self._label("lectureChoices", self.tr("What can be chosen"))
+        self.sentence = self._label("lectureSentence", self.tr("Explanation"))
+        self.choices = self._label("lectureChoices", self.tr("Choices"))
         self.counter = QLabel()
         self.counter.setObjectName("lectureCounter")
         self.counter.setTextFormat(Qt.TextFormat.PlainText)

@@ -13,10 +13,6 @@ from PySide6.QtWidgets import (
     QComboBox,
     QDialog,
     QDialogButtonBox,
-    QGridLayout,
-    QHBoxLayout,
-    QLabel,
-    QLayout,
     QLineEdit,
     QVBoxLayout,
     QWidget,
@@ -33,12 +29,12 @@ from shardscope.session.session import Session
 from shardscope.session.words import grouped
 from shardscope.shell.notices import Notices, NoticeTone
 from shardscope.startup.file_links import may_be_link, pasted_link
-from shardscope.widgets.option_fields import OptionField, field_for, path_button
+from shardscope.widgets.option_fields import FieldForm, OptionField, field_for, path_button
 
 
 def no_fit() -> str:
     """Return what is wrong where a specification was given and the bytes are otherwise."""
-    return QCoreApplication.translate("OpenWays", "This specification does not fit")
+    return QCoreApplication.translate("OpenWays", "The specification does not match the file")
 
 
 class OpenWith(QDialog):
@@ -61,15 +57,15 @@ class OpenWith(QDialog):
     ) -> None:
         super().__init__(parent)
         self.setObjectName("openWith")
-        self.setWindowTitle(self.tr("Change how it is read") if shard is not None else self.tr("Open with"))
+        self.setWindowTitle(self.tr("Reopen with options") if shard is not None else self.tr("Open as"))
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self._formats = {one.name: one for one in formats}
-        self._labels: dict[str, QLabel] = {}
         self._asked_for = request
+        self._detected = shard.format if shard is not None else ""
         self.path = QLineEdit(request.shown, self)
-        self.path.setPlaceholderText(self.tr("A file or folder of shards, or a link copied from the details"))
+        self.path.setPlaceholderText(self.tr("Path, address, or a link copied from Shardscope"))
         self.format = QComboBox(self)
-        self.format.addItem(self.tr("Recognise it"), None)
+        self.format.addItem(self.tr("Detect automatically"), None)
         for one in formats:
             self.format.addItem(f"{one.title}  ({one.name})", one.name)
         self.format.setCurrentIndex(max(self.format.findData(request.format), 0))
@@ -77,17 +73,17 @@ class OpenWith(QDialog):
             option.name: self._field(option, request, shard) for option in _options(formats)
         }
         self.buttons = QDialogButtonBox(self)
-        words = "&Apply" if shard is not None else "&Open"
+        words = "&Reopen" if shard is not None else "&Open"
         self.apply = self.buttons.addButton(words, QDialogButtonBox.ButtonRole.AcceptRole)
         self.buttons.addButton(QDialogButtonBox.StandardButton.Cancel)
         self._lay_out(fixed=shard is not None)
         self.path.textChanged.connect(self._check)
-        self.format.currentIndexChanged.connect(self._check)
+        self.format.currentIndexChanged.connect(self._choose)
         for field in self.fields.values():
             field.changed.connect(self._check)
         self.buttons.accepted.connect(self._accept)
         self.buttons.rejected.connect(self.reject)
-        self._check()
+        self._choose()
         guessed = next((f for f in self.fields.values() if shard is not None and _read_with(shard, f.option)), None)
         (guessed or (self.format if request.uri else self.path)).setFocus()
 
@@ -98,57 +94,34 @@ class OpenWith(QDialog):
         return field_for(option, given, shard.parameters, _evidence(shard))
 
     def _lay_out(self, *, fixed: bool) -> None:
-        grid = QGridLayout()
-        grid.setHorizontalSpacing(12)
-        grid.setVerticalSpacing(10)
-        grid.setColumnStretch(1, 1)
-        path = QHBoxLayout()
-        path.setSpacing(8)
-        path.addWidget(self.path, 1)
         self.path.setReadOnly(fixed)
-        if not fixed:
-            path.addWidget(path_button("File…", self.path))
-            path.addWidget(path_button("Folder…", self.path, folder=True))
-        rows: list[tuple[str, QWidget, QWidget | QLayout]] = [
-            ("&What", self.path, path),
-            ("&Format", self.format, self.format),
-        ]
-        rows += [(field.title, field, field) for field in self.fields.values()]
-        for number, (words, buddy, part) in enumerate(rows):
-            label = QLabel(words, self)
-            label.setTextFormat(Qt.TextFormat.PlainText)
-            label.setBuddy(buddy)
-            if isinstance(buddy, OptionField):
-                self._labels[buddy.option.name] = label
-            else:
-                buddy.setAccessibleName(words.replace("&", ""))
-            grid.addWidget(label, number, 0, Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignRight)
-            label.setMinimumHeight(self.path.sizeHint().height())
-            if isinstance(part, QLayout):
-                grid.addLayout(part, number, 1)
-            else:
-                grid.addWidget(part, number, 1)
+        buttons = () if fixed else (path_button("File…", self.path), path_button("Folder…", self.path, folder=True))
+        self._form = FieldForm()
+        self._form.add(self.tr("&File"), self.path, *buttons)
+        self._form.add(self.tr("For&mat"), self.format)
+        for field in self.fields.values():
+            self._form.add(field.title, field)
         column = QVBoxLayout(self)
         column.setContentsMargins(18, 16, 18, 14)
         column.setSpacing(14)
-        column.addLayout(grid, 1)
+        column.addLayout(self._form, 1)
         column.addWidget(self.buttons)
-        self.resize(660, self.sizeHint().height())
 
     def _asked(self) -> list[OptionField]:
-        """Return the fields of the chosen format; all while it is to be recognised."""
-        chosen = self._formats.get(self.format.currentData() or "")
-        if chosen is None:
-            return list(self.fields.values())
-        return [self.fields[option.name] for option in _options([chosen])]
+        """Return the fields of the chosen format, or of the one that was detected."""
+        chosen = self._formats.get(self.format.currentData() or self._detected)
+        return [self.fields[option.name] for option in _options([chosen])] if chosen is not None else []
+
+    def _choose(self) -> None:
+        """Show the options of the chosen format."""
+        asked = self._asked()
+        for field in self.fields.values():
+            self._form.setRowVisible(field, field in asked)
+        self.resize(660, self.sizeHint().height())
+        self._check()
 
     def _check(self) -> None:
-        """Show the options of the chosen format, and say at once whether they can be applied."""
-        asked = self._asked()
-        for name, field in self.fields.items():
-            field.setVisible(field in asked)
-            self._labels[name].setVisible(field in asked)
-        wrong = any(field.problem() for field in asked)
+        wrong = any(field.problem() for field in self._asked())
         self.apply.setEnabled(not wrong and bool(self.path.text().strip()))
 
     @property
@@ -196,9 +169,14 @@ class OpenWays(QObject):
         def done(formats: Sequence[Format] | None, error: BaseException | None) -> None:
             if formats is None:
                 if error is not None and not isinstance(error, Cancelled):
-                    self._session.tell(self.tr("The formats cannot be listed"), error)
+                    self._session.tell(self.tr("Cannot list the formats"), error)
                 return
-            dialog = OpenWith(request, formats, shard, self._window)
+            first = request
+            if request.uri and shard is None and request.format is None:
+                # It is opened so because it lacks a specification.
+                named = next((one.name for one in formats if any(map(_is_spec, one.options))), None)
+                first = replace(request, format=named)
+            dialog = OpenWith(first, formats, shard, self._window)
             dialog.chosen.connect(self._chosen)
             dialog.open()
 
@@ -263,7 +241,7 @@ def guess_text(shard: Shard) -> str:
         members = {}
     values = ", ".join(f"{name} {value}" for name, value in members.items() if not name.startswith("@"))
     left = len(shard.ambiguity)
-    more = f" {left} point{'s are' if left > 1 else ' is'} left open." if left else ""
+    more = f" {left} point{'s' if left > 1 else ''} left open." if left else ""
     return f"Specification inferred from the bytes: {values or 'see Change'}.{more}"
 
 
@@ -275,7 +253,11 @@ def _options(formats: Sequence[Format]) -> list[Option]:
 
 def _read_with(shard: Shard, option: Option) -> bool:
     """Return whether it is by this option that a shard is reported what it does not state itself."""
-    return bool(shard.parameters) and option.names_format and option.type is OptionType.JSON
+    return bool(shard.parameters) and _is_spec(option)
+
+
+def _is_spec(option: Option) -> bool:
+    return option.names_format and option.type is OptionType.JSON
 
 
 def _evidence(shard: Shard) -> str:

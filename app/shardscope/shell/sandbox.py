@@ -18,7 +18,7 @@ from shardcore.shards.salvage import Condition
 from shardcore.teaching.build import building_options, new_file
 from shardscope.learning.sandbox.banner import SandboxBanner, SandboxFrame
 from shardscope.learning.sandbox.panel import SandboxPanel
-from shardscope.session.error_words import plain_words
+from shardscope.session.error_words import failure
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.session import Session
 from shardscope.session.trace_walk import TraceWalk
@@ -124,7 +124,7 @@ class SandboxShell(QObject):
         actions = self.actions
         menu.addSeparator()
         menu.addAction(actions.switch)
-        inside = menu.addMenu(self.tr("In the sand&box"))
+        inside = menu.addMenu(self.tr("Sand&box"))
         inside.setToolTipsVisible(True)
         inside.addAction(actions.to_bits)
         bits = inside.addMenu(self.tr("Flip &one bit"))
@@ -213,10 +213,10 @@ class SandboxShell(QObject):
         box.setObjectName("discardSandbox")
         box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         box.setIcon(QMessageBox.Icon.Question)
-        box.setWindowTitle(self.tr("Drop the sandbox?"))
-        box.setText(self.tr("{0} in the sandbox would be dropped.").format(plural(self.sandbox.count, "change")))
-        box.setInformativeText(self.tr("The file on disk was never changed. A copy keeps what you broke."))
-        drop = box.addButton(self.tr("&Drop"), QMessageBox.ButtonRole.DestructiveRole)
+        box.setWindowTitle(self.tr("Discard the sandbox?"))
+        box.setText(self.tr("{0} in the sandbox will be lost.").format(plural(self.sandbox.count, "change")))
+        box.setInformativeText(self.tr("The file on disk is unchanged. Save a copy to keep the changes."))
+        drop = box.addButton(self.tr("&Discard"), QMessageBox.ButtonRole.DestructiveRole)
         save = box.addButton(self.tr("Save as a &copy…"), QMessageBox.ButtonRole.ActionRole)
         cancel = box.addButton(QMessageBox.StandardButton.Cancel)
         box.setDefaultButton(save)
@@ -241,21 +241,19 @@ class SandboxShell(QObject):
 
     def _salvaged(self, done: Salvage) -> None:
         there = done.count(Condition.WHOLE) + done.count(Condition.UNCHECKED)
-        what = self.tr("{0} of the sandbox") if self.sandbox.on else "{0}"
+        what = self.tr("{0} from the sandbox") if self.sandbox.on else "{0}"
         text = self.tr("{0} written to {1}").format(what.format(plural(there, "object")), done.folder)
         self._session.say(text)
 
     def ask_save(self) -> QFileDialog:
         """Request the name of a copy; the dialog asks before it gives the name of a file that is there."""
-        uri = self._session.uri
         name = Path(self._session.request.name)
-        folder = Path(uri).parent if "://" not in uri else Path.home()
         title, proposed = self.tr("Save the sandbox as a copy"), f"{name.stem}.broken{name.suffix}"
 
         def save(path: str) -> None:
             self.save_to(Path(path), agreed=True)
 
-        dialog = ask_target(self._window, title, save, start=str(folder), name=proposed)
+        dialog = ask_target(self._window, title, save, start=str(self._session.request.folder), name=proposed)
         dialog.setObjectName("saveSandbox")
         return dialog
 
@@ -263,11 +261,11 @@ class SandboxShell(QObject):
         """Write a copy."""
 
         def failed(error: BaseException) -> None:
-            self._notices.tell(self.tr("Not saved: {0}").format(plain_words(error)), NoticeTone.ERROR)
+            self._notices.tell(failure(self.tr("Cannot save the copy"), error), NoticeTone.ERROR)
 
         self.sandbox.save(path, agreed=agreed, failed=failed)
 
     def _saved(self, path: Path) -> None:
-        text = self.tr("The sandbox was saved as {0}; the file itself is as it was.").format(path)
+        text = self.tr("Sandbox saved as {0}. The original file is unchanged.").format(path)
         opens = partial(self._session.open_tab, OpenRequest(str(path)))
         self._notices.tell(text, NoticeTone.SUCCESS, action=self.tr("Open it"), do=opens)

@@ -1,9 +1,8 @@
-"""The one status line: what is selected, or for a while what was just done; the format at its end."""
+"""Status line: the selection, or for a while what was just done; the format at its end."""
 
 from __future__ import annotations
 
 from PySide6.QtCore import QCoreApplication
-from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QMainWindow, QStackedWidget, QStatusBar, QWidget
 
 from shardscope.session.debounce import Debounce
@@ -13,9 +12,6 @@ from shardscope.widgets.plain_text import tip
 MESSAGE_MILLISECONDS = 12_000
 """A sentence stands for this long where the selection is reported."""
 
-NARROW = 900
-"""Below this width the format is its name alone: how it was recognised is stored in the tooltip."""
-
 
 class StatusLine(QStatusBar):
     """However long its texts are, the window is as wide as before.
@@ -23,7 +19,7 @@ class StatusLine(QStatusBar):
     Attributes:
         note: The message, while there is one.
         busy: Number of running jobs.
-        kind: The format, and how it was recognised.
+        kind: The format; how it was recognised is in its tooltip.
     """
 
     def __init__(self, selection: QWidget, window: QMainWindow) -> None:
@@ -37,7 +33,6 @@ class StatusLine(QStatusBar):
         self.busy = Elided(parent=self)
         self.kind = Elided(parent=self)
         self.kind.setObjectName("formatLabel")
-        self._format, self._why = "", ""
         self._pages = QStackedWidget(self)
         self._selection = selection
         self._pages.addWidget(selection)
@@ -71,16 +66,6 @@ class StatusLine(QStatusBar):
         self.say(str(text), MESSAGE_MILLISECONDS)
 
     def tell_format(self, name: str, why: str) -> None:
-        """Report what is open: its format, and how it was recognised; nothing is open without a name."""
-        self._format, self._why = name, why
-        self._show_format()
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self._show_format()
-
-    def _show_format(self) -> None:
-        wide = self.width() >= NARROW
-        self.kind.tell(f"{self._format}  ·  {self._why}" if wide and self._why else self._format)
-        meaning = QCoreApplication.translate("StatusLine", "The format, and how it was recognised: {0}")
-        self.kind.setToolTip(meaning.format(tip(self._why)) if self._why else "")
+        """Show the format, and how it was recognised in its tooltip; empty where nothing is open."""
+        self.kind.tell(name)
+        self.kind.setToolTip(self.tr("Detected by: {0}").format(tip(why)) if why else "")

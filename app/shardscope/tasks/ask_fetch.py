@@ -41,7 +41,7 @@ class FetchQuestion(QObject):
         """Ask; nothing is fetched meanwhile."""
         size = size_text(costly.size)
         yes = self.tr("&Fetch {0}").format(size)
-        box = self._box("costly", self.tr("Fetch so much?"), yes, costly.go, costly.refuse)
+        box = self._box("costly", self.tr("Large download"), yes, costly.go, costly.refuse)
         box.setText(self.tr("{0} fetches up to {1}.").format(costly.what, size))
         box.setInformativeText(cost_text(costly.size, price_called(self._settings.price)))
         box.open()
@@ -53,7 +53,7 @@ class FetchQuestion(QObject):
         yes = self.tr("&Connect") if error.who else self.tr("&Open")
         box = self._box("untrusted", title, yes, go, refuse)
         box.setText(error.question)
-        box.setInformativeText(self.tr("The file that was opened names it. Agree if you trust the file."))
+        box.setInformativeText(self.tr("The opened file refers to it. Continue only if you trust that file."))
         # Whoever presses Enter too early has agreed to nothing.
         box.setDefaultButton(QMessageBox.StandardButton.Cancel)
         box.open()
@@ -89,4 +89,4 @@ class FetchQuestion(QObject):
 def cost_text(size: int, price: Price) -> str:
     """Return how long it takes to fetch so many bytes, and what it costs."""
     lasts, cost = seconds_text(size / USUAL_RATE), money_text(price.of(1, size))
-    return f"That takes about {lasts} at 100 Mbit/s, and costs about {cost} ({price.name})."
+    return f"About {lasts} at 100 Mbit/s; costs about {cost} ({price.name})."

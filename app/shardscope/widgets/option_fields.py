@@ -7,6 +7,7 @@ from typing import Any
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import (
     QComboBox,
+    QFormLayout,
     QHBoxLayout,
     QLabel,
     QLineEdit,
@@ -88,7 +89,7 @@ class FolderField(OptionField):
     def __init__(self, option: Option, given: Any) -> None:
         super().__init__(option)
         self.line = QLineEdit(str(given or ""))
-        self.line.setPlaceholderText(self.tr("Empty: looked for beside the shard"))
+        self.line.setPlaceholderText(self.tr("Optional. Default: the xorbs folder beside the shard"))
         self.line.textChanged.connect(self.changed)
         self._hold(self.line, path_button("Choose…", self.line, folder=True))
 
@@ -125,7 +126,7 @@ class ChoiceField(OptionField):
         self.box = QComboBox()
         usual = option.default in option.choices
         if not usual:
-            self.box.addItem(self.tr("As usual"), None)
+            self.box.addItem(self.tr("Default"), None)
         for choice in option.choices:
             self.box.addItem(choice, choice)
         self.box.setCurrentIndex(max(self.box.findData(option.default if usual and given is None else given), 0))
@@ -161,7 +162,7 @@ class JsonField(OptionField):
         self.editor.setFont(theme.fixed_font())
         self.editor.setTabChangesFocus(True)
         self.editor.setAccessibleName(self.title)
-        self.editor.setPlaceholderText(self.tr("Empty: the file says it, or what lies beside it"))
+        self.editor.setPlaceholderText(self.tr("Optional. By default read from the file or its info"))
         self.editor.setMinimumHeight(self.editor.fontMetrics().lineSpacing() * 10 + 16)
         self.editor.textChanged.connect(self._changed)
         self.state = QLabel()
@@ -206,6 +207,37 @@ def field_for(option: Option, given: Any, shown: str = "", evidence: str = "") -
             return ChoiceField(option, given)
         case _:
             return TextField(option, given)
+
+
+class FieldForm(QFormLayout):
+    """Labels before fields; without borders of its own."""
+
+    def __init__(self, parent: QWidget | None = None, *, spacing: int = 10) -> None:
+        super().__init__(parent)
+        self.setContentsMargins(0, 0, 0, 0)
+        self.setHorizontalSpacing(12)
+        self.setVerticalSpacing(spacing)
+        self.setLabelAlignment(Qt.AlignmentFlag.AlignRight)
+        self.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
+
+    def add(self, words: str, field: QWidget, *beside: QWidget) -> None:
+        """Add a field with its label, and what is beside it."""
+        row: QWidget | QHBoxLayout = field
+        if beside:
+            row = QHBoxLayout()
+            row.setSpacing(8)
+            row.addWidget(field, 1)
+            for widget in beside:
+                row.addWidget(widget)
+        self.addRow(words, row)  # type: ignore[arg-type]
+        label = self.labelForField(row)  # type: ignore[arg-type]
+        if isinstance(label, QLabel):
+            label.setTextFormat(Qt.TextFormat.PlainText)
+            label.setBuddy(field)
+            # A label is in the middle of a line, and at the top of a text.
+            text = isinstance(field, QLabel) or field.sizeHint().height() > 2 * label.sizeHint().height()
+            label.setAlignment(Qt.AlignmentFlag.AlignTop if text else Qt.AlignmentFlag.AlignVCenter)
+            field.setAccessibleName(field.accessibleName() or words.replace("&", ""))
 
 
 def path_button(words: str, field: QLineEdit, *, folder: bool = False) -> QPushButton:

@@ -7,6 +7,7 @@ from shardcore.writing.declaration import Dial, Instead, KeyRule, Without, Write
 FORMAT = Format(
     name="bloscpack",
     title="Bloscpack",
+    folder_title="Bloscpack folder",
     specification="https://github.com/Blosc/bloscpack#bloscpack-format",
     suffixes=(".blp",),
     detect=lazily("shardcore.formats.bloscpack.shard:detect"),

@@ -7,6 +7,7 @@ from shardcore.writing.declaration import Dial, Instead, KeyRule, Without, Write
 FORMAT = Format(
     name="des",
     title="Data Easy Store",
+    folder_title="DES archive",
     specification="https://github.com/dariuszduszynski/DES/blob/HEAD/docs/FORMAT.md",
     suffixes=(".des",),
     detect=lazily("shardcore.formats.des.detect:detect"),

@@ -7,6 +7,7 @@ from shardcore.writing.declaration import Dial, Instead, KeyRule, Without, Write
 FORMAT = Format(
     name="mdb",
     title="Xet MDB shard",
+    folder_title="Xet MDB folder",
     specification="https://huggingface.co/docs/xet/shard",
     suffixes=(".mdb",),
     detect=lazily("shardcore.formats.mdb.shard:detect"),

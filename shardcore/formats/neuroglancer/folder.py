@@ -179,6 +179,7 @@ class NeuroglancerDataSet(DataSet):
 
     def __init__(self, folder: Folder, origin: Origin, root: Folder | None = None) -> None:
         self.origin = origin
+        self.title = f"Neuroglancer {origin.space.content}"
         self.why = origin.why
         self._others = OtherScales(root)
         super().__init__("neuroglancer", folder, _members(folder, origin) if folder.lists_cheaply else self._listed)
@@ -435,6 +436,7 @@ class NeuroglancerKeySpaces(DataSet):
     def __init__(self, folder: Folder, spaces: FolderSpaces, info: FoundInfo) -> None:
         super().__init__("neuroglancer", folder, ())
         self.spaces = spaces.spaces
+        self.title = f"Neuroglancer {self.spaces[0].space.content}"
         self._info = info
         self._others = OtherScales()
         self._unchosen, self._unusable = spaces.unchosen, spaces.others

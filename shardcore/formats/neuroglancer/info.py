@@ -119,6 +119,11 @@ class KeySpace:
     sharded: bool = True
 
     @property
+    def content(self) -> str:
+        """Return what it holds: a volume, or its name, such as `meshes`."""
+        return "volume" if self.kind is SpaceKind.VOLUME else self.name
+
+    @property
     def title(self) -> str:
         """Return its name, and how it is stored where that is not in shards."""
         return self.name if self.sharded else f"{self.name}, one file per {self.kind.object_kind}"

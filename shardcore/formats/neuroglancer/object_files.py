@@ -307,6 +307,7 @@ class ObjectFileShard(FileShard):
 
     def __init__(self, file: _ObjectFile) -> None:
         super().__init__(file, _OneObject(file), _ObjectTree(file))
+        self.title = f"Neuroglancer {file.kind}"
 
     def _module(self, name: str) -> Any:
         # Charts and references of the format are those of shards.
@@ -421,6 +422,7 @@ class ObjectFiles(DataSet):
 
     def __init__(self, folder: Folder, origin: Origin, root: Folder | None = None) -> None:
         self.origin, self.space, self.text, self.why = origin, origin.space, origin.text, origin.why
+        self.title = f"Neuroglancer {origin.space.content}"
         self._others = OtherScales(root)
         self._loaded = False
         self._fragments: dict[str, int] = {}

@@ -122,6 +122,7 @@ class NeuroglancerShard(FileShard):
     def __init__(self, file: NeuroglancerFile) -> None:
         objects = NeuroglancerObjects(file)
         super().__init__(file, objects, NeuroglancerTree(file), NeuroglancerLookup(file, objects))
+        self.title = f"Neuroglancer shard v{VERSION}, {file.origin.space.content}"
         self.why = file.origin.why
 
     @property

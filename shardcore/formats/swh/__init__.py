@@ -7,6 +7,7 @@ from shardcore.writing.declaration import Instead, KeyRule, Without, Writes
 FORMAT = Format(
     name="swh",
     title="Software Heritage Read Shard",
+    folder_title="Software Heritage folder",
     specification="https://docs.softwareheritage.org/devel/swh-shard/format.html",
     suffixes=(".shard",),
     detect=lazily("shardcore.formats.swh.shard:detect"),

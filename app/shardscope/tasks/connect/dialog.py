@@ -13,7 +13,6 @@ from PySide6.QtWidgets import (
     QComboBox,
     QDialog,
     QDialogButtonBox,
-    QGridLayout,
     QLabel,
     QLineEdit,
     QPushButton,
@@ -36,6 +35,7 @@ from shardscope.session.jobs import Job, JobPriority, Jobs
 from shardscope.session.open_request import OpenRequest
 from shardscope.tasks.connect.who_choice import WhoChoice
 from shardscope.widgets import theme
+from shardscope.widgets.option_fields import FieldForm
 from shardscope.widgets.tick_box import TickBox
 
 NAMED = 3
@@ -70,27 +70,24 @@ def probe(uri: str, options: RemoteOptions | None) -> list[Allowed]:
             return [_listing(target)]
         parts = any(record.status == 206 for record in tape.records)
         return [
-            Allowed("Read", True, f"{plural(target.size, 'byte')}; the answer took {milliseconds:,} ms"),
-            Allowed("Ranges", parts, _PARTS if parts else "the server gives no parts; the file was fetched whole"),
+            Allowed("Read", True, f"{plural(target.size, 'byte')} in {milliseconds:,} ms"),
+            Allowed("Ranges", parts, "supported" if parts else "not supported: the whole file was fetched"),
             _listing(target.folder),
         ]
     finally:
         target.close()
 
 
-_PARTS = "parts can be fetched alone"
-
-
 def _listing(folder: Folder | None) -> Allowed:
     if not isinstance(folder, RemoteFolder) or not folder.listable:
-        return Allowed("List", None, "web servers cannot list; neighbours are opened by their names")
+        return Allowed("List", None, "not supported by web servers; other files are opened by name")
     try:
         entries = folder.first_page()
     except ShardError as error:
         return Allowed("List", False, plain_words(error))
     names = [f"{entry.name}/" if entry.is_folder else entry.name for entry in entries]
     if not names:
-        return Allowed("List", True, "there is nothing in this folder")
+        return Allowed("List", True, "the folder is empty")
     more = ", …" if len(names) > NAMED else ""
     count = "1,000 or more names" if len(names) >= 1000 else plural(len(names), "name")
     return Allowed("List", True, f"{count}: {', '.join(names[:NAMED])}{more}")
@@ -134,7 +131,6 @@ class AddressDialog(QDialog):
         self._filled_for = ""
         self._link = ""
         self._endpoint_chosen = bool(options is not None and options.endpoint_url)
-        self._labels: dict[QWidget, QLabel] = {}
         self.address = QLineEdit(request.shown, self)
         self.layer = QComboBox(self)
         self.understood = QLabel(self)
@@ -142,8 +138,8 @@ class AddressDialog(QDialog):
         self.who = WhoChoice(options, self)
         self.endpoint = QComboBox(self)
         self.region = QLineEdit(options.region or "" if options is not None else "", self)
-        self.path_style = TickBox(self.tr("The &bucket stands in the path (endpoint/bucket/key)"), self)
-        self.pays = TickBox(self.tr("&Requester pays: what I read goes on my own bill"), self)
+        self.path_style = TickBox(self.tr("Path-st&yle addressing (endpoint/bucket/key)"), self)
+        self.pays = TickBox(self.tr("&Requester pays (you are billed for requests and transfer)"), self)
         self.allowed = QLabel(self)
         self.allowed.setTextFormat(Qt.TextFormat.PlainText)
         self.test = QPushButton(self.tr("&Test connection"), self)
@@ -180,49 +176,30 @@ class AddressDialog(QDialog):
             line.textEdited.connect(lambda _: setattr(self, "_endpoint_chosen", True))
         if options is not None and options.endpoint_url:
             self.endpoint.setEditText(options.endpoint_url)
-        self.region.setPlaceholderText(self.tr("Found out by itself"))
+        self.region.setPlaceholderText(self.tr("Detected automatically"))
         self.path_style.setChecked(options is not None and options.addressing == "path")
         self.pays.setChecked(options is not None and options.requester_pays)
-        self.pays.setToolTip(self.tr("The owner of the bucket wants it so; requests and bytes cost you, not them"))
+        self.pays.setToolTip(self.tr("The bucket's owner requires it"))
         self.allowed.setObjectName("allowed")
-        self.allowed.setAccessibleName(self.tr("What is allowed"))
         for label in (self.understood, self.allowed):
             label.setWordWrap(True)
             label.setTextFormat(Qt.TextFormat.PlainText)
             label.setAlignment(Qt.AlignmentFlag.AlignTop)
         self.allowed.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self.allowed.setMinimumHeight(6 * self.fontMetrics().lineSpacing())
 
     def _lay_out(self) -> None:
         page = QWidget(self)
-        grid = QGridLayout(page)
-        grid.setContentsMargins(18, 16, 18, 6)
-        grid.setHorizontalSpacing(12)
-        grid.setVerticalSpacing(10)
-        grid.setColumnStretch(1, 1)
-        rows: list[tuple[str, QWidget]] = [
-            (self.tr("A&ddress"), self.address),
-            (self.tr("&Layer"), self.layer),
-            ("", self.understood),
-            (self.tr("As"), self.who),
-            (self.tr("&Endpoint"), self.endpoint),
-            (self.tr("Re&gion"), self.region),
-            ("", self.path_style),
-            ("", self.pays),
-            (self.tr("Allowed"), self.allowed),
-        ]
-        top = Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignRight
-        for number, (words, part) in enumerate(rows):
-            if words:
-                label = QLabel(words, self)
-                label.setBuddy(part)
-                beside = self.who.buttons[Who.KEYS] if part is self.who else self.region
-                label.setMinimumHeight(beside.sizeHint().height() if part is not self.allowed else 0)
-                self._labels[part] = label
-                grid.addWidget(label, number, 0, top)
-                part.setAccessibleName(part.accessibleName() or words.replace("&", ""))
-            grid.addWidget(part, number, 1)
-        grid.setRowStretch(len(rows) - 1, 1)
+        form = self._form = FieldForm(page)
+        form.setContentsMargins(18, 16, 18, 12)
+        form.add(self.tr("A&ddress"), self.address)
+        form.add(self.tr("&Layer"), self.layer)
+        form.add("", self.understood)
+        form.add(self.tr("Sign in"), self.who)
+        form.add(self.tr("&Endpoint"), self.endpoint)
+        form.add(self.tr("Re&gion"), self.region)
+        form.add("", self.path_style)
+        form.add("", self.pays)
+        form.add(self.tr("Permissions"), self.allowed)
         # On a small screen the fields scroll, and the buttons stay.
         scroll = self._scroll = QScrollArea(self)
         scroll.setFrameShape(QScrollArea.Shape.NoFrame)
@@ -231,13 +208,31 @@ class AddressDialog(QDialog):
         scroll.setWidget(page)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
         column.addWidget(scroll, 1)
         self.buttons.setContentsMargins(18, 4, 18, 14)
         column.addWidget(self.buttons)
-        wish = page.sizeHint().height() + self.buttons.sizeHint().height() + 30
+        self.resize(620, 320)
+
+    def _fit(self) -> None:
+        """Take the height of what is shown, as far as the window above has room."""
         parent = self.parentWidget()
+        self._form.activate()
+        wish = self._form.totalHeightForWidth(self.width()) + self.buttons.sizeHint().height()
         room = parent.window().height() - 40 if parent is not None else wish
-        self.resize(620, min(wish, max(room, 320)))
+        self.resize(self.width(), min(wish, max(room, 320)))
+
+    @staticmethod
+    def _say(label: QLabel, text: str) -> None:
+        label.setText(shown_lines(text))
+        # A form gives a text that wraps the height of two lines.
+        label.setMaximumHeight(max(label.heightForWidth(480), 0))
+
+    def _permit(self, text: str) -> None:
+        """Show what the test found; nothing before."""
+        self._say(self.allowed, text)
+        self._form.setRowVisible(self.allowed, bool(text))
+        self._fit()
 
     def _connect(self) -> None:
         self.address.textChanged.connect(lambda _: self._check())
@@ -306,28 +301,26 @@ class AddressDialog(QDialog):
         signed = parsed is not None and in_store(parsed)
         for part in (self.who, self.endpoint, self.region, self.path_style, self.pays):
             # Web servers are asked as they are: there is nothing to choose.
-            part.setVisible(signed or parsed is None)
-            if part in self._labels:
-                self._labels[part].setVisible(signed or parsed is None)
+            self._form.setRowVisible(part, signed or parsed is None)
         if signed and not problem:
             try:
                 self.options()
             except UsageError as error:
                 problem = plain_words(error)
             if any(word in self.endpoint_url for word in ("ACCOUNT", "REGION")):
-                problem = self.tr("put your account or region into the endpoint")
+                problem = self.tr("replace ACCOUNT or REGION in the endpoint")
         text = f"✖ {problem}" if problem else self._described(parsed)
-        self.understood.setText(shown_lines(text))
+        self._say(self.understood, text)
         self._fill_way(parsed)
         fine = parsed is not None and not problem and (self.who.complete or not signed)
         for button in (self.open_button, self.test):
             button.setEnabled(fine)
-        self.allowed.clear()
+        self._permit("")
 
     def _no_address(self) -> str:
         text = self.address.text().strip()
         if not is_address(text):
-            return self.tr("an address begins with s3://, gs://, https://, hf:// or precomputed://")
+            return self.tr("not an address: start with s3://, gs://, https://, hf:// or precomputed://")
         try:
             parse_address(layer_address(self._typed) if is_viewer_link(self._typed) else text)
         except ShardError as error:
@@ -336,7 +329,7 @@ class AddressDialog(QDialog):
 
     def _described(self, parsed: Address | None) -> str:
         if parsed is None:
-            return self.tr("Paste what you have: an address of a bucket, a web server, a neuroglancer layer.")
+            return self.tr("Paste an S3/GCS URI, a URL, or a Neuroglancer layer link.")
         store = shown_address(self.endpoint_url).rstrip("/") if parsed.in_store else ""
         return f"✔ {described(parsed)}, at {store}" if store else f"✔ {described(parsed)}"
 
@@ -353,8 +346,7 @@ class AddressDialog(QDialog):
                 for one in found:
                     kind = f" ({one.kind})" if one.kind else ""
                     self.layer.addItem(f"{one.name}{kind}: {shown_address(one.address)}", one.address)
-        for part in (self.layer, self._labels[self.layer]):
-            part.setVisible(self.layer.count() > 0)
+        self._form.setRowVisible(self.layer, self.layer.count() > 0)
 
     def _endpoints(self) -> list[tuple[str, str]]:
         """Return the endpoints to choose from: the usual one, those that were used, those of known stores."""
@@ -396,7 +388,7 @@ class AddressDialog(QDialog):
         """Try, in a job, what is allowed."""
         request = self.request
         self.test.setEnabled(False)
-        self.allowed.setText(self.tr("Asking …"))
+        self._permit(self.tr("Testing …"))
         return self._jobs.submit(
             lambda _: probe(request.uri, request.remote),
             key=("probe", self),
@@ -408,10 +400,10 @@ class AddressDialog(QDialog):
         self.test.setEnabled(True)
         if found is not None:
             lines = [f"{SIGNS[one.works]} {one.what}: {one.text}" for one in found]
-            self.allowed.setText(shown_lines("\n".join(lines)))
+            self._permit("\n".join(lines))
             self._scroll.ensureWidgetVisible(self.allowed)
         elif not isinstance(error, Cancelled):
-            self.allowed.setText(shown_lines(f"✖ {plain_words(error)}"))
+            self._permit(f"✖ {plain_words(error)}")
 
     def _accept(self) -> None:
         self.chosen.emit(self.request)

@@ -6,18 +6,17 @@ from PySide6.QtCore import QCoreApplication, Qt, Signal
 from PySide6.QtWidgets import (
     QButtonGroup,
     QComboBox,
-    QGridLayout,
     QHBoxLayout,
     QLabel,
     QLineEdit,
     QRadioButton,
-    QStackedWidget,
     QVBoxLayout,
     QWidget,
 )
 
 from shardcore import RemoteOptions
 from shardscope.session.connections import Who, who_of
+from shardscope.widgets.option_fields import FieldForm
 
 
 class WhoChoice(QWidget):
@@ -47,20 +46,23 @@ class WhoChoice(QWidget):
         row.addStretch(1)
         self.profile = QComboBox(self)
         self.access_key, self.secret_key, self.token = (QLineEdit(self) for _ in range(3))
-        self.pages = QStackedWidget(self)
-        for page in (self._anonymous(), self._profiles(), self._keys(options)):
-            self.pages.addWidget(page)
+        self.pages = {
+            Who.ANONYMOUS: self._anonymous(),
+            Who.PROFILE: self._profiles(),
+            Who.KEYS: self._keys(options),
+        }
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(8)
         column.addLayout(row)
-        column.addWidget(self.pages)
+        for page in self.pages.values():
+            column.addWidget(page)
         self._group.idToggled.connect(self._toggled)
         self.buttons[who_of(options)].setChecked(True)
         self.setFocusProxy(self.buttons[who_of(options)])
 
     def _anonymous(self) -> QWidget:
-        text = self.tr("Requests are not signed. Public data can be read by everybody.")
+        text = self.tr("Requests are not signed: for public data.")
         label = QLabel(text, self)
         label.setTextFormat(Qt.TextFormat.PlainText)
         label.setWordWrap(True)
@@ -71,35 +73,27 @@ class WhoChoice(QWidget):
     def _profiles(self) -> QWidget:
         page = QWidget(self)
         self.profile.setObjectName("profile")
-        self.profile.setAccessibleName(self.tr("Profile"))
         self.profile.currentIndexChanged.connect(lambda _: self.changed.emit())
-        grid = QGridLayout(page)
-        _tight(grid)
-        grid.addWidget(_label(self.tr("&Profile"), self.profile), 0, 0)
-        grid.addWidget(self.profile, 0, 1)
-        grid.setRowStretch(1, 1)
+        FieldForm(page).add(self.tr("&Profile"), self.profile)
         self.tell_profiles(())
         return page
 
     def _keys(self, options: RemoteOptions | None) -> QWidget:
         page = QWidget(self)
-        grid = QGridLayout(page)
-        _tight(grid)
+        form = FieldForm(page, spacing=6)
         fields = (
             (self.tr("&Access key"), self.access_key, "accessKey"),
             (self.tr("&Secret key"), self.secret_key, "secretKey"),
             (self.tr("Session &token"), self.token, "sessionToken"),
         )
-        for number, (words, field, name) in enumerate(fields):
+        for words, field, name in fields:
             field.setObjectName(name)
-            field.setAccessibleName(words.replace("&", ""))
             field.textChanged.connect(lambda _: self.changed.emit())
-            grid.addWidget(_label(words, field), number, 0)
-            grid.addWidget(field, number, 1)
+            form.add(words, field)
         for field in (self.secret_key, self.token):
             field.setEchoMode(QLineEdit.EchoMode.Password)
-        self.token.setPlaceholderText(self.tr("Only for temporary keys"))
-        self.secret_key.setToolTip(self.tr("Kept in memory while the window is open, and nowhere else"))
+        self.token.setPlaceholderText(self.tr("For temporary keys only"))
+        self.secret_key.setToolTip(self.tr("Kept in memory until the window closes; never stored"))
         self.access_key.setText(options.access_key or "" if options is not None else "")
         return page
 
@@ -121,7 +115,7 @@ class WhoChoice(QWidget):
         """Report which profiles there are."""
         self.profile.blockSignals(True)
         self.profile.clear()
-        self.profile.addItem(self.tr("As the environment says"), "")
+        self.profile.addItem(self.tr("Default (from the environment)"), "")
         for name in names:
             self.profile.addItem(name, name)
         if self._wanted and self._wanted not in names:
@@ -147,7 +141,8 @@ class WhoChoice(QWidget):
             self._choose()
 
     def _choose(self) -> None:
-        self.pages.setCurrentIndex(list(Who).index(self.who))
+        for who, page in self.pages.items():
+            page.setVisible(who is self.who)
         self.changed.emit()
 
     @staticmethod
@@ -162,17 +157,3 @@ def _words() -> dict[Who, str]:
         Who.PROFILE: translate("WhoChoice", "Pro&file"),
         Who.KEYS: translate("WhoChoice", "&Keys"),
     }
-
-
-def _label(words: str, buddy: QWidget) -> QLabel:
-    label = QLabel(words)
-    label.setTextFormat(Qt.TextFormat.PlainText)
-    label.setBuddy(buddy)
-    return label
-
-
-def _tight(grid: QGridLayout) -> None:
-    grid.setContentsMargins(0, 0, 0, 0)
-    grid.setHorizontalSpacing(10)
-    grid.setVerticalSpacing(6)
-    grid.setColumnStretch(1, 1)

@@ -102,7 +102,7 @@ class EditActions(QObject):
         possible = not switch.standing.why_not
         self.allow.setEnabled(possible)
         self.allow.setChecked(switch.allowed)
-        words = self.tr("Off at every open: what is read is safe from slips") if possible else switch.standing.why_not
+        words = self.tr("Off at every open, against accidental changes") if possible else switch.standing.why_not
         self.allow.setToolTip(tip(words))
         for verb, action in self._of:
             action.setVisible(verb in there)
@@ -123,21 +123,21 @@ class EditActions(QObject):
     def _update_undo(self) -> None:
         standing, why_not = self._switch.standing, ""
         if standing.interrupted and not standing.interrupted.kept:
-            why_not = self.tr("The old bytes of the interrupted edit were not kept: it can only be finished")
+            why_not = self.tr("The interrupted edit has no undo file: it can only be finished")
         elif standing.interrupted:
             # Putting back half of an edit is what the file needs, damaged or not.
             why_not = ""
         elif standing.why_not:
             why_not = standing.why_not
         elif not standing.journal:
-            why_not = self.tr("There is no edit whose old bytes were kept")
+            why_not = self.tr("No undo file: there is nothing to undo")
         elif not self._switch.allowed:
             why_not = self._switch.why_not
         in_place = any(not verb.beside for verb in standing.verbs)
         self.undo.setVisible(bool(standing.interrupted) or standing.journal or in_place)
         # Ctrl+Z takes back first what was typed.
         self.undo.setEnabled(self.undo.isVisible() and not why_not and not self._typed.changes)
-        self.undo.setToolTip(tip(why_not or self.tr("Puts back the bytes that the last edit changed")))
+        self.undo.setToolTip(tip(why_not or self.tr("Restores the bytes that the last edit changed")))
 
 
 class EditChip(QToolButton):
@@ -206,10 +206,10 @@ class EditChip(QToolButton):
         self.setChecked(allowed)
         self.setAccessibleName(text[2:])
         if allowed:
-            words = self.tr("This file may be changed: press to make it read-only again")
+            words = self.tr("Editing is on. Click to switch back to read-only.")
         else:
             why_not = self._switch.standing.why_not
-            words = why_not or self.tr("This file is not changed: press to allow it, or choose Edit > Allow changes")
+            words = why_not or self.tr("Read-only. Click to allow changes to this file.")
         self.setToolTip(tip(words))
 
     def _show_sandbox(self, changes: int) -> None:
@@ -217,5 +217,5 @@ class EditChip(QToolButton):
         self.setText(text)
         self.setChecked(False)
         self.setAccessibleName(text[2:])
-        words = self.tr("A copy in memory is shown, with {0}: the file on disk is as it was. Press for the sandbox.")
+        words = self.tr("A copy in memory with {0}. The file on disk is unchanged. Click to show the sandbox.")
         self.setToolTip(tip(words.format(plural(changes, "change"))))

@@ -190,14 +190,14 @@ class EditDialog(QDialog):
         line = QLineEdit(self)
         line.setObjectName("edit_file")
         line.setAccessibleName(self.tr("Files"))
-        line.setPlaceholderText(self.tr("Drop files here, or choose some"))
+        line.setPlaceholderText(self.tr("Drop or choose files"))
         line.setAcceptDrops(False)
         return line
 
     def _table(self) -> QTableView:
         table = _ChangesTable(self)
         table.setObjectName("editChanges")
-        table.setAccessibleName(self.tr("What changes"))
+        table.setAccessibleName(self.tr("Changes"))
         table.setModel(self.model)
         table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         table.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
@@ -231,7 +231,7 @@ class EditDialog(QDialog):
         sides = QHBoxLayout()
         sides.setSpacing(14)
         self._sides = QButtonGroup(self)
-        sides.addWidget(QLabel(self.tr("The bytes show"), self))
+        sides.addWidget(QLabel(self.tr("Show in the bytes view"), self))
         for button in (self.old, self.new):
             self._sides.addButton(button)
             sides.addWidget(button)
@@ -251,7 +251,7 @@ class EditDialog(QDialog):
         column.addLayout(sides)
         column.addWidget(self.takedown)
         column.addWidget(self.kept)
-        self.area = scrolled(inner, "editArea", self.tr("What changes, and how"), self)
+        self.area = scrolled(inner, "editArea", self.tr("Options and changes"), self)
         foot = QHBoxLayout()
         foot.setContentsMargins(16, 4, 16, 12)
         foot.addWidget(self.buttons)
@@ -323,7 +323,7 @@ class EditDialog(QDialog):
         """Show that the changes are being computed."""
         self._proposal = None
         self.trouble.setText("")
-        self.total.setText(self.tr("Looking what would change …"))
+        self.total.setText(self.tr("Computing the changes …"))
         self._update()
 
     def tell_trouble(self, text: str) -> None:
@@ -371,8 +371,8 @@ class EditDialog(QDialog):
         gone = self.takedown.isChecked()
         if kept:
             words = kept[not gone]
-            more = self.tr("They are then gone for good.") if gone else self.tr("Everyone can read them there.")
-            self.kept.setText(shown(f"{'▲ ' if gone else ''}{words[:1].upper()}{words[1:]}. {more}"))
+            more = self.tr(". This cannot be undone.") if gone else self.tr(", readable by anyone with access to it.")
+            self.kept.setText(shown(f"{'▲ ' if gone else ''}{words[:1].upper()}{words[1:]}{more}"))
         colours = theme.of(self)
         self.kept.setStyleSheet(f"color: {(colours.error if gone else colours.muted).name()};")
 

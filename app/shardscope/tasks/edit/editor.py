@@ -16,7 +16,7 @@ from shardcore.model.options import Option
 from shardcore.sources.patched import Change
 from shardcore.writing.edit_options import EditSubject, Verb
 from shardcore.writing.undo import Journal
-from shardscope.session.error_words import plain_words
+from shardscope.session.error_words import failure, plain_words
 from shardscope.session.jobs import Job, JobPriority, Pool
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.proposed_bytes import Proposed
@@ -130,7 +130,7 @@ class Editor(QObject):
             proposal = propose(shard, asked)
             if not left_out:
                 return asked, proposal
-            more = f"{plural(left_out, 'row holds', 'rows hold')} no object: left out."
+            more = f"{plural(left_out, 'row')} without an object left out."
             return asked, replace(proposal, remark=f"{proposal.remark} {more}".strip())
 
         def look() -> None:
@@ -152,7 +152,7 @@ class Editor(QObject):
             return None
         sheet = self._sheet(
             self.tr("Write typed bytes"),
-            self.tr("Overwrite bytes of the file; checksums over them are not computed again."),
+            self.tr("Overwrite bytes of the file. Checksums are not updated."),
             self.tr("Write"),
         )
         asked = EditRequest(WRITE)
@@ -165,8 +165,8 @@ class Editor(QObject):
             return None
         sheet = self._sheet(
             self.tr("Undo the last edit"),
-            self.tr("Put back the bytes that it changed; they are then not kept any more."),
-            self.tr("Put back"),
+            self.tr("Restore the bytes that it changed. The undo file is removed."),
+            self.tr("Undo"),
         )
         self._look(sheet, lambda shard, _: (None, propose_undo(shard)))
         return sheet
@@ -293,24 +293,24 @@ class Editor(QObject):
         if journal is not None and not journal.kept:
             what, news = f"finish {journal.what}", News(self.tr("{0} was changed: {1}").format(name, journal.what))
         else:
-            what, news = f"put back {name}", self._undone(name)
+            what, news = f"undo the edit of {name}", self._undone(name)
         return self._run(lambda job: put_back(Path(uri), job.progress), what, news, uri=uri)
 
     def _undone(self, name: str) -> News:
-        return News(self.tr("{0} is again what it was before the edit").format(name))
+        return News(self.tr("{0} restored to its state before the edit").format(name))
 
     def _run(self, work: Callable[[Job], None], what: str, news: News, *, stops: bool = False, uri: str = "") -> Job:
         """Change the file in a job that goes on when another file is opened; then open it again."""
-        session, shard = self._session, self._session.shard
+        session, shard, name = self._session, self._session.shard, Path(uri or self._session.uri).name
         session.hold_watch(held=True)
 
         def done(_: None, error: BaseException | None) -> None:
             here = session.shard is shard
             stopped = isinstance(error, Cancelled) and stops
             if error is not None and not isinstance(error, Cancelled):
-                self._after = News(self.tr("Not changed: {0}").format(plain_words(error)), bad=True)
+                self._after = News(failure(self.tr("Cannot change {0}").format(name), error), bad=True)
             else:
-                self._after = News(self.tr("Stopped: what was there was put back")) if stopped else news
+                self._after = News(self.tr("Stopped: the file is unchanged")) if stopped else news
             if not here:
                 session.say(self._after.text, failed=self._after.bad)
                 self._after = None
@@ -350,7 +350,7 @@ class Editor(QObject):
         def take(report: Report) -> None:
             wrong = [one for one in report.findings if one.severity is Severity.ERROR]
             if wrong:
-                text = self.tr("{0}; it is not sound now: {1}").format(news.text, wrong[0].message)
+                text = self.tr("{0}, but it does not verify: {1}").format(news.text, wrong[0].message)
                 self.news.emit(replace(news, text=text, bad=True))
 
         self._session.ask(
@@ -382,5 +382,5 @@ def _keys(shard: Shard, rows: RowRanges, job: Job) -> tuple[tuple[str, ...], int
             else:
                 found[key] = None
     if not found:
-        raise UsageError("no selected row holds an object: select others")
+        raise UsageError("the selected rows have no objects: select others")
     return tuple(found), left_out

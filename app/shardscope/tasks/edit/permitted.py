@@ -101,26 +101,26 @@ def _why_not(shard: Shard, uri: str, verbs: tuple[Verb, ...], kept: Collection[P
     if not verbs:
         return "A whole data set cannot be changed in place: open one of its files"
     if shard.damage is not None:
-        return "It is damaged: only sound files are changed"
+        return "The file is damaged: only intact files can be changed"
     if isinstance(shard.source, PatchedSource):
-        return "It is a sandbox: save it as a copy, and open that"
-    if is_address(uri):
-        return "It is read over the network: download it, and open that file"
-    if isinstance(shard, DataSet):
-        folder = shard.folder.path if isinstance(shard.folder, LocalFolder) else None
-        return _no_permission(None, folder) if folder is not None else "It does not lie in a folder of this machine"
+        return "This is a sandbox: save a copy and open it"
+    folder = shard.folder if isinstance(shard, DataSet) else None
+    if is_address(uri) or not (folder is None or isinstance(folder, LocalFolder)):
+        return "Remote files cannot be changed: download them first"
+    if folder is not None:
+        return _no_permission(None, folder.path)
     if not isinstance(shard.source, FileSource):
-        return "It is no file of its own: save it as a file, and open that"
+        return "It is part of another file: save it as a file and open that"
     path = shard.source.path
     if any(path.absolute().is_relative_to(one) for one in kept):
-        return "It is a sample of Shardscope: copy the file, and open the copy"
+        return "Samples cannot be changed: copy the file and open the copy"
     in_place = any(not verb.beside for verb in verbs)
     return _no_permission(path if in_place else None, path.absolute().parent)
 
 
 def _no_permission(path: Path | None, folder: Path) -> str:
     if path is not None and not os.access(path, os.W_OK):
-        return f"You may not write {path.name}: ask for the permission, or copy the file"
+        return f"No permission to write {path.name}: change it, or copy the file"
     if not os.access(folder, os.W_OK | os.X_OK):
-        return f"You may not write into {folder}: there is no place to keep the old bytes"
+        return f"No permission to write into {folder}: the undo file cannot be kept there"
     return ""

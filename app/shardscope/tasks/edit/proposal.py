@@ -170,7 +170,7 @@ def propose_bytes(shard: Shard, changes: Sequence[Patch]) -> Proposal:
         found = [(start, typed.read(start, stop), source.read(start, stop)) for start, stop in typed.new_ranges]
         new = tuple(FileChange(start, data, "typed") for start, data, old in found if data != old)
         if not new:
-            raise UsageError("the typed bytes are those of the file")
+            raise UsageError("the typed bytes are the same as the file's")
         edit = edit_of(source, f"overwrite {plural(sum(one.size for one in new), 'byte')}", new)
     check_names(edit.path, hard_links=False)
     return _of_edit(edit, partial(_apply, edit), (kept_text(edit, keep=False), kept_text(edit, keep=True)))
@@ -181,7 +181,7 @@ def propose_undo(shard: Shard) -> Proposal:
     if not isinstance(shard.source, FileSource):
         raise UsageError("only local files can be changed in place")
     journal, edit = putting_back(shard.source)
-    state = "" if journal.done else "That edit was interrupted: it may be half done."
+    state = "" if journal.done else "That edit was interrupted: the file may be partly changed."
     return _of_edit(edit, lambda _, progress: put_back(edit.path, progress), remark=state)
 
 
@@ -271,7 +271,7 @@ def _of_rewrites(shard: Shard, rewrites: Sequence[Rewrite]) -> Proposal:
     whats = list(dict.fromkeys(one.what for one in rewrites))
     single = rewrites[0] if len(rewrites) == 1 else None
     fresh = [one.path.name for one in rewrites if one.old is None]
-    remark = f"{', '.join(fresh[:3])} is made: there was none." if fresh else ""
+    remark = f"{', '.join(fresh[:3])} will be created." if fresh else ""
     return Proposal(
         whats[0] if len(whats) == 1 else f"change {plural(len(rewrites), 'file')}",
         tuple(rows),
@@ -280,7 +280,7 @@ def _of_rewrites(shard: Shard, rewrites: Sequence[Rewrite]) -> Proposal:
         len(single.new) if single is not None else 0,
         proposed,
         partial(_rewrite, rewrites),
-        remark=f"The shard stays as it is, and so do the bytes of its objects. {remark}".strip(),
+        remark=f"The shard itself is unchanged. {remark}".strip(),
     )
 
 

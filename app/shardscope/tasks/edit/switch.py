@@ -14,7 +14,7 @@ from shardscope.session.jobs import JobPriority
 from shardscope.session.session import OpenFailure, Session
 from shardscope.tasks.edit.permitted import EditPermission, journal_to_mend, standing
 
-LOOKING = "It is being looked whether it can be changed"
+LOOKING = "Checking whether the file can be changed …"
 
 
 class EditSwitch(QObject):
@@ -61,8 +61,8 @@ class EditSwitch(QObject):
             return self.tr("Read-only: choose Edit > Allow changes to this file first")
         if self.standing.interrupted:
             if not self.standing.interrupted.kept:
-                return self.tr("An edit of this file was interrupted: finish that first")
-            return self.tr("An edit of this file was interrupted: undo that first")
+                return self.tr("An edit of this file was interrupted: finish it first")
+            return self.tr("An edit of this file was interrupted: undo it first")
         return ""
 
     def _opened(self, _: Shard) -> None:
@@ -78,7 +78,7 @@ class EditSwitch(QObject):
                 self.interrupted.emit(uri, found.interrupted)
 
         def failed(_: BaseException) -> None:
-            self.standing = EditPermission(why_not=self.tr("It cannot be looked whether it can be changed"))
+            self.standing = EditPermission(why_not=self.tr("Cannot check whether the file can be changed"))
             self.changed.emit()
 
         kept = [one.path.absolute() for one in assets.samples()]

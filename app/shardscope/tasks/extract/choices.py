@@ -6,7 +6,6 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
 from shardcore.operations.extraction import AS_USUAL, Conflict, ExtractOptions
-from shardcore.sources.remote.address import is_address
 from shardscope.session.open_request import OpenRequest
 
 ASK = "ask"
@@ -66,8 +65,5 @@ class Choices:
 
 
 def first_folder(request: OpenRequest) -> str:
-    """Return where objects go when nothing was extracted before: a folder beside the shard."""
-    if is_address(request.uri):
-        return str(Path.home() / f"{Path(request.name).stem or 'objects'}-objects")
-    path = Path(request.uri).absolute()
-    return str(path.parent / f"{path.stem or 'objects'}-objects")
+    """Return where objects go when nothing was extracted before."""
+    return str(request.folder / f"{Path(request.name).stem or 'objects'}-objects")

@@ -32,16 +32,17 @@ from shardscope.tasks.extract.choices import ASK, Choices
 from shardscope.widgets import theme
 from shardscope.widgets.file_dialogs import ask_folder
 from shardscope.widgets.fonts import LARGE, sized
+from shardscope.widgets.option_fields import FieldForm
 from shardscope.widgets.plain_text import tip
 from shardscope.widgets.tick_box import TickBox
 
 TYPING_MILLISECONDS = 200
 
 _POLICY_WORDS = {
-    ASK: "Ask if there are any",
-    Conflict.SKIP: "Skip: keep the file that is there",
-    Conflict.RENAME: "Rename: keep both",
-    Conflict.REPLACE: "Replace the file that is there",
+    ASK: "Ask",
+    Conflict.SKIP: "Skip",
+    Conflict.RENAME: "Keep both (rename)",
+    Conflict.REPLACE: "Replace",
 }
 
 
@@ -115,16 +116,16 @@ class ExtractDialog(QDialog):
             self.conflict.addItem(words, str(name))
         self.conflict.setCurrentIndex(max(self.conflict.findData(choices.conflict), 0))
         self.parts = QComboBox(page)
-        self.guess = TickBox("&Give names without an ending one by their content", page)
+        self.guess = TickBox("A&dd missing file extensions (detected from content)", page)
         self.guess.setChecked(choices.guess_extension)
-        self.skip_unused = TickBox("Leave out &unused slots", page)
-        self.skip_unused.setToolTip(self.tr("Otherwise the manifest lists them; they have no file in any case"))
+        self.skip_unused = TickBox("Skip &unused slots", page)
+        self.skip_unused.setToolTip(self.tr("Otherwise the manifest lists them. They never become files."))
         self.skip_unused.setChecked(choices.skip_unused)
         self.manifest = TickBox(
             self.tr("Write a &manifest (manifest.json: key, size and sha256 of every file written)"), page
         )
         self.manifest.setChecked(choices.manifest)
-        self.deleted = TickBox("Extract &deleted objects as well", page)
+        self.deleted = TickBox("Include de&leted objects", page)
         self.warning = QLabel(page)
         self.warning.setTextFormat(Qt.TextFormat.PlainText)
         self.examples = QLabel(page)
@@ -143,49 +144,25 @@ class ExtractDialog(QDialog):
         names.addWidget(self.folders)
         names.addWidget(self.flat)
         names.addStretch(1)
-        place = QHBoxLayout()
-        place.setSpacing(8)
-        place.addWidget(self.where, 1)
-        place.addWidget(self.browse)
-        grid = QGridLayout()
-        grid.setHorizontalSpacing(12)
-        grid.setVerticalSpacing(10)
-        grid.setColumnStretch(1, 1)
-        self._labels: dict[QWidget, QLabel] = {}
-        rows: list[tuple[str, QWidget, QHBoxLayout | None]] = [
-            ("&To", self.where, place),
-            ("&Names", self.folders, names),
-            ("If a &file exists", self.conflict, None),
-            ("&Parts", self.parts, None),
-        ]
-        for number, (words, buddy, line) in enumerate(rows):
-            label = QLabel(words, page)
-            label.setTextFormat(Qt.TextFormat.PlainText)
-            label.setBuddy(buddy)
-            self._labels[buddy] = label
-            if not isinstance(buddy, QRadioButton):
-                buddy.setAccessibleName(words.replace("&", ""))
-            grid.addWidget(label, number, 0, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-            if line is not None:
-                grid.addLayout(line, number, 1)
-            else:
-                grid.addWidget(buddy, number, 1)
         ticks = QVBoxLayout()
         ticks.setSpacing(8)
         for box in (self.guess, self.skip_unused, self.manifest, self.deleted, self.warning):
             ticks.addWidget(box)
-        grid.addLayout(ticks, len(rows), 1)
-        self._labels[self.examples] = QLabel(self.tr("First files"), page)
-        top = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignTop
-        grid.addWidget(self._labels[self.examples], len(rows) + 1, 0, top)
-        grid.addWidget(self.examples, len(rows) + 1, 1)
+        form = self._form = FieldForm()
+        form.add(self.tr("&To"), self.where, self.browse)
+        form.addRow(self.tr("&Names"), names)
+        form.labelForField(names).setBuddy(self.folders)  # type: ignore[attr-defined]
+        form.add(self.tr("Existing &files"), self.conflict)
+        form.add(self.tr("&Parts"), self.parts)
+        form.addRow("", ticks)
+        form.add(self.tr("First files"), self.examples)
         column = QVBoxLayout(page)
         column.setContentsMargins(20, 16, 20, 14)
         column.setSpacing(6)
         column.addWidget(self.total)
         column.addWidget(self.left_out)
         column.addSpacing(6)
-        column.addLayout(grid)
+        column.addLayout(form)
         column.addStretch(1)
         column.addSpacing(8)
         column.addWidget(self.buttons)
@@ -199,9 +176,9 @@ class ExtractDialog(QDialog):
         self.question_where = QLabel(page)
         self.question_where.setTextFormat(Qt.TextFormat.PlainText)
         words = {
-            Conflict.SKIP: ("&Skip them", "The files that are there stay; their objects are not written"),
+            Conflict.SKIP: ("&Skip them", "Existing files stay; their objects are not written"),
             Conflict.RENAME: ("Keep &both", "The new files are called “name (2)”"),
-            Conflict.REPLACE: ("&Replace them", "The files that are there are lost"),
+            Conflict.REPLACE: ("&Replace them", "Existing files are overwritten"),
         }
         self.answers: dict[Conflict, QPushButton] = {}
         column = QVBoxLayout(page)
@@ -299,7 +276,7 @@ class ExtractDialog(QDialog):
         """Files that exist are being looked for."""
         self.extract.setEnabled(False)
         self.left_out.show()
-        self.left_out.setText(self.tr("Looking for files that exist already …"))
+        self.left_out.setText(self.tr("Checking for existing files …"))
 
     def ask_conflicts(self, count: int) -> None:
         """Ask what to do about files that exist."""
@@ -325,11 +302,11 @@ class ExtractDialog(QDialog):
         if self.parts.count() or not parts:
             return
         self.parts.blockSignals(True)
-        self.parts.addItem(self.tr("As usual for the format"), AS_USUAL)
+        self.parts.addItem(self.tr("Default"), AS_USUAL)
         self.parts.addItem(self.tr("All parts"), ALL_PARTS)
-        self.parts.addItem(self.tr("The content alone"), NO_PARTS)
+        self.parts.addItem(self.tr("Content only"), NO_PARTS)
         for part in parts:
-            self.parts.addItem(self.tr("The content and its {0}").format(part), part)
+            self.parts.addItem(self.tr("Content and {0}").format(part), part)
         self.parts.blockSignals(False)
 
     def _now(self) -> None:
@@ -347,8 +324,7 @@ class ExtractDialog(QDialog):
 
     def _update(self) -> None:
         self.extract.setEnabled(self._possible)
-        for widget in (self.parts, self._labels[self.parts]):
-            widget.setVisible(self.parts.count() > 0)
+        self._form.setRowVisible(self.parts, self.parts.count() > 0)
         found = self._outlook
         if found is None:
             self.deleted.hide()
@@ -356,10 +332,10 @@ class ExtractDialog(QDialog):
             self.examples.setText("\n" * 2)
             return
         known = f"{'at least ' if found.unknown else ''}{size_text(found.size)}"
-        what = self.tr("The whole content in one file") if found.joined else plural(found.objects, "object")
+        what = self.tr("Whole content in one file") if found.joined else plural(found.objects, "object")
         self.total.setText(f"{what}, {known}")
         unused = f"{plural(found.unused, 'unused slot')}"
-        self.skip_unused.setText(self.tr("Leave out &unused slots ({0})").format(f"{found.unused:,}"))
+        self.skip_unused.setText(self.tr("Skip &unused slots ({0})").format(f"{found.unused:,}"))
         self.skip_unused.setVisible(found.unused > 0)
         words = "listed in the manifest" if not self.skip_unused.isChecked() else "left out"
         self.left_out.setText(f"{unused} {words}" if found.unused else "")

@@ -111,7 +111,7 @@ class ExtractTask(QObject):
             job.note = result.text
             if found.lost:
                 self.session.check_source()
-                job.note += "; " + self.tr("Resume goes on with what is missing")
+                job.note += "; " + self.tr("Resume extracts the rest")
                 self._leave_open(job, result.rest)
             self.finished.emit(result)
 

@@ -47,7 +47,7 @@ MOST_HITS = 10_000
 
 
 class KeyHitModel(TableModel):
-    """Files that hold the key, and files that could not be searched."""
+    """Files with the key, and files that could not be searched."""
 
     titles = ("File", "Format", "Size", "Shard, error")
     numbers = (2,)
@@ -114,7 +114,7 @@ class FindKeyDialog(QDialog):
         self.key = QLineEdit(key, self)
         self.key.setObjectName("findKey")
         self.key.setFont(theme.fixed_font())
-        self.key.setPlaceholderText(self.tr("Key, in the text form of its format"))
+        self.key.setPlaceholderText(self.tr("Key, as text"))
         self.key.setAccessibleName(self.tr("Key"))
         self.where = QComboBox(self)
         self.where.setObjectName("findKeyFolder")
@@ -164,7 +164,7 @@ class FindKeyDialog(QDialog):
         rules = (ColumnRule(260), ColumnRule(), ColumnRule(), ColumnRule(120))
         table = row_table(self, self.model, rules, 0, lambda *_: None, self._open_menu)
         table.setObjectName("findKeyHits")
-        table.setAccessibleName(self.tr("Files that hold the key"))
+        table.setAccessibleName(self.tr("Files with the key"))
         table.activated.connect(self._activated)
         table.selectionModel().selectionChanged.connect(lambda *_: self._enable())
         return table

@@ -105,7 +105,7 @@ class InputCount:
         if wrong is not None and not skip:
             return f"{wrong.path}: {wrong.problem}"
         if len(self.manifests) > 1:
-            return f"one manifest at a time: take {Path(self.manifests[1]).name} away"
+            return f"only one manifest is possible: remove {Path(self.manifests[1]).name}"
         return ""
 
     @property
@@ -176,7 +176,7 @@ def _manifest(path: str, before: int, progress: Progress) -> Input | None:
                 size += os.stat(file).st_size  # noqa: PTH116
             except (OSError, ValueError):
                 missing = Path(file).name
-                return Input(path, InputKind.MANIFEST, objects, size, f"names {missing}, which is not there")
+                return Input(path, InputKind.MANIFEST, objects, size, f"{missing} not found")
     except ShardError as error:
         return Input(path, InputKind.MANIFEST, objects, size, error.message)
     finally:

@@ -98,7 +98,7 @@ class InputList(QTreeView):
             return
         painter = QPainter(self.viewport())
         painter.setPen(theme.of(self).muted)
-        words = self.tr("Drop files or folders here, or a manifest that says which file gets which key")
+        words = self.tr("Drop files, folders or a manifest (keys of files) here")
         place = self.viewport().rect().adjusted(16, 8, -16, -8)
         painter.drawText(place, int(Qt.AlignmentFlag.AlignCenter) | int(Qt.TextFlag.TextWordWrap), words)
         painter.end()
@@ -119,14 +119,12 @@ class ContentsView(QWidget):
         self.total.setObjectName("contentsTotal")
         self.total.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         self.files = self._button(self.tr("Add &files…"), "addFiles", self.tr("Files to pack, or a manifest"))
-        self.add_folder = self._button(
-            self.tr("Add f&older…"), "addFolder", self.tr("A folder with everything below it")
-        )
+        self.add_folder = self._button(self.tr("Add f&older…"), "addFolder", self.tr("A folder, with its subfolders"))
         self.remove = self._button(
-            self.tr("&Remove"), "removeInputs", self.tr("Takes the selected inputs out of the list")
+            self.tr("&Remove"), "removeInputs", self.tr("Remove the selected inputs from the list")
         )
         self.use = self._button(
-            self.tr("Use its &manifest"), "useManifest", self.tr("Keys and facts as extracting noted them")
+            self.tr("Use its &manifest"), "useManifest", self.tr("Keys and metadata recorded when extracting")
         )
         self.use.clicked.connect(self.use_manifests)
         self.use.hide()
@@ -143,12 +141,12 @@ class ContentsView(QWidget):
         self.skip = self._check(
             self.tr("S&kip unreadable"),
             "skipUnreadable",
-            self.tr("Leaves out files that cannot be read, or whose names the format cannot hold"),
+            self.tr("Skips files that cannot be read, or whose names the format cannot store"),
         )
         self.report = self._check(
             self.tr("Write repor&t"),
             "writeReport",
-            self.tr("NAME.report.json beside the shard: the key of every input"),
+            self.tr("Writes the key of every input to NAME.report.json beside the shard"),
         )
         checks = QHBoxLayout()
         checks.setSpacing(16)
@@ -223,7 +221,7 @@ class ContentsView(QWidget):
             self.total.tell("")
 
     def _ask(self, *, folder: bool) -> None:
-        title = self.tr("Choose what is packed")
+        title = self.tr("Add to the new shard")
         if folder:
             ask_folder(self.window(), title, lambda path: self.add([path]), start=self._folder)
         else:

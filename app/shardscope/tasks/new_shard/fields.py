@@ -42,11 +42,11 @@ class PathField(OptionField):
         super().__init__(option)
         self.line = QLineEdit(self)
         self._is_json = option.type is OptionType.JSON
-        self.line.setPlaceholderText(self.tr("{ … }, or a file with it") if self._is_json else self.tr("a file"))
+        self.line.setPlaceholderText(self.tr("JSON, or a JSON file") if self._is_json else self.tr("a file"))
         self.line.textChanged.connect(self.changed)
         button = path_button(self.tr("Choose…"), self.line)
         button.setAccessibleName(self.tr("Choose a file for {0}").format(option.name))
-        button.setToolTip(self.tr("Asks for the file"))
+        button.setToolTip(self.tr("Choose the file"))
         self._hold(self.line, button)
 
     def value(self) -> str | None:

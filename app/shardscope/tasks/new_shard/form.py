@@ -45,21 +45,21 @@ from shardscope.widgets.scrolled import scrolled
 from shardscope.widgets.wrap_text import WrapText
 
 RULES = (
-    (KeyChoice.USUAL, "As usual"),
-    (KeyChoice.AS_IS, "As they are"),
+    (KeyChoice.USUAL, "Default"),
+    (KeyChoice.AS_IS, "Keep"),
     (KeyChoice.SHA256, "sha256 of the content"),
     (KeyChoice.NUMBER, "Numbers"),
-    (KeyChoice.NAME, "Names of files"),
+    (KeyChoice.NAME, "File names"),
 )
 
 SENTENCES = {
-    KeyChoice.AS_IS: "The text of each key stays; one that does not fit is an error.",
-    KeyChoice.SHA256: "The sha256 of each content is its key; equal contents become one object.",
-    KeyChoice.NUMBER: "Objects are numbered from 0, in the order of the rows.",
-    KeyChoice.NAME: "The key is the name that the object gets as a file when it is extracted.",
+    KeyChoice.AS_IS: "Keys are kept. A key that the format cannot store is an error.",
+    KeyChoice.SHA256: "The key is the sha256 of the content. Equal contents become one object.",
+    KeyChoice.NUMBER: "Objects are numbered from 0 in table order.",
+    KeyChoice.NAME: "The key is the file name that extracting would use.",
 }
 
-CONVERTED = {"sha256": "the sha256 of each content is its key", "number": "they are numbered from 0"}
+CONVERTED = {"sha256": "the sha256 of the content becomes the key", "number": "objects are numbered from 0"}
 
 
 class KeyRules(QWidget):
@@ -77,7 +77,7 @@ class KeyRules(QWidget):
         self.rule = QComboBox(self)
         self.rule.setObjectName("keyRule")
         self.rule.setAccessibleName(self.tr("Rule for keys"))
-        self.rule.setToolTip(self.tr("Where the keys of the new shard come from"))
+        self.rule.setToolTip(self.tr("How keys of the new shard are chosen"))
         for choice, words in RULES:
             self.rule.addItem(self.tr(words), choice.value)
         self.about = QLabel(self)
@@ -113,25 +113,25 @@ class KeyRules(QWidget):
 def rule_text(choice: KeyChoice, writes: Writes) -> str:
     """Return what a rule does in a format, in a sentence."""
     if writes.keys is KeyRule.NONE:
-        return "The format has no keys; a manifest beside it tells what became of each."
+        return "The format has no keys. A manifest beside it records which object had which key."
     if choice is not KeyChoice.USUAL:
         return SENTENCES[choice]
     if not writes.converted:
-        return f"The text of each key stays: a key is {writes.key_form}."
-    return f"Keys stay where all of them fit ({writes.key_form}); else {CONVERTED[writes.converted]}."
+        return f"Keys are kept ({writes.key_form})."
+    return f"Keys are kept if all are valid ({writes.key_form}); otherwise {CONVERTED[writes.converted]}."
 
 
 def pack_keys_text(writes: Writes) -> str:
     """Return where the keys of packed files come from, in a sentence."""
     match writes.keys:
         case KeyRule.CONTENT:
-            return f"The key of an object is made from its content ({writes.key_form}), or what a manifest says."
+            return f"The key is computed from the content ({writes.key_form}), or given by a manifest."
         case KeyRule.PATH:
-            return "The key of an object is its path below the folder, with /, or what a manifest says."
+            return "The key is the path below the folder, with /, or given by a manifest."
         case KeyRule.OWN:
-            return f"The key of an object is its name without the ending: {writes.key_form}; or what a manifest says."
+            return f"The key is the file name without extension ({writes.key_form}), or given by a manifest."
         case _:
-            return "The format has no keys; where a manifest gives some, one beside the shard tells where they went."
+            return "The format has no keys. If a manifest gives some, they are recorded in a manifest beside the shard."
 
 
 WIDE = 880
@@ -211,7 +211,7 @@ class PackForm(QWidget):
         self._add(self._left, self.tr("Format"), self.formats)
         self._left.addWidget(self.keys)
         self._left.addStretch(1)
-        self._add(self._right, self.tr("Where"), self.place)
+        self._add(self._right, self.tr("Target"), self.place)
         self._add(self._right, self.tr("Plan"), self.plan)
         self._options_head = self._add(self._right, self.tr("Options"), self.options)
         self._right.addStretch(1)
@@ -221,7 +221,7 @@ class PackForm(QWidget):
         self._columns.setSpacing(28)
         self._columns.addLayout(self._left, 1)
         self._columns.addLayout(self._right, 1)
-        spoken = self.tr("Contents, format, place, plan and options")
+        spoken = self.tr("Contents, format, target, plan and options")
         self.area = scrolled(inner, "packArea", spoken, self)
 
     def _make_foot(self) -> None:
@@ -230,7 +230,7 @@ class PackForm(QWidget):
         self.buttons = QDialogButtonBox(self)
         self.write = self.buttons.addButton(self.tr("&Write"), QDialogButtonBox.ButtonRole.AcceptRole)
         self.write.setObjectName("writeButton")
-        self.write.setToolTip(self.tr("Writes the shard, reads it back, verifies it and opens it"))
+        self.write.setToolTip(self.tr("Writes the shard, verifies it and opens it"))
         self.write.setDefault(True)
         self.buttons.addButton(QDialogButtonBox.StandardButton.Cancel)
         foot = QHBoxLayout()
@@ -366,7 +366,7 @@ class PackForm(QWidget):
         """
         if not (option and self.options.tell_wrong(option, why)):
             self._refused, self._final = why, final
-        self.plan.show_none(self.tr("No plan: see below"))
+        self.plan.show_none(self.tr("No plan: see the message below"))
         self.refresh()
 
     def tell_failed(self, why: str) -> None:

@@ -101,7 +101,7 @@ class FormJobs(QObject):
         self._stop_planning()
         if work is None or self._form.options.problem or self._form.counted.problem(skip=self._form.skips):
             self._planned = None
-            self._form.plan.show_none(self._form.tr("The new shard is drawn here before a byte is written"))
+            self._form.plan.show_none(self._form.tr("A preview of the new shard appears here. Nothing is written yet."))
             return
         self._soon.start()
 

@@ -204,7 +204,7 @@ class NewShards(QObject):
         def done(formats: tuple[Format, ...] | None, error: BaseException | None) -> None:
             if formats is None:
                 if error is not None and not isinstance(error, Cancelled):
-                    self._session.tell(self.tr("The formats cannot be listed"), error)
+                    self._session.tell(self.tr("Cannot list the formats"), error)
             elif shard is None or self._session.shard is shard:
                 self._show(formats, paths, shard)
 
@@ -282,12 +282,12 @@ class NewShards(QObject):
 
     def _failed(self, sheet: NewShardDialog, name: str, error: BaseException | None) -> None:
         if isinstance(error, Cancelled):
-            self._session.message.emit(self.tr("{0} was not written: it was stopped").format(name))
-            words = self.tr("It was stopped: nothing was written.")
+            self._session.message.emit(self.tr("Stopped: {0} was not written").format(name))
+            words = self.tr("Stopped. Nothing was written.")
         else:
             words = plain_words(error)
             if not watches(sheet) and error is not None:
-                self._session.tell(self.tr("{0} was not written").format(name), error)
+                self._session.tell(self.tr("Cannot write {0}").format(name), error)
         if watches(sheet):
             sheet.tell_failed(words)
 

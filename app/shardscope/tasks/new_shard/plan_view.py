@@ -88,7 +88,7 @@ class PlanView(QWidget):
         self.exact = QPushButton(self.tr("Compute e&xactly"), self)
         self.exact.setObjectName("exactButton")
         self.exact.setAutoDefault(False)
-        self.exact.setToolTip(self.tr("Reads the contents and runs the codec, and writes nothing"))
+        self.exact.setToolTip(self.tr("Reads and compresses the contents without writing anything"))
         self.exact.clicked.connect(self.exact_wanted)
         self.strip = PlanStrip(self)
         self.tree = QTreeView(self)

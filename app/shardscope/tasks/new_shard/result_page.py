@@ -42,11 +42,9 @@ class WritingPage(QWidget):
         self.state.setObjectName("writingState")
         self.buttons = QDialogButtonBox(self)
         self.stop = self.buttons.addButton(self.tr("&Stop"), QDialogButtonBox.ButtonRole.DestructiveRole)
-        self.stop.setToolTip(self.tr("Nothing stays under the name"))
-        self.hide_button = self.buttons.addButton(
-            self.tr("Go on in the &background"), QDialogButtonBox.ButtonRole.RejectRole
-        )
-        self.hide_button.setToolTip(self.tr("Transfers shows how far it is"))
+        self.stop.setToolTip(self.tr("Stops writing and removes the partial file"))
+        self.hide_button = self.buttons.addButton(self.tr("Run in &background"), QDialogButtonBox.ButtonRole.RejectRole)
+        self.hide_button.setToolTip(self.tr("Progress is shown in Activity"))
         for button in (self.stop, self.hide_button):
             button.setAutoDefault(False)
         self.stop.clicked.connect(self.stop_wanted)
@@ -71,9 +69,9 @@ class WritingPage(QWidget):
         self.bar.setValue(share)
         done = f"{stage.done:,} of {plural(stage.total, 'object')}" if stage.total else ""
         if stage.verifying:
-            self.state.setText(self.tr("Reading it back and verifying it …"))
+            self.state.setText(self.tr("Verifying …"))
         else:
-            self.state.setText(done or self.tr("Beginning …"))
+            self.state.setText(done or self.tr("Starting …"))
 
 
 class ResultPage(QWidget):
@@ -98,7 +96,7 @@ class ResultPage(QWidget):
         lines.addStretch(1)
         area = QScrollArea(self)
         area.setObjectName("resultArea")
-        area.setAccessibleName(self.tr("What was written"))
+        area.setAccessibleName(self.tr("Summary"))
         area.setWidgetResizable(True)
         area.setFrameShape(QScrollArea.Shape.NoFrame)
         area.setWidget(inner)
@@ -117,7 +115,7 @@ class ResultPage(QWidget):
     def tell(self, packed: Packed, name: str) -> None:
         """Show what came out."""
         sound = packed.report is None or packed.report.ok
-        self.title.tell(self.tr("{0} was written, and is open now").format(name))
+        self.title.tell(self.tr("{0} was written and opened").format(name))
         self.verified.set_text(f"{'✔' if sound else '✖'} {report_text(packed.report)}")
         colours = "ok" if sound else "error"
         self.verified.set_tone(colours)
@@ -129,14 +127,14 @@ class ResultPage(QWidget):
 def report_text(report: Report | None) -> str:
     """Return what verification states, in a sentence."""
     if report is None:
-        return "It was not verified."
+        return "Not verified."
     return f"Read back: {report.summary}"
 
 
 def told_lines(packed: Packed) -> list[str]:
     """Note, findings and files, one line each."""
     lines = note_lines(packed.notes[:MOST_TOLD], [loss.text for loss in packed.losses])
-    lines += [f"● {path} was removed: the new data set does not have it" for path in packed.removed[:MOST_TOLD]]
+    lines += [f"● {path} was removed: not part of the new data set" for path in packed.removed[:MOST_TOLD]]
     lines += [f"▲ skipped: {one.why}" for one in packed.skipped[:MOST_TOLD]]
     if len(packed.skipped) > MOST_TOLD:
         lines.append(f"… and {plural(len(packed.skipped) - MOST_TOLD, 'more skipped input')}")

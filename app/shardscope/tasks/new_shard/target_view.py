@@ -24,10 +24,10 @@ from shardscope.widgets.file_dialogs import ask_folder, ask_target
 from shardscope.widgets.tick_box import TickBox
 
 WRONG = {
-    TargetStatus.NOT_A_FILE: "This is a folder: choose “A folder of several files”, or another name.",
+    TargetStatus.NOT_A_FILE: "This is a folder: choose “Folder of files”, or another name.",
     TargetStatus.NOT_A_FOLDER: "This is a file: choose “One file”, or another name.",
-    TargetStatus.NO_PLACE: "There is no folder of that name to write into.",
-    TargetStatus.INPUT: "This is what is read: choose another name.",
+    TargetStatus.NO_PLACE: "The folder does not exist: choose another place.",
+    TargetStatus.INPUT: "This is the input: choose another name.",
 }
 """Reason why the target cannot be written."""
 
@@ -44,13 +44,13 @@ class PlaceView(QWidget):
         self._place = TargetPlace(TargetStatus.FREE)
         self.line = QLineEdit(self)
         self.line.setObjectName("targetLine")
-        self.line.setAccessibleName(self.tr("Where the new shard goes"))
+        self.line.setAccessibleName(self.tr("Target of the new shard"))
         self.browse = QPushButton(self.tr("&Browse…"), self)
         self.browse.setObjectName("targetBrowse")
         self.browse.setAutoDefault(False)
-        self.browse.setToolTip(self.tr("Asks for the file or folder"))
+        self.browse.setToolTip(self.tr("Choose the file or folder"))
         self.one = QRadioButton(self.tr("One f&ile"), self)
-        self.several = QRadioButton(self.tr("A folder of se&veral files"), self)
+        self.several = QRadioButton(self.tr("Fol&der of files"), self)
         self.one.setToolTip(self.tr("Everything in one shard"))
         self.several.setToolTip(self.tr("A data set: several files that share their keys"))
         group = QButtonGroup(self)
@@ -62,7 +62,7 @@ class PlaceView(QWidget):
         self.state.setTextFormat(Qt.TextFormat.PlainText)
         self.replace = TickBox(self.tr("Rep&lace it"), self)
         self.replace.setObjectName("replaceTick")
-        self.replace.setToolTip(self.tr("The new shard takes its place when it is complete"))
+        self.replace.setToolTip(self.tr("Replaced only when the new shard is complete"))
         self._lay_out()
         self.line.textChanged.connect(lambda _: self.changed.emit())
         self.several.toggled.connect(lambda _: self.changed.emit())
@@ -121,9 +121,9 @@ class PlaceView(QWidget):
     def problem(self) -> str:
         """Return why nothing can be written there, or empty."""
         if self.path is None:
-            return self.tr("Say where the new shard goes.")
+            return self.tr("Choose where to write the new shard.")
         if self._place.standing is TargetStatus.FILE and not self.replace.isChecked():
-            return self.tr("There is a file of that name: choose another name, or have it replaced.")
+            return self.tr("The file exists: choose another name, or tick Replace.")
         return self.tr(WRONG.get(self._place.standing, ""))
 
     def offer(self, writes: Writes, *, folder: bool) -> None:
@@ -156,7 +156,7 @@ class PlaceView(QWidget):
         standing = place.standing
         words = {
             TargetStatus.FREE: "",
-            TargetStatus.FILE: "A file of that name exists.",
+            TargetStatus.FILE: "The file exists.",
             TargetStatus.FOLDER: f"The folder exists, with {plural(place.shards, 'file')} of the format.",
         }
         self.state.setText(words.get(standing, WRONG.get(standing, "")))
@@ -172,7 +172,7 @@ class PlaceView(QWidget):
         self._chosen = self.several.isChecked()
 
     def _ask(self) -> None:
-        title, path = self.tr("Where the new shard goes"), self.path
+        title, path = self.tr("Target of the new shard"), self.path
         start, name = (str(path.parent), path.name) if path is not None else ("", "")
         if self.folder:
             ask_folder(self.window(), title, self.line.setText, start=start).selectFile(name)

@@ -30,7 +30,6 @@ from shardscope.session.error_words import plain_words
 from shardscope.session.jobs import Job, JobPriority, Pool
 from shardscope.session.session import Session
 from shardscope.session.words import cut_middle, grouped
-from shardscope.tasks.extract.choices import first_folder
 from shardscope.widgets import theme
 from shardscope.widgets.file_dialogs import ask_folder
 from shardscope.widgets.fonts import LARGE, sized
@@ -53,8 +52,8 @@ class RecoverDialog(QDialog):
         parent: The window.
 
     Attributes:
-        title: What was found, in numbers.
-        rows: What was found.
+        title: Recovered objects, in numbers.
+        rows: Recovered objects.
         take: The button that takes it out.
     """
 
@@ -67,25 +66,25 @@ class RecoverDialog(QDialog):
         self.setObjectName("salvageSheet")
         self.setWindowTitle(self.tr("Recover objects"))
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        of = self.tr("the changed bytes of {0}, not of the file on disk") if sandbox else "{0}"
+        of = self.tr("the sandbox copy of {0}, not the file on disk") if sandbox else "{0}"
         heading = QLabel(
             shown(self.tr("Objects that can be recovered from {0}").format(of.format(cut_middle(name, 60)))), self
         )
         heading.setTextFormat(Qt.TextFormat.PlainText)
         heading.setFont(sized(self.font(), LARGE))
         heading.setWordWrap(True)
-        self.title = QLabel(self.tr("Looking for intact objects …"), self)
+        self.title = QLabel(self.tr("Searching for intact objects …"), self)
         self.title.setTextFormat(Qt.TextFormat.PlainText)
         self.title.setWordWrap(True)
         self.busy = QProgressBar(self)
         self.busy.setTextVisible(False)
         self.busy.setFixedHeight(8)
-        self.busy.setAccessibleName(self.tr("How far it is"))
+        self.busy.setAccessibleName(self.tr("Progress"))
         self.rows = QTreeWidget(self)
         self.rows.setObjectName("salvageRows")
-        self.rows.setAccessibleName(self.tr("What was found"))
+        self.rows.setAccessibleName(self.tr("Recovered objects"))
         self.rows.setHeaderLabels(
-            [self.tr("Condition"), self.tr("Name"), self.tr("Size"), self.tr("Checked by, or why")]
+            [self.tr("Condition"), self.tr("Name"), self.tr("Size"), self.tr("Checked by, or reason")]
         )
         self.rows.setRootIsDecorated(False)
         self.rows.setUniformRowHeights(True)
@@ -93,8 +92,8 @@ class RecoverDialog(QDialog):
         self.rows.header().setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
         self.rows.itemClicked.connect(self._chosen)
         self.rows.itemActivated.connect(self._chosen)
-        self.raw = TickBox(self.tr("Also the &bytes that belong to no object"), self)
-        self.raw.setToolTip(self.tr("They may be uncompressed objects: their boundaries are unknown"))
+        self.raw = TickBox(self.tr("Include &bytes outside any object"), self)
+        self.raw.setToolTip(self.tr("They may be uncompressed objects with unknown boundaries"))
         self.raw.toggled.connect(lambda _: self.again.emit())
         self.raw.hide()
         self.buttons = QDialogButtonBox(self)
@@ -125,10 +124,10 @@ class RecoverDialog(QDialog):
             self.tr("✖ {0} damaged").format(f"{counts['damaged']:,}"),
             self.tr("▲ {0} lost").format(f"{counts['lost']:,}"),
         ]
-        keyless = plural(counts["without_key"], "object was", "objects were")
-        more = [self.tr("{0} found without a key.").format(keyless)] if counts["without_key"] else []
+        keyless = plural(counts["without_key"], "object")
+        more = [self.tr("{0} without a key.").format(keyless)] if counts["without_key"] else []
         if done.opens:
-            more.append(self.tr("The file does not open as a whole: {0}.").format(done.opens))
+            more.append(self.tr("The file is damaged: {0}.").format(done.opens))
         more += [f"{note}." for note in (*done.notes, *done.left_out)]
         if done.folder is not None:
             more.append(self.tr("Written to {0}, with {1}.").format(done.folder, REPORT))
@@ -226,7 +225,7 @@ class RecoverTask(QObject):
         sheet.activateWindow()
         sheet.rows.setFocus(Qt.FocusReason.OtherFocusReason)
         size = self._session.shard.source.size
-        self._session.when_agreed(self.tr("Looking at every byte"), size, lambda: self._run(None))
+        self._session.when_agreed(self.tr("Scanning the file"), size, lambda: self._run(None))
         return sheet
 
     def take_to(self, folder: Path) -> Job | None:
@@ -234,8 +233,8 @@ class RecoverTask(QObject):
         return self._run(folder)
 
     def _ask_folder(self) -> None:
-        folder = str(Path(first_folder(self._session.request)).parent)
-        title = self.tr("Choose a folder for the recovered objects")
+        folder = str(self._session.request.folder)
+        title = self.tr("Folder for the recovered objects")
 
         def take(path: str) -> None:
             self.take_to(_empty_folder(Path(path), self._session.request.name))
@@ -264,7 +263,7 @@ class RecoverTask(QObject):
                 sheet.tell_trouble(plain_words(error))
                 sheet.take.setEnabled(folder is not None)
 
-        title = self.tr("Look for intact objects") if folder is None else self.tr("Recover objects")
+        title = self.tr("Search for intact objects") if folder is None else self.tr("Recover objects")
         return self._session.ask(
             lambda _, job: request.salvage(folder, job.progress, raw=raw),
             take,

@@ -265,7 +265,7 @@ class AlignedHexView(QWidget):
             start, stop = (run.first, run.second)[self.side]
             return self.tr("difference: bytes {0} to {1}").format(f"{start:,}", f"{stop:,}")
         offset = self.state.offsets_at(self.state.row)[self.side]
-        return self.tr("byte {0}").format(f"{offset:,}") if offset >= 0 else self.tr("no byte here")
+        return self.tr("byte {0}").format(f"{offset:,}") if offset >= 0 else self.tr("no byte at this offset")
 
     # --- painting ---
 

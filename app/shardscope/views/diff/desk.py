@@ -152,7 +152,7 @@ class DiffDesk(QObject):
 
     def begin(self, *, contents: bool) -> None:
         """Open what is not open yet, and compare."""
-        title = self.tr("Compare {0} with {1}").format(*(request.name for request in self.requests))
+        title = self.tr("Diff {0} and {1}").format(*(request.name for request in self.requests))
         work = partial(_compared, self.pair, self.requests, contents)
         # The scope is the window: comparing goes on when another tab of the main window is shown.
         self.job = self._jobs.submit(

@@ -257,7 +257,7 @@ class DiffWindow(QDialog):
             tab = self._button(
                 (self.tr("Open &left in tab"), self.tr("Open &right in tab"))[side],
                 ("diffTabLeft", "diffTabRight")[side],
-                self.tr("Opens it at the selected bytes"),
+                self.tr("Opens the file at the selected bytes"),
                 partial(self._open_tab, side),
             )
             line = QHBoxLayout()
@@ -305,19 +305,19 @@ class DiffWindow(QDialog):
         self._damage = compared.damage(request.name for request in self.desk.requests)
         self.say(self._damage, error=True)
         if names is None and not self._damage:
-            self.say(self.tr("No shard is in both; choose an object to see its bytes"))
+            self.say(self.tr("No shard in common. Select an object to see its bytes."))
         if names is not None:
             self._align(names)
 
     def _verdict(self, compared: ComparedPair) -> str:
         found = compared.found
         differing = sum(row[1] != row[2] for row in compared.fields)
-        words = self.tr("Equal") if found.equal else self.tr("Different")
+        words = self.tr("Objects equal") if found.equal else self.tr("Objects differ")
         if compared.pair.first.damage or compared.pair.second.damage:
-            words = self.tr("Damaged, compared in part")
+            words = self.tr("Damaged, partly compared")
         elif found.equal and self.state.differing and not found.across:
-            words = self.tr("Equal objects, different bytes")
-        fields = plural(differing, "field differs", "fields differ")
+            words = self.tr("Objects equal, bytes differ")
+        fields = plural(differing, "field differs", "fields differ") if differing else self.tr("fields equal")
         return " · ".join([words, fields, self.tr(_COMPARED[found.compared])])
 
     @staticmethod
@@ -372,7 +372,7 @@ class DiffWindow(QDialog):
             # The other side does not have the object: its shard of the same name is shown, if there is one.
             name = names[0] or names[1]
             if not all(name in columns.members for columns in compared.columns):
-                self.say(self.tr("{0} is in one of the two only").format(name))
+                self.say(self.tr("{0} exists on one side only").format(name))
                 return
             names = [name, name]
         self.say(self._damage, error=True)
@@ -488,10 +488,10 @@ class CompareShards(QObject):
         super().__init__(parent)
         self._session, self._window = session, parent
         self.windows: list[DiffWindow] = []
-        self.menu = QMenu(self.tr("&Compare with"), parent)
+        self.menu = QMenu(self.tr("&Diff with"), parent)
         self.menu.setObjectName("compareWith")
         self.menu.setToolTipsVisible(True)
-        title = self.tr("Compare with")
+        title = self.tr("Diff with")
         self._add(self.tr("&File…"), "Ctrl+Alt+D", lambda: ask_file(parent, title, self.compare_path))
         self._add(self.tr("Fol&der…"), "", lambda: ask_folder(parent, title, self.compare_path))
         self._add(self.tr("&Address…"), "", self.address_wanted.emit)

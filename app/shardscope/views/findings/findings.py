@@ -40,9 +40,9 @@ SIGNS = {Severity.ERROR: "E", Severity.WARNING: "W", Severity.NOTE: "N"}
 """The letter of a severity; the word and the colour is beside it."""
 
 DEPTHS = {
-    Depth.STRUCTURE: "Headers, footers and where the parts lie",
-    Depth.INDEX: "Structure, and every entry of the index",
-    Depth.CONTENT: "Structure, index, and every object read and checked",
+    Depth.STRUCTURE: "Headers, footers and section layout",
+    Depth.INDEX: "Structure and every index entry",
+    Depth.CONTENT: "Structure, index and content of every object",
 }
 
 
@@ -230,8 +230,8 @@ class FindingsTable(QWidget):
         for button in self.buttons.values():
             button.setEnabled(self._session.shard is not None)
         if report is None:
-            self.state.set_text(self.tr("Not run yet"))
-            self._say(self.tr("Choose how deep to look: structure, index or content."))
+            self.state.set_text(self.tr("Not verified yet"))
+            self._say(self.tr("Choose a depth: structure, index or content."))
             return
         # No tick where contents were not verified.
         complete = report.ok and report.depth is Depth.CONTENT and not report.findings and not report.unverified

@@ -125,8 +125,8 @@ class HitsTable(QWidget):
             more = self.tr(", the first {0} are listed").format(f"{len(hits):,}") if hits.count > len(hits) else ""
             self.state.tell(self.tr("{0}{1}: {2}").format(plural(hits.count, "hit"), more, hits.what))
         self.state.setVisible(bool(hits.what))
-        none = self.tr("These bytes are not in what is shown.")
-        teach = self.tr("Find bytes, text or numbers with Ctrl+F; List shows all places here.")
+        none = self.tr("Not found.")
+        teach = self.tr("Find bytes, text or numbers with Ctrl+F. List shows all hits here.")
         self.empty.setText(none if hits.what else teach)
         self._stack.setCurrentIndex(int(len(hits) > 0))
         self._soon.start()

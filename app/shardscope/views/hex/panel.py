@@ -460,7 +460,7 @@ class HexPanel(QWidget):
                 if damaged and isinstance(error, FormatError):
                     self._session.member_damaged.emit(name, error)
                 else:
-                    self._session.tell(self.tr("{0} cannot be shown").format(name), error)
+                    self._session.tell(self.tr("Cannot show {0}").format(name), error)
 
         self.pages.describe(name, done, key=("describe", id(self)))
 

@@ -39,7 +39,7 @@ class NoteDialog(QDialog):
         self.field = QPlainTextEdit(self)
         self.field.setObjectName("noteText")
         self.field.setAccessibleName(self.tr("Text of the note"))
-        self.field.setPlaceholderText(self.tr("Without a text it is a bookmark."))
+        self.field.setPlaceholderText(self.tr("Text (empty: a bookmark)"))
         self.field.setTabChangesFocus(True)
         self.field.setPlainText(text)
         # Selected text would be lost with the first letter that is typed.
@@ -65,10 +65,10 @@ class NoteDialog(QDialog):
         self.field.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _limit(self) -> None:
-        letters = len(self.field.toPlainText())
-        self.save.setEnabled(letters <= MOST_LETTERS)
-        over = self.tr("{0} of at most {1} letters").format(f"{letters:,}", f"{MOST_LETTERS:,}")
-        self.limit.setText(over if letters > MOST_LETTERS * 0.9 else self.tr("Ctrl+Return saves"))
+        characters = len(self.field.toPlainText())
+        self.save.setEnabled(characters <= MOST_LETTERS)
+        over = self.tr("{0} of at most {1} characters").format(f"{characters:,}", f"{MOST_LETTERS:,}")
+        self.limit.setText(over if characters > MOST_LETTERS * 0.9 else self.tr("Ctrl+Return saves"))
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """Ctrl+Return in the text saves."""

@@ -105,7 +105,7 @@ class NotesPanel(QWidget):
         self.restore = self._action(self.tr("&Undo delete"), "Ctrl+Z", self._notes.restore)
         self.beside = TickBox(self.tr("&Beside file"), self)
         self.beside.setObjectName("notesBeside")
-        self.beside.setToolTip(self.tr("Keep the notes in FILE.notes.json, so that they travel with the file"))
+        self.beside.setToolTip(self.tr("Store the notes in FILE.notes.json, next to the file"))
         self.beside.clicked.connect(self._notes.set_beside)
         self.add_button = self._button(self.tr("&Add…"), "notesAdd", self.ask)
         self.undo_button = self._button(self.tr("&Undo"), "notesUndo", self._notes.restore)
@@ -190,7 +190,7 @@ class NotesPanel(QWidget):
         if span is None:
             return None
         if not self._notes.can_change:
-            self._session.say(self._notes.warning or self.tr("The notes are not read yet"), failed=True)
+            self._session.say(self._notes.warning or self.tr("The notes are still loading"), failed=True)
             return None
         return self._ask(span)
 
@@ -198,7 +198,7 @@ class NotesPanel(QWidget):
         """Select the bytes of the next note, or of the one before."""
         note = self._notes.next_from(self._session.selection.span, backward=backward)
         if note is None:
-            self._session.message.emit(self.tr("There are no notes on this file."))
+            self._session.message.emit(self.tr("No notes on this file."))
         else:
             self._session.select_span(note.span)
 
@@ -230,7 +230,7 @@ class NotesPanel(QWidget):
 
     def _ask_export(self) -> None:
         request = self._session.request
-        start = "" if request.is_remote else str(Path(request.uri).parent)
+        start = str(request.folder)
         kinds = {self.tr("Markdown (*.md)"): "md"}
         title, name = self.tr("Export notes"), f"{request.name}.notes.md"
         ask_target(self, title, lambda path: self._notes.export(Path(path)), name=name, start=start, kinds=kinds)

@@ -330,7 +330,7 @@ class DragOut(QObject):
             return
         self._session.note_trouble(error)
         if told:
-            self._session.tell(self.tr("The files cannot be made"), error)
+            self._session.tell(self.tr("Cannot create the files"), error)
 
     def _cancel(self) -> None:
         if self._job is not None:

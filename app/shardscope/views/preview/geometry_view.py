@@ -205,7 +205,7 @@ class GeometryView(ContentView):
             self.canvas.set_mark(place[1])
             self._tell(place[1])
         else:
-            self.value.tell(self.tr("These bytes are of level {0}.").format(place[0]))
+            self.value.tell(self.tr("These bytes belong to level {0}.").format(place[0]))
 
     def mark(self, start: int, stop: int) -> None:
         found = self._found

@@ -180,7 +180,7 @@ class Histogram(QWidget):
         """Show other counts and levels."""
         self._statistics, self._levels = statistics, (low, high)
         odd = self._statistics.odd
-        self.setToolTip(self.tr("{0} elements are no finite numbers").format(f"{odd:,}") if odd else "")
+        self.setToolTip(self.tr("{0} elements are not finite").format(f"{odd:,}") if odd else "")
         self.update()
 
     def _x(self, value: float) -> float:

@@ -196,7 +196,7 @@ class DragHandle(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("previewDrag")
-        self.setAccessibleName(self.tr("Drag the object out"))
+        self.setAccessibleName(self.tr("Drag to another program"))
         self.setToolTip(self.tr("Drag the object to another program"))
         self.setCursor(Qt.CursorShape.OpenHandCursor)
         self.setFixedSize(18, 22)
@@ -484,9 +484,9 @@ class PreviewPanel(QWidget):
             shape = " × ".join(map(str, found.layout.shape))
             return self.tr("{0} of {1}, {2}: no elements").format(found.title, shape, found.layout.dtype.name)
         if not found.complete and found.size and not isinstance(found, BytesContent):
-            return self.tr("{0}: shown when all of it is read").format(found.title)
+            return self.tr("{0}: shown once fully read").format(found.title)
         if isinstance(found, BytesContent) and found.size:
-            return self.tr("{0}: no text in the content").format(found.title)
+            return self.tr("{0}: empty text").format(found.title)
         return self.tr("Empty") if found.size == 0 else found.title
 
     def _offer(self, views: tuple[type[ContentView], ...], label: str) -> None:
@@ -623,7 +623,7 @@ class PreviewPanel(QWidget):
     def _is_sandbox(self) -> bool:
         """Return whether what is open is a sandbox, and tell so: changed bytes are no content of the file."""
         if self._session.request.sandbox:
-            told = self.tr("Nothing is saved out of the sandbox: save it as a copy, and open that")
+            told = self.tr("Not available in the sandbox: save a copy and open it")
             self._session.say(told, failed=True)
         return self._session.request.sandbox
 
@@ -672,7 +672,7 @@ class PreviewPanel(QWidget):
         self._session.ask(
             work,
             lambda found: self._session.say(self.tr("Saved: {0}").format(found)),
-            failed=self.tr("The file cannot be saved"),
+            failed=self.tr("Cannot save the file"),
             title=f"Save {path.name}",
         )
 

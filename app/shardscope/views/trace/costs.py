@@ -21,7 +21,7 @@ def cost_text(requests: int, size: int) -> str:
 def cold_text(cost: ColdCost) -> str:
     """Return a cold cost in words: `2 requests, 44 bytes, 1 round trip`."""
     if not cost.requests:
-        return "cached by an earlier step"
+        return "already cached"
     return f"{plural(cost.requests, 'request')}, {plural(cost.bytes, 'byte')}, {plural(cost.rounds, 'round trip')}"
 
 
@@ -41,8 +41,8 @@ class CostSwitch(QWidget):
         self.setObjectName("traceCosts")
         self.setAccessibleName(self.tr("Costs of the lookup"))
         tips = (
-            self.tr("Bytes that each step read now; cached bytes cost nothing"),
-            self.tr("Cost of each step with an empty cache, opening included; measured by opening the shard again"),
+            self.tr("Bytes that each step read now. Cached bytes cost nothing."),
+            self.tr("Cost of each step with an empty cache, including opening. Measured by opening the shard again."),
         )
         self.warm, self.cold = QRadioButton(self), QRadioButton(self)
         row = QHBoxLayout()

@@ -100,7 +100,7 @@ class OutcomeBand(QWidget):
             return
         self._current = current
         tone = self._tone if current else "faint"
-        self.outcome.set_text(self._word if current else self.tr("{0} (the key before)").format(self._word))
+        self.outcome.set_text(self._word if current else self.tr("{0} (previous key)").format(self._word))
         self.outcome.set_tone(tone)
         self.verdict.set_tone("text" if current else "faint")
         self.sign.set_look(self._mark, tone, filled=current)
@@ -127,9 +127,9 @@ class OutcomeBand(QWidget):
 
 _STATES = MappingProxyType(
     {
-        State.TOMBSTONED: " was deleted: a sidecar says so, and its bytes are still in the file",
-        State.DELETED: " was deleted: its content is overwritten",
-        State.DAMAGED: " is there, but the reference to its content is invalid",
+        State.TOMBSTONED: " is tombstoned in the sidecar; its bytes are still in the file",
+        State.DELETED: " was deleted: its content was overwritten",
+        State.DAMAGED: " has an invalid reference to its content",
     }
 )
 
@@ -149,8 +149,8 @@ def verdict(trace: Trace) -> str:
     steps = f"{plural(len(trace.steps), 'step')}, {cost}"
     if trace.outcome == FOUND:
         told = _STATES.get(trace.ref.state, "") if trace.ref is not None else ""
-        told = ": its bytes lie in files that are not within reach" if trace.described else told
+        told = ": its bytes are in files that were not found" if trace.described else told
         return f"{trace.key}{told} · {steps}."
     if trace.outcome == ABSENT:
-        return f"{trace.key} is not in this shard; the last step proves it · {steps}."
+        return f"{trace.key} is not in this shard, as the last step shows · {steps}."
     return f"{sentence(grouped(str(trace.error)))} {steps[0].upper()}{steps[1:]}."

@@ -55,7 +55,7 @@ class TracePanel(QWidget):
     def __init__(self, session: Session, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("tracePanel")
-        self.setAccessibleName(self.tr("Trace of a lookup"))
+        self.setAccessibleName(self.tr("Lookup"))
         self.trace: Trace | None = None
         self.cards: list[StepCard] = []
         self._session = session
@@ -107,8 +107,8 @@ class TracePanel(QWidget):
         """Return what this panel is for, and how to begin."""
         return self.tr(
             "Type a key, or select an object and press Ctrl+T.\n\n"
-            "You then see how a reader finds that object: which bytes it looks at, what they mean, and what each step "
-            "costs. A key that is not there is a lesson, too: the last step proves it."
+            "Each step of the lookup shows the bytes that are read, what they mean and what they cost. "
+            "For a key that does not exist, the last step proves it."
         )
 
     def sizeHint(self) -> QSize:
@@ -131,12 +131,12 @@ class TracePanel(QWidget):
             if (self.field.text(), walk.key) != self._filled:
                 self._fill(walk.key)
             self.band.tell(None)
-            self._message(self.tr("Looking it up …"))
+            self._message(self.tr("Looking up …"))
             return
         self._set_trace(walk.trace)
         if walk.trace is not None:
             word = walk.trace.ending.capitalize() if walk.trace.described else ""
-            hint = self.tr(" One key begins so: {0}.").format(shown(walk.begins)) if walk.begins else ""
+            hint = self.tr(" One key starts with it: {0}.").format(shown(walk.begins)) if walk.begins else ""
             secrets = self._session.secrets.now
             if secrets.hides_step(len(walk.trace.steps) - 1):
                 self.band.tell(None)  # how it ends is part of what is asked
@@ -300,7 +300,7 @@ class TracePanel(QWidget):
         self.field = QLineEdit()
         self.field.setObjectName("traceKey")
         self.field.setAccessibleName(self.tr("Key to look up"))
-        self.field.setPlaceholderText(self.tr("Key or beginning"))
+        self.field.setPlaceholderText(self.tr("Key or prefix"))
         self.field.setFont(theme.fixed_font())
         self.field.setClearButtonEnabled(True)
         self.field.returnPressed.connect(self._look_up)

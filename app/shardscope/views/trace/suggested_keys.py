@@ -1,4 +1,4 @@
-"""Keys to begin with: those that a sample names, or the first one of any other file."""
+"""Suggested keys: those that a sample names, or the first one of any other file."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ class KeyOffers(QWidget):
     def __init__(self, session: Session, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("traceOffers")
-        self.setAccessibleName(self.tr("Keys to begin with"))
+        self.setAccessibleName(self.tr("Suggested keys"))
         self.sample: Sample | None = None
         self.offers: tuple[Offer, ...] = ()
         self.links: list[WrapText] = []
@@ -203,7 +203,7 @@ class KeyOffers(QWidget):
     def _heading(self) -> str:
         if not self.offers:
             return ""
-        return self.sample.see if self.sample is not None else self.tr("A key of this file to begin with:")
+        return self.sample.see if self.sample is not None else self.tr("Try a key of this file:")
 
     def _add(self, grid: QGridLayout, row: int, offer: Offer) -> None:
         link = WrapText(tone="accent", mono=True, link=True)
@@ -231,8 +231,8 @@ class KeyMenu(QToolButton):
         super().__init__()
         self.setObjectName("traceKeys")
         self.setText("▾")
-        self.setAccessibleName(self.tr("Keys to begin with"))
-        self.setToolTip(self.tr("Keys to begin with"))
+        self.setAccessibleName(self.tr("Suggested keys"))
+        self.setToolTip(self.tr("Suggested keys"))
         self.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self.setStyleSheet("QToolButton { padding: 4px; } QToolButton::menu-indicator { image: none; }")
         menu = QMenu(self)

@@ -87,7 +87,7 @@ class JobList(QWidget):
         self.table = QTableView(self)
         self.setFocusProxy(self.table)
         self.table.setObjectName("transfers")
-        self.table.setAccessibleName(self.tr("Jobs"))
+        self.table.setAccessibleName(self.tr("Activity"))
         self.table.setModel(self.model)
         self.table.setItemDelegate(JobDelegate(self.table))
         self.table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
@@ -106,18 +106,18 @@ class JobList(QWidget):
         )
         ColumnRoom(self.table, rules, 0)
         self.cancel_button = QPushButton(self.tr("Cancel"), self)
-        self.cancel_button.setToolTip(self.tr("Stop the selected jobs, or all when none is selected (Delete)"))
+        self.cancel_button.setToolTip(self.tr("Cancel the selected jobs, or all if none is selected (Delete)"))
         self.cancel_button.clicked.connect(self.cancel_selected)
         self.resume_button = QPushButton(self.tr("Resume"), self)
         self.resume_button.setToolTip(
-            self.tr("Go on with what is missing since the line broke; what is whole is not fetched again")
+            self.tr("Continue after the connection was lost. Complete files are not fetched again.")
         )
         self.resume_button.clicked.connect(self.resume_selected)
         self.clear_button = QPushButton(self.tr("Clear"), self)
         self.clear_button.setToolTip(self.tr("Remove finished jobs from the list"))
         self.clear_button.clicked.connect(self._clear)
         self.summary = Elided(greedy=True, parent=self)
-        self.summary.setText(self.tr("No jobs yet"))
+        self.summary.setText(self.tr("No activity yet"))
         empty = QLabel(
             self.tr("Verifications, extractions, searches, long reads and requests for remote files are listed here."),
             self,
@@ -178,7 +178,7 @@ class JobList(QWidget):
         self.resume_button.setEnabled(self._resumable is not None)
         self.clear_button.setEnabled(count > running)
         some = self.tr("{0} running, {1} finished").format(running, count - running)
-        self.summary.setText(some if count else self.tr("No jobs yet"))
+        self.summary.setText(some if count else self.tr("No activity yet"))
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() == Qt.Key.Key_Delete:
