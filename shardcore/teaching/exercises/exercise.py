@@ -290,8 +290,8 @@ class _ExerciseWriter:
         if skipped:
             hints.insert(0, f"Work out before it: {'; '.join(skipped)}.")
         if step.spans:
-            places = ", ".join(f"{span.start:,}..{span.stop:,}" for span in step.spans[:3] if not span.source)
-            hints.append(f"It is read from bytes {places}." if places else "It is read from another file.")
+            places = ", ".join(str(span) for span in step.spans[:3] if not span.source)
+            hints.append(f"It is read from {places}." if places else "It is read from another file.")
         else:
             hints.append("It is computed from what steps before gave: no bytes are read for it.")
         return tuple(hints)
