@@ -302,7 +302,7 @@ class BloscpackLookup:
             place, after = walk.places[chunk], walk.places[chunk + 1]
             look.step(
                 f"Walk past chunk {chunk}",
-                f"It begins at byte {place:#x}: {place:#x} + {after - place - digest} stored bytes + {digest} of digest = "
+                f"It begins at {place:#x}: {place:#x} + {after - place - digest} stored bytes + {digest} of digest = "
                 f"{after:#x}, where chunk {chunk + 1} begins.",
                 blosc_header_span(place),
                 shown=(Fields(CHUNK_HEADER, place, {"ctbytes": after - place - digest}),),

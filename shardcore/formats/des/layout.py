@@ -316,7 +316,7 @@ def payload_fault_text(fault: int, offset: int, length: int, codec: int, size: i
         return ""
     return {
         PayloadFault.OUTSIDE: (
-            f"its payload, {range_text(offset, offset + length)}, is not all before the index, which is at {data_stop:#x}"
+            f"its payload, {range_text(offset, offset + length)}, is not all before the index, at {data_stop:#x}"
         ),
         PayloadFault.CODEC: f"codec {codec} is not known",
         PayloadFault.SIZE: f"stored without compression in {plural(length, 'byte')}; uncompressed_size is {size:,}",

@@ -127,7 +127,7 @@ def _tell_ends(file: DesFile, look: Look) -> None:
     declared = file.footer["index_size"]
     look.step(
         "Footer",
-        f"The last {FOOTER.size} bytes say that the index has {plural(declared, 'byte')}: it begins at byte {start:#x}.",
+        f"The last {FOOTER.size} bytes say that the index has {plural(declared, 'byte')}: it begins at {start:#x}.",
         Span("", size - FOOTER.size, size),
         shown=(Fields(FOOTER, size - FOOTER.size, file.footer),),
         why="The index is written last, when all places are known; the end of the file is where a reader finds it.",

@@ -87,7 +87,7 @@ def _check_sections(file: MdbFile, index: MdbIndex, findings: Findings) -> None:
             findings.error("mdb.walk", Span("", min(section.stop_byte, stop), stop), section.problem)
             continue
         if section.stop_byte != stop:
-            what = f"the section's end mark ends at byte {section.stop_byte:#x}; by the footer the section ends at {stop:#x}"
+            what = f"the section's end mark ends at {section.stop_byte:#x}; by the footer the section ends at {stop:#x}"
             findings.error("mdb.section-end", Span("", section.stop_byte, stop), what)
         tail = section.rows(BOOKEND)[section.stop - 1]["_zero"]
         if tail.any():

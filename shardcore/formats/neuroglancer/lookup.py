@@ -243,7 +243,7 @@ def _pair(file: NeuroglancerFile, place: KeyLocation, source: Source, look: Look
         raise KeyAbsent(str(place.key), message, span=span)
     look.step(
         "Shard index entry",
-        f"The index of minishard {place.minishard} is at {start - base:#x} to {stop - base:#x}, counted from byte {base:#x}, "
+        f"The index of minishard {place.minishard} is at {start - base:#x} to {stop - base:#x}, counted from {base:#x}, "
         f"where the shard index ends: {range_text(start, stop)} of the file.",
         span,
         why="The file begins with one pair of offsets for each minishard: 16 bytes at a place that is computed.",
@@ -311,7 +311,7 @@ def _tell_place(entries: MinishardEntries, at: int, rows: tuple[Span, Span, Span
     start, size = int(entries.starts[at]), int(entries.sizes[at])
     used = tuple(Span(row.source, row.start, row.start + WORD * (at + 1)) for row in rows[1:])
     text = (
-        f"Adding up gaps and sizes as far as number {at}: the value has {plural(size, 'byte')}, from byte {start:#x} on."
+        f"Adding up gaps and sizes as far as number {at}: the value has {plural(size, 'byte')}, from {start:#x} on."
     )
     look.step(
         "Place of the value",

@@ -349,7 +349,7 @@ def check_reach(header: dict[str, Any], size: int) -> None:
     hashes = header["hash_position"]
     if hashes + HASH_FIXED_SIZE > size:
         message = (
-            f"the hash function begins at {hashes:#x} and has at least {HASH_FIXED_SIZE} bytes; the file ends at {size:#x}"
+            f"the hash function is at {hashes:#x} and has at least {HASH_FIXED_SIZE} bytes; the file ends at {size:#x}"
         )
         raise Truncated(message, span=field_span("hash_position"))
 

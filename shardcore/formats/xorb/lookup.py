@@ -227,7 +227,7 @@ class XorbLookup:
     def _chunk(self, number: int, look: Look) -> ObjectRef:
         """Return a chunk by its number, from where its record ends."""
         span = self.file.records.span(number)
-        begin = f"at byte {span.start:#x}, where the one before it ends" if number else "at byte 0x0, as it is the first"
+        begin = f"at byte {span.start:#x}, where the one before it ends" if number else "at byte 0x0, as the first"
         walked = "" if self.file.info is not None else "No list of ends: the headers are followed from byte 0 on. "
         # Its own end comes first: the object that it belongs to is the one that is shown.
         ends = [self._listed("stored ends", one) for one in ((number, number - 1) if number else (number,))]

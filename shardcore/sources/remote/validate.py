@@ -138,7 +138,8 @@ def _part(reply: Reply, asked: RangeQuery, pin: Pin | None) -> Body:
     if pin is not None and size != pin.size:
         raise _changed(asked.address)
     if first != asked.start or last + 1 != min(asked.stop, size):
-        text = f"{shown}: the server sends {range_text(first, last + 1)} where {range_text(asked.start, asked.stop)} were requested"
+        wanted = range_text(asked.start, asked.stop)
+        text = f"{shown}: the server sends {range_text(first, last + 1)}; {wanted} were requested"
         raise RangeRefused(text, status=206, remedy=Remedy.COPY)
     return Body(_same(reply, size, pin, asked.address), first, last + 1)
 
