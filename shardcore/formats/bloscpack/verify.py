@@ -190,7 +190,7 @@ class Verification:
         for row in told[:MAX_PER_CODE].tolist():
             place, end = int(table.places[row]), int(before[row])
             after = f"chunk {row - 1} ends" if row else "the offsets end"
-            message = f"chunk {row} begins at {place:#x}; {after} at {end:#x}: readers that follow the chunks fail there"
+            message = f"chunk {row} begins at {place:#x}; {after} at {end:#x}: readers that follow chunks fail there"
             self._findings.error("bloscpack.gap", Span("", end, place), message, key=str(row))
 
     def _headers(self) -> None:

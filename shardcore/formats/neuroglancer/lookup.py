@@ -243,7 +243,7 @@ def _pair(file: NeuroglancerFile, place: KeyLocation, source: Source, look: Look
         raise KeyAbsent(str(place.key), message, span=span)
     look.step(
         "Shard index entry",
-        f"The index of minishard {place.minishard} is at {start - base:#x} to {stop - base:#x}, counted from {base:#x}, "
+        f"The index of minishard {place.minishard} is at {start - base:#x} to {stop - base:#x} counted from {base:#x}, "
         f"where the shard index ends: {range_text(start, stop)} of the file.",
         span,
         why="The file begins with one pair of offsets for each minishard: 16 bytes at a place that is computed.",

@@ -24,6 +24,7 @@ from shardcore import FieldRole, Section, SectionRole
 from shardcore.model.number_words import size_text
 from shardcore.operations.byte_diff import AlignedRows, ByteDiff, DiffRun
 from shardscope.session.sections import sections_in
+from shardscope.session.words import offset_words, range_words
 from shardscope.views.diff.desk import BytesSideBySide, DiffDesk
 from shardscope.views.hex.cells import NO_RUN, ByteCells, CellState
 from shardscope.views.hex.grid import HexGrid, HexPart
@@ -262,10 +263,9 @@ class AlignedHexView(QWidget):
         """Return the current row, or difference, in words."""
         run = self.state.run
         if run is not None:
-            start, stop = (run.first, run.second)[self.side]
-            return self.tr("difference: bytes {0} to {1}").format(f"{start:,}", f"{stop:,}")
+            return self.tr("difference: {0}").format(range_words(*(run.first, run.second)[self.side]))
         offset = self.state.offsets_at(self.state.row)[self.side]
-        return self.tr("byte {0}").format(f"{offset:,}") if offset >= 0 else self.tr("no byte here")
+        return self.tr("byte {0}").format(offset_words(offset)) if offset >= 0 else self.tr("no byte here")
 
     # --- painting ---
 
@@ -357,7 +357,7 @@ class AlignedHexView(QWidget):
         rise = grid.text_y + grid.rounded(QFontMetricsF(grid.font).ascent())
         for row, offset in enumerate(offsets.tolist()):
             if offset >= 0:
-                text = f"{offset:0{grid.layout.digits}x}"
+                text = grid.layout.offset_text(offset)
                 painter.drawText(QPointF(grid.margin, grid.row_y(row) + rise), text)
 
     def _paint_current(self, painter: QPainter, palette: theme.Palette, count: int) -> None:
