@@ -54,6 +54,12 @@ def long_size(size: int) -> str:
     return plural(size, "byte") if size < 1024 else f"{size_text(size)} ({plural(size, 'byte')})"
 
 
+def ends_text(start: SupportsInt, stop: SupportsInt) -> str:
+    """Return the first and the last byte of a range, for sentences: `0x1171–0x1178`; of one byte or none, `0x1171`."""
+    first, after = int(start), int(stop)
+    return f"{first:#x}–{after - 1:#x}" if after > first + 1 else f"{first:#x}"
+
+
 def range_text(start: SupportsInt, stop: SupportsInt, source: str = "") -> str:
     """Return a range of bytes as a person reads it, both ends included: `0x1171–0x1178 · 8 bytes`.
 
@@ -64,10 +70,8 @@ def range_text(start: SupportsInt, stop: SupportsInt, source: str = "") -> str:
         stop: One past the last byte.
         source: What the bytes are of, in words; empty for the file itself.
     """
-    first, after = int(start), int(stop)
-    last = f"–{after - 1:#x}" if after > first + 1 else ""
     within = f" of {source}" if source else ""
-    return f"{first:#x}{last}{within} · {plural(after - first, 'byte')}"
+    return f"{ends_text(start, stop)}{within} · {plural(int(stop) - int(start), 'byte')}"
 
 
 def number_text(value: Any) -> str:

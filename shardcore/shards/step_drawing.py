@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from shardcore.model.drawing import MOST_ITEMS, Cells, Drawing, Figure, Item, Link, Ribbon, Ruler, Table, Tone
-from shardcore.model.number_words import plural, range_text
+from shardcore.model.number_words import ends_text, plural, range_text
 from shardcore.model.record import FieldRole
 from shardcore.model.section import Section, SectionRole
 from shardcore.model.source_name import SourceName
@@ -237,7 +237,7 @@ def _source_text(name: str) -> str:
     """Return the source of some bytes, as the end of a title; empty for the file itself."""
     source = SourceName.parse(name)
     if source.stretch is not None:
-        return f" of the decoded {range_text(*source.stretch)}"
+        return f" of the decoded bytes {ends_text(*source.stretch)}"
     return f" of {visible(name)}" if name else ""
 
 

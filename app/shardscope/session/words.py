@@ -6,7 +6,7 @@ import re
 
 from shardcore import FieldRole, Node, Span
 from shardcore.model import details
-from shardcore.model.number_words import plural, range_text
+from shardcore.model.number_words import ends_text, plural, range_text
 from shardcore.model.source_name import SourceName
 from shardcore.model.text import without_marks
 from shardcore.system import last_part
@@ -100,12 +100,13 @@ def sentence(text: str) -> str:
 
 
 def source_words(name: str) -> str:
-    """Return the name of a source as a person says it: `0.shard`, `decoded 0x40–0x7f · 64 bytes`."""
+    """Return the name of a source as a person says it: `0.shard`, `decoded bytes 0x40–0x7f`."""
     parsed = SourceName.parse(name)
     if not parsed.stretches:
         return parsed.path
     start, stop = parsed.stretches[-1]
-    return f"decoded {range_words(start, stop, source_words(str(parsed.outer)))}"
+    outer = source_words(str(parsed.outer))
+    return f"decoded bytes {numbers(ends_text(start, stop))}" + (f" of {outer}" if outer else "")
 
 
 def node_name(node: Node) -> str:

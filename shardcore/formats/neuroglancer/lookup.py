@@ -20,7 +20,7 @@ from shardcore.formats.neuroglancer.regions import WORD
 from shardcore.formats.neuroglancer.sharding import IDENTITY, KeyLocation, ShardingSpec, parse_key
 from shardcore.formats.neuroglancer.spec_origin import Origin, given_origin
 from shardcore.formats.neuroglancer.volume import box_of, cell_of
-from shardcore.model.number_words import plural, range_text
+from shardcore.model.number_words import ends_text, plural
 from shardcore.model.span import Span
 from shardcore.shards.format import lazily
 from shardcore.shards.step_content import Fields
@@ -244,7 +244,7 @@ def _pair(file: NeuroglancerFile, place: KeyLocation, source: Source, look: Look
     look.step(
         "Shard index entry",
         f"The index of minishard {place.minishard} is at {start - base:#x} to {stop - base:#x} counted from {base:#x}, "
-        f"where the shard index ends: {range_text(start, stop)} of the file.",
+        f"where the shard index ends: bytes {ends_text(start, stop)} of the file.",
         span,
         why="The file begins with one pair of offsets for each minishard: 16 bytes at a place that is computed.",
         **offsets,

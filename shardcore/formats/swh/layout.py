@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from shardcore.errors import BadMagic, FormatError, Truncated, Unsupported
 from shardcore.model.byte_shares import Use
-from shardcore.model.number_words import grouped_digits, plural, range_text
+from shardcore.model.number_words import ends_text, grouped_digits, plural
 from shardcore.model.objects import State
 from shardcore.model.record import Differs, Field, FieldRole, Record
 from shardcore.model.section import Section, SectionRole
@@ -239,7 +239,7 @@ class SwhGeometry:
 
     def outside(self, slot: int, offset: int) -> FormatError:
         """Return what is wrong with a slot whose state is damaged."""
-        inside = f"which are {range_text(self.objects_start, self.index_start)}"
+        inside = f"which are bytes {ends_text(self.objects_start, self.index_start)}"
         message = f"slot {slot} points to byte {offset:#x}, outside the objects, {inside}"
         return FormatError(message, span=self.offset_span(slot))
 

@@ -249,11 +249,9 @@ class AlignedHexView(QWidget):
         return HexGrid(self.font(), HexLayout(size, width), self.devicePixelRatioF(), tight=True)
 
     def _changed(self) -> None:
-        width = self.state.bytes.width if self.state.bytes is not None else 16
-        sides = self.state.sides
-        size = max(sides.sizes) if sides is not None else 0
-        if (width, size) != (self._grid.layout.width, self._grid.layout.size):
-            self._grid = self._make_grid(width)
+        grid = self._make_grid(self.state.bytes.width if self.state.bytes is not None else 16)
+        if (grid.layout, grid.gutter) != (self._grid.layout, self._grid.gutter):
+            self._grid = grid
             self._glyphs = RowGlyphs(self._grid)
         self.setAccessibleDescription(self.spoken)
         self.update()

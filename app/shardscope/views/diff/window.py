@@ -532,6 +532,7 @@ class CompareShards(QObject):
         """Compare what is open with something else."""
         window = DiffWindow(self._session.jobs, (self._session.request, other), self._window)
         window.tab_wanted.connect(self._session.tab_wanted)
+        self._session.secrets.changed.connect(window.state.changed)
         window.finished.connect(lambda _: self._closed(window))
         self.windows.append(window)
         window.show()

@@ -536,7 +536,7 @@ class HexPanel(QWidget):
             self.overview.set_sections(sections)
 
     def _secrets_changed(self) -> None:
-        """Other texts are hidden, or offsets are written otherwise: whatever is written of the bytes is written again."""
+        """Other texts are hidden, or offsets have another notation: all texts are written again."""
         self.state.secrets = self.overview.secrets = self._session.secrets.now
         self.state.fit_font()
         self.view.names.forget()

@@ -15,7 +15,7 @@ from shardcore.shards.trace import COMPUTED, Meaning
 from shardcore.sources.cold import ColdCost
 from shardcore.teaching.lessons.secrets import HIDDEN, NOTHING, Secrets
 from shardscope.session.highlights import lights_of
-from shardscope.session.words import LONGEST_NAME, grouped, span_words
+from shardscope.session.words import LONGEST_NAME, grouped, numbers, span_words
 from shardscope.views.trace.costs import cold_text, cost_text
 from shardscope.views.trace.parts import Progress, Sign
 from shardscope.widgets import theme
@@ -105,7 +105,9 @@ class _ValueRow:
         cut = seen if len(seen) <= LONGEST_VALUE else seen[:LONGEST_VALUE] + "…"
         if meaning is None:
             return _ValueRow(name, cut, copied, "", "")
-        return _ValueRow(name, meaning.with_unit(cut, value), copied, grouped(meaning.text), meaning.unit)
+        told = meaning.with_unit(cut, value)
+        told = numbers(told) if meaning.unit == "byte" else told
+        return _ValueRow(name, told, copied, grouped(meaning.text), meaning.unit)
 
     def seen(self, secrets: Secrets) -> _ValueRow:
         """Return the value as it may be shown."""
