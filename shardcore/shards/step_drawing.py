@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from shardcore.model.drawing import MOST_ITEMS, Cells, Drawing, Figure, Item, Link, Ribbon, Ruler, Table, Tone
-from shardcore.model.number_words import ends_text, plural, range_text
+from shardcore.model.number_words import ends_text, plural
 from shardcore.model.record import FieldRole
 from shardcore.model.section import Section, SectionRole
 from shardcore.model.source_name import SourceName
@@ -229,7 +229,7 @@ def _close_ruler(spans: Sequence[Span], parts: Mapping[Span, str]) -> Ruler:
         for part, name in parts.items()
         if start <= part.start and part.stop <= stop
     ]
-    title = f"{range_text(start, stop)}{_source_text(spans[0].source)}"
+    title = f"Bytes {ends_text(start, stop)}{_source_text(spans[0].source)}"
     return Ruler(title, start, stop, tuple(items), "bytes")
 
 

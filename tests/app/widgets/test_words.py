@@ -59,7 +59,7 @@ def test_ranges_have_both_ends(span: Span, text: str, monkeypatch: pytest.Monkey
     assert span_words(span) == text
     monkeypatch.setitem(words._notation, "decimal", True)
     assert span_words(span) == text.replace("0x1171", "4,465").replace("0x1178", "4,472")
-    assert grouped("byte 0x1171, hash 0x123456789abcdef0, flags 0x03") == "byte 4,465, hash 0x123456789abcdef0, flags 0x03"
+    assert grouped("byte 0x1171, flags 0x03") == "byte 4,465, flags 0x03"
 
 
 def test_numbers_have_their_noun() -> None:

@@ -54,7 +54,7 @@ def test_values_and_bytes() -> None:
     table, close, file = drawing.figures
     assert isinstance(table, Table)
     assert [[item.text for item in row[:2]] for row in table.rows] == [
-        ["offset", "byte 500"],
+        ["offset", "0x1f4"],
         ["within", "byte 3"],
         ["equal", "yes"],
     ]
@@ -95,8 +95,8 @@ def test_bytes_of_other_sources_have_rulers_of_their_own() -> None:
     """A ruler begins and ends with them; an offset beyond the file is not drawn."""
     drawing = drawn(Span("side.json", 10, 20), Span("@900-1000", 0, 8), offset=5000)
     assert [figure.title for figure in drawing.figures if isinstance(figure, Ruler)] == [
-        "Bytes 10 to 19 of side.json",
-        "Bytes 0 to 7 of the decoded bytes 900 to 999",
+        "Bytes 0xa–0x13 of side.json",
+        "Bytes 0x0–0x7 of the decoded bytes 0x384–0x3e7",
     ]
     assert drawing.links == ()
     assert drawn(Span("", 3, 5), sections=()).figures[0].title == "Bytes 3 to 4"

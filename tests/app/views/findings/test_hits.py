@@ -43,7 +43,7 @@ def test_hits_say_where_they_are_and_as_what(qtbot: QtBot, table: HitsTable, ses
     patterns = parse_numbers(str(size))
     table.set_hits(HitList.of("", str(size), patterns, Hits((72,), 1, 1, (0,))))
     assert table.state.text() == f"1 hit: {size}"
-    qtbot.waitUntil(lambda: texts(table, 0) == ["72", "u64 big-endian", "header › index_size"])
+    qtbot.waitUntil(lambda: texts(table, 0) == ["0x48", "u64 big-endian", "header › index_size"])
     table.table.setCurrentIndex(table.model.index(0, 0))
     assert session.selection.span == Span("", 72, 80)
     menu = table.menu_of(0)

@@ -199,7 +199,7 @@ def test_the_value_comes_first_and_says_how_it_adds_up(inspector: Inspector, ses
     assert inspector.value.text == "520 bytes"
     assert inspector.sum.text == "= 13 slots × 40"
     assert inspector.value.font().pointSizeF() > 1.4 * inspector.doc.font().pointSizeF()
-    assert text(inspector, "type") == "u64 big-endian"
+    assert text(inspector, "type") == "u64 BE"
     select(session, qtbot, 64)
     assert inspector.value.text == "4,465"
     assert not inspector.sum.isVisible()

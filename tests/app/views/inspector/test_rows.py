@@ -79,7 +79,7 @@ def test_facts_about_objects_are_told_as_their_users_say_them() -> None:
     segments = rows["segments"].split("\n")
     assert segments[0] == "chunks 3..1,200 of xorb 6d6d6d6d…d6d6d6d, 2,000 bytes"
     assert segments[-1] == "and 5 more"
-    assert (rows["key in hex"], rows["uncompressed offset"]) == ("ff", "byte 70,000")
+    assert (rows["key in hex"], rows["uncompressed offset"]) == ("ff", "0x11170")
     unused = [row.name for row in object_rows(ObjectRef(None, 9, (), -1, -1, state=State.UNUSED))]
     assert unused == ["key", "state"]
 

@@ -43,7 +43,7 @@ REFUSED = {
     "cut_footer": "footer version",
     "no_end_mark": "the footer begins at",
     "empty": "0 are there",
-    "xorb_offset": "cas_info_offset is 47",
+    "xorb_offset": "cas_info_offset is 0x2f",
 }
 """What is not opened, and words of the reason."""
 

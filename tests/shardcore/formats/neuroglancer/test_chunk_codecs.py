@@ -195,7 +195,7 @@ def test_parts_are_the_blocks() -> None:
         (4, 3 << 24, "byte 4 of the chunk: block 0 has 3 bits"),
         (4, 1 << 24 | 0xFFFFFF, "block 0 has labels at"),
         (4, 0xFFFFFF, "block 0 has labels at"),
-        (8 * 1 + 8, 0xFFFFFFFF, "byte 12 of the chunk: block 1 has values"),
+        (8 * 1 + 8, 0xFFFFFFFF, "byte 0xc of the chunk: block 1 has values"),
         (4, 32 << 24, "block 0 has"),
     ],
 )
