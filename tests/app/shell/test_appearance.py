@@ -153,7 +153,9 @@ def test_an_offset_is_the_same_text_everywhere(
     qtbot.waitUntil(lambda: window.tree.currentIndex().data() == "content")
     tree, table, state = window.tree.currentIndex(), window.objects.table, window.hex.state
     column = next(number for number, one in enumerate(table.objects.columns) if one.name == "start")
-    qtbot.waitUntil(lambda: table.selectionModel().hasSelection() and inspector.node_form.value("bytes") is not None)
+    window.show_part("inspector")
+    qtbot.waitUntil(table.selectionModel().hasSelection)
+    qtbot.waitUntil(lambda: inspector.node_form.value("bytes") is not None)
 
     def texts() -> list[str]:
         return [
