@@ -172,7 +172,7 @@ def answer_of(stage: LessonStage) -> PageAnswer | None:
         return PageAnswer(f"{escaped(' / '.join(node.name for node in path[1:]))}: {_place(given.span, escaped)}", why)
     if question.kind is Answer.BYTES:
         offset, _, digits = given.text.partition(" ")
-        return PageAnswer(f"at byte {offset:#x}: `{digits}`", why)
+        return PageAnswer(f"at byte {int(offset):#x}: `{digits}`", why)
     if question.kind is Answer.NUMBER and given.text.isdecimal():
         return PageAnswer(f"{int(given.text):,}", why)
     return PageAnswer(escaped(given.text), why)

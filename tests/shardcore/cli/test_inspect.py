@@ -13,6 +13,7 @@ from shardcore.cli import program
 from shardcore.cli.inspect import cost_text, trace_lines
 from shardcore.cli.program import run
 from shardcore.errors import LimitExceeded, NotAShard, Remedy
+from shardcore.model.number_words import long_size
 from shardcore.operations.cold_cost import cold_trace
 from shardcore.shards.registry import all_formats
 from shardcore.shards.trace import Trace
@@ -57,7 +58,7 @@ def test_the_size_of_a_folder_is_that_of_its_shards(name: str, capsys: pytest.Ca
     assert run(["info", folder, "--json"]) == 0
     assert told(capsys)["size"] == SIZE_OF[name]
     assert run(["info", folder]) == 0
-    assert capsys.readouterr().out.splitlines()[1].startswith(f"{SIZE_OF[name]:,} bytes, ")
+    assert capsys.readouterr().out.splitlines()[1].startswith(f"{long_size(SIZE_OF[name])}, ")
 
 
 def test_sizes_are_those_of_the_file_system() -> None:

@@ -171,7 +171,7 @@ def test_start_of_the_index() -> None:
         (8, 10, 1, 99, PayloadFault.NONE, ""),
         (8, 11, 0, 11, PayloadFault.OUTSIDE, "bytes 0x8–0x12, is not all before the index, at 0x12"),
         (19, 0, 0, 0, PayloadFault.OUTSIDE, "bytes 0x13, is not all before the index, at 0x12"),
-        (2**64 - 1, 2, 9, 3, PayloadFault.OUTSIDE, f"bytes {2**64 - 1} to {2**64 + 1}, is not all before the index"),
+        (2**64 - 1, 2, 9, 3, PayloadFault.OUTSIDE, f"bytes {2**64 - 1:#x}–{2**64:#x}, is not all before the index"),
         (9, 2**64 - 1, 0, 3, PayloadFault.OUTSIDE, "before the index"),
         (8, 10, 3, 9, PayloadFault.CODEC, "codec 3 is not known"),
         (8, 10, 0, 9, PayloadFault.SIZE, "stored without compression in 10 bytes; uncompressed_size is 9"),
