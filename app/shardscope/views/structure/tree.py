@@ -511,7 +511,7 @@ class StructureTree(QTreeView):
     def _size_columns(self) -> None:
         """Give offsets and size the room of the widest on the screen so far; name and value share the rest."""
         header, digit = self.header(), self.fontMetrics().horizontalAdvance("0")
-        hints = [max(self.sizeHintForColumn(n) + _EDGE, header.sectionSizeHint(n)) for n in range(len(COLUMNS))]
+        hints = [max(self.sizeHintForColumn(n) + 2, header.sectionSizeHint(n)) for n in range(len(COLUMNS))]
         hints[0] = max(hints[0], header.sectionSizeHint(0) + self.differs.sizeHint().width() + 6)
         self._seen = [max(old, new) for old, new in zip(self._seen, hints, strict=True)]
         self._longest = max(self._longest, self._longest_number())
