@@ -43,7 +43,7 @@ from shardcore.cli.output import (
 from shardcore.cli.workers import Cluster, SendKeys, State, WorkerOptions
 from shardcore.errors import FormatError, NotAShard, Remedy, ShardError, SourceError, UsageError
 from shardcore.model.finding import Depth, Report
-from shardcore.model.number_words import long_size, plural, range_text
+from shardcore.model.number_words import bits_text, long_size, plural, range_text
 from shardcore.model.text import letters_of, said, short
 from shardcore.shards.registry import all_formats
 
@@ -545,7 +545,7 @@ def _field_text(value: Value) -> str:
 def _node_line(node: Node) -> str:
     value = f" = {node.text}" if node.text else ""
     error = f"  !! {node.error}" if node.error else ""
-    bits = f" · bits {node.bits[0]}–{node.bits[1] - 1}" if node.bits else ""
+    bits = f" · {bits_text(*node.bits)}" if node.bits else ""
     return f"{node.name}{value}  [{node.span}{bits}]{error}"
 
 

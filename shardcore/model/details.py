@@ -9,7 +9,7 @@ from shardcore.model.children import Grouped, RecordTable, RowRange
 from shardcore.model.copy_forms import AS_IT_IS, Again, explain_command, get_command
 from shardcore.model.member_nodes import PlacedChildren
 from shardcore.model.node import Node, nearest_row
-from shardcore.model.number_words import plural, product_text, range_text
+from shardcore.model.number_words import bits_text, plural, product_text, range_text
 from shardcore.model.record import Differs, FieldRole
 from shardcore.model.span import Span
 from shardcore.model.text import shell_line, typed, visible, without_marks
@@ -188,7 +188,7 @@ def card_of(
         shown += f" … and {span.size - min(len(raw), MOST_RAW):,} more"
     place = range_text(node.span.start, node.span.stop, visible(node.span.source))
     if node.bits is not None:
-        place = f"{place}: bits {node.bits[0]:,} to {node.bits[1] - 1:,}"
+        place = f"{place}: {bits_text(*node.bits)}"
     if part is not None:
         place = f"{range_text(part.start, part.stop)}; in {place}"
     return Card(

@@ -60,6 +60,11 @@ def ends_text(start: SupportsInt, stop: SupportsInt) -> str:
     return f"{first:#x}–{after - 1:#x}" if after > first + 1 else f"{first:#x}"
 
 
+def bits_text(first: int, stop: int) -> str:
+    """Return a half-open range of bits for people: `bit 3`, `bits 3–5`."""
+    return f"bit {first:,}" if stop == first + 1 else f"bits {first:,}–{stop - 1:,}"
+
+
 def range_text(start: SupportsInt, stop: SupportsInt, source: str = "") -> str:
     """Return a range of bytes as a person reads it, both ends included: `0x1171–0x1178 · 8 bytes`.
 

@@ -13,7 +13,7 @@ from shardcore.model.children import GROUP_SIZE
 from shardcore.model.details import sum_text
 from shardcore.model.differences import differing
 from shardcore.model.node import Children
-from shardcore.model.number_words import plural
+from shardcore.model.number_words import bits_text, plural
 from shardcore.model.text import shown, without_marks
 from shardcore.teaching.lessons.secrets import Aspect
 from shardscope.session.jobs import Job, JobPriority
@@ -392,7 +392,7 @@ def _tip_of(node: Node) -> str:
     value, adds = grouped_value(node), sum_text(node)
     place = span_words(node.span)
     if node.bits is not None:
-        place = f"bits {node.bits[0]:,} to {node.bits[1] - 1:,} of {place}"
+        place = f"{bits_text(*node.bits)} of {place}"
     lines = (
         cut_end(f"{node_name(node)}: {value}" if value else node_name(node), _LONGEST_TIP),
         grouped(without_marks(node.doc)),

@@ -414,8 +414,8 @@ class Overview(QWidget):
             f"<b>{theme.SECTION_LETTERS[section.role]} · {escape(section.name)}</b>",
             escape(grouped(without_marks(section.doc))),
             range_words(section.start, section.stop),
-            self.tr("{0} of the file").format(share),
-            self.tr("here: byte {0}").format(offset_words(offset)),
+            f"{size_text(section.size)}, {share} of the file",
+            f"here: byte {offset_words(offset)}",
         ]
         if any(a <= self.offset_at(x + 4) and self.offset_at(x - 4) <= b for a, b in self._changed):
             lines.append(self.tr("◆ changed in the sandbox"))

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from shardcore import FieldRole, Node, Span
 from shardcore.model.node import ExternalBytes
-from shardcore.model.number_words import plural
+from shardcore.model.number_words import bits_text
 from shardcore.model.record import Value
 from shardcore.model.text import without_marks
 from shardcore.sources.base import Source
@@ -90,8 +90,7 @@ def node_rows(node: Node, raw: bytes | None) -> list[DetailRow]:
         rows.append(DetailRow("type", node.type, strong=True))
     rows.append(place_row("bytes", node.span, link=False))
     if node.bits is not None:
-        first, last = node.bits
-        rows.append(DetailRow("bits", f"{first:,}–{last - 1:,} · {plural(last - first, 'bit')}"))
+        rows.append(DetailRow("bits", bits_text(*node.bits)))
     if node.span.size:
         rows.append(_raw_row(node.span.size, raw))
     large, shown = headline(node), value_texts(node.value, node.span.size)

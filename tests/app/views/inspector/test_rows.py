@@ -30,7 +30,7 @@ def test_rows_of_any_node() -> None:
         decoded="@8-16",
     )
     rows = {row.name: row for row in node_rows(node, None)}
-    assert rows["bits"].text == "3 … 4 · 1 bit"
+    assert rows["bits"].text == "bit 3"
     assert (rows["value"].text, rows["hex"].text) == ("-5", "0xfffffffffffffffb")
     assert rows["error"].tone == "error"
     assert rows["decoded"].target == Span("@8-16", 0, 1)
