@@ -6,7 +6,7 @@ import re
 
 from shardcore import FieldRole, Node, Span
 from shardcore.model import details
-from shardcore.model.number_words import ends_text, plural, range_text
+from shardcore.model.number_words import ends_text, long_size, range_text
 from shardcore.model.source_name import SourceName
 from shardcore.model.text import without_marks
 from shardcore.system import last_part
@@ -116,7 +116,7 @@ def node_name(node: Node) -> str:
 
 def known_size(size: int) -> str:
     """Return a number of bytes in words; -1 is one that is unknown before reading."""
-    return "not known before reading" if size < 0 else plural(size, "byte")
+    return "not known before reading" if size < 0 else long_size(size)
 
 
 def share_text(part: int, whole: int) -> str:

@@ -64,7 +64,7 @@ def test_ranges_have_both_ends(span: Span, text: str, monkeypatch: pytest.Monkey
 
 def test_numbers_have_their_noun() -> None:
     """One is one, and what is not known is not a number."""
-    assert (known_size(1), known_size(1024)) == ("1 byte", "1,024 bytes")
+    assert (known_size(1), known_size(1024)) == ("1 byte", "1.0 KiB (1,024 bytes)")
     assert (known_size(0), known_size(-1)) == ("0 bytes", "not known before reading")
 
 

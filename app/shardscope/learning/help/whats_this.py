@@ -78,7 +78,7 @@ def sentences() -> Mapping[str, str]:
             "sourceTabs": translate(
                 "WhatsThis", "The stored bytes, and what stretches of them decompress to: one tab each."
             ),
-            "hexStatus": translate("WhatsThis", "Where the selection is and how long, in decimal and in hexadecimal."),
+            "hexStatus": translate("WhatsThis", "Where the selection is and how long."),
             "searchField": translate(
                 "WhatsThis", "What to search for in the bytes. Return goes to the next hit, Esc back to the bytes."
             ),
