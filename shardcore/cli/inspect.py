@@ -546,7 +546,7 @@ def _node_line(node: Node) -> str:
     value = f" = {node.text}" if node.text else ""
     error = f"  !! {node.error}" if node.error else ""
     bits = f" · {bits_text(*node.bits)}" if node.bits else ""
-    return f"{node.name}{value}  [{node.span}{bits}]{error}"
+    return f"{node.name}{value}  [{range_text(node.span.start, node.span.stop)}{bits}]{error}"
 
 
 def _print_tree(node: Node, depth: int, level: int, count: NodeCount) -> None:

@@ -64,7 +64,10 @@ def _number_of(text: str) -> int | None:
 
 def grouped_value(node: Node) -> str:
     """Return the value of a node for a narrow place: as `headline`, without a unit."""
-    number = _plain_number(node)
+    number, target = _plain_number(node), node.target
+    # The text may leave out in which member of a data set that is.
+    if target is not None and node.text in (str(target), range_text(target.start, target.stop)):
+        return f"→ {target.start:#x}"
     return f"{number:,}" if number is not None and node.role in (*_GROUPED, FieldRole.SIZE) else node.text
 
 

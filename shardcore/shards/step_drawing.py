@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from shardcore.model.children import value_text
 from shardcore.model.drawing import MOST_ITEMS, Cells, Drawing, Figure, Item, Link, Ribbon, Ruler, Table, Tone
 from shardcore.model.number_words import ends_text, plural
 from shardcore.model.record import FieldRole
@@ -150,7 +149,7 @@ def _fields_figure(fields: Fields, targets: list[_Target]) -> Table:
         name = f"field {field.name}" if refers else ""
         if refers:
             targets.append(_Target(field.name, name, value, section=True))
-        text = (letters_of(value) if isinstance(value, bytes) else value_text(value, field.role)) or said(value)
+        text = (letters_of(value) if isinstance(value, bytes) else f"{value:#x}" if refers else "") or said(value)
         tone = _ROLE_TONES.get(field.role, Tone.HEADER)
         rows.append(
             (

@@ -66,14 +66,16 @@ def span_words(span: Span, longest: int | None = None) -> str:
 
 def headline(node: Node) -> str:
     """Return `details.headline`, with an offset as the user reads it."""
-    text = details.headline(node)
-    return numbers(text) if node.role is FieldRole.OFFSET else text
+    return _placed(details.headline(node), node)
 
 
 def grouped_value(node: Node) -> str:
     """Return `details.grouped_value`, with an offset as the user reads it."""
-    text = details.grouped_value(node)
-    return numbers(text) if node.role is FieldRole.OFFSET else text
+    return _placed(details.grouped_value(node), node)
+
+
+def _placed(text: str, node: Node) -> str:
+    return numbers(text) if node.role is FieldRole.OFFSET or node.target is not None else text
 
 
 def grouped(sentence: str) -> str:

@@ -236,7 +236,7 @@ _VALUE = COLUMNS.index("Value")
 _EDGE = 8
 """Pixels of a cell beside its text."""
 
-_NUMBER = re.compile(r"(?:[-\d][\d,.]*|0x[0-9a-f]+)(?: \w+)?")
+_NUMBER = re.compile(r"(?:→ )?(?:[-\d][\d,.]*|0x[0-9a-f]+)(?: \w+)?")
 
 _LEAST_NAME, _SHORT_NAME, _LEAST_VALUE = 24, 16, 8
 """Digits of a name, of a name beside long numbers, and of a value; the tooltip has what a narrower tree hides."""

@@ -111,7 +111,7 @@ def test_every_sample_reads_as_words(data: Path) -> None:
     assert seen > 2000
 
 
-PROGRAM = re.compile(r"None|True|False|[\[{]['\"(]|\bb'|@\d|^\(|\\u|\b0x0+\b ?$|^\d+ \(")
+PROGRAM = re.compile(r"None|True|False|[\[{]['\"(]|\bb'|@\d|^\(|\\u|\b0x00+\b ?$|^\d+ \(")
 """Values as Python writes them, names of decoded sources, numbers before the name that they stand for."""
 
 
