@@ -86,7 +86,7 @@ class ShardError(Exception):
     @property
     def placed(self) -> str:
         """The message and the place, without a remedy."""
-        return f"{self.message} (bytes {self.span})" if self.span else self.message
+        return f"{self.message} ({self.span})" if self.span else self.message
 
     def __str__(self) -> str:
         return f"{self.placed}; {self.remedy.value}" if self.remedy else self.placed

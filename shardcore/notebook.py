@@ -22,7 +22,7 @@ from shardcore.model.details import headline
 from shardcore.model.drawing import Drawing
 from shardcore.model.finding import Report
 from shardcore.model.node import Node
-from shardcore.model.number_words import plural
+from shardcore.model.number_words import long_size, plural, range_text
 from shardcore.model.objects import ObjectRef, Objects, ObjectSlice, Rows, as_array
 from shardcore.model.text import hex_rows, said, shown, visible
 from shardcore.operations.content.geometry import GeometryContent
@@ -113,8 +113,8 @@ def _(shard: Shard) -> Iterator[str]:
         yield _line(shard.damage.placed, _BAD)
     sections = shard.sections if shard.source is not None else ()
     if sections:
-        rows = [(one.name, f"{one.start:,}..{one.stop:,}", plural(one.size, "byte")) for one in sections[:LINES]]
-        yield _table(rows, ("section", "bytes", "size"))
+        rows = [(one.name, range_text(one.start, one.stop)) for one in sections[:LINES]]
+        yield _table(rows, ("section", "bytes"))
         yield _more(len(sections), LINES, "section")
     if shard.listing is not None:
         yield from _objects(shard.listing, range(len(shard.listing)), 5)
@@ -132,7 +132,7 @@ def _facts(shard: Shard) -> Iterator[tuple[str, str]]:
         yield "shards", _try(lambda: f"{len(shard.members):,}")
     elif shard.source is not None:
         source = shard.source
-        yield "size", _try(lambda: plural(source.size, "byte"))
+        yield "size", _try(lambda: long_size(source.size))
     count = _try(lambda: "not counted yet" if shard.declared_objects is None else f"{shard.declared_objects:,}")
     yield "objects", count
 

@@ -10,7 +10,7 @@ import numpy as np
 from shardcore.cli.geometry_output import geometry_json, json_numbers, print_geometry
 from shardcore.cli.output import json_safe, print_line, print_rest
 from shardcore.model.array_layout import RAW
-from shardcore.model.number_words import number_text, plural
+from shardcore.model.number_words import number_text, plural, range_text
 from shardcore.model.text import visible
 from shardcore.operations.content.geometry import GeometryContent
 from shardcore.operations.content.results import (
@@ -121,8 +121,8 @@ def print_content(found: Content) -> None:
     elif isinstance(found, TensorsContent):
         _print_rows(
             [
-                ("name", "dtype", "shape", "start", "stop"),
-                *((t.name, t.dtype, str(list(t.shape)), f"{t.start:,}", _stop(t)) for t in found.tensors[:LINES]),
+                ("name", "dtype", "shape", "bytes"),
+                *((t.name, t.dtype, str(list(t.shape)), _bytes(t)) for t in found.tensors[:LINES]),
             ]
         )
         print_rest(len(found.tensors), LINES, "tensor")
@@ -131,7 +131,7 @@ def print_content(found: Content) -> None:
             [
                 ("name", "size", "start", "codec"),
                 *(
-                    (m.name, f"{m.size:,}" if m.size >= 0 else "unknown", f"{m.start:,}", m.codec)
+                    (m.name, f"{m.size:,}" if m.size >= 0 else "unknown", f"{m.start:#x}", m.codec)
                     for m in found.members[:LINES]
                 ),
             ]
@@ -143,12 +143,12 @@ def print_content(found: Content) -> None:
         print_geometry(found)
     elif isinstance(found, BytesContent):
         for offset, text in found.strings[:LINES]:
-            print_line(f"{offset:>10,}  {text[:100]}")
+            print_line(f"{offset:>#10x}  {text[:100]}")
         print_rest(len(found.strings), LINES, "string")
 
 
-def _stop(tensor: Tensor) -> str:
-    return f"{tensor.stop:,}" if tensor.stop >= 0 else "unknown"
+def _bytes(tensor: Tensor) -> str:
+    return range_text(tensor.start, tensor.stop) if tensor.stop >= 0 else f"{tensor.start:#x}, size unknown"
 
 
 def _print_text(found: TextContent) -> None:

@@ -16,7 +16,7 @@ import typer
 from shardcore.cli.options import USUAL, Json, KeyFile, Keys, Opening, all_keys, edits, only, progress_bar
 from shardcore.cli.output import print_json, print_line, tell_json, tell_line, warn
 from shardcore.errors import UsageError
-from shardcore.model.number_words import plural
+from shardcore.model.number_words import plural, range_text
 from shardcore.writing.edit_options import TOMBSTONE
 
 if TYPE_CHECKING:
@@ -417,7 +417,7 @@ def _show(edit: Edit) -> None:
 
 def _show_changes(changes: list[dict[str, Any]]) -> None:
     for change in changes[:SHOWN_CHANGES]:
-        print_line(f"{change['start']}..{change['stop']}  {change['what']}")
+        print_line(f"{range_text(change['start'], change['stop'])}  {change['what']}")
         for name in ("old", "new"):
             more = " …" if change["stop"] - change["start"] > len(change[name]) // 2 else ""
             print_line(f"  {name}  {change[name]}{more}")

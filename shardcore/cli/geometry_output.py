@@ -9,7 +9,7 @@ import numpy as np
 
 from shardcore.cli.output import print_line, print_rest
 from shardcore.model.geometry import POLYLINE
-from shardcore.model.number_words import number_text, plural
+from shardcore.model.number_words import number_text, plural, range_text
 from shardcore.operations.content.geometry import (
     AnnotationsContent,
     GeometryContent,
@@ -105,7 +105,7 @@ def print_geometry(found: GeometryContent) -> None:
         print_line("  ".join(("bytes", *found.titles())))
         for row in range(min(len(found.annotations.rows), ROWS)):
             start, stop = found.annotations.row_bytes(row)
-            print_line("  ".join((f"{start:,}-{stop:,}", *found.cells(row))))
+            print_line("  ".join((range_text(start, stop), *found.cells(row))))
         print_rest(len(found.annotations.rows), ROWS, "annotation")
 
 
@@ -118,7 +118,7 @@ def _print_mesh(found: MeshContent) -> None:
         fragments = f"{plural(len(level), 'fragment')}, {plural(level.nbytes, 'byte')}"
         print_line(f"level {number}: scale {number_text(level.scale)}, {fragments}{counts}")
         for at, cell in enumerate(islice(level.positions.tolist(), ROWS)):
-            place = f"cell {', '.join(map(str, cell))}, bytes {level.starts[at]:,} to {level.starts[at + 1]:,}"
+            place = f"cell {', '.join(map(str, cell))}, {range_text(level.starts[at], level.starts[at + 1])}"
             print_line(f"  fragment {at}: {place}")
         print_rest(len(level), ROWS, "fragment")
 

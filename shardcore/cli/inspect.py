@@ -43,7 +43,7 @@ from shardcore.cli.output import (
 from shardcore.cli.workers import Cluster, SendKeys, State, WorkerOptions
 from shardcore.errors import FormatError, NotAShard, Remedy, ShardError, SourceError, UsageError
 from shardcore.model.finding import Depth, Report
-from shardcore.model.number_words import plural
+from shardcore.model.number_words import bits_text, long_size, plural, range_text
 from shardcore.model.text import letters_of, said, short
 from shardcore.shards.registry import all_formats
 
@@ -135,12 +135,12 @@ def _step_lines(number: int, step: Step, cost: ColdCost | None) -> Iterator[str]
     if step.why:
         yield f"{_INDENT}why: {step.why}"
     for place, span in enumerate(step.spans, 1):
-        yield f"{_INDENT}{place}: bytes {span}"
+        yield f"{_INDENT}{place}: {span}"
     if step.computed:
         from shardcore.shards.trace import COMPUTED
 
         inputs = ", ".join(map(str, step.inputs))
-        yield f"{_INDENT}{COMPUTED}" + (f"; from bytes {inputs}" if inputs else "")
+        yield f"{_INDENT}{COMPUTED}" + (f"; from {inputs}" if inputs else "")
     yield from _value_lines(step)
 
 
@@ -179,8 +179,8 @@ def lead_lines(leads: Leads) -> Iterator[str]:
     yield "References:"
     for lead in leads.found:
         names = " › ".join(lead.names)
-        yield f"  bytes {lead.span}: {names}" if names else f"  bytes {lead.span}"
-        yield f"    {lead.why} → bytes {lead.target}"
+        yield f"  {lead.span}: {names}" if names else f"  {lead.span}"
+        yield f"    {lead.why} → {lead.target}"
     if leads.more:
         yield f"  and {plural(leads.more, 'other')}"
 
@@ -224,13 +224,12 @@ def info(
         print_line(f"{shown_uri(uri)}: {shard.format} {shard.version}".rstrip() + f" ({shard.why})")
         objects = shard.declared_objects
         counted = "objects not counted (--count)" if objects is None else plural(objects, "object")
-        print_line(f"{plural(shard.size, 'byte') if shard.size is not None else 'bytes not counted'}, {counted}")
+        print_line(f"{long_size(shard.size) if shard.size is not None else 'bytes not counted'}, {counted}")
         if shard.sections:
             width = max(len(s.name) for s in shard.sections)
             print_line()
             for section in shard.sections:
-                place = f"{section.start:>14,} .. {section.stop:<14,}"
-                print_line(f"  {section.name:<{width}}  {place} {section.size:>14,}")
+                print_line(f"  {section.name:<{width}}  {range_text(section.start, section.stop)}")
         if shard.fields:
             texts = _decoded_fields(shard)
             width = max(len(name) for name in shard.fields)
@@ -424,7 +423,7 @@ def _tell_report(report: Report, *, as_json: bool) -> None:
         tell_json(report.to_json())
         return
     for finding in report.findings:
-        place = f" [bytes {finding.span}]" if finding.span else ""
+        place = f" [{finding.span}]" if finding.span else ""
         tell_line(f"{finding.severity.value}: {finding.code}: {finding.message}{place}")
     if not report.stopped_after:
         tell_line(report.summary)
@@ -546,11 +545,10 @@ def _field_text(value: Value) -> str:
 
 
 def _node_line(node: Node) -> str:
-    place = f"{node.span.start}..{node.span.stop}"
     value = f" = {node.text}" if node.text else ""
     error = f"  !! {node.error}" if node.error else ""
-    bits = f" bits {node.bits[0]}..{node.bits[1]}" if node.bits else ""
-    return f"{node.name}{value}  [{place}{bits}]{error}"
+    bits = f" · {bits_text(*node.bits)}" if node.bits else ""
+    return f"{node.name}{value}  [{range_text(node.span.start, node.span.stop)}{bits}]{error}"
 
 
 def _print_tree(node: Node, depth: int, level: int, count: NodeCount) -> None:

@@ -32,7 +32,7 @@ from shardcore.cli.output import print_json, print_line, tell_json, tell_line, w
 from shardcore.cli.targets import OutputTarget, target_of
 from shardcore.cli.workers import Cluster, SendKeys, WorkerOptions
 from shardcore.model.finding import Depth, Severity
-from shardcore.model.number_words import plural
+from shardcore.model.number_words import long_size, plural, range_text
 from shardcore.model.options import OptionPurpose, OptionType
 from shardcore.shards.registry import FORMATS
 
@@ -375,10 +375,10 @@ def _print_plan(
         return
     about = "" if plan.exact else ESTIMATE
     for file in plan.files:
-        size = f"{about}{plural(file.size, 'byte')}"
+        size = f"{about}{long_size(file.size)}"
         print_line(f"{named(_planned_path(file, out))}: {size}, {plural(len(file.objects), 'object')}")
         for section in file.sections:
-            print_line(f"  {section.name:<16} {section.start:>14} .. {section.stop}")
+            print_line(f"  {section.name:<16} {range_text(section.start, section.stop)}")
         for size, key in zip(file.objects[:].size.tolist(), file.objects.keys[:], strict=True):
             print_line(f"  {size:>12}  {key}")
 

@@ -127,7 +127,7 @@ class SafetensorsFile(ContainerFile):
         except FormatError as fault:
             return ContainerPart(name, 0, 0, -1, record=record, error=fault.message)
         first, last = self.base + first, self.base + last
-        error = f"{short(name)} is outside the file: its bytes end at {last:,}" if last > size else ""
+        error = f"{short(name)} is outside the file: its bytes end at {last:#x}" if last > size else ""
         extras = {"dtype": dtype, "shape": list(shape)}
         layout = layout_of(dtype, shape)
         if not error and layout is not None and layout.nbytes != last - first:

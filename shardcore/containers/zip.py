@@ -172,7 +172,7 @@ class ZipFile(ContainerFile):
         self.steps += [
             OpeningStep(
                 "End record",
-                f"{plural(count, 'member')}; the central directory begins at byte {self._start:,}.",
+                f"{plural(count, 'member')}; the central directory begins at byte {self._start:#x}.",
                 "A zip archive is read from its end: the directory there counts, not the bytes before it.",
                 place,
             )

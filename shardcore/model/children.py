@@ -388,7 +388,7 @@ _IN_LETTERS = (FieldRole.MAGIC, FieldRole.TEXT)
 
 
 def value_text(value: Value, role: FieldRole | None = None) -> str:
-    """A value as a person reads it: numbers in decimal, bytes in hex, cut after 64 digits; magics and names as text.
+    """A value as a person reads it: offsets and bytes in hex, cut after 64 digits; magics and names as text.
 
     Args:
         value: The value.
@@ -400,4 +400,4 @@ def value_text(value: Value, role: FieldRole | None = None) -> str:
         if role in _IN_LETTERS and (text := letters_of(value)):
             return text
         return value.hex() if len(value) <= 32 else f"{value[:32].hex()}… ({plural(len(value), 'byte')})"
-    return str(value)
+    return f"{value:#x}" if role is FieldRole.OFFSET and isinstance(value, int) and value >= 0 else str(value)

@@ -9,18 +9,18 @@ from shardcore.model.children import Grouped, RecordTable, RowRange
 from shardcore.model.copy_forms import AS_IT_IS, Again, explain_command, get_command
 from shardcore.model.member_nodes import PlacedChildren
 from shardcore.model.node import Node, nearest_row
-from shardcore.model.number_words import plural, product_text
+from shardcore.model.number_words import bits_text, plural, product_text, range_text
 from shardcore.model.record import Differs, FieldRole
 from shardcore.model.span import Span
 from shardcore.model.text import shell_line, typed, visible, without_marks
 from shardcore.system import last_part
 
-_GROUPED = (FieldRole.COUNT, FieldRole.OFFSET, FieldRole.NUMBER)
+_GROUPED = (FieldRole.COUNT, FieldRole.NUMBER)
 """Roles whose numbers get a comma before every three digits."""
 
 
 def headline(node: Node) -> str:
-    """Return the value of a node, as it is shown large: `520 bytes`, `4,465`, `SWHShard`, the flags by name.
+    """Return the value of a node, as it is shown large: `520 bytes`, `0x1171`, `SWHShard`, the flags by name.
 
     Args:
         node: A field, a record, a section.
@@ -38,7 +38,7 @@ def headline(node: Node) -> str:
     if isinstance(node.value, str) and node.value:
         # Its text may be as JSON writes it.
         return node.value
-    return _named(node) or _grouped_range(node.text)
+    return _named(node) or node.text
 
 
 def _named(node: Node) -> str:
@@ -62,18 +62,12 @@ def _number_of(text: str) -> int | None:
         return None
 
 
-def _grouped_range(text: str) -> str:
-    first, dots, last = text.partition("..")
-    return f"{int(first):,}..{int(last):,}" if dots and first.isdecimal() and last.isdecimal() else text
-
-
 def grouped_value(node: Node) -> str:
     """Return the value of a node for a narrow place: as `headline`, without a unit."""
     number, target = _plain_number(node), node.target
     # The text may leave out in which member of a data set that is.
-    if target is not None and node.text in (str(target), f"{target.start}..{target.stop}"):
-        within = f" of {target.source}" if " of " in node.text else ""
-        return f"{target.start:,}..{target.stop:,}{within}"
+    if target is not None and node.text in (str(target), range_text(target.start, target.stop)):
+        return f"→ {target.start:#x}"
     return f"{number:,}" if number is not None and node.role in (*_GROUPED, FieldRole.SIZE) else node.text
 
 
@@ -195,12 +189,11 @@ def card_of(
     shown = raw[:MOST_RAW].hex(" ")
     if span.size > min(len(raw), MOST_RAW) and shown:
         shown += f" … and {span.size - min(len(raw), MOST_RAW):,} more"
-    within = f" of {visible(node.span.source)}" if node.span.source else ""
-    place = f"{node.span.start:,} to {node.span.stop:,}{within}, {plural(node.span.size, 'byte')}"
+    place = range_text(node.span.start, node.span.stop, visible(node.span.source))
     if node.bits is not None:
-        place = f"{place}: bits {node.bits[0]:,} to {node.bits[1]:,}"
+        place = f"{place}: {bits_text(*node.bits)}"
     if part is not None:
-        place = f"{part.start:,} to {part.stop:,}, {plural(part.size, 'byte')}; of {place}"
+        place = f"{range_text(part.start, part.stop)}; in {place}"
     return Card(
         visible(file),
         tuple(visible(name) for name in names),

@@ -111,7 +111,7 @@ class Node(Displayed):
         row: The row in `Shard.objects` of the object it belongs to: its content, its record, an entry that points to
             it. None where there is none, or where the node around it states it.
         elsewhere: The bytes in another file that it stands for, or None.
-        type: How the bytes hold the value, as the layout states it: `u64 big-endian`; empty where none does.
+        type: How the bytes hold the value, as the layout states it: `u64 BE`; empty where none does.
         sum: How the value adds up, in words: `13 slots × 40`; empty where it is no sum.
         spec: Where the specification states it; empty where the node around it states it, or nothing does.
         differs: Where the published page and practice do not agree on it; None where they do.

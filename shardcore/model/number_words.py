@@ -16,10 +16,7 @@ _UNITS = ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
 
 def grouped_digits(count: SupportsInt) -> str:
-    """Return a whole number with a comma before every three digits, for sentences: `2400` is `2,400`.
-
-    Offsets and hashes stay as they are: they are addresses, and somebody may want to copy them.
-    """
+    """Return a whole number with a comma before every three digits, for sentences: `2400` is `2,400`."""
     return f"{int(count):,}"
 
 
@@ -50,6 +47,36 @@ def size_text(size: int) -> str:
     power = min((size.bit_length() - 1) // 10, len(_UNITS))
     value = size / 1024**power
     return f"{value:.1f} {_UNITS[power - 1]}" if value < 100 else f"{value:,.0f} {_UNITS[power - 1]}"
+
+
+def long_size(size: int) -> str:
+    """Return a number of bytes in full: `512 bytes`, `4.9 KiB (5,064 bytes)`."""
+    return plural(size, "byte") if size < 1024 else f"{size_text(size)} ({plural(size, 'byte')})"
+
+
+def ends_text(start: SupportsInt, stop: SupportsInt) -> str:
+    """Return the first and the last byte of a range, for sentences: `0x1171–0x1178`; of one byte or none, `0x1171`."""
+    first, after = int(start), int(stop)
+    return f"{first:#x}–{after - 1:#x}" if after > first + 1 else f"{first:#x}"
+
+
+def bits_text(first: int, stop: int) -> str:
+    """Return a half-open range of bits for people: `bit 3`, `bits 3–5`."""
+    return f"bit {first:,}" if stop == first + 1 else f"bits {first:,}–{stop - 1:,}"
+
+
+def range_text(start: SupportsInt, stop: SupportsInt, source: str = "") -> str:
+    """Return a range of bytes as a person reads it, both ends included: `0x1171–0x1178 · 8 bytes`.
+
+    An empty range is `0x1171 · 0 bytes`. Programs get half-open ranges.
+
+    Args:
+        start: First byte.
+        stop: One past the last byte.
+        source: What the bytes are of, in words; empty for the file itself.
+    """
+    within = f" of {source}" if source else ""
+    return f"{ends_text(start, stop)}{within} · {plural(int(stop) - int(start), 'byte')}"
 
 
 def number_text(value: Any) -> str:

@@ -97,10 +97,10 @@ class Field:
 
     @property
     def type_text(self) -> str:
-        """The type as the documentation prints it: `u64 big-endian`, `32 bytes`."""
+        """The type as the documentation prints it: `u64 BE`, `bytes[32]`."""
         if isinstance(self.dtype, tuple):
-            return f"{self.dtype[1]} bytes"
-        order = {"<": " little-endian", ">": " big-endian"}.get(self.dtype[0], "")
+            return f"bytes[{self.dtype[1]}]"
+        order = {"<": " LE", ">": " BE"}.get(self.dtype[0], "")
         kind = np.dtype(self.dtype)
         return f"{kind.kind}{8 * kind.itemsize}{order}"
 

@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from shardcore.model.number_words import range_text
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class Span:
@@ -45,8 +47,7 @@ class Span:
         return place | {"start": self.start, "stop": self.stop}
 
     def __str__(self) -> str:
-        within = f" of {self.source}" if self.source else ""
-        return f"{self.start}..{self.stop}{within}"
+        return range_text(self.start, self.stop, self.source)
 
 
 def union(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -195,12 +195,12 @@ def hex_rows(data: bytes, start: int = 0, *, digits: int) -> Iterator[str]:
     Args:
         data: The bytes.
         start: Offset of the first one.
-        digits: Width of the offsets, which are decimal.
+        digits: Width of the offsets, which are hexadecimal.
     """
     for at in range(0, len(data), 16):
         row = data[at : at + 16]
         letters = "".join(chr(byte) if 0x20 <= byte < 0x7F else "." for byte in row)
-        yield f"{start + at:>{digits}}  {row.hex(' '):<48} {letters}"
+        yield f"{start + at:>#{digits}x}  {row.hex(' '):<48} {letters}"
 
 
 def without_marks(sentence: str) -> str:

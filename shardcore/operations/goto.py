@@ -76,7 +76,7 @@ def evaluate(text: str, places: GotoNames) -> int:
     if offset < 0:
         raise GotoError(f"{offset} lies before the first byte")
     if offset >= max(places.size, 1):
-        raise GotoError(f"{offset:,} lies after the last byte, {max(places.size - 1, 0):,}")
+        raise GotoError(f"{offset:#x} lies after the last byte, {max(places.size - 1, 0):#x}")
     return offset
 
 

@@ -269,7 +269,7 @@ def note_place(shard: Shard, span: Span) -> str:
 
 def _markdown_line(shard: Shard, note: Note) -> str:
     place = note_place(shard, note.span)
-    where = f"{note.span.start:#x}–{note.span.stop:#x}" + (f" ({place})" if place else "")
+    where = str(note.span) + (f" ({place})" if place else "")
     # Further lines belong to the item of the list.
     text = visible(note.text.strip(), keep="\n").replace("\n", "\n  ")
     return f"- {where}: {text}" if text else f"- {where}"

@@ -211,7 +211,7 @@ class DecodedSource(InnerSource):
         first, last = number * BLOCK, min((number + 1) * BLOCK, self.size)
         data = self.outer.read_range(self._ref, first, last)
         if len(data) != last - first:
-            ends = f"{short(self.name)} ends early: it has no byte {first + len(data):,}"
+            ends = f"{short(self.name)} ends early: it has no byte {first + len(data):#x}"
             raise FormatError(ends, span=_first(self._ref))
         with self._lock:
             self._blocks[number] = data

@@ -125,7 +125,7 @@ class Damaged:
             return True
         if not self.left_out:
             rest = plural(max(self.source.size - at, 0), "byte")
-            self.left_out.append(f"the search ended at byte {at:,}: the last {rest} were not searched")
+            self.left_out.append(f"the search ended at byte {at:#x}: the last {rest} were not searched")
         return False
 
     def longest(self, usual: int) -> int:

@@ -721,7 +721,7 @@ class Shard(Displayed, ABC):
             raise UsageError("a folder has no bytes: give one of its files")
         root = self.tree_of(source)
         if not root.span.covers(offset):
-            raise UsageError(f"there is no byte {offset}; {source or 'the file'} has {root.span.size} bytes")
+            raise UsageError(f"there is no byte {offset:#x}; {source or 'the file'} has {root.span.size} bytes")
         return path_to(root, offset, source)
 
     def whole_path(self, offset: int, source: str = "") -> tuple[Node, ...]:

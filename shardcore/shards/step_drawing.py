@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from shardcore.model.drawing import MOST_ITEMS, Cells, Drawing, Figure, Item, Link, Ribbon, Ruler, Table, Tone
-from shardcore.model.number_words import grouped_digits, plural
+from shardcore.model.number_words import ends_text, plural
 from shardcore.model.record import FieldRole
 from shardcore.model.section import Section, SectionRole
 from shardcore.model.source_name import SourceName
@@ -149,11 +149,11 @@ def _fields_figure(fields: Fields, targets: list[_Target]) -> Table:
         name = f"field {field.name}" if refers else ""
         if refers:
             targets.append(_Target(field.name, name, value, section=True))
-        text = (letters_of(value) if isinstance(value, bytes) else "") or said(value)
+        text = (letters_of(value) if isinstance(value, bytes) else f"{value:#x}" if refers else "") or said(value)
         tone = _ROLE_TONES.get(field.role, Tone.HEADER)
         rows.append(
             (
-                Item(grouped_digits(start), (span,), doc=field.doc),
+                Item(f"{start:#x}", (span,), doc=field.doc),
                 Item(field.name, (span,), doc=field.doc),
                 Item(_cut(visible(text)), (span,), tone=tone, doc=field.doc, name=name),
             )
@@ -220,28 +220,24 @@ def _close_ruler(spans: Sequence[Span], parts: Mapping[Span, str]) -> Ruler:
     """Return a ruler that begins and ends with the bytes looked at."""
     start, stop = min(span.start for span in spans), max(span.stop for span in spans)
     items = [
-        Item(_size_text(span), (span,), span.start, span.size, Tone.LOOKUP, f"Bytes {span}.", here=True)
+        Item(_size_text(span), (span,), span.start, span.size, Tone.LOOKUP, f"{span}.", here=True)
         for span in spans
         if span not in parts
     ]
     items += [
-        Item(name, (part,), part.start, part.size, Tone.KEY, f"{name}: bytes {part}.")
+        Item(name, (part,), part.start, part.size, Tone.KEY, f"{name}: {part}.")
         for part, name in parts.items()
         if start <= part.start and part.stop <= stop
     ]
-    title = f"Bytes {_range_text(start, stop)}{_source_text(spans[0].source)}"
+    title = f"Bytes {ends_text(start, stop)}{_source_text(spans[0].source)}"
     return Ruler(title, start, stop, tuple(items), "bytes")
-
-
-def _range_text(start: int, stop: int) -> str:
-    return f"{grouped_digits(start)} to {grouped_digits(stop - 1)}"
 
 
 def _source_text(name: str) -> str:
     """Return the source of some bytes, as the end of a title; empty for the file itself."""
     source = SourceName.parse(name)
     if source.stretch is not None:
-        return f" of the decoded bytes {_range_text(*source.stretch)}"
+        return f" of the decoded bytes {ends_text(*source.stretch)}"
     return f" of {visible(name)}" if name else ""
 
 
@@ -264,12 +260,12 @@ def _file_ruler(step: StepContent, sections: Sequence[Section], targets: Sequenc
     for number, span in enumerate(own):
         text, first = step.stored.get(span) or _size_text(span), all(one.start != span.start for one in own[:number])
         name = f"bytes at {span.start}" if first else ""
-        items.append(Item(text, (span,), span.start, span.size, Tone.LOOKUP, f"Bytes {span}.", name, here=True))
+        items.append(Item(text, (span,), span.start, span.size, Tone.LOOKUP, f"{span}.", name, here=True))
     for span in before[: _MOST_SPANS - len(own)]:
-        items.append(Item("read before", (span,), span.start, span.size, Tone.FOUR, f"Bytes {span}."))
+        items.append(Item("read before", (span,), span.start, span.size, Tone.FOUR, f"{span}."))
     size = sections[-1].stop
     for target in targets:
-        at, doc, name = target.byte, f"{target.name}: byte {grouped_digits(target.byte)}.", f"byte of {target.name}"
+        at, doc, name = target.byte, f"{target.name}: byte {target.byte:#x}.", f"byte of {target.name}"
         if _end_of(target, step.spans, sections) == name:
             spans = (Span("", at, at + 1),) if at < size else ()
             items.append(Item(target.name, spans, at, 0, Tone.POINTER, doc, name))

@@ -61,7 +61,7 @@ class Meaning:
             value: The value.
         """
         if self.unit == "byte":
-            return f"byte {text}" if isinstance(value, int) and value >= 0 else text
+            return f"{value:#x}" if isinstance(value, int) and value >= 0 else text
         one = f"{self.unit[:-3]}y" if self.unit.endswith("ies") else self.unit.removesuffix("s")
         return f"{text} {one if value == 1 else self.unit}".rstrip()
 

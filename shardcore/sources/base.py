@@ -16,7 +16,7 @@ from typing import Self
 
 from shardcore.errors import LimitExceeded, SourceError, Truncated, UsageError, says_absent
 from shardcore.model.budget import budget
-from shardcore.model.number_words import plural
+from shardcore.model.number_words import ends_text, plural
 from shardcore.model.span import Span
 from shardcore.model.text import short
 from shardcore.progress import check_stopped
@@ -200,7 +200,7 @@ class Source(ABC):
         size = self.size
         if stop > size:
             raise Truncated(
-                f"{self.name}: bytes {start}..{stop} were requested; it ends at {size}",
+                f"{self.name}: bytes {ends_text(start, stop)} were requested; it ends at {size:#x}",
                 span=Span("", min(start, size), size),
             )
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 
 from shardcore.errors import LimitExceeded, SourceChanged, UsageError
-from shardcore.model.number_words import plural
+from shardcore.model.number_words import ends_text, plural
 from shardcore.sources.base import RANGE, PurposeAt, Source
 from shardcore.sources.wrapped import WrapperSource
 
@@ -57,7 +57,7 @@ class Change:
         """
         if not 0 <= bit < 8:
             raise UsageError(f"a byte has the bits 0 to 7, not {bit}")
-        return Change(offset, offset + 1, bytes([old ^ 1 << bit]), f"bit {bit} of byte {offset} flipped")
+        return Change(offset, offset + 1, bytes([old ^ 1 << bit]), f"bit {bit} of byte {offset:#x} flipped")
 
     @staticmethod
     def cut(start: int, stop: int) -> Change:
@@ -304,9 +304,9 @@ def _applied(pieces: list[_Piece], change: Change, *, grows: bool = False) -> li
         pieces = [*pieces, _Piece(end, change.stop - size, bytes(change.stop - size))]
         size = change.stop
     if not 0 <= change.start < change.stop <= size:
-        raise UsageError(f"bytes {change.start}..{change.stop} cannot be changed: there are {size}")
+        raise UsageError(f"bytes {ends_text(change.start, change.stop)} cannot be changed: the file ends at {size:#x}")
     if change.data is not None and len(change.data) != change.stop - change.start:
-        raise UsageError(f"{len(change.data)} new bytes do not fit into {change.start}..{change.stop}")
+        raise UsageError(f"{len(change.data)} new bytes do not fit into bytes {ends_text(change.start, change.stop)}")
     found: list[_Piece] = []
     at = 0
     for piece in pieces:

@@ -113,11 +113,11 @@ def _missing_in(part: _Part, data: bytes) -> MissingPart | None:
         wanted = field.default if isinstance(field.default, bytes) else field.default.to_bytes(size, "little")
         marked = field.role in (FieldRole.MAGIC, FieldRole.VERSION) and len(stored) == size
         if marked and stored.rstrip(b"\0") != wanted.rstrip(b"\0"):
-            return MissingPart(start, f"Byte {start:,}, `{field.name}`: these bytes cannot be read. {field.doc}")
+            return MissingPart(start, f"Byte {start:#x}, `{field.name}`: these bytes cannot be read. {field.doc}")
         if len(data) < start + size:
             here = max(len(data), start)
             whole = f"The {part.name} needs {plural(part.size, 'byte')}"
-            return MissingPart(here, f"{whole}: byte {here:,}{_named(field, start + size - here, size)}. {field.doc}")
+            return MissingPart(here, f"{whole}: byte {here:#x}{_named(field, start + size - here, size)}. {field.doc}")
     if len(data) < part.start + part.size:
         here = max(len(data), part.start)
         left = part.start + part.size - here

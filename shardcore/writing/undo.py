@@ -715,7 +715,7 @@ def _records(file: IO[bytes], where: Path, digest: Any, at: int) -> Iterator[Jou
         while length:
             piece = file.read(min(length, BLOCK * BLOCKS))
             if not piece:
-                raise Truncated(f"{where} ends within the bytes from {start}")
+                raise Truncated(f"{where} ends within the bytes from {start:#x}")
             digest.update(piece)
             length -= len(piece)
 

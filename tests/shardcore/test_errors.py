@@ -44,8 +44,8 @@ def test_spans_as_json_leave_out_the_file_itself() -> None:
 def test_an_error_tells_what_helps() -> None:
     """A remedy ends the text; who has other words for it takes the text without. It survives pickling."""
     error = UsageError("there already", span=Span("", 0, 8), remedy=Remedy.REPLACE)
-    assert error.placed == "there already (bytes 0..8)"
-    assert str(error) == "there already (bytes 0..8); it is replaced with force=True"
+    assert error.placed == "there already (0x0–0x7 · 8 bytes)"
+    assert str(error) == "there already (0x0–0x7 · 8 bytes); it is replaced with force=True"
     assert str(pickle.loads(pickle.dumps(error))) == str(error)
     assert LimitExceeded("too long").remedy is Remedy.LIMIT
     assert NotAShard("none", remedy=Remedy.SPEC).remedy is Remedy.SPEC
@@ -53,8 +53,8 @@ def test_an_error_tells_what_helps() -> None:
 
 def test_an_error_tells_its_place() -> None:
     """The text of an error ends with its bytes, and names their source."""
-    assert str(Truncated("too short", span=Span("", 0, 8))) == "too short (bytes 0..8)"
-    assert str(Truncated("too short", span=Span("info", 0, 8))) == "too short (bytes 0..8 of info)"
+    assert str(Truncated("too short", span=Span("", 0, 8))) == "too short (0x0–0x7 · 8 bytes)"
+    assert str(Truncated("too short", span=Span("info", 0, 8))) == "too short (0x0–0x7 of info · 8 bytes)"
     assert str(ShardError("nothing")) == "nothing"
 
 

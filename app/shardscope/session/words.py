@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 
-from shardcore import Node
-from shardcore.model.number_words import plural, size_text
+from shardcore import FieldRole, Node, Span
+from shardcore.model import details
+from shardcore.model.number_words import ends_text, long_size, range_text
 from shardcore.model.source_name import SourceName
 from shardcore.model.text import without_marks
 from shardcore.system import last_part
@@ -31,11 +32,54 @@ _BEFORE_KEYS = frozenset(
 """Words after which a number is a key, a digest or a name."""
 
 
-def grouped(sentence: str) -> str:
-    """Return a sentence as the window shows it: its numbers have commas, keys and digests have none.
+_HEX = re.compile(r"(?<!\w)0x(0|[1-9a-f][0-9a-f]{0,13})(?!\w)")
+"""An offset in a sentence of shardcore. Hashes are longer, flags and bytes have leading zeros."""
 
-    The sentences of shardcore are the same for the command line, where an offset is written as it is typed.
-    """
+_notation = {"decimal": False}
+
+
+def set_decimal(decimal: bool) -> None:
+    """Write all offsets of the window in decimal, or in hexadecimal as at the start."""
+    _notation["decimal"] = decimal
+
+
+def numbers(text: str) -> str:
+    """Return a text with its offsets as the user reads them: `0x1171`, or `4,465`."""
+    return _HEX.sub(lambda match: f"{int(match[1], 16):,}", text) if _notation["decimal"] else text
+
+
+def offset_words(offset: int) -> str:
+    """Return an offset: `0x1171`, or `4,465`."""
+    return numbers(f"{offset:#x}")
+
+
+def range_words(start: int, stop: int, source: str = "") -> str:
+    """Return a range with both ends: `0x1171–0x1178 · 8 bytes`, or `4,465–4,472 of 0.shard · 8 bytes`."""
+    return numbers(range_text(start, stop, source))
+
+
+def span_words(span: Span, longest: int | None = None) -> str:
+    """Return some bytes as `range_words`; the middle of a name of a source longer than `longest` is left out."""
+    source = source_words(span.source)
+    return range_words(span.start, span.stop, cut_middle(source, longest) if longest else source)
+
+
+def headline(node: Node) -> str:
+    """Return `details.headline`, with an offset as the user reads it."""
+    return _placed(details.headline(node), node)
+
+
+def grouped_value(node: Node) -> str:
+    """Return `details.grouped_value`, with an offset as the user reads it."""
+    return _placed(details.grouped_value(node), node)
+
+
+def _placed(text: str, node: Node) -> str:
+    return numbers(text) if node.role is FieldRole.OFFSET or node.target is not None else text
+
+
+def grouped(sentence: str) -> str:
+    """Return a sentence as the window shows it: its numbers have commas, keys and digests have none."""
 
     def with_commas(match: re.Match[str]) -> str:
         before = sentence[max(match.start() - 20, 0) : match.start()].split()
@@ -43,7 +87,7 @@ def grouped(sentence: str) -> str:
         is_key = bool(before) and (before[-1].lower() in _BEFORE_KEYS or before[-2:] == ["fragments", "of"])
         return match[0] if is_key and not counted else f"{int(match[0]):,}"
 
-    return _ALONE.sub(with_commas, sentence)
+    return numbers(_ALONE.sub(with_commas, sentence))
 
 
 def sentence(text: str) -> str:
@@ -58,13 +102,13 @@ def sentence(text: str) -> str:
 
 
 def source_words(name: str) -> str:
-    """Return the name of a source as a person says it: `0.shard`, `decoded bytes 64–129`; empty for the file itself."""
+    """Return the name of a source as a person says it: `0.shard`, `decoded bytes 0x40–0x7f`."""
     parsed = SourceName.parse(name)
     if not parsed.stretches:
         return parsed.path
     start, stop = parsed.stretches[-1]
     outer = source_words(str(parsed.outer))
-    return f"decoded bytes {start:,}–{stop:,}" + (f" of {outer}" if outer else "")
+    return f"decoded bytes {numbers(ends_text(start, stop))}" + (f" of {outer}" if outer else "")
 
 
 def node_name(node: Node) -> str:
@@ -72,14 +116,9 @@ def node_name(node: Node) -> str:
     return source_words(node.name) if node.name == node.span.source else node.name
 
 
-def short_size(size: int) -> str:
-    """Return a size for a narrow column: the exact number of bytes up to a million, `size_text` above."""
-    return f"{size:,}" if size < 1_000_000 else size_text(size)
-
-
 def known_size(size: int) -> str:
     """Return a number of bytes in words; -1 is one that is unknown before reading."""
-    return "unknown until read" if size < 0 else plural(size, "byte")
+    return "unknown until read" if size < 0 else long_size(size)
 
 
 def share_text(part: int, whole: int) -> str:

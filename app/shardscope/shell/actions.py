@@ -101,6 +101,9 @@ class MenuCommands(Protocol):
     def set_reduced_motion(self, reduced: bool) -> None:
         """Stop what moves by itself, or let it move."""
 
+    def set_decimal_offsets(self, decimal: bool) -> None:
+        """Write offsets in decimal, or in hexadecimal."""
+
     def default_layout(self) -> None:
         """Put the panels back."""
 
@@ -159,6 +162,10 @@ class WindowActions:
         self.reduced_motion.setCheckable(True)
         self.reduced_motion.setToolTip(self.tr("Nothing blinks, fades or plays by itself"))
         self.reduced_motion.toggled.connect(commands.set_reduced_motion)
+        self.decimal_offsets = QAction(self.tr("Offsets in decima&l"), window)
+        self.decimal_offsets.setCheckable(True)
+        self.decimal_offsets.setToolTip(self.tr("Otherwise offsets are hexadecimal"))
+        self.decimal_offsets.toggled.connect(commands.set_decimal_offsets)
         self.full_screen = self._action(self.tr("F&ull screen"), commands.toggle_full_screen, "Shift+F11")
         self.lecture = self._action(self.tr("L&ecture"), commands.start_lecture, "F11")
         self.lecturing = LectureActions(window)
@@ -263,6 +270,7 @@ class WindowActions:
         view.addActions([bytes_.drawing, bytes_.copy_drawing, bytes_.save_drawing])
         view.addSeparator()
         view.addActions([bytes_.decoded, bytes_.letters, bytes_.fields, bytes_.larger, bytes_.smaller])
+        view.addAction(self.decimal_offsets)
         view.addSeparator()
         themes = view.addMenu(self.tr("&Theme"))
         themes.addActions(list(self.themes.values()))

@@ -15,6 +15,7 @@ from shardscope.learning.sandbox.sandbox import Sandbox
 from shardscope.session.error_words import plain_words
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.session import Session
+from shardscope.session.words import offset_words
 from shardscope.shell.edits import EditShell
 from shardscope.tasks.edit.typed_bytes import TypedBytes, proposed_bytes
 from shardscope.views.hex.grid import HexPart
@@ -148,7 +149,7 @@ class ByteEditing(QObject):
         """Request the bytes that are repeated over the selected ones."""
         span = self._bytes.state.selection.span
         words = self.tr("Fill {0} from {1} with these bytes (hex), repeated:")
-        text = words.format(plural(span.size, "byte"), f"{span.start:,}")
+        text = words.format(plural(span.size, "byte"), offset_words(span.start))
         return self._ask("fillBytes", self.tr("Fill"), text, "00", self.fill)
 
     def fill(self, pattern: str) -> None:

@@ -42,6 +42,7 @@ from shardscope.session.highlights import ReferenceQuery
 from shardscope.session.jobs import Job, Jobs, JobState
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.session import IndexState, Session
+from shardscope.session.words import set_decimal
 from shardscope.shell.actions import WindowActions, part_mnemonics
 from shardscope.shell.byte_editing import ByteEditing
 from shardscope.shell.compact_layout import CompactLayout
@@ -220,6 +221,7 @@ class Appearance(QObject):
         self._settings = settings
         fonts.set_zoom(settings.zoom)
         motion.set_speed(settings.play_speed)
+        set_decimal(settings.decimal_offsets)
         QApplication.styleHints().colorSchemeChanged.connect(self._system_changed)
 
     def set_theme(self, name: str) -> None:
@@ -486,6 +488,7 @@ class MainWindow(QMainWindow):
         self.objects.offer_salvage(self.breaking.actions.salvage)
         self.giving_way = CompactLayout(session, self.panels, self.hex, self)
         session.tab_wanted.connect(self.open_tab)
+        self.actions_.decimal_offsets.setChecked(self.settings.decimal_offsets)
         self._history_changed()
 
     # --- opening ---
@@ -737,6 +740,12 @@ class MainWindow(QMainWindow):
     def set_reduced_motion(self, reduced: bool) -> None:
         """Stop what moves by itself, or let it move; remember which."""
         self.appearance.set_reduced_motion(reduced)
+
+    def set_decimal_offsets(self, decimal: bool) -> None:
+        """Write all offsets in decimal, or in hexadecimal; remember which."""
+        self.settings.decimal_offsets = decimal
+        set_decimal(decimal)
+        self.session.secrets.changed.emit()
 
     def zoom(self, *, larger: bool) -> None:
         """Make the whole window larger or smaller by one step."""

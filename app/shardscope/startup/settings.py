@@ -115,6 +115,7 @@ class Settings:
     sketches = _Setting(_by_name)
     """Drawing shown last, by format."""
     reduced_motion = _Setting(_off)
+    decimal_offsets = _Setting(_off)
     play_speed = _Setting(_factor)
     """Factor on the speed at which the steps of lookups are played."""
     zoom = _Setting(_factor)

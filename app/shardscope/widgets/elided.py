@@ -17,13 +17,13 @@ from shardscope.widgets.plain_text import tip
 
 _WORD = re.compile(r"[\w,.]+")
 _NUMBER = re.compile(r"\d[\d,.]*|0x[0-9a-f]+")
-_KEY = re.compile(r"\d{5,}")
+_KEY = re.compile(r"\d{5,}|[0-9a-f]{16,}|[a-z]+(?:_[a-z]+)+")
 
 
 def cut_text(metrics: QFontMetrics | QFontMetricsF, text: str, room: float) -> str:
     """Return as much of a text as fits into some pixels: all of it, or its beginning, without a part of a number.
 
-    Of a key of digits the middle is left out.
+    Of a key, and of the name of a field, the middle is left out.
     """
     wide = int(room) if isinstance(metrics, QFontMetrics) else room
     seen = metrics.elidedText(text, Qt.TextElideMode.ElideRight, wide)  # type: ignore[arg-type]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shardcore import Finding, Report, Severity
-from shardscope.session.words import grouped
+from shardscope.session.words import grouped, span_words
 from shardscope.widgets.table_model import Index, TableModel
 
 _ORDER = {severity: number for number, severity in enumerate(Severity)}
@@ -26,7 +26,7 @@ class FindingModel(TableModel):
 
     def text(self, row: int, column: int) -> str:
         finding = self.things[row]
-        span = "" if finding.span is None else grouped(str(finding.span))
+        span = "" if finding.span is None else span_words(finding.span)
         return (finding.severity.value, grouped(finding.message), span, finding.code, finding.key or "")[column]
 
     def tip(self, row: int, column: int) -> str:

@@ -10,16 +10,16 @@ from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, QPersistent
 
 from shardcore import Node, SectionRole, Shard, ShardError
 from shardcore.model.children import GROUP_SIZE
-from shardcore.model.details import grouped_value, sum_text
+from shardcore.model.details import sum_text
 from shardcore.model.differences import differing
 from shardcore.model.node import Children
-from shardcore.model.number_words import plural
+from shardcore.model.number_words import bits_text, plural
 from shardcore.model.text import shown, without_marks
 from shardcore.teaching.lessons.secrets import Aspect
 from shardscope.session.jobs import Job, JobPriority
 from shardscope.session.sections import section_at
 from shardscope.session.session import Session
-from shardscope.session.words import cut_end, grouped, node_name, short_name, short_size
+from shardscope.session.words import cut_end, grouped, grouped_value, node_name, offset_words, short_name, span_words
 from shardscope.widgets.plain_text import tip
 
 PAGE = 128
@@ -35,7 +35,7 @@ SECTION_ROLE = NODE_ROLE + 1
 
 _LONGEST_TIP = 400
 
-COLUMNS = ("Name", "Value", "Offset", "Size")
+COLUMNS = ("Name", "Type", "Value", "Offset", "Size")
 
 Index = QModelIndex | QPersistentModelIndex
 
@@ -368,26 +368,31 @@ class NodeModel(QAbstractItemModel):
         page = self._open[index.internalId()].sections.get(index.row() // PAGE, ())
         return page[index.row() % PAGE] if index.row() % PAGE < len(page) else None
 
-    def _texts(self, index: Index, node: Node) -> tuple[str, str, str, str]:
+    def _texts(self, index: Index, node: Node) -> tuple[str, str, str, str, str]:
         secrets = self._session.secrets.now
         node = secrets.node(node)
         name = shown(node_name(node) if index.internalId() else short_name(node.name))
         value = shown(grouped_value(node))
         if node.bits is not None:
-            return name, value, f"bit {node.bits[0]:,}", plural(node.bits[1] - node.bits[0], "bit")
+            return name, _type_of(node), value, f"bit {node.bits[0]:,}", plural(node.bits[1] - node.bits[0], "bit")
         if not node.span.size and not node.span.source and self._shard is not None and self._shard.source is None:
             # A data set has no bytes of its own, and neither has a group of its files.
-            return name, value, "", ""
-        start = secrets.text(f"{node.span.start:,}", Aspect.OFFSET)
-        return name, value, start, secrets.text(short_size(node.span.size), Aspect.SIZE)
+            return name, "", value, "", ""
+        start = secrets.text(offset_words(node.span.start), Aspect.OFFSET)
+        return name, _type_of(node), value, start, secrets.text(f"{node.span.size:,}", Aspect.SIZE)
+
+
+def _type_of(node: Node) -> str:
+    """Return the type of a field; of text, and of some bits, the word."""
+    return node.type or ("bits" if node.bits is not None else "text" if isinstance(node.value, str) else "")
 
 
 def _tip_of(node: Node) -> str:
     """Everything about a node that its row may have no room for."""
     value, adds = grouped_value(node), sum_text(node)
-    place = f"{plural(node.span.size, 'byte')} from byte {node.span.start:,} ({node.span.start:#x})"
+    place = span_words(node.span)
     if node.bits is not None:
-        place = f"bits {node.bits[0]:,} to {node.bits[1]:,} of {place}"
+        place = f"{bits_text(*node.bits)} of {place}"
     lines = (
         cut_end(f"{node_name(node)}: {value}" if value else node_name(node), _LONGEST_TIP),
         grouped(without_marks(node.doc)),
@@ -402,7 +407,7 @@ def _level(shard: Shard, node: Node, kids: Sequence[Node], page: int, row: int =
 
 
 def _alignment(column: int) -> Qt.AlignmentFlag:
-    side = Qt.AlignmentFlag.AlignRight if column >= 2 else Qt.AlignmentFlag.AlignLeft
+    side = Qt.AlignmentFlag.AlignRight if column >= 3 else Qt.AlignmentFlag.AlignLeft
     return side | Qt.AlignmentFlag.AlignVCenter
 
 

@@ -13,12 +13,14 @@ from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersisten
 from PySide6.QtGui import QFont
 
 from shardcore import DataSet, ObjectColumns, Objects, Shard, State
+from shardcore.model.number_words import grouped_digits
 from shardcore.model.text import shown
 from shardcore.teaching.lessons.secrets import HIDDEN, Aspect
 from shardscope.session.error_words import plain_words
 from shardscope.session.jobs import Job, JobPriority
 from shardscope.session.row_ranges import RowRanges
 from shardscope.session.session import Session
+from shardscope.session.words import offset_words
 from shardscope.widgets.plain_text import tip
 
 PAGE = 32
@@ -380,16 +382,17 @@ class ObjectModel(QAbstractTableModel):
     def _text(self, index: Index, column: ObjectColumn) -> str:
         if column.name == "row":
             return f"{self.row_of(index):,}"
-        number = (self._first + index.row()) // PAGE
         page = self._page(index)
         if page is None or self._shard is None:
-            return "not readable" if number in self._failed and column.name == "key" else "…"
+            failed = (self._first + index.row()) // PAGE in self._failed
+            return "not readable" if failed and column.name == "key" else "…"
         value = page.value(self._shard, (self._first + index.row()) % PAGE, column.name)
         if value is None or value == "":
             return "—"
         if column.name == "key" and self._session.secrets.now.keys:
             return HIDDEN
-        text = f"{value:,}" if isinstance(value, int) else shown(value)
+        number = offset_words if column.name == "start" else grouped_digits
+        text = number(value) if isinstance(value, int) else shown(value)
         return self._session.secrets.now.text(text, _ASPECTS.get(column.name))
 
 

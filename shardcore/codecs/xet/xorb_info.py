@@ -195,7 +195,7 @@ def _check_ends(ends: NDArray[np.int64], start: int, place: Span) -> None:
     last = int(ends[-1]) if len(ends) else 0
     if last != start:
         raise FormatError(
-            f"by the stored ends the chunk records end at {last}; the info block begins at {start}", span=place
+            f"by the stored ends the chunk records end at {last:#x}; the info block begins at {start:#x}", span=place
         )
 
 

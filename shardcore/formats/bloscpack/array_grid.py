@@ -97,7 +97,7 @@ class ArrayGrid(StoredGrid):
         start, stop = self._bytes_of(cell.box)
         data = self.shard.read_range(ref, start, stop, limit=DEFAULT_LIMIT)
         if len(data) != stop - start:
-            raise FormatError(f"the content ends at byte {start + len(data):,}; the array has {self.layout.nbytes:,}")
+            raise FormatError(f"the content ends at byte {start + len(data):#x}; the array has {self.layout.nbytes:,}")
         return np.frombuffer(data, self.dtype).reshape(cell.box.shape, order="C" if self.layout.order == "C" else "F")
 
     def locate(self, index: Sequence[int]) -> ElementLocation:

@@ -308,7 +308,7 @@ def _read_starts(chunk: bytes | memoryview, header: ChunkHeader, place: Span | N
     if wrong.any():
         block = int(wrong.argmax())
         raise FormatError(
-            f"block {block} begins at byte {starts[block]} of the chunk, outside {first} to {header.ctbytes}",
+            f"block {block} begins at byte {starts[block]:#x} of the chunk, outside {first:#x} to {header.ctbytes:#x}",
             span=_within(place, HEADER_SIZE + block * BLOCK_START.size, BLOCK_START.size),
         )
     return starts
@@ -328,7 +328,7 @@ def _follow_streams(
         if at > header.ctbytes - STREAM_LENGTH.size:
             what = "the chunk ends before the length of the stream does"
         raise FormatError(
-            f"block {block}, stream {number}, at byte {at} of {header.ctbytes} of the chunk: {what}",
+            f"block {block}, stream {number}, at byte {at:#x} of {header.ctbytes:#x} of the chunk: {what}",
             span=_within(place, at, STREAM_LENGTH.size),
         )
     return ChunkMap(header, starts, stream_at, stream_size)

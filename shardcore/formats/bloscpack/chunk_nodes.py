@@ -131,7 +131,7 @@ def _starts(chunk: bytes, found: ChunkMap, table: Span) -> Any:
             f"block {number}",
             Span("", at, at + BLOCK_START.size),
             value=place,
-            text=str(place),
+            text=f"{place:#x}",
             role=FieldRole.OFFSET,
             doc=BLOCK_START.fields[0].doc,
             target=Span("", base + place, base + found.block_stop(number)),

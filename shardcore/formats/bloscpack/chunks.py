@@ -116,7 +116,7 @@ class ChunkWalk:
         """Note that there are too few bytes for the next header."""
         at, size = self.next, self._geometry.size
         self.cut = at < size
-        message = f"chunk {len(self.places)} should begin at byte {at}; the file ends at {size}"
+        message = f"chunk {len(self.places)} should begin at byte {at:#x}; the file ends at {size:#x}"
         self.end = Truncated(message, span=Span("", at, max(at, size)))
 
     def _take(self, raw: bytes, at: int) -> None:

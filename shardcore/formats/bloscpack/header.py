@@ -155,7 +155,7 @@ def check_slots(header: Header, table: int, size: int) -> None:
     if stop > size:
         raise Truncated(
             f"{plural(max(header.nchunks, 0), 'chunk')} and {plural(header.max_app_chunks, 'spare slot')} need offsets "
-            f"up to byte {stop}; the file ends at {size}",
+            f"up to byte {stop:#x}; the file ends at {size:#x}",
             span=Span("", min(table, size), size),
         )
 

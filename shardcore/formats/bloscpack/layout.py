@@ -300,7 +300,7 @@ class BloscpackGeometry:
         end = place + stored + self.digest
         if end <= self.size:
             return None
-        message = f"chunk {chunk} ends at byte {end}, the file at {self.size}"
+        message = f"chunk {chunk} ends at byte {end:#x}, the file at {self.size:#x}"
         return Truncated(message, span=Span("", place, self.size))
 
     def fits(self, places: NDArray[np.int64], headers: NDArray[Any]) -> NDArray[np.bool_]:

@@ -95,7 +95,7 @@ class BloscpackLookup:
         ref = self._objects.chunk(number)
         look.step(
             "Found",
-            f"Chunk {number} begins at byte {place}.",
+            f"Chunk {number} begins at byte {place:#x}.",
             *ref.spans,
             why="A chunk can be decompressed alone: these bytes, and no others, have to be read.",
             chunk=number,
@@ -150,7 +150,7 @@ class BloscpackLookup:
             look.step(
                 "Skip the metadata",
                 f"Its section has {METADATA_HEADER.size} bytes of header, {grouped_digits(room)} for the text and "
-                f"{digest} of digest: it ends at byte {metadata.stop}.",
+                f"{digest} of digest: it ends at byte {metadata.stop:#x}.",
                 metadata.header,
                 shown=(Fields(METADATA_HEADER, metadata.start, metadata.values),),
                 why="Metadata has room to grow in place, so what follows begins after the room, not after the text.",
@@ -302,8 +302,8 @@ class BloscpackLookup:
             place, after = walk.places[chunk], walk.places[chunk + 1]
             look.step(
                 f"Walk past chunk {chunk}",
-                f"It begins at byte {place}: {place} + {after - place - digest} stored bytes + {digest} of digest = "
-                f"{after}, where chunk {chunk + 1} begins.",
+                f"It begins at {place:#x}: {place:#x} + {after - place - digest} stored bytes + {digest} of digest = "
+                f"{after:#x}, where chunk {chunk + 1} begins.",
                 blosc_header_span(place),
                 shown=(Fields(CHUNK_HEADER, place, {"ctbytes": after - place - digest}),),
                 why="Each chunk has its length, so without offsets a reader can go from one to the next.",
@@ -365,7 +365,7 @@ class BloscpackLookup:
             look.step(
                 "Block",
                 f"{within} // {header.blocksize} (blocksize) = {block}: block {block} begins at byte "
-                f"{int(found.starts[block])} of the chunk and has {plural(streams, 'stream')}.",
+                f"{int(found.starts[block]):#x} of the chunk and has {plural(streams, 'stream')}.",
                 Span("", slot, slot + BLOCK_START.size),
                 *spans,
                 draw=lambda: _block_drawing(stored, found, block, within),

@@ -111,7 +111,7 @@ def read_metadata_section(header: bytes, start: int, size: int) -> MetadataSecti
     section = MetadataSection(start, values, checksum(values["meta_checksum"], Span("", at, at + 1)))
     if section.stop > size:
         raise Truncated(
-            f"the metadata section ends at byte {section.stop}, the file at {size}", span=Span("", start, size)
+            f"the metadata section ends at byte {section.stop:#x}, the file at {size:#x}", span=Span("", start, size)
         )
     return section
 

@@ -11,7 +11,7 @@ from shardcore.formats.bloscpack.content import Stored
 from shardcore.formats.bloscpack.file import BloscpackFile
 from shardcore.formats.bloscpack.layout import BLOCK_START, CHUNK_HEADER
 from shardcore.model.drawing import Band, Bits, Cells, Item, Link, Ribbon, Ruler, Table, Tone, window
-from shardcore.model.number_words import grouped_digits, plural
+from shardcore.model.number_words import grouped_digits, plural, range_text
 from shardcore.model.section import SectionRole
 from shardcore.model.span import Span
 
@@ -54,7 +54,7 @@ def chunks_figure(file: BloscpackFile, chunks: Sequence[Placed], number: int, by
     fronts = _front_items(file) if first.number == 0 else []
     below = [*fronts, *(_stored_item(chunk, here=chunk.number == number) for chunk in chunks)]
     start_of = next(chunk.place for chunk in chunks if chunk.number == number)
-    doc = f"Chunk {number} begins at byte {start_of}."
+    doc = f"Chunk {number} begins at byte {start_of:#x}."
     below.append(Item("", (), start_of, 0, Tone.POINTER, doc, f"start {number}"))
     bands = tuple(_chunk_band(chunk, here=chunk.number == number) for chunk in chunks)
     stop = last.plain + last.header.nbytes
@@ -73,7 +73,7 @@ def _plain_item(chunk: Placed, *, here: bool) -> Item:
 
 def _stored_item(chunk: Placed, *, here: bool) -> Item:
     size = chunk.stop - chunk.place
-    doc = f"Chunk {chunk.number}, stored from byte {chunk.place} to {chunk.stop}, its digest included."
+    doc = f"Chunk {chunk.number}, stored at {range_text(chunk.place, chunk.stop)}, its digest included."
     tone = Tone.HIT if here else Tone.DATA
     name = f"stored {chunk.number}"
     return Item(f"{chunk.number}", (chunk.span,), chunk.place, max(size, 1), tone, doc, name, here=here)
@@ -112,7 +112,7 @@ def slots_figure(file: BloscpackFile, chunks: Sequence[Placed], number: int) -> 
         right, here = value == chunk.place, chunk.number == number
         tone = Tone.MISS if not right else Tone.HIT if here else Tone.POINTER
         doc = f"Slot {chunk.number}: {'chunk begins at byte' if right else 'it has'} {value}"
-        doc += "." if right else f", but the chunk is found at byte {chunk.place}."
+        doc += "." if right else f", but the chunk is found at byte {chunk.place:#x}."
         spans = (slots.span(chunk.number),)
         items.append(Item(str(value), spans, chunk.number, tone=tone, doc=doc, name=f"slot {chunk.number}", here=here))
     count = last - first + 1

@@ -156,7 +156,7 @@ class Verification:
             places = self._table.places[first:last]
             for row in np.flatnonzero(got != places).tolist():
                 number, slot, place = first + row, int(got[row]), int(places[row])
-                where = f"the chunk begins at byte {place}" if place != UNKNOWN else "the chunk cannot be found"
+                where = f"the chunk begins at byte {place:#x}" if place != UNKNOWN else "the chunk cannot be found"
                 message = f"the offset of chunk {number} is {slot}, but {where}"
                 add = self._findings.warning if slot == UNKNOWN else self._findings.error
                 add("bloscpack.offset", slots.span(number), message, key=str(number))
@@ -190,7 +190,7 @@ class Verification:
         for row in told[:MAX_PER_CODE].tolist():
             place, end = int(table.places[row]), int(before[row])
             after = f"chunk {row - 1} ends" if row else "the offsets end"
-            message = f"chunk {row} begins at byte {place}; {after} at {end}: readers that follow the chunks fail there"
+            message = f"chunk {row} begins at {place:#x}; {after} at {end:#x}: readers that follow chunks fail there"
             self._findings.error("bloscpack.gap", Span("", end, place), message, key=str(row))
 
     def _headers(self) -> None:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from shardcore.codecs.json_text import FREE, parse_json
 from shardcore.errors import FormatError, Truncated
-from shardcore.model.number_words import plural
+from shardcore.model.number_words import ends_text, plural
 from shardcore.model.record import Differs, Field, FieldRole, Record
 from shardcore.model.section import Section, SectionRole
 from shardcore.model.span import Span
@@ -316,7 +316,7 @@ def payload_fault_text(fault: int, offset: int, length: int, codec: int, size: i
         return ""
     return {
         PayloadFault.OUTSIDE: (
-            f"its payload, bytes {offset} to {offset + length}, is not all before the index, which is at {data_stop}"
+            f"its payload, bytes {ends_text(offset, offset + length)}, is not all before the index, at {data_stop:#x}"
         ),
         PayloadFault.CODEC: f"codec {codec} is not known",
         PayloadFault.SIZE: f"stored without compression in {plural(length, 'byte')}; uncompressed_size is {size:,}",

@@ -127,7 +127,7 @@ def _tell_ends(file: DesFile, look: Look) -> None:
     declared = file.footer["index_size"]
     look.step(
         "Footer",
-        f"The last {FOOTER.size} bytes say that the index has {plural(declared, 'byte')}: it begins at byte {start}.",
+        f"The last {FOOTER.size} bytes say that the index has {plural(declared, 'byte')}: it begins at {start:#x}.",
         Span("", size - FOOTER.size, size),
         shown=(Fields(FOOTER, size - FOOTER.size, file.footer),),
         why="The index is written last, when all places are known; the end of the file is where a reader finds it.",
@@ -242,7 +242,7 @@ def _tell_place(file: DesFile, row: int, look: Look, at: int) -> None:
     offset, length, size = int(c.offset[row]), int(c.length[row]), int(c.size[row])
     code = int(c.codec[row])
     codec = CODECS[code] if code < len(CODECS) else f"number {code}"
-    text = f"{plural(size, 'uncompressed byte')} stored in {length:,} from byte {offset} on, codec {codec}."
+    text = f"{plural(size, 'uncompressed byte')} stored in {length:,} from byte {offset:#x} on, codec {codec}."
     values: dict[str, Any] = {
         "offset": offset,
         "length": length,

@@ -235,7 +235,7 @@ def _index(damaged: Damaged) -> tuple[int, int] | None:
         return None
     _, start, stop = best
     if stop - start + _FIRST > damaged.longest(_MOST_INDEX):
-        damaged.left_out.append(f"the index at byte {start:,} was not read beyond byte {stop:,}")
+        damaged.left_out.append(f"the index at byte {start:#x} was not read beyond byte {stop:#x}")
     return start, stop
 
 

@@ -104,7 +104,7 @@ FORMAT = Format(
         "eligible": Detail("deduplication", yes="global: eligible", no="global: not eligible"),
         "keyed": Detail("hash stored", yes="under the HMAC key of the footer", no="as it is"),
         "chunk": Detail("place in xorb", "chunk {:,}"),
-        "start": Detail("uncompressed offset", "byte {:,}"),
+        "start": Detail("uncompressed offset", "{:#x}"),
         "segments": Detail("segments", "chunks {start:,}..{end:,} of xorb {xorb}, {bytes:,} bytes"),
     },
     peers=lazily("shardcore.formats.mdb.other_readers:peers"),

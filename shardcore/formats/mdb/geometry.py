@@ -229,20 +229,20 @@ def locate(size: int, header: dict[str, Any], footer: dict[str, Any]) -> MdbGeom
         raise Unsupported(f"footer version {footer['version']}; only {FOOTER_VERSION} is known", span=place("version"))
     if footer["footer_offset"] != where:
         raise FormatError(
-            f"the footer begins at {where}; footer_offset is {footer['footer_offset']}", span=place("footer_offset")
+            f"the footer is at {where:#x}; footer_offset is {footer['footer_offset']:#x}", span=place("footer_offset")
         )
     names = ("file_info_offset", "cas_info_offset", *(f"{kind}_lookup_offset" for kind in KINDS), "footer_offset")
     last = SECTIONS_START
     for name in names:
         if not last <= footer[name] <= where:
-            raise FormatError(f"{name} is {footer[name]}; it has to be from {last} to {where}", span=place(name))
+            raise FormatError(f"{name} is {footer[name]:#x}; it must be from {last:#x} to {where:#x}", span=place(name))
         last = footer[name]
     tables = {}
     for kind, following in zip(KINDS, names[3:], strict=True):
         table = LookupTable(kind, footer[f"{kind}_lookup_offset"], footer[f"{kind}_lookup_num_entry"])
         if table.stop > footer[following]:
             raise FormatError(
-                f"the {kind} lookup table has {plural(table.count, 'entry')} and would end at byte {table.stop}, "
+                f"the {kind} lookup table has {plural(table.count, 'entry')} and would end at byte {table.stop:#x}, "
                 f"after {following}, {footer[following]}",
                 span=place(f"{kind}_lookup_num_entry"),
             )

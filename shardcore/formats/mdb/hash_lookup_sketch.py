@@ -234,7 +234,7 @@ def _section_figure(kind: str, section: tuple[int, int], record: Span, text: str
     """Return the section in which a record lies, and the record in it."""
     start, stop = section
     number = (record.start - start) // RECORD_SIZE
-    doc = f"Record {number} of the section: byte {start:,} + {number} · {RECORD_SIZE} = {record.start:,}."
+    doc = f"Record {number} of the section: byte {start:#x} + {number} · {RECORD_SIZE} = {record.start:#x}."
     whole = Item(
         f"{(stop - start) // RECORD_SIZE:,} records", (Span("", start, stop),), start, stop - start, Tone.FAINT
     )

@@ -377,7 +377,7 @@ def _compare(file: MdbFile, kind: str, raw: bytes, hit: Hit, look: Look) -> Iter
     header, place = places
     if index is not None and index.section(kind).block_of(hit.record) < 0:
         raise FormatError(
-            f"entry {hit.row} of the {kind} lookup table points at byte {header.start}, where no header begins",
+            f"entry {hit.row} of the {kind} lookup table points at byte {header.start:#x}, where no header begins",
             span=header,
         )
     data, entry = _records(file, kind, header, place, look)
@@ -464,7 +464,7 @@ def _meaning(kind: str, hit: Hit, ref: ObjectRef) -> str:
     if kind == CHUNK:
         return (
             f"All 32 bytes match: chunk {hit.chunk} of the xorb {ref.extras['xorb']}, which is {where}; "
-            f"{plural(ref.size, 'byte')} from byte {ref.extras['start']} on of the plain xorb."
+            f"{plural(ref.size, 'byte')} from byte {ref.extras['start']:#x} on of the plain xorb."
         )
     chunks = plural(ref.extras["chunks"], "chunk")
     return f"All 32 bytes match at {where}: a xorb of {chunks} and {plural(ref.size, 'uncompressed byte')}."

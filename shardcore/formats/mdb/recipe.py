@@ -15,7 +15,7 @@ from shardcore.formats.mdb.layout import CAS_ENTRY, FILE_ENTRY, RECORD_SIZE
 from shardcore.formats.mdb.objects import FileBlock, block_of
 from shardcore.formats.mdb.segments import AT_ONCE
 from shardcore.formats.mdb.xorbs import SPAN_PREFIX, Xorb
-from shardcore.model.number_words import plural
+from shardcore.model.number_words import ends_text, plural
 from shardcore.model.objects import ObjectRef
 from shardcore.model.span import Span
 from shardcore.model.text import sentence
@@ -168,8 +168,8 @@ def _tell_range(file: MdbFile, text: str, first: int, last: int, place: Span, lo
     chunks = f"chunk {first} is" if last == first + 1 else f"chunks {first} to {last - 1} are"
     look.step(
         OPEN,
-        f"In xorb {text[:16]}… {chunks} stored at bytes {span.start} to {span.stop} of its file, "
-        f"which decompress to bytes {unpacked[0]} to {unpacked[1]} of the plain xorb.",
+        f"In xorb {text[:16]}… {chunks} stored at bytes {ends_text(span.start, span.stop)} of its file, "
+        f"which decompress to bytes {ends_text(*unpacked)} of the plain xorb.",
         place,
         span,
         why=XORB_WHY,

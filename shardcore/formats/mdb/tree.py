@@ -120,7 +120,8 @@ def _lookup_node(file: MdbFile, table: LookupTable, section: Section) -> Node:
         targets = dict(zip(("index", "chunk"), places or (), strict=False))
         span = table.span(number, number + 1)
         key = f"{values['key']:016x}"
-        fields = field_nodes(table.record, values, span.start, texts={"key": key}, targets=targets)
+        texts = {"key": key, "index": str(values["index"])}  # counted in records, not in bytes
+        fields = field_nodes(table.record, values, span.start, texts=texts, targets=targets)
         error = "" if places else "points past the end of its section"
         index = file.index
         row_there = None if index is None else index.entry_row(table.kind, values["index"], values.get("chunk", -1))

@@ -87,7 +87,7 @@ def _check_sections(file: MdbFile, index: MdbIndex, findings: Findings) -> None:
             findings.error("mdb.walk", Span("", min(section.stop_byte, stop), stop), section.problem)
             continue
         if section.stop_byte != stop:
-            what = f"the section's end mark ends at byte {section.stop_byte}; by the footer the section ends at {stop}"
+            what = f"the section's end mark ends at {section.stop_byte:#x}; by the footer the section ends at {stop:#x}"
             findings.error("mdb.section-end", Span("", section.stop_byte, stop), what)
         tail = section.rows(BOOKEND)[section.stop - 1]["_zero"]
         if tail.any():
@@ -233,7 +233,7 @@ def _check_xorbs(index: MdbIndex, findings: Findings) -> None:
     ):
         at = section.byte_of(int(section.entries[number]))
         declared = rows["chunk_byte_range_start"][number]
-        message = f"chunk_byte_range_start is {declared}; the chunks before it end at {wanted[number]}"
+        message = f"chunk_byte_range_start is {declared:#x}; the chunks before it end at {wanted[number]:#x}"
         findings.error("mdb.chunk-start", Span("", at + 32, at + 36), message)
     _check_twice(section, XORB, findings)
 

@@ -247,7 +247,7 @@ def places_rows(
         told = f"{before} + {gap} = {start}."
         tone, name = Tone.HIT if found else Tone.PLAIN, "start" if found else ""
         starts.append(Item(str(start), tone=tone, doc=told, name=name, here=found, stage=stage))
-        doc = f"{plural(size, 'byte')}: the value ends at byte {start + size}."
+        doc = f"{plural(size, 'byte')}: the value ends at byte {start + size:#x}."
         sizes.append(Item(str(size), (_word(rows[2], number),), tone=Tone.SIZE, doc=doc, here=found))
     return [tuple(gaps), tuple(starts), tuple(sizes)]
 

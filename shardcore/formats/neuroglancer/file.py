@@ -20,7 +20,7 @@ from shardcore.formats.neuroglancer.sharding import ShardingSpec
 from shardcore.formats.neuroglancer.spec_origin import Origin
 from shardcore.model.array_layout import RAW
 from shardcore.model.finding import ContentBudget
-from shardcore.model.number_words import plural
+from shardcore.model.number_words import plural, range_text
 from shardcore.model.section import tile
 from shardcore.model.source_name import decoded_name
 from shardcore.model.span import Span
@@ -317,7 +317,7 @@ class NeuroglancerFile:
             SourceError: The bytes cannot be read.
         """
         if not self.base <= start <= stop <= self.source.size:
-            raise UsageError(f"there is no index or value at the bytes {start}..{stop}")
+            raise UsageError(f"there is no index or value at {range_text(start, stop)}")
         kept = self._decoded.get((start, stop))
         if kept is not None:
             return kept

@@ -135,7 +135,7 @@ def range_fault_text(fault: int, minishard: int, start: int, end: int, index_siz
     if fault == RangeFault.BACKWARD:
         return f"minishard {minishard}: end_offset {end} is before start_offset {start}"
     if fault == RangeFault.OUTSIDE:
-        return f"minishard {minishard}: its index ends at byte {index_size + end}; the file ends at {file_size}"
+        return f"minishard {minishard}: its index ends at byte {index_size + end:#x}; the file ends at {file_size:#x}"
     return ""
 
 
@@ -222,7 +222,7 @@ def values_inside(
 
 def outside_text(start: int, size: int, file_size: int) -> str:
     """Return where a value lies that is not inside, in words."""
-    return f"its value, {plural(size, 'byte')} from {start} on, is not inside the file, which ends at {file_size}"
+    return f"its value, {plural(size, 'byte')} from {start:#x} on, is not inside the file, which ends at {file_size:#x}"
 
 
 LOD_SIZE = 20

@@ -20,7 +20,7 @@ from shardcore.formats.neuroglancer.regions import WORD
 from shardcore.formats.neuroglancer.sharding import IDENTITY, KeyLocation, ShardingSpec, parse_key
 from shardcore.formats.neuroglancer.spec_origin import Origin, given_origin
 from shardcore.formats.neuroglancer.volume import box_of, cell_of
-from shardcore.model.number_words import plural
+from shardcore.model.number_words import ends_text, plural
 from shardcore.model.span import Span
 from shardcore.shards.format import lazily
 from shardcore.shards.step_content import Fields
@@ -243,8 +243,8 @@ def _pair(file: NeuroglancerFile, place: KeyLocation, source: Source, look: Look
         raise KeyAbsent(str(place.key), message, span=span)
     look.step(
         "Shard index entry",
-        f"The index of minishard {place.minishard} is at {start - base} to {stop - base}, counted from byte {base}, "
-        f"where the shard index ends: bytes {start} to {stop} of the file.",
+        f"The index of minishard {place.minishard} is at {start - base:#x} to {stop - base:#x} counted from {base:#x}, "
+        f"where the shard index ends: bytes {ends_text(start, stop)} of the file.",
         span,
         why="The file begins with one pair of offsets for each minishard: 16 bytes at a place that is computed.",
         **offsets,
@@ -311,7 +311,7 @@ def _tell_place(entries: MinishardEntries, at: int, rows: tuple[Span, Span, Span
     start, size = int(entries.starts[at]), int(entries.sizes[at])
     used = tuple(Span(row.source, row.start, row.start + WORD * (at + 1)) for row in rows[1:])
     text = (
-        f"Adding up gaps and sizes as far as number {at}: the value has {plural(size, 'byte')}, from byte {start} on."
+        f"Adding up gaps and sizes as far as number {at}: the value has {plural(size, 'byte')}, from {start:#x} on."
     )
     look.step(
         "Place of the value",

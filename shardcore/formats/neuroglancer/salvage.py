@@ -180,7 +180,7 @@ def _counts(data: bytes, start: int, stop: int, index_size: int, tried: int, in_
 
 
 def _leave_out(damaged: Damaged, at: int, longest: int) -> None:
-    damaged.left_out.append(f"byte {at:,}: a minishard index of over {longest:,} bytes was not searched")
+    damaged.left_out.append(f"byte {at:#x}: a minishard index of over {longest:,} bytes was not searched")
 
 
 def _is_index(entries: MinishardEntries, spec: ShardingSpec | None) -> bool:

@@ -109,7 +109,7 @@ class _Fault:
         place = self.place
         if place is not None and place.size == self.size:
             place = Span(place.source, place.start + at, place.start + min(at + 8, self.size))
-        raise FormatError(f"invalid compressed_segmentation at byte {at:,} of the chunk: {message}", span=place)
+        raise FormatError(f"invalid compressed_segmentation at byte {at:#x} of the chunk: {message}", span=place)
 
 
 def _channel(
@@ -118,7 +118,7 @@ def _channel(
     start, count, volume = int(words[number]) * _WORD, math.prod(grid), math.prod(layout.block)
     room = _WORD * len(words) - start
     if start < _WORD * layout.shape[-1] or 8 * count > room:
-        fault(_WORD * number, f"channel {number} begins at byte {start:,}, its {count:,} blocks end beyond the chunk")
+        fault(_WORD * number, f"channel {number} begins at byte {start:#x}, its {count:,} blocks end beyond the chunk")
     pairs = words[start // _WORD : start // _WORD + 2 * count].reshape(count, 2).astype(np.int64)
     tables, bits, values = (pairs[:, 0] & 0xFFFFFF) * _WORD, pairs[:, 0] >> 24, pairs[:, 1] * _WORD
     wrong = ~np.isin(bits, _BITS)
@@ -132,7 +132,7 @@ def _channel(
     beyond = (values + sizes > room) & (bits > 0)
     if beyond.any():
         at = int(beyond.argmax())
-        fault(start + 8 * at, f"block {at} has values at {start + values[at]:,}, which end beyond the chunk")
+        fault(start + 8 * at, f"block {at} has values at {start + values[at]:#x}, which end beyond the chunk")
     found = ChannelBlocks(start, grid, start + tables, bits, start + values, sizes)
     _check_tables(words, found, layout, fault)
     return found
@@ -154,7 +154,7 @@ def _check_tables(words: NDArray[np.uint32], blocks: ChannelBlocks, layout: Arra
             outside = blocks.tables[some] + (last + 1) * width > size
             if outside.any():
                 at = int(some[outside.argmax()])
-                message = f"block {at} has labels at {blocks.tables[at]:,}, which end beyond the chunk"
+                message = f"block {at} has labels at {blocks.tables[at]:#x}, which end beyond the chunk"
                 fault(blocks.start + 8 * at, message)
 
 

@@ -132,9 +132,9 @@ def column_nodes(
         data = read()
         entries = summed.get(lambda: entries_of([data], [0], base, 0))
         stored: list[int] = MINISHARD_INDEX.read(data, count)[column][first:last].tolist()
-        shown = {"chunk_ids": ("key", entries.ids), "offsets": ("at", entries.starts), "sizes": ("", entries.sizes)}
-        word, numbers = shown[column]
-        return stored, [f"{word} {number}".strip() for number in numbers[first:last].tolist()]
+        shown = {"chunk_ids": ("key {}", entries.ids), "offsets": ("at {:#x}", entries.starts)}
+        form, numbers = shown.get(column, ("{}", entries.sizes))
+        return stored, [form.format(number) for number in numbers[first:last].tolist()]
 
     nodes = []
     for field, at in zip(MINISHARD_INDEX.fields, MINISHARD_INDEX.starts(count).values(), strict=True):

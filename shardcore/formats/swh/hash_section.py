@@ -153,7 +153,7 @@ def read_hash_parts(data: bytes, start: int, slots: int, size: int) -> HashParts
     parts = HashParts(start, values, sizes)
     if parts.stop > size:
         raise Truncated(
-            f"the hash function ends at byte {parts.stop}, the file at {size}", span=place("sequence_length")
+            f"the hash function ends at byte {parts.stop:#x}, the file at {size:#x}", span=place("sequence_length")
         )
     return parts
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from shardcore.errors import BadMagic, FormatError, Truncated, Unsupported
 from shardcore.model.byte_shares import Use
-from shardcore.model.number_words import grouped_digits, plural
+from shardcore.model.number_words import ends_text, grouped_digits, plural
 from shardcore.model.objects import State
 from shardcore.model.record import Differs, Field, FieldRole, Record
 from shardcore.model.section import Section, SectionRole
@@ -239,8 +239,8 @@ class SwhGeometry:
 
     def outside(self, slot: int, offset: int) -> FormatError:
         """Return what is wrong with a slot whose state is damaged."""
-        inside = f"which are bytes {self.objects_start} to {self.index_start}"
-        message = f"slot {slot} points to byte {offset}, outside the objects, {inside}"
+        inside = f"which are bytes {ends_text(self.objects_start, self.index_start)}"
+        message = f"slot {slot} points to byte {offset:#x}, outside the objects, {inside}"
         return FormatError(message, span=self.offset_span(slot))
 
     def room(self, offset: int) -> int:
@@ -318,13 +318,13 @@ def read_header(data: bytes) -> dict[str, Any]:
         raise Unsupported(message, span=field_span("version"))
     objects, index, hashes = (values[f"{name}_position"] for name in ("objects", "index", "hash"))
     if objects < HEADER.size:
-        message = f"objects_position is {objects}, which is inside the header of {HEADER.size} bytes"
+        message = f"objects_position is {objects:#x}, which is inside the header of {HEADER.size} bytes"
         raise FormatError(message, span=field_span("objects_position"))
     if index != objects + values["objects_size"]:
-        message = f"the objects end at {objects + values['objects_size']}; index_position is {index}"
+        message = f"the objects end at {objects + values['objects_size']:#x}; index_position is {index:#x}"
         raise FormatError(message, span=field_span("index_position"))
     if hashes != index + values["index_size"]:
-        message = f"the index ends at {index + values['index_size']}; hash_position is {hashes}"
+        message = f"the index ends at {index + values['index_size']:#x}; hash_position is {hashes:#x}"
         raise FormatError(message, span=field_span("hash_position"))
     if values["index_size"] % SLOT.size:
         message = f"index_size is {values['index_size']}, which is not a whole number of slots of {SLOT.size} bytes"
@@ -349,7 +349,7 @@ def check_reach(header: dict[str, Any], size: int) -> None:
     hashes = header["hash_position"]
     if hashes + HASH_FIXED_SIZE > size:
         message = (
-            f"the hash function begins at {hashes} and has at least {HASH_FIXED_SIZE} bytes; the file ends at {size}"
+            f"the hash function is at {hashes:#x} and has at least {HASH_FIXED_SIZE} bytes; the file ends at {size:#x}"
         )
         raise Truncated(message, span=field_span("hash_position"))
 

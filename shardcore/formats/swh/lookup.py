@@ -238,7 +238,7 @@ class SwhLookup:
             "The slot",
             "(first_slot + step · p0 + p1) mod n = "
             f"({first} + {step} · {probes} + {turns}) mod {parts.slots} = {slot}. "
-            f"Slot {slot} of the index begins at byte {span.start}.",
+            f"Slot {slot} of the index begins at byte {span.start:#x}.",
             why="The writer moved each bucket until all its keys were in free slots; a reader repeats the move.",
             inputs=(Span("", tail, parts.stop),),
             slot=slot,
@@ -388,7 +388,7 @@ class SwhLookup:
             raise missing or KeyAbsent(str(key), span=offset_span)
         look.step(
             "Where the object is",
-            f"The object begins at byte {offset}, with the 8 bytes of its length.",
+            f"The object begins at byte {offset:#x}, with the 8 bytes of its length.",
             offset_span,
             why="Slots have one size, contents have not: a slot keeps only where its content begins.",
             offset=offset,

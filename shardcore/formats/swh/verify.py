@@ -100,7 +100,7 @@ def _check_structure(file: SwhFile, findings: Findings) -> None:
         findings.note(
             "swh.objects-position",
             place,
-            f"objects_position is {file.header['objects_position']}; every known writer stores 512",
+            f"objects_position is {file.header['objects_position']:#x}; every known writer stores 0x200",
         )
 
 

@@ -168,7 +168,7 @@ class XorbLookup:
         look.step(
             "Find the info block",
             f"The last {INFO_LENGTH.size} bytes say that the info block has {plural(length, 'byte')}: it begins at "
-            f"byte {block.start}, where the chunk records end.",
+            f"byte {block.start:#x}, where the chunk records end.",
             Span("", block.stop - INFO_LENGTH.size, block.stop),
             Span("", block.start, block.stop - INFO_LENGTH.size),
             why="Hashes and ends are known only when all chunks are written, so they stand last: read from the end.",
@@ -227,13 +227,13 @@ class XorbLookup:
     def _chunk(self, number: int, look: Look) -> ObjectRef:
         """Return a chunk by its number, from where its record ends."""
         span = self.file.records.span(number)
-        begin = f"at byte {span.start}, where the one before it ends" if number else "at byte 0, as it is the first"
+        begin = f"at byte {span.start:#x}, where the one before it ends" if number else "at byte 0x0, as the first"
         walked = "" if self.file.info is not None else "No list of ends: the headers are followed from byte 0 on. "
         # Its own end comes first: the object that it belongs to is the one that is shown.
         ends = [self._listed("stored ends", one) for one in ((number, number - 1) if number else (number,))]
         look.step(
             "Place of the chunk",
-            f"{walked}Chunk {number}: its record ends at byte {span.stop}, and begins {begin}.",
+            f"{walked}Chunk {number}: its record ends at byte {span.stop:#x}, and begins {begin}.",
             *([Span("", 0, span.stop)] if walked else ends),
             why="Records differ in length and follow each other: where one ends, the next begins.",
             chunk=number,

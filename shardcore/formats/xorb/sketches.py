@@ -51,7 +51,7 @@ def sums_figure(records: Records, number: int) -> Table:
     sizes, sums = [Item("record size", doc="Header and stored bytes.")], [Item("ends at = sum", doc="Running sum.")]
     for stage, one in enumerate(shown, 1):
         span, here = records.span(one), one == number
-        sizes.append(Item(f"+{span.size}", (span,), tone=Tone.SIZE, doc=f"Record {one}: bytes {span}."))
+        sizes.append(Item(f"+{span.size}", (span,), tone=Tone.SIZE, doc=f"Record {one}: {span}."))
         doc, tone = f"{span.start} + {span.size} = {span.stop}: record {one} ends.", Tone.HIT if here else Tone.PLAIN
         sums.append(Item(str(span.stop), tone=tone, doc=doc, here=here, stage=stage))
     return Table("Records follow each other: sizes summed up", ("chunk", *map(str, shown)), (tuple(sizes), tuple(sums)))

@@ -18,6 +18,7 @@ from shardcore.errors import (
     SourceChanged,
     WrongRegion,
 )
+from shardcore.model.number_words import ends_text
 from shardcore.sources.remote.address import Address
 from shardcore.sources.remote.response import Broken, Login, RangeQuery, Reply
 
@@ -123,7 +124,7 @@ def _beyond(reply: Reply, asked: RangeQuery, pin: Pin | None) -> Body:
         return Body(_pin_of(reply, 0), 0, 0)
     if pin is not None and said and said != f"bytes */{pin.size}":
         raise _changed(asked.address)
-    text = f"{asked.address.shown}: the server refuses bytes {asked.start}..{asked.stop} (status 416)"
+    text = f"{asked.address.shown}: the server refuses bytes {ends_text(asked.start, asked.stop)} (status 416)"
     raise RangeRefused(f"{text} without saying that the file is empty", status=416, remedy=Remedy.COPY)
 
 
@@ -137,7 +138,8 @@ def _part(reply: Reply, asked: RangeQuery, pin: Pin | None) -> Body:
     if pin is not None and size != pin.size:
         raise _changed(asked.address)
     if first != asked.start or last + 1 != min(asked.stop, size):
-        text = f"{shown}: the server sends bytes {first}..{last + 1} where {asked.start}..{asked.stop} were asked for"
+        wanted = ends_text(asked.start, asked.stop)
+        text = f"{shown}: the server sends bytes {ends_text(first, last + 1)}; {wanted} were requested"
         raise RangeRefused(text, status=206, remedy=Remedy.COPY)
     return Body(_same(reply, size, pin, asked.address), first, last + 1)
 

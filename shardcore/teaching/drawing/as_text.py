@@ -59,7 +59,7 @@ def _said(item: Item) -> str:
 
 
 def _places(item: Item) -> str:
-    return "bytes " + ", ".join(str(span) for span in item.spans) if item.spans else "computed"
+    return ", ".join(str(span) for span in item.spans) if item.spans else "computed"
 
 
 def _figure(figure: Figure, columns: int) -> list[str]:

@@ -81,7 +81,7 @@ def tip_of(picture: Picture, item: int) -> str:
     if item == NO_ITEM:
         return ""
     one = picture.items[item]
-    places = ", ".join(f"bytes {span}" for span in one.spans) or "computed, no bytes"
+    places = ", ".join(str(span) for span in one.spans) or "computed, no bytes"
     return visible(". ".join(part.rstrip(".") for part in (one.text, one.doc, places) if part))
 
 

@@ -110,7 +110,7 @@ def _not_built(answer: str, scene: LessonScene) -> str:
         missing = next_missing(scene.shard)
         return missing.text if missing is not None else ""
     at = next((at for at, (one, other) in enumerate(zip(stored, data, strict=True)) if one != other), 0)
-    return f"Byte {offset + at:,} is `{stored[at]:02x}`."
+    return f"Byte {offset + at:#x} is `{stored[at]:02x}`."
 
 
 def _stored(scene: LessonScene, offset: int, size: int) -> bytes:

@@ -20,7 +20,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from shardcore.errors import ShardError
-from shardcore.model.number_words import plural
+from shardcore.model.number_words import plural, range_text
 from shardcore.model.span import Span
 from shardcore.model.text import hex_rows, shown
 from shardcore.progress import check_stopped
@@ -171,7 +171,7 @@ def answer_of(stage: LessonStage) -> PageAnswer | None:
         return PageAnswer(f"{escaped(' / '.join(node.name for node in path[1:]))}: {_place(given.span, escaped)}", why)
     if question.kind is Answer.BYTES:
         offset, _, digits = given.text.partition(" ")
-        return PageAnswer(f"at byte {offset}: `{digits}`", why)
+        return PageAnswer(f"at byte {int(offset):#x}: `{digits}`", why)
     if question.kind is Answer.NUMBER and given.text.isdecimal():
         return PageAnswer(f"{int(given.text):,}", why)
     return PageAnswer(escaped(given.text), why)
@@ -265,7 +265,7 @@ def _shown(stage: LessonStage, targets: Sequence[StepTarget], *, hides: bool = F
             words = escape(shown(f"Lookup, step {target.step + 1}, {step.title}{text}"))
             yield f'<p class="muted">{words}</p>\n'
             for span in step.spans[:_SPANS]:
-                place = f"bytes {span.start:,}..{span.stop:,}"
+                place = range_text(span.start, span.stop)
                 if secrets is None or (secrets.lights(span) and secrets.text(place) == place):
                     yield from _bytes(stage, StepTarget(Show.BYTES, span=span))
         elif target.kind is Show.DRAWING and target.name:
@@ -298,8 +298,7 @@ def _bytes(stage: LessonStage, target: StepTarget) -> Iterator[str]:
 
 
 def _place(span: Span, said: Callable[[str], str] = str) -> str:
-    source = f" of {said(span.source)}" if span.source else ""
-    return f"bytes {span.start:,}..{span.stop:,}{source}"
+    return range_text(span.start, span.stop, said(span.source))
 
 
 def _without_title(text: str) -> str:

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from shardcore.errors import ShardError
 from shardcore.model.node import Node
+from shardcore.model.record import FieldRole
 from shardcore.model.text import shown
 from shardcore.operations.goto import GotoError, calculate
 from shardcore.shards.dataset import DataSet
@@ -165,7 +166,9 @@ class LessonScene:
         values = self.trace.steps[number].values if self.trace is not None else {}
         if name not in values:
             raise NotHereError(f"the step “{title}” has no value called {name}; it has {', '.join(values) or 'none'}")
-        return values[name]
+        meaning = self.trace.steps[number].meanings.get(name) if self.trace is not None else None
+        is_offset = meaning is not None and meaning.unit == "byte" and isinstance(values[name], int)
+        return _Offset(values[name]) if is_offset else values[name]
 
     def step(self, title: str) -> int:
         """Return the number of a step of the lookup, from 0, by its title; `*` stands for any letters.
@@ -262,12 +265,18 @@ def code(text: str) -> str:
 def _said(told: object, before: str) -> str:
     """Return a value in Markdown, so that it is read as it is."""
     in_code = before.count("`") % 2 == 1
+    if isinstance(told, _Offset) and not in_code and told >= 10:
+        return escaped(f"{told:,} ({told:#x})")
     if isinstance(told, int) and not in_code:
         return escaped(f"{told:,}")
     value = _plain(told)
     breaks = len(value) >= LONG and " " not in value
     pieces = [value[at : at + _PIECE] for at in range(0, len(value), _PIECE)] if breaks else [value]
     return BREAK.join(shown(one).replace("`", "'") if in_code else escaped(one) for one in pieces)
+
+
+class _Offset(int):
+    """An offset, which a lesson gives in both notations: the window shows one of them."""
 
 
 def _plain(value: object) -> str:
@@ -280,14 +289,16 @@ def _value_of(node: Node) -> object:
     """Return what a field holds; numbers of three bytes are kept as bytes, and their text is the number."""
     if isinstance(node.value, bytes) and len(node.value) <= _WORD and node.text.isdecimal():
         return int(node.text)
+    if node.role is FieldRole.OFFSET and isinstance(node.value, int):
+        return _Offset(node.value)
     return node.text if node.value is None else node.value
 
 
 _OF_NODE: dict[str, Callable[[Node], object]] = {
     "value": _value_of,
     "text": lambda node: node.text,
-    "start": lambda node: node.span.start,
-    "stop": lambda node: node.span.stop,
+    "start": lambda node: _Offset(node.span.start),
+    "stop": lambda node: _Offset(node.span.stop),
     "size": lambda node: node.span.size,
     "source": lambda node: node.span.source,
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -10,10 +11,16 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QHeaderView
 from pytestqt.qtbot import QtBot
 
+from shardcore import Depth
+from shardscope.session import words
 from shardscope.session.open_request import OpenRequest
 from shardscope.shell.main_window import MainWindow
 from shardscope.shell.screenshot import settle
+from shardscope.views.findings.findings import FindingsTable
+from shardscope.views.hex.tip import tip_text
+from shardscope.views.inspector.panel import Inspector
 from shardscope.widgets import fonts
+from shardscope.widgets.node_model import COLUMNS
 
 
 def drag(header: QHeaderView, section: int, by: int) -> None:
@@ -126,3 +133,42 @@ def test_widths_come_back_after_any_zooming(window: MainWindow, qtbot: QtBot, da
         window.reset_zoom()
         settle(window, 60)
         assert seen() == before
+
+
+def test_an_offset_is_the_same_text_everywhere(
+    window: MainWindow, qtbot: QtBot, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tree, objects, inspector, bytes, tip, status line and findings write it alike, hexadecimal or decimal."""
+    monkeypatch.setitem(words._notation, "decimal", False)
+    path = tmp_path / "damaged.shard"
+    content = bytearray((data / "swh" / "small.shard").read_bytes())
+    content[580] ^= 1
+    path.write_bytes(content)
+    window.session.open_tab(OpenRequest(str(path)))
+    findings, inspector = window.panels.panel(FindingsTable), window.panels.panel(Inspector)
+    qtbot.waitUntil(lambda: window.session.shard is not None and window.session.shard.loaded)
+    findings.buttons[Depth.CONTENT].click()
+    qtbot.waitUntil(lambda: findings.model.rowCount() == 1)
+    findings.table.clicked.emit(findings.model.index(0, 0))
+    qtbot.waitUntil(lambda: window.tree.currentIndex().data() == "content")
+    tree, table, state = window.tree.currentIndex(), window.objects.table, window.hex.state
+    column = next(number for number, one in enumerate(table.objects.columns) if one.name == "start")
+    window.show_part("inspector")
+    qtbot.waitUntil(table.selectionModel().hasSelection)
+    qtbot.waitUntil(lambda: inspector.node_form.value("bytes") is not None)
+
+    def texts() -> list[str]:
+        return [
+            str(tree.siblingAtColumn(COLUMNS.index("Offset")).data()),
+            str(table.selectionModel().selectedRows(column)[0].data()),
+            window.hex.status.offset.text(),
+            state.layout.offset_text(571),
+            inspector.node_form.value("bytes").text,
+            str(findings.model.index(0, 2).data()),
+            tip_text(571, window.session.selection.path, (), ()),
+        ]
+
+    assert [re.findall(r"\b(?:0x23b|571)\b", text)[0] for text in texts()] == ["0x23b"] * 7
+    window.actions_.decimal_offsets.setChecked(True)
+    assert window.settings.decimal_offsets
+    assert [re.findall(r"\b(?:0x23b|571)\b", text)[0] for text in texts()] == ["571"] * 7

@@ -516,7 +516,7 @@ def test_every_remedy_is_said_in_words_of_the_window() -> None:
         assert said.endswith(".")
         assert "--" not in said
         assert "=" not in said
-    assert plain_words(FormatError("Cut off", span=Span("", 3, 5))) == "Cut off (bytes 3..5)"
+    assert plain_words(FormatError("Cut off", span=Span("", 3, 5))) == "Cut off (0x3–0x4 · 2 bytes)"
 
 
 def test_a_tombstoned_object_says_what_to_do_here(window: MainWindow, qtbot: QtBot, data: Path) -> None:

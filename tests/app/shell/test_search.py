@@ -62,7 +62,7 @@ def test_a_search_moves_no_dock(window: MainWindow, qtbot: QtBot) -> None:
 def test_searches_are_remembered(window: MainWindow, settings: Settings, qtbot: QtBot) -> None:
     """What was searched, and whether fields are wanted beside the bytes, is there again in the next window."""
     window.hex.search.look_for("Number", "520")
-    qtbot.waitUntil(lambda: window.hex.search.status.text() == "1 of 2, at 72 · u64 big-endian")
+    qtbot.waitUntil(lambda: window.hex.search.status.text() == "1 of 2, at 0x48 · u64 big-endian")
     window.hex.actions_.fields.setChecked(False)
     other = MainWindow(settings)
     qtbot.addWidget(other)

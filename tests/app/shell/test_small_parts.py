@@ -82,7 +82,7 @@ def test_findings_are_listed_and_lead_to_their_bytes(
     assert findings.state.text.startswith("1 error found. 12 objects")
     findings.table.clicked.emit(findings.model.index(0, 0))
     assert session.selection.span == Span("", 571, 603)
-    assert "571..603" in findings.detail.text()
+    assert "0x23b–0x25a · 32 bytes" in findings.detail.text()
     open_in(session, qtbot, data / "swh" / "one.shard")
     assert findings.state.text == "Not verified yet"
 

@@ -28,7 +28,7 @@ def test_findings_are_listed_the_worst_first(qtbot: QtBot) -> None:
     QAbstractItemModelTester(model, FATAL)
     model.set_report(Report(Depth.INDEX, 5, findings))
     assert [model.index(row, 0).data() for row in range(3)] == ["error", "warning", "note"]
-    assert [model.index(0, column).data() for column in range(1, 5)] == ["wrong", "3..9", "x.error", "k1"]
+    assert [model.index(0, column).data() for column in range(1, 5)] == ["wrong", "0x3–0x8 · 6 bytes", "x.error", "k1"]
     assert model.index(1, 0).data(THING_ROLE) is findings[2]
     model.set_report(None)
     assert model.rowCount() == 0

@@ -104,12 +104,12 @@ def test_every_slot_can_be_revealed_by_its_last_byte(qtbot: QtBot, session: Sess
 
 
 def test_texts(qtbot: QtBot, model: NodeModel) -> None:
-    """Name, value, offset and size; the sentence is the tool tip."""
+    """Name, type, value, offset and size; the sentence is the tool tip."""
     root = model.index(0, 0)
     header = model.index(0, 0, root)
     expand(qtbot, model, header)
-    row = [model.index(2, column, header).data() for column in range(4)]
-    assert row == ["objects_count", "2,000", "40", "8"]
+    row = [model.index(2, column, header).data() for column in range(5)]
+    assert row == ["objects_count", "u64 BE", "2,000", "0x28", "8"]
     assert "Number of objects written" in str(model.index(2, 0, header).data(3))
 
 
@@ -126,7 +126,7 @@ def test_files_of_a_large_data_set_are_revealed(
     qtbot.waitUntil(lambda: made.rowCount() == 1)
     root = made.index(0, 0)
     assert names(made, root) == ["[0..9]", "[10..19]", "[20..24]"]
-    assert [made.index(1, column, root).data() for column in (1, 2, 3)] == ["10 files from 10.des", "", ""]
+    assert [made.index(1, column, root).data() for column in (2, 3, 4)] == ["10 files from 10.des", "", ""]
     assert session.shard is not None
     path = session.shard.whole_path(0, "17.des")
     with qtbot.waitSignal(made.revealed) as revealed:

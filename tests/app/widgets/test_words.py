@@ -6,6 +6,7 @@ import pytest
 
 from shardcore import Node, Span
 from shardcore.model.number_words import size_text
+from shardscope.session import words
 from shardscope.session.words import (
     cut_end,
     grouped,
@@ -14,8 +15,8 @@ from shardscope.session.words import (
     sentence,
     share_text,
     short_name,
-    short_size,
     source_words,
+    span_words,
 )
 
 
@@ -46,17 +47,24 @@ def test_shares() -> None:
 
 
 @pytest.mark.parametrize(
-    ("size", "text"),
-    [(0, "0"), (999_999, "999,999"), (1_000_000, "977 KiB"), (100 * 2**30, "100 GiB"), (2**60, "1.0 EiB")],
+    ("span", "text"),
+    [
+        (Span("", 4465, 4473), "0x1171–0x1178 · 8 bytes"),
+        (Span("", 4465, 4466), "0x1171 · 1 byte"),
+        (Span("0.shard", 4465, 4465), "0x1171 of 0.shard · 0 bytes"),
+    ],
 )
-def test_small_sizes_are_exact(size: int, text: str) -> None:
-    """Small sizes are exact, large ones short."""
-    assert short_size(size) == text
+def test_ranges_have_both_ends(span: Span, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A range is written in hexadecimal or in decimal, with its last byte."""
+    assert span_words(span) == text
+    monkeypatch.setitem(words._notation, "decimal", True)
+    assert span_words(span) == text.replace("0x1171", "4,465").replace("0x1178", "4,472")
+    assert grouped("byte 0x1171, flags 0x03") == "byte 4,465, flags 0x03"
 
 
 def test_numbers_have_their_noun() -> None:
     """One is one, and what is not known is not a number."""
-    assert (known_size(1), known_size(1024)) == ("1 byte", "1,024 bytes")
+    assert (known_size(1), known_size(1024)) == ("1 byte", "1.0 KiB (1,024 bytes)")
     assert (known_size(0), known_size(-1)) == ("0 bytes", "unknown until read")
 
 
@@ -106,18 +114,18 @@ def test_numbers_in_sentences_have_commas(text: str, shown: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "words"),
+    ("name", "said"),
     [
         ("", ""),
         ("0.shard", "0.shard"),
-        ("@64-1290", "decoded bytes 64–1,290"),
+        ("@64-1290", "decoded bytes 0x40–0x509"),
         ("a%401-2", "a@1-2"),
-        ("0.shard@128-162", "decoded bytes 128–162 of 0.shard"),
-        ("@8-16@0-4", "decoded bytes 0–4 of decoded bytes 8–16"),
+        ("0.shard@128-162", "decoded bytes 0x80–0xa1 of 0.shard"),
+        ("@8-16@0-4", "decoded bytes 0x0–0x3 of decoded bytes 0x8–0xf"),
     ],
 )
-def test_sources_are_named_in_words(name: str, words: str) -> None:
+def test_sources_are_named_in_words(name: str, said: str) -> None:
     """What bytes decode to is said in words, not by the name that it has inside the program."""
-    assert source_words(name) == words
-    assert node_name(Node(name, Span(name, 0, 4))) == words
+    assert source_words(name) == said
+    assert node_name(Node(name, Span(name, 0, 4))) == said
     assert node_name(Node("@field", Span(name, 0, 4))) == "@field"

@@ -13,6 +13,7 @@ from shardcore.cli import program
 from shardcore.cli.inspect import cost_text, trace_lines
 from shardcore.cli.program import run
 from shardcore.errors import LimitExceeded, NotAShard, Remedy
+from shardcore.model.number_words import long_size
 from shardcore.operations.cold_cost import cold_trace
 from shardcore.shards.registry import all_formats
 from shardcore.shards.trace import Trace
@@ -57,7 +58,7 @@ def test_the_size_of_a_folder_is_that_of_its_shards(name: str, capsys: pytest.Ca
     assert run(["info", folder, "--json"]) == 0
     assert told(capsys)["size"] == SIZE_OF[name]
     assert run(["info", folder]) == 0
-    assert capsys.readouterr().out.splitlines()[1].startswith(f"{SIZE_OF[name]:,} bytes, ")
+    assert capsys.readouterr().out.splitlines()[1].startswith(f"{long_size(SIZE_OF[name])}, ")
 
 
 def test_sizes_are_those_of_the_file_system() -> None:
@@ -97,7 +98,7 @@ def test_info_for_people(small: str, capsys: pytest.CaptureFixture[str]) -> None
     assert "swh 1 (magic SWHShard)" in out
     assert "header.objects_count" in out
     assert "hash function" in out
-    assert "4,465 .. 4,985" in out
+    assert "0x1171–0x1378 · 520 bytes" in out
 
 
 def test_info_shows_letters_where_bytes_are_letters(small: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -196,8 +197,8 @@ def test_trace_says_why_and_what_a_first_reader_pays(small: str, capsys: pytest.
     assert run(["trace", small, KEY]) == 0
     text = capsys.readouterr().out
     assert text.count("    why: ") == 11
-    assert "    computed, no bytes; from bytes 5008..5012\n" in text
-    assert "    2: bytes 528..529\n" in text
+    assert "    computed, no bytes; from 0x1390–0x1393 · 4 bytes\n" in text
+    assert "    2: 0x210 · 1 byte\n" in text
     assert "    h = 5 slots    how far one jump goes\n" in text
     assert run(["trace", small, KEY, "--cold"]) == 0
     text = capsys.readouterr().out
@@ -221,7 +222,7 @@ def test_explain_says_who_leads_there(small: str, capsys: pytest.CaptureFixture[
     assert [lead["span"] for lead in found["leads"]] == [{"start": 4497, "stop": 4505}, {"start": 48, "stop": 56}]
     assert found["leads"][0]["names"] == ["index", "slot 0", "offset"]
     assert run(["explain", small, "1200", "--leads"]) == 0
-    assert "bytes 4497..4505: index › slot 0 › offset\n" in capsys.readouterr().out
+    assert "0x1191–0x1198 · 8 bytes: index › slot 0 › offset\n" in capsys.readouterr().out
     assert run(["explain", small, "100", "--leads"]) == 0
     assert "No references.\n" in capsys.readouterr().out
 
@@ -374,7 +375,7 @@ def test_offsets_and_numbers_of_steps_have_units_that_make_sense(
     """An offset is a byte, not an amount of bytes."""
     assert run(["trace", small, KEY]) == 0
     out = capsys.readouterr().out
-    assert "offset = byte 520" in out
+    assert "offset = 0x208" in out
     assert "length = 1 byte" in out
 
 

@@ -62,8 +62,8 @@ MISTAKES: list[tuple[int, str, list[str]]] = [
     (3, "no `info` of a data set in the folder or above it", ["ls", "BARE", "--format", "neuroglancer"]),
     (2, "has 2 key spaces; choose one by its folder: 4_4_40 (scale 4_4_40)", ["get", "VOLUME", "5"]),
     # --- damaged files ---
-    (3, "begins at 4985 and has at least 39 bytes; the file ends at 100 (bytes 80..88)", ["ls", "CUT"]),
-    (3, "the hash function begins at 4985", ["get", "CUT", A]),
+    (3, "is at 0x1379 and has at least 39 bytes; the file ends at 0x64 (0x50–0x57 · 8 bytes)", ["ls", "CUT"]),
+    (3, "the hash function is at 0x1379", ["get", "CUT", A]),
     (3, "the file does not end with a DESI footer", ["verify", "CUTDES"]),
     (3, "needs 32 bytes; 8 are there", ["get", "CUTBLP", "all"]),
     # --- options that contradict the file ---
@@ -123,8 +123,8 @@ MISTAKES: list[tuple[int, str, list[str]]] = [
     (2, f"{NUMBER}, not 'start'", ["explain", "SWH", "start"]),
     (2, f"{NUMBER}, not '1e3'", ["explain", "SWH", "1e3"]),
     (2, f"{NUMBER}, not '-5'", ["explain", "SWH", "--", "-5"]),
-    (2, "there is no byte 99999; the file has 5064 bytes", ["explain", "SWH", "99999"]),
-    (2, "there is no byte 999; tiny.des has 116 bytes", ["explain", "STORE", "999", "--in", "tiny.des"]),
+    (2, "there is no byte 0x1869f; the file has 5064 bytes", ["explain", "SWH", "99999"]),
+    (2, "there is no byte 0x3e7; tiny.des has 116 bytes", ["explain", "STORE", "999", "--in", "tiny.des"]),
     (2, "no bytes are called 'index' here", ["explain", "SWH", "5", "--in", "index"]),
     (2, "no bytes are called 'no.des' here", ["tree", "STORE", "--in", "no.des"]),
     # --- parts, ranges, kinds ---

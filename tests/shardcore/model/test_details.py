@@ -77,7 +77,7 @@ def test_a_card_tells_all_and_nothing_acts() -> None:
         text = markdown(card_of(path, shard.bytes_of("").read(0, 32), "x/small.shard", key="<b>|`"))
     assert text.startswith("### magic\n\nsmall.shard › header › magic\n\n**SWHShard**")
     for part in (
-        "| bytes | 0 to 32, 32 bytes |",
+        "| bytes | 0x0–0x1f · 32 bytes |",
         "| stated in | format.rst, Shard |",
         "> **Specification:** the magic is padded with zeros to 32 bytes.",
         "$ shardcore explain x/small.shard 0x0",
@@ -93,7 +93,7 @@ def test_a_card_of_some_bytes() -> None:
         raw = shard.bytes_of("").read(0, 32)
         card = card_of(shard.explain(2), raw, str(path), key="-k", chosen=Span("", 2, 6))
     assert card.raw == raw[2:6].hex(" ")
-    assert card.place == "2 to 6, 4 bytes; of 0 to 32, 32 bytes"
+    assert card.place == "0x2–0x5 · 4 bytes; in 0x0–0x1f · 32 bytes"
     assert card.link.endswith("#2-6'") or card.link.endswith("#2-6")
     assert card.get.endswith(" -- -k")
     told = io.StringIO()

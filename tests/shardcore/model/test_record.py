@@ -133,6 +133,6 @@ def test_byte_orders_are_written_out() -> None:
 
 def test_layouts_print_themselves() -> None:
     """The documentation's table has a line for each field, with place, size, type and sentence."""
-    assert "| 4 | 8 | `count` | u64 little-endian | How many. |" in layout_table(MIXED)
-    assert "| 12 | 2 | `delta` | i16 big-endian | A difference. |" in layout_table(MIXED)
-    assert "| 8·n | 4·n | `size` | u32 little-endian | Size. |" in layout_table(TABLE)
+    assert "| 4 | 8 | `count` | u64 LE | How many. |" in layout_table(MIXED)
+    assert "| 12 | 2 | `delta` | i16 BE | A difference. |" in layout_table(MIXED)
+    assert "| 8·n | 4·n | `size` | u32 LE | Size. |" in layout_table(TABLE)

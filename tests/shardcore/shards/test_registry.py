@@ -149,7 +149,7 @@ def test_damage_gives_a_partial_shard_when_asked(monkeypatch: pytest.MonkeyPatch
     with pytest.raises(FormatError):
         opening.open(b"0123456789")
     with opening.open(b"0123456789", partial=True) as shard:
-        assert (shard.format, str(shard.damage), shard.why) == ("b", "broken (bytes 4..5)", "b")
+        assert (shard.format, str(shard.damage), shard.why) == ("b", "broken (0x4 · 1 byte)", "b")
         assert shard.fields == {"head.x": 1}
         assert [s.name for s in shard.sections] == ["head", "unknown"]
 

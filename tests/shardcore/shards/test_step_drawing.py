@@ -54,8 +54,8 @@ def test_values_and_bytes() -> None:
     table, close, file = drawing.figures
     assert isinstance(table, Table)
     assert [[item.text for item in row[:2]] for row in table.rows] == [
-        ["offset", "byte 500"],
-        ["within", "byte 3"],
+        ["offset", "0x1f4"],
+        ["within", "0x3"],
         ["equal", "yes"],
     ]
     assert [row[1].spans for row in table.rows] == [(place,), (), ()]
@@ -71,7 +71,8 @@ def test_fields_refer_to_sections() -> None:
     values = {"magic": b"TEST", "index_offset": 900, "count": 2}
     drawing = drawn(Span("", 0, 16), shown=(Fields(HEADER, 0, values),), count=2)
     fields, file = drawing.figures
-    assert [item.text for item in fields.items] == ["0", "magic", "TEST", "4", "index_offset", "900", "8", "count", "2"]
+    rows = [["0x0", "magic", "TEST"], ["0x4", "index_offset", "0x384"], ["0x8", "count", "2"]]
+    assert [[item.text for item in row] for row in fields.rows] == rows
     assert fields.items[3].spans == (Span("", 4, 8),)
     assert links(drawing) == [("field index_offset", "section at 900")]
     assert [item.text for item in file.items] == ["header", "data", "index", "16 bytes"]
@@ -95,11 +96,11 @@ def test_bytes_of_other_sources_have_rulers_of_their_own() -> None:
     """A ruler begins and ends with them; an offset beyond the file is not drawn."""
     drawing = drawn(Span("side.json", 10, 20), Span("@900-1000", 0, 8), offset=5000)
     assert [figure.title for figure in drawing.figures if isinstance(figure, Ruler)] == [
-        "Bytes 10 to 19 of side.json",
-        "Bytes 0 to 7 of the decoded bytes 900 to 999",
+        "Bytes 0xa–0x13 of side.json",
+        "Bytes 0x0–0x7 of the decoded bytes 0x384–0x3e7",
     ]
     assert drawing.links == ()
-    assert drawn(Span("", 3, 5), sections=()).figures[0].title == "Bytes 3 to 4"
+    assert drawn(Span("", 3, 5), sections=()).figures[0].title == "Bytes 0x3–0x4"
 
 
 def test_much_is_cut() -> None:

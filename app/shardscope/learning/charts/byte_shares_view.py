@@ -19,10 +19,10 @@ from PySide6.QtWidgets import (
 
 from shardcore import SectionRole
 from shardcore.model.byte_shares import USE_OF_SECTION, Share, Use
-from shardcore.model.number_words import plural
+from shardcore.model.number_words import grouped_digits, plural
 from shardcore.model.section import SECTION_LETTERS
 from shardcore.model.text import shown
-from shardscope.session.words import grouped, share_text, short_size
+from shardscope.session.words import grouped, share_text
 from shardscope.widgets import theme
 from shardscope.widgets.fonts import SMALL, sized
 from shardscope.widgets.table_model import THING_ROLE, Index, TableModel
@@ -68,7 +68,7 @@ class BudgetModel(TableModel):
 
     def text(self, row: int, column: int) -> str:
         share = self.things[row]
-        return (share.name, short_size(share.size), share_text(share.size, self.total))[column]
+        return (share.name, grouped_digits(share.size), share_text(share.size, self.total))[column]
 
     def tip(self, row: int, column: int) -> str:
         return self.words(self.things[row])
@@ -179,7 +179,7 @@ class BudgetView(QTableView):
         """Give the columns their widths."""
         metrics = self.fontMetrics()
         room = self.viewport().width()
-        numbers = max((metrics.horizontalAdvance(short_size(s.size)) for s in self.shares.things), default=0) + 14
+        numbers = max((metrics.horizontalAdvance(grouped_digits(s.size)) for s in self.shares.things), default=0) + 14
         numbers = max(numbers, metrics.horizontalAdvance(self.tr("bytes")) + 18)
         names = max((metrics.horizontalAdvance(shown(s.name)) for s in self.shares.things), default=0) + SWATCH + 24
         bars = metrics.horizontalAdvance("100.0 %") + 46

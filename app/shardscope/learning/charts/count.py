@@ -24,6 +24,7 @@ from shardcore.teaching.charts.charts import (
 )
 from shardcore.teaching.charts.entropy import Entropy, sampled_entropy, whole_entropy
 from shardscope.session.fetch_cost import missing_of, whole
+from shardscope.session.words import range_words
 
 CHEAP = 64 << 20
 """Bytes of a file on this machine that are read for a chart without being asked."""
@@ -168,7 +169,7 @@ def _entropy_target(chart: Chart, first: int, last: int) -> BinTarget:
     values = chart.values[first:last]
     known = values[~np.isnan(values)]
     bits = f"{known.mean():.2f} bits for each byte" if len(known) else "not looked at"
-    return BinTarget(f"bytes {start:,}..{stop:,}: {bits}", place=(start, stop))
+    return BinTarget(f"{range_words(start, stop)}: {bits}", place=(start, stop))
 
 
 def count_load(shard: Shard, name: str, progress: Progress, *, remote: bool, agreed: bool) -> ChartData:

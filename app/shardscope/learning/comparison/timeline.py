@@ -12,6 +12,7 @@ from shardcore import SectionRole
 from shardcore.model.number_words import plural, size_text
 from shardcore.teaching.comparison.measure import BYTES_PER_MS, ROUND_TRIP_MS, FormatRow, LookupTrip
 from shardscope.learning.comparison.strips import WithTips
+from shardscope.session.words import span_words
 from shardscope.widgets import theme
 
 _SIDE, _GAP, _BAR = 10.0, 6.0, 16.0
@@ -157,7 +158,7 @@ class LookupTimeline(WithTips):
         head = f"{what}: {sizes}, {trip.milliseconds:.0f} ms"
         none = self.tr("no bytes")
         listed = [
-            f"{span.source}: {f'{span.start:,}..{span.stop:,}' if span.size else none}"
+            f"{span.source}: {span_words(span) if span.size else none}"
             for span in trip.ranges[:_MOST_RANGES]
         ]
         return "\n".join([head, *listed, *(["…"] if len(trip.ranges) > _MOST_RANGES else [])])

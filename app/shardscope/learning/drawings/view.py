@@ -35,7 +35,6 @@ from PySide6.QtWidgets import (
 )
 
 from shardcore.model.drawing import Drawing, Table
-from shardcore.model.number_words import plural
 from shardcore.teaching.drawing.colours import Colours
 from shardcore.teaching.drawing.layout import LEAST_WIDTH, placed
 from shardcore.teaching.drawing.picture import NO_ITEM, Grip, Ink, Picture, Rect, Text
@@ -44,7 +43,7 @@ from shardscope.learning.drawings.colours import Fonts, colours_of
 from shardscope.learning.drawings.paint import paint_arriving, paint_grip, paint_picture, polygon_of, rect_of
 from shardscope.learning.drawings.walk import Walk
 from shardscope.session.debounce import Debounce
-from shardscope.session.words import grouped
+from shardscope.session.words import grouped, span_words
 from shardscope.widgets import fonts as type_
 from shardscope.widgets import theme
 from shardscope.widgets.fonts import ZOOMS
@@ -110,8 +109,7 @@ def spoken(picture: Picture, stop: Stop) -> str:
     item = picture.items[stop.item]
     if stop.grip is not None:
         return f"handle of {item.text or item.doc}, at {stop.grip.end:g}: the arrow keys move it"
-    size = sum(span.size for span in item.spans)
-    spans = f"{plural(size, 'byte')} at {item.spans[0].start:,}" if item.spans else "computed, no bytes"
+    spans = ", ".join(map(span_words, item.spans)) or "computed, no bytes"
     return ", ".join(part.rstrip(".") for part in (item.text, item.doc, spans) if part)
 
 

@@ -23,6 +23,7 @@ from shardcore.teaching.lessons.lesson import Answer, Question
 from shardscope.learning.lessons.calculator_field import CalculatorField
 from shardscope.learning.lessons.prose import Prose
 from shardscope.session.selection import Selection
+from shardscope.session.words import offset_words
 from shardscope.widgets import theme
 from shardscope.widgets.elided import Elided
 
@@ -116,7 +117,7 @@ class QuestionBox(QWidget):
             self.selected.tell(self.tr("No answer selected"))
         elif (span := self._chosen.span) is not None:
             count = plural(span.size, "byte")
-            self.selected.tell(shown(self.tr("{0}{1} at {2}").format(name, count, f"{span.start:,}")))
+            self.selected.tell(shown(self.tr("{0}{1} at {2}").format(name, count, offset_words(span.start))))
         else:
             self.selected.tell(shown(name))
 

@@ -32,6 +32,7 @@ from shardscope.session.error_words import plain_words
 from shardscope.session.jobs import Job, JobPriority
 from shardscope.session.selection import Selection
 from shardscope.session.session import Session
+from shardscope.session.words import offset_words
 from shardscope.widgets import theme
 from shardscope.widgets.elided import Elided
 from shardscope.widgets.while_visible import WhileVisible
@@ -346,7 +347,7 @@ class SandboxPanel(QWidget):
                 value = data[0] if data else None
                 self.bits.set_byte(value)
                 here = "" if value is None else f" = {value:#04x} = {value:,}"
-                self.place.tell(self.tr("Byte {0}{1}{2}").format(f"{place.start:,}", here, words))
+                self.place.tell(self.tr("Byte {0}{1}{2}").format(offset_words(place.start), here, words))
 
         self._session.ask(
             lambda shard, _: (

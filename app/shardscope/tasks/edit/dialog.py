@@ -28,7 +28,7 @@ from PySide6.QtWidgets import (
 from shardcore.model.options import Option
 from shardcore.model.text import shown
 from shardscope.session.debounce import Debounce
-from shardscope.session.words import cut_end, cut_middle
+from shardscope.session.words import cut_end, cut_middle, range_words
 from shardscope.tasks.edit.proposal import ChangeRow, Proposal
 from shardscope.widgets import theme
 from shardscope.widgets.file_dialogs import ask_files
@@ -54,14 +54,14 @@ class ChangeModel(TableModel):
         short: Bytes of old and new that are stored in a row.
     """
 
-    titles = ("What", "Start", "Stop", "Old", "New")
-    numbers = (1, 2)
+    titles = ("What", "Where", "Old", "New")
+    numbers = ()
     things: tuple[ChangeRow, ...] = ()
     short = SHORT
 
     def data(self, index: Index, role: int = Roles.DisplayRole) -> Any:
         """As of any table, with bytes in their font."""
-        return theme.fixed_font() if role == Roles.FontRole and index.column() > 2 else super().data(index, role)
+        return theme.fixed_font() if role == Roles.FontRole and index.column() > 1 else super().data(index, role)
 
     def tip(self, row: int, column: int) -> str:
         return self._text(row, column, LONG)
@@ -78,10 +78,8 @@ class ChangeModel(TableModel):
             case 0:
                 return row.what
             case 1:
-                return f"{row.start:,}"
+                return range_words(row.start, row.stop)
             case 2:
-                return f"{row.stop:,}"
-            case 3:
                 return _bytes(row, row.old, row.old_size, most) or ("—" if row.is_text else self.tr("after the end"))
             case _:
                 return _bytes(row, row.new, row.new_size, most) or ("—" if row.is_text else self.tr("cut off"))

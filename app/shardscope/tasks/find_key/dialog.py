@@ -25,14 +25,13 @@ from PySide6.QtWidgets import (
 )
 
 from shardcore import Cancelled, KeyHit, find_in
-from shardcore.model.number_words import plural
+from shardcore.model.number_words import grouped_digits, plural
 from shardcore.sources.remote.address import is_address
 from shardscope.session.error_words import plain_words
 from shardscope.session.jobs import Job, JobPriority, Pool
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.selection import main_span
 from shardscope.session.session import Session
-from shardscope.session.words import short_size
 from shardscope.startup.settings import Settings
 from shardscope.widgets import motion, theme
 from shardscope.widgets.clipboard import copy_text
@@ -78,7 +77,7 @@ class KeyHitModel(TableModel):
             return f"✖ {name}" if hit.error is not None else name
         if hit.ref is None:
             return plain_words(hit.error) if column == 3 and hit.error is not None else ""
-        size = short_size(hit.ref.size) if hit.ref.size >= 0 else ""
+        size = grouped_digits(hit.ref.size) if hit.ref.size >= 0 else ""
         return (hit.format, size, hit.ref.shard)[column - 1]
 
     def tip(self, row: int, column: int) -> str:

@@ -19,10 +19,10 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from shardcore import Section
-from shardcore.model.number_words import grouped_digits, plural, size_text
+from shardcore.model.number_words import plural, size_text
 from shardcore.model.text import without_marks
 from shardcore.writing.plan import PlannedFile
-from shardscope.session.words import share_text
+from shardscope.session.words import range_words, share_text
 from shardscope.tasks.new_shard.plan_model import ABOUT
 from shardscope.widgets import theme
 from shardscope.widgets.strip_paint import LABEL_GAP, STRIP_HEIGHT, paint_strip
@@ -153,7 +153,7 @@ class PlanStrip(QWidget):
         lines = (
             f"<b>{theme.SECTION_LETTERS[section.role]} · {escape(section.name)}</b>",
             escape(without_marks(section.doc)),
-            f"bytes {about}{grouped_digits(section.start)}..{grouped_digits(section.stop)}",
+            f"{about}{range_words(section.start, section.stop)}",
             f"{about}{plural(section.size, 'byte')}, {share_text(section.size, self._size)} of the file",
         )
         return "<br>".join(line for line in lines if line)

@@ -24,6 +24,7 @@ from shardcore import FieldRole, Section, SectionRole
 from shardcore.model.number_words import size_text
 from shardcore.operations.byte_diff import AlignedRows, ByteDiff, DiffRun
 from shardscope.session.sections import sections_in
+from shardscope.session.words import offset_words, range_words
 from shardscope.views.diff.desk import BytesSideBySide, DiffDesk
 from shardscope.views.hex.cells import NO_RUN, ByteCells, CellState
 from shardscope.views.hex.grid import HexGrid, HexPart
@@ -248,11 +249,9 @@ class AlignedHexView(QWidget):
         return HexGrid(self.font(), HexLayout(size, width), self.devicePixelRatioF(), tight=True)
 
     def _changed(self) -> None:
-        width = self.state.bytes.width if self.state.bytes is not None else 16
-        sides = self.state.sides
-        size = max(sides.sizes) if sides is not None else 0
-        if (width, size) != (self._grid.layout.width, self._grid.layout.size):
-            self._grid = self._make_grid(width)
+        grid = self._make_grid(self.state.bytes.width if self.state.bytes is not None else 16)
+        if (grid.layout, grid.gutter) != (self._grid.layout, self._grid.gutter):
+            self._grid = grid
             self._glyphs = RowGlyphs(self._grid)
         self.setAccessibleDescription(self.spoken)
         self.update()
@@ -262,10 +261,9 @@ class AlignedHexView(QWidget):
         """Return the current row, or difference, in words."""
         run = self.state.run
         if run is not None:
-            start, stop = (run.first, run.second)[self.side]
-            return self.tr("difference: bytes {0} to {1}").format(f"{start:,}", f"{stop:,}")
+            return self.tr("difference: {0}").format(range_words(*(run.first, run.second)[self.side]))
         offset = self.state.offsets_at(self.state.row)[self.side]
-        return self.tr("byte {0}").format(f"{offset:,}") if offset >= 0 else self.tr("no byte at this offset")
+        return self.tr("byte {0}").format(offset_words(offset)) if offset >= 0 else self.tr("no byte at this offset")
 
     # --- painting ---
 
@@ -357,7 +355,7 @@ class AlignedHexView(QWidget):
         rise = grid.text_y + grid.rounded(QFontMetricsF(grid.font).ascent())
         for row, offset in enumerate(offsets.tolist()):
             if offset >= 0:
-                text = f"{offset:0{grid.layout.digits}x}"
+                text = grid.layout.offset_text(offset)
                 painter.drawText(QPointF(grid.margin, grid.row_y(row) + rise), text)
 
     def _paint_current(self, painter: QPainter, palette: theme.Palette, count: int) -> None:

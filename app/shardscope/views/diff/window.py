@@ -35,7 +35,7 @@ from shardcore.operations.diff_sides import CODES, KINDS
 from shardscope.session.jobs import Job, Jobs, Pool
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.session import Session
-from shardscope.session.words import grouped
+from shardscope.session.words import grouped, range_words
 from shardscope.views.diff.aligned import AlignedHexView, AlignedState, DiffStrip
 from shardscope.views.diff.desk import BytesSideBySide, ComparedPair, DiffDesk
 from shardscope.views.diff.tables import (
@@ -409,7 +409,7 @@ class DiffWindow(QDialog):
         if run is None:
             self.say(self.tr("No more differences"))
             return
-        parts = [f"{start:#x}: {plural(stop - start, 'byte')}" for start, stop in (run.first, run.second)]
+        parts = [range_words(*place) for place in (run.first, run.second)]
         self.say(self.tr("Difference at {0} on the left, {1} on the right").format(*parts))
 
     def _open_tab(self, side: int) -> None:
@@ -532,6 +532,7 @@ class CompareShards(QObject):
         """Compare what is open with something else."""
         window = DiffWindow(self._session.jobs, (self._session.request, other), self._window)
         window.tab_wanted.connect(self._session.tab_wanted)
+        self._session.secrets.changed.connect(window.state.changed)
         window.finished.connect(lambda _: self._closed(window))
         self.windows.append(window)
         window.show()

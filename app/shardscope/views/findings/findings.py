@@ -23,7 +23,7 @@ from shardcore import Depth, Finding, Report, Severity
 from shardcore.model.text import key_text
 from shardscope.session.jobs import Job
 from shardscope.session.session import Session
-from shardscope.session.words import grouped
+from shardscope.session.words import grouped, span_words
 from shardscope.widgets import motion, theme
 from shardscope.widgets.clipboard import copy_text
 from shardscope.widgets.finding_model import FindingModel
@@ -157,7 +157,7 @@ class FindingsTable(QWidget):
         if not current.isValid():
             return
         finding = self.model.finding(current)
-        place = f" (bytes {grouped(str(finding.span))})" if finding.span is not None else ""
+        place = f" ({span_words(finding.span)})" if finding.span is not None else ""
         key = f", key {finding.key}" if finding.key is not None else ""
         told = f"{SIGNS[finding.severity]} {grouped(finding.message)}{place}{key}"
         self.detail.setText(tip(self._session.secrets.text(told)))
@@ -189,7 +189,7 @@ class FindingsTable(QWidget):
         if key is not None:
             menu.addAction(self.tr("Copy &key"), lambda: copy(key_text(key)))
         if span is not None:
-            menu.addAction(self.tr("Copy &range"), lambda: copy(str(span)))
+            menu.addAction(self.tr("Copy &range"), lambda: copy(f"{span.start}..{span.stop}"))
         menu.addAction(self.tr("Copy as &JSON"), lambda: copy(json.dumps(finding.to_json())))
         menu.addSeparator()
         add_picture(menu, self.table, "findings", self._session.say)

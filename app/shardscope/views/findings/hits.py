@@ -22,7 +22,7 @@ from shardscope.session.debounce import Debounce
 from shardscope.session.hit_list import HitList
 from shardscope.session.jobs import Job
 from shardscope.session.session import Session
-from shardscope.session.words import cut_middle
+from shardscope.session.words import cut_middle, offset_words
 from shardscope.widgets.clipboard import copy_lines, copy_text
 from shardscope.widgets.elided import Elided
 from shardscope.widgets.picture import add_picture
@@ -68,7 +68,7 @@ class HitModel(TableModel):
             nameless = self.secrets is not None and self.secrets.now.unnamed
             return HIDDEN if nameless else self._paths.get(row, "")
         pattern = self.hits.pattern(row)
-        return f"{int(self.hits.offsets[row]):,}" if column == 0 else pattern.name or self.hits.what
+        return offset_words(int(self.hits.offsets[row])) if column == 0 else pattern.name or self.hits.what
 
 
 MOST_COPIED = 10_000

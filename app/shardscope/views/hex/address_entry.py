@@ -10,7 +10,7 @@ from enum import Enum
 from shardcore.operations.goto import GotoError, GotoNames, evaluate
 from shardscope.session.sections import section_at
 from shardscope.session.trace_walk import LEAST_PREFIX
-from shardscope.session.words import cut_middle
+from shardscope.session.words import cut_middle, offset_words
 
 MOST_NAMES = 8
 MOST_KEYS = 6
@@ -111,7 +111,7 @@ def _place(text: str, places: GotoNames) -> EntryMeaning:
     section = section_at(places.sections, offset)
     where = f" · {section.name}" if section is not None else ""
     named = "" if text == str(offset) else f"{cut_middle(text, LONGEST_KEY)} · "
-    return EntryMeaning(EntryAction.GO, text, f"{named}byte {offset:,} · {offset:#x}{where}", offset)
+    return EntryMeaning(EntryAction.GO, text, f"{named}byte {offset_words(offset)}{where}", offset)
 
 
 def _begins_key(text: str, known: EntryContext) -> bool:

@@ -9,7 +9,7 @@ from PySide6.QtCore import QObject, QPointF, QRectF, Qt, Signal
 from PySide6.QtGui import QFont, QFontMetricsF, QPainter, QStaticText
 
 from shardcore import Span
-from shardscope.session.words import source_words
+from shardscope.session.words import span_words
 from shardscope.views.hex.fields import FieldNames, NamedField
 from shardscope.views.hex.grid import HexGrid
 from shardscope.widgets import fonts as type_
@@ -211,8 +211,7 @@ class FieldColumn(QObject):
     def _pointing(self, field: NamedField) -> str:
         if field.target is None:
             return ""
-        inside = f" of {escape(source_words(field.target.source))}" if field.target.source else ""
-        return f" → byte {field.target.start:,}{inside}"
+        return f" → {escape(span_words(field.target))}"
 
     def rect(self, grid: HexGrid, area: QRectF) -> QRectF:
         """Return where the column is in the viewport."""

@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from PySide6.QtCore import QObject, Signal
 
 from shardcore import Cancelled, Node, Span
-from shardcore.model.details import grouped_value
 from shardcore.model.text import shown
 from shardscope.session.jobs import Job
 from shardscope.session.pages import PageCache, Readable
-from shardscope.session.words import cut_end, cut_middle
+from shardscope.session.words import cut_end, cut_middle, grouped_value
 
 STRETCH = 1024
 """Bytes whose fields are requested at once."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from shardscope.session.copy_bytes import GROUP
+from shardscope.session.words import offset_words
 
 MAX_WIDTH = 1024
 """Bytes in a row, at most."""
@@ -43,14 +44,17 @@ class HexLayout:
 
     @property
     def digits(self) -> int:
-        """Hex digits of an offset: an even number, at least eight."""
-        needed = len(f"{max(self.size - 1, 0):x}")
-        return max(needed + needed % 2, 8)
+        """Characters of the longest offset, at least eight."""
+        return max(len(offset_words(max(self.size - 1, 0))), 8)
 
     @property
     def hex_columns(self) -> int:
         """Characters of the hex part of a row."""
         return hex_column(self.width - 1) + 2
+
+    def offset_text(self, offset: int) -> str:
+        """Return an offset for the gutter, as wide as the others."""
+        return offset_words(offset).rjust(self.digits)
 
     def row_of(self, offset: int) -> int:
         """Return the row in which a byte stands."""

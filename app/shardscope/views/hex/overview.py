@@ -27,7 +27,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QMenu, QSizePolicy, QToolTip, QWidget
 
 from shardcore import Finding, Section, Severity
-from shardcore.model.number_words import plural, size_text
+from shardcore.model.number_words import size_text
 from shardcore.model.span import union
 from shardcore.model.text import shown, without_marks
 from shardcore.operations.notes import Note
@@ -36,7 +36,7 @@ from shardscope.session.highlights import Arrow, Light, arrows_in, lights_in
 from shardscope.session.marks import Marks
 from shardscope.session.notes import notes_in
 from shardscope.session.pages import PAGE, PageCache
-from shardscope.session.words import cut_end, grouped, share_text
+from shardscope.session.words import cut_end, grouped, offset_words, range_words, share_text
 from shardscope.widgets import theme
 from shardscope.widgets.badges import badge_font, badge_size, paint_badge
 from shardscope.widgets.clipboard import copy_text
@@ -413,9 +413,9 @@ class Overview(QWidget):
         lines = [
             f"<b>{theme.SECTION_LETTERS[section.role]} · {escape(section.name)}</b>",
             escape(grouped(without_marks(section.doc))),
-            f"bytes {section.start:,}..{section.stop:,}",
-            f"{size_text(section.size)} ({plural(section.size, 'byte')}), {share} of the file",
-            f"here: byte {offset:,} · {offset:#x}",
+            range_words(section.start, section.stop),
+            f"{size_text(section.size)}, {share} of the file",
+            f"here: byte {offset_words(offset)}",
         ]
         if any(a <= self.offset_at(x + 4) and self.offset_at(x - 4) <= b for a, b in self._changed):
             lines.append(self.tr("◆ changed in the sandbox"))

@@ -367,7 +367,7 @@ class HexPainter:
         painter.fillRect(QRectF(0, y, grid.gutter, grid.row), self.palette.window)
         painter.setFont(grid.font)
         painter.setPen(self.palette.text)
-        painter.drawStaticText(QPointF(grid.margin, y + grid.text_y), QStaticText(f"{offset:0{grid.layout.digits}x}"))
+        painter.drawStaticText(QPointF(grid.margin, y + grid.text_y), QStaticText(grid.layout.offset_text(offset)))
 
     def _over(self, painter: QPainter, scene: HexScene) -> None:
         thin = self.grid.rounded(1)

@@ -150,8 +150,9 @@ class RowGlyphs:
         grid, there = self._grid, cells.there
         width, digits = grid.layout.width, grid.layout.digits
         starts = [max(cells.first + row * width, 0) for row in range(len(there))]
-        codes = np.frombuffer("".join(f"{start:0{digits}x}" for start in starts).encode(), np.uint8)
-        self._draw(painter, self._face, "offset", self._offset_x, codes, np.repeat(there, digits).reshape(-1, digits))
+        codes = np.frombuffer("".join(map(grid.layout.offset_text, starts)).encode(), np.uint8)
+        shown = np.repeat(there, digits) & (codes != ord(" "))
+        self._draw(painter, self._face, "offset", self._offset_x, codes, shown.reshape(-1, digits))
 
     def _draw(
         self,

@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QToolButton, QVB
 from shardcore import Cancelled, DataSet, FormatError, Node, Report, Section, Shard, ShardError, Span
 from shardcore.model.children import RowRange
 from shardcore.model.copy_forms import curl_command, explain_command, read_lines
-from shardcore.model.details import headline, record_size
+from shardcore.model.details import record_size
 from shardcore.model.node import nearest_row
 from shardcore.model.source_name import SourceName
 from shardcore.operations.goto import GotoNames, starts_of
@@ -27,7 +27,7 @@ from shardscope.session.pages import PageCache
 from shardscope.session.sections import section_at
 from shardscope.session.selection import Selection
 from shardscope.session.session import Session
-from shardscope.session.words import short_name
+from shardscope.session.words import headline, short_name
 from shardscope.views.hex.actions import HexActions
 from shardscope.views.hex.address_bar import AddressBar
 from shardscope.views.hex.address_entry import EntryContext
@@ -536,8 +536,9 @@ class HexPanel(QWidget):
             self.overview.set_sections(sections)
 
     def _secrets_changed(self) -> None:
-        """Other texts are hidden: whatever is written of the bytes is written again."""
+        """Other texts are hidden, or offsets have another notation: all texts are written again."""
         self.state.secrets = self.overview.secrets = self._session.secrets.now
+        self.state.fit_font()
         self.view.names.forget()
         self.tabs.retitle()
         self._show_sections()

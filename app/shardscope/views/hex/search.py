@@ -15,6 +15,7 @@ from shardscope.session.fetch_cost import missing_of
 from shardscope.session.hit_list import HitList
 from shardscope.session.jobs import Job, JobPriority, Pool
 from shardscope.session.session import Session
+from shardscope.session.words import offset_words
 from shardscope.views.hex.overview import Overview
 from shardscope.views.hex.search_bar import SearchBar
 from shardscope.views.hex.state import HexState
@@ -109,7 +110,7 @@ class Searching(QObject):
         """Select a hit in the contents."""
         self._at, hit = number, self._contents.contents[number]
         at = self.tr("{0} of {1}, in the content of row {2}, at {3}")
-        told = at.format(f"{number + 1:,}", f"{len(self._contents):,}", f"{hit.row:,}", f"{hit.offset:,}")
+        told = at.format(f"{number + 1:,}", f"{len(self._contents):,}", f"{hit.row:,}", offset_words(hit.offset))
         self.bar.show_contents(None, f"{told} · {hit.pattern.name}{self._rest}")
         if hit.span is not None:
             self._session.select_span(hit.span)

@@ -27,7 +27,7 @@ from shardscope.session.error_words import plain_words
 from shardscope.session.hit_list import HitList
 from shardscope.session.jobs import Job
 from shardscope.session.pages import PageCache
-from shardscope.session.words import cut_middle
+from shardscope.session.words import cut_middle, offset_words
 from shardscope.widgets import theme
 from shardscope.widgets.elided import Elided
 
@@ -283,7 +283,7 @@ class SearchBar(QWidget):
         return self.hits.source == source and tuple(self.hits.patterns) == tuple(patterns) and self.hits.count > 0
 
     def _tell(self, hit: NextHit, *, backward: bool) -> None:
-        place = self.tr("at {0}").format(f"{hit.span.start:,}")
+        place = self.tr("at {0}").format(offset_words(hit.span.start))
         number = self.hits.number_at(hit.span.start)
         if number is not None:
             place = self.tr("{0} of {1}, ").format(f"{number + 1:,}", f"{self.hits.count:,}") + place

@@ -8,9 +8,9 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QWidget
 
 from shardcore import Node, Section, Span
-from shardcore.model.details import headline
-from shardcore.model.number_words import plural, size_text
+from shardcore.model.number_words import long_size, plural
 from shardcore.teaching.lessons.secrets import NOTHING, Aspect, Secrets
+from shardscope.session.words import headline, offset_words
 from shardscope.views.hex.tip import path_text
 from shardscope.widgets.elided import Elided
 
@@ -41,14 +41,11 @@ class HexStatus(QWidget):
     def show_selection(self, span: Span, size: int, path: Sequence[Node], sections: Sequence[Section]) -> None:
         """Report what is selected in a source of `size` bytes."""
         hidden = self.secrets.text
-        offset, length = f"{span.start:,} · {span.start:#x}", f"{plural(span.size, 'byte')} · {span.size:#x}"
-        self.offset.setText(
-            self.tr("offset {0}").format(hidden(offset, Aspect.OFFSET)) if size else self.tr("no bytes")
-        )
-        self.length.setText(hidden(length, Aspect.SIZE) if size else "")
+        offset = hidden(offset_words(span.start), Aspect.OFFSET)
+        self.offset.setText(self.tr("offset {0}").format(offset) if size else self.tr("no bytes"))
+        self.length.setText(hidden(plural(span.size, "byte"), Aspect.SIZE) if size else "")
         self.value.tell(hidden(_value(self.secrets.path(path), span, sections)) if size else "")
-        whole = f"{plural(size, 'byte')} · {size_text(size)}" if size >= 1024 else plural(size, "byte")
-        self.whole.setText(hidden(whole, Aspect.SIZE))
+        self.whole.setText(hidden(long_size(size), Aspect.SIZE))
         self._give_room()
 
     def resizeEvent(self, event: QResizeEvent) -> None:

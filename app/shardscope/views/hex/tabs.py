@@ -10,9 +10,10 @@ from PySide6.QtCore import QCoreApplication, Qt, Signal
 from PySide6.QtWidgets import QTabBar, QToolButton, QWidget
 
 from shardcore import Section, Span
+from shardcore.model.number_words import ends_text
 from shardcore.model.source_name import SourceName
 from shardcore.model.text import shown
-from shardscope.session.words import cut_middle
+from shardscope.session.words import cut_middle, numbers
 from shardscope.widgets.plain_text import tip
 
 MOST = 8
@@ -208,5 +209,6 @@ def tab_title(name: str) -> str:
     """Return the content on the tab of a source."""
     stored = stored_span(name)
     if stored is not None:
-        return QCoreApplication.translate("SourceTabs", "Decoded {0}").format(f"{stored.start:,}–{stored.stop:,}")
+        ends = numbers(ends_text(stored.start, stored.stop))
+        return QCoreApplication.translate("SourceTabs", "Decoded {0}").format(ends)
     return SourceName.parse(name).path or QCoreApplication.translate("SourceTabs", "Stored")

@@ -6,13 +6,11 @@ from collections.abc import Sequence
 from html import escape
 
 from shardcore import Node, Section
-from shardcore.model.details import headline
-from shardcore.model.number_words import plural
 from shardcore.model.text import shown_lines, without_marks
 from shardcore.operations.notes import Note
 from shardscope.session.marks import Mark
 from shardscope.session.sections import section_at
-from shardscope.session.words import cut_end, cut_middle, grouped
+from shardscope.session.words import cut_end, cut_middle, grouped, headline, offset_words, range_words, span_words
 from shardscope.widgets.flag import BOOKMARK, FLAG
 
 _WIDTH = 340
@@ -45,14 +43,14 @@ def tip_text(
             lines.append(f"<i>{escape(grouped(without_marks(node.doc)))}</i>")
         if node.error:
             lines.append(f"⚠ {escape(grouped(node.error))}")
-        lines.append(escape(range_text(node.span.start, node.span.stop)))
+        lines.append(escape(span_words(node.span)))
     else:
         section = section_at(sections, offset)
         if section is not None:
             if section.doc:
                 lines.append(f"<i>{escape(grouped(without_marks(section.doc)))}</i>")
-            lines.append(escape(range_text(section.start, section.stop)))
-    lines.append(f"byte {offset:,} · {offset:#x}")
+            lines.append(escape(range_words(section.start, section.stop)))
+    lines.append(f"byte {offset_words(offset)}")
     lines += [f"⚠ {escape(cut_end(grouped(mark.message), _LONGEST))}" for mark in marks[:_MOST_MARKS]]
     texts = [cut_end(shown_lines(note.text) or BOOKMARK, _LONGEST) for note in notes[:_MOST_MARKS]]
     lines += [f"{FLAG} {escape(text)}".replace("\n", "<br>") for text in texts]
@@ -67,8 +65,3 @@ def path_text(path: Sequence[Node], offset: int, sections: Sequence[Section]) ->
     if section is not None:
         return section.name
     return path[0].name if path else "bytes"
-
-
-def range_text(start: int, stop: int) -> str:
-    """Return a range in words: `bytes 32..40 · 8 bytes`."""
-    return f"bytes {start:,}..{stop:,} · {plural(stop - start, 'byte')}"

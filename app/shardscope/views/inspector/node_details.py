@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from shardcore import FieldRole, Node, Span
-from shardcore.model.details import headline
 from shardcore.model.node import ExternalBytes
-from shardcore.model.number_words import plural
+from shardcore.model.number_words import bits_text
 from shardcore.model.record import Value
 from shardcore.model.text import without_marks
 from shardcore.sources.base import Source
 from shardcore.teaching.lessons.secrets import HIDDEN, Aspect, Secrets
-from shardscope.session.words import grouped, source_words
+from shardscope.session.words import grouped, headline, span_words
 
 RAW = 48
 """Bytes that are shown raw."""
@@ -91,8 +90,7 @@ def node_rows(node: Node, raw: bytes | None) -> list[DetailRow]:
         rows.append(DetailRow("type", node.type, strong=True))
     rows.append(place_row("bytes", node.span, link=False))
     if node.bits is not None:
-        first, last = node.bits
-        rows.append(DetailRow("bits", f"{first:,} … {last:,} · {plural(last - first, 'bit')}"))
+        rows.append(DetailRow("bits", bits_text(*node.bits)))
     if node.span.size:
         rows.append(_raw_row(node.span.size, raw))
     large, shown = headline(node), value_texts(node.value, node.span.size)
@@ -135,8 +133,7 @@ def first_bytes(source: Source, start: int, count: int) -> bytes:
 
 def place_row(name: str, span: Span, *, link: bool) -> DetailRow:
     """Return a row about bytes: where they are, and how many."""
-    within = f" of {source_words(span.source)}" if span.source else ""
-    text = f"{span.start:,} … {span.stop:,}{within} · {plural(span.size, 'byte')}"
+    text = span_words(span)
     return DetailRow(name, f"→ {text}" if link else text, f"{span.start}..{span.stop}", target=span if link else None)
 
 

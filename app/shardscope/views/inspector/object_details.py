@@ -13,7 +13,7 @@ from shardcore.model.number_words import plural
 from shardcore.model.objects import MEMBER_ROW
 from shardcore.model.text import said
 from shardcore.shards.format import Detail
-from shardscope.session.words import cut_middle, grouped, known_size
+from shardscope.session.words import cut_middle, grouped, known_size, numbers
 from shardscope.views.inspector.node_details import MOST_LETTERS, DetailRow, cut_row, place_row
 
 MOST_EXTRAS = 24
@@ -71,7 +71,9 @@ def _extra_rows(ref: ObjectRef, details: Mapping[str, Detail]) -> list[DetailRow
         detail = details.get(name, Detail(name.replace("_", " ")))
         in_key = isinstance(value, str) and ref.key is not None and len(value) >= _DIGEST and ref.key.endswith(value)
         if detail.label and not in_key:
-            rows.append(cut_row(detail.label, _detail_text(detail, value, facts), mono=_is_raw(value)))
+            text = _detail_text(detail, value, facts)
+            text = numbers(text) if "#x" in detail.form else text
+            rows.append(cut_row(detail.label, text, mono=_is_raw(value)))
     return rows[:MOST_EXTRAS]
 
 

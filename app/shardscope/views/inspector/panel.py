@@ -19,7 +19,7 @@ from PySide6.QtWidgets import (
 from shiboken6 import isValid
 
 from shardcore import Node, Section, Shard, Span
-from shardcore.model.details import Card, card_of, headline, markdown, sum_text
+from shardcore.model.details import Card, card_of, markdown, sum_text
 from shardcore.model.node import ExternalBytes
 from shardcore.model.number_words import plural
 from shardcore.model.text import without_marks
@@ -33,7 +33,15 @@ from shardscope.session.jobs import Job
 from shardscope.session.sections import section_at
 from shardscope.session.selection import Selection
 from shardscope.session.session import Session
-from shardscope.session.words import cut_end, grouped, node_name, short_name, source_words
+from shardscope.session.words import (
+    cut_end,
+    grouped,
+    headline,
+    node_name,
+    offset_words,
+    short_name,
+    span_words,
+)
 from shardscope.views.inspector.as_numbers import MOST
 from shardscope.views.inspector.details_dialog import DetailsDialog
 from shardscope.views.inspector.node_details import MOST_LARGE, RAW, ToPage, first_bytes, node_rows
@@ -100,11 +108,8 @@ class LeadsForm(QWidget):
             self._show(question, question.leads)
 
     def _show(self, question: ReferenceQuery, leads: Leads) -> None:
-        span = question.span
-        within = f" of {source_words(span.source)}" if span.source else ""
-        place = f"{span.start:,} … {span.stop:,}{within}"
         count = plural(len(leads.found) + leads.more, "reference", "references") if leads.found else "No references"
-        text = self.tr("{0} to {1}.").format(count, place)
+        text = self.tr("{0} to {1}.").format(count, span_words(question.span))
         if not leads.complete:
             text += " " + self.tr("Read the index to see all.")
         self.told.set_text(text)
@@ -115,8 +120,8 @@ class LeadsForm(QWidget):
             self._put(WrapText(self.tr("… and {0} more").format(f"{left_out:,}"), tone="muted"))
 
     def _add(self, lead: Lead) -> None:
-        names = " › ".join(short_name(name) for name in lead.names[-3:]) or f"{lead.span.start:,}"
-        link = WrapText(f"→ {names} · {lead.span.start:,} … {lead.span.stop:,}", link=True)
+        names = " › ".join(short_name(name) for name in lead.names[-3:]) or offset_words(lead.span.start)
+        link = WrapText(f"→ {names} · {span_words(lead.span)}", link=True)
         link.setToolTip(self.tr("Go there"))
         link.clicked.connect(lambda: self.followed.emit(lead.span))
         self.links.append(link)
@@ -272,7 +277,7 @@ class Inspector(QScrollArea):
         if caret is None:
             return
         secrets = self._session.secrets.now
-        start = secrets.text(f"{caret.start:,}", Aspect.OFFSET)
+        start = secrets.text(offset_words(caret.start), Aspect.OFFSET)
         self.numbers_title.setText(self.tr("As numbers, from byte {0}").format(start))
         begins = node is not None and (node.span.source, node.span.start) == (caret.source, caret.start)
         own = node.type if node is not None and begins else ""

@@ -155,7 +155,7 @@ class Numbers(QTableWidget):
     def _embolden(self, row: int, reading: Reading, own: str) -> None:
         """The reading of the field itself is in heavier type; the others are what it might be."""
         kind, _, order = own.partition(" ")
-        column = 2 if order == "big-endian" and reading.big is not None else 1
+        column = 2 if order == "BE" and reading.big is not None else 1
         for at in range(3):
             item = self.item(row, at)
             if item is not None:

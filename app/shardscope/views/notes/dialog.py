@@ -7,8 +7,8 @@ from PySide6.QtGui import QKeyEvent, QTextCursor
 from PySide6.QtWidgets import QDialog, QDialogButtonBox, QLabel, QPlainTextEdit, QVBoxLayout, QWidget
 
 from shardcore import Span
-from shardcore.model.number_words import plural
 from shardcore.operations.notes import MOST_LETTERS
+from shardscope.session.words import span_words
 from shardscope.widgets.elided import Elided
 
 
@@ -34,8 +34,7 @@ class NoteDialog(QDialog):
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self._span = span
         where = Elided(greedy=True, parent=self)
-        parts = (span.source, f"{span.start:#x}–{span.stop:#x}", plural(span.size, "byte"), place)
-        where.tell("  ·  ".join(part for part in parts if part))
+        where.tell("  ·  ".join(part for part in (span_words(span), place) if part))
         self.field = QPlainTextEdit(self)
         self.field.setObjectName("noteText")
         self.field.setAccessibleName(self.tr("Text of the note"))

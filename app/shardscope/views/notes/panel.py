@@ -22,7 +22,7 @@ from shardcore import Span
 from shardcore.model.number_words import plural
 from shardcore.operations.notes import Note
 from shardscope.session.session import Session
-from shardscope.session.words import cut_middle, short_size
+from shardscope.session.words import cut_middle, offset_words
 from shardscope.views.notes.dialog import NoteDialog
 from shardscope.widgets.clipboard import copy_lines, copy_text
 from shardscope.widgets.elided import Elided
@@ -60,9 +60,9 @@ class NoteModel(TableModel):
     def text(self, row: int, column: int) -> str:
         note = self.things[row]
         if column == 0:
-            return f"{note.span.start:#x}"
+            return offset_words(note.span.start)
         if column == 1:
-            return short_size(note.span.size)
+            return f"{note.span.size:,}"
         if column == 2:
             return " › ".join(cut_middle(part) for part in self._place(note))
         first, more, _ = note.text.partition("\n")

@@ -58,7 +58,7 @@ from shardscope.session.jobs import Job
 from shardscope.session.selection import Selection
 from shardscope.session.session import Session
 from shardscope.session.trace_walk import TraceWalk
-from shardscope.session.words import cut_middle
+from shardscope.session.words import cut_middle, offset_words
 from shardscope.views.objects.drag_out import DragOut
 from shardscope.views.preview.array_view import ArrayView
 from shardscope.views.preview.content_view import ContentView, Preview
@@ -408,7 +408,7 @@ class PreviewPanel(QWidget):
         text = plain_words(error)
         if isinstance(span, Span):
             source = self.tr(" of {0}").format(span.source) if span.source else ""
-            text = self.tr("{0}\nAt offset {1}{2}").format(text, f"0x{span.start:x}", source)
+            text = self.tr("{0}\nAt offset {1}{2}").format(text, offset_words(span.start), source)
         self._say(text, span if isinstance(span, Span) else None)
 
     def _show_location(self) -> None:

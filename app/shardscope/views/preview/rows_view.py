@@ -17,6 +17,7 @@ from shardcore.model.text import shown
 from shardcore.operations.content.geometry import AnnotationsContent
 from shardcore.operations.content.results import Tensor
 from shardscope.session.session import Session
+from shardscope.session.words import offset_words
 from shardscope.views.preview.content_view import ContentView, Preview
 from shardscope.widgets.clipboard import copy_lines
 from shardscope.widgets.keyboard import select_current
@@ -140,13 +141,13 @@ def rows_of(found: Content) -> ContentRows:
     """Return the rows of a content that is shown as a table."""
     if isinstance(found, TensorsContent):
         cells = [
-            (one.name, one.dtype, " × ".join(map(str, one.shape)), _length(one), f"{one.start:,}")
+            (one.name, one.dtype, " × ".join(map(str, one.shape)), _length(one), offset_words(one.start))
             for one in found.tensors
         ]
         spans = [(one.start, max(one.stop, one.start)) for one in found.tensors]
         return ContentRows(("Name", "Type", "Shape", "Bytes", "Offset"), cells, spans)
     if isinstance(found, ArchiveContent) and found.members:
-        names = [(one.name, f"{one.size:,}" if one.size >= 0 else "", f"{one.start:,}") for one in found.members]
+        names = [(one.name, f"{one.size:,}" if one.size >= 0 else "", offset_words(one.start)) for one in found.members]
         return ContentRows(("Name", "Bytes", "Offset"), names, [(one.start, one.stop) for one in found.members])
     if isinstance(found, AnnotationsContent):
         count = min(len(found.annotations.rows), MOST_ANNOTATIONS)
@@ -155,7 +156,7 @@ def rows_of(found: Content) -> ContentRows:
     if isinstance(found, TableContent):
         return DelimitedRows(found)
     if isinstance(found, BytesContent) and found.strings:
-        listed = [(f"{offset:,}", text) for offset, text in found.strings]
+        listed = [(offset_words(offset), text) for offset, text in found.strings]
         return ContentRows(
             ("Offset", "String"), listed, [(offset, offset + len(text)) for offset, text in found.strings]
         )

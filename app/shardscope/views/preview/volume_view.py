@@ -33,6 +33,7 @@ from shardscope.session.error_words import plain_words
 from shardscope.session.jobs import Job, JobPriority
 from shardscope.session.selection import Selection
 from shardscope.session.session import Session
+from shardscope.session.words import offset_words, span_words
 from shardscope.views.preview.array_view import LABELS, LOOKS
 from shardscope.views.preview.levels import LevelsBar, statistics_of
 from shardscope.views.preview.picture_frame import PictureFrame
@@ -559,7 +560,7 @@ class VolumeView(QWidget):
         self.facts["Key"].tell(f"{cell.key}{bits}")
         self.facts["Shard"].tell(cell.shard or self.tr("this file"))
         self.facts["Minishard"].tell(str(cell.minishard) if cell.minishard is not None else "–")
-        self.facts["Offset in chunk"].tell(f"{place.start:,}" if place.start >= 0 else "–")
+        self.facts["Offset in chunk"].tell(offset_words(place.start) if place.start >= 0 else "–")
         self.facts["Stored bytes"].tell(stored_text(place) if place.ref is not None else self.tr("not stored"))
         self.look_up.setEnabled(True)
         self.frame.reveal(self._facts)
@@ -664,7 +665,7 @@ def stored_text(place: ElementLocation) -> str:
     span: Span | None = place.span
     if span is None:
         return "–"
-    where = f"{span.start:,}..{span.stop:,}"
+    where = span_words(span)
     if "@" in span.source:
         return f"{where} of the decompressed chunk"
     return where if place.exact else f"{where}, compressed"

@@ -40,7 +40,6 @@ from PySide6.QtWidgets import (
 
 from shardcore import Node, SectionRole, Shard, ShardError, Span
 from shardcore.model.copy_forms import explain_command, explain_line, node_json
-from shardcore.model.details import headline
 from shardcore.model.node import ExternalBytes, named, nearest_row
 from shardcore.model.text import shown_lines
 from shardscope.session.debounce import Debounce
@@ -48,6 +47,7 @@ from shardscope.session.highlights import Light
 from shardscope.session.jobs import JobPriority
 from shardscope.session.selection import Selection
 from shardscope.session.session import Session
+from shardscope.session.words import headline
 from shardscope.widgets import theme
 from shardscope.widgets.badges import badge_font, badge_size, paint_badge
 from shardscope.widgets.clipboard import copy_lines, copy_text
@@ -231,12 +231,14 @@ _MOST_TOLD = 5
 MOST_FLAGS = 500
 """Notes whose nodes are looked for."""
 
+_VALUE = COLUMNS.index("Value")
+
 _EDGE = 8
 """Pixels of a cell beside its text."""
 
-_NUMBER = re.compile(r"[-\d][\d,.]*")
+_NUMBER = re.compile(r"(?:→ )?(?:[-\d][\d,.]*|0x[0-9a-f]+)(?: \w+)?")
 
-_LEAST_NAME, _SHORT_NAME, _LEAST_VALUE = 24, 16, 12
+_LEAST_NAME, _SHORT_NAME, _LEAST_VALUE = 24, 16, 8
 """Digits of a name, of a name beside long numbers, and of a value; the tooltip has what a narrower tree hides."""
 
 
@@ -258,14 +260,14 @@ class NodeDelegate(QStyledItemDelegate):
             if index.column() == 0:
                 option.text = f"✖ {option.text}"
         elif index.column() != 0:
-            option.palette.setColor(role, colours.text if index.column() == 1 else colours.muted)
+            option.palette.setColor(role, colours.text if index.column() == _VALUE else colours.muted)
         if index.column() == 0 and isinstance(node, Node) and node.differs is not None:
             option.text = f"{option.text} ≠"
         if index.column() == 0:
             # Room for the bar, which `paint` draws: the style keeps the name off it, selected or not.
             option.features |= QStyleOptionViewItem.ViewItemFeature.HasDecoration
             option.decorationSize = QSize(BAR, option.fontMetrics.height())
-        if self._painting and index.column() < 2:
+        if self._painting and index.column() in (0, _VALUE):
             room = option.rect.width() - _EDGE
             if index.column() == 0:
                 badges = _badge_sizes(self._lights(index), badge_font(option.font))
@@ -500,7 +502,7 @@ class StructureTree(QTreeView):
         """Return the pixels of the widest value on the screen that is a number."""
         longest, index = 0, self.indexAt(QPoint(0, 0))
         while index.isValid() and self.visualRect(index).top() < self.viewport().height():
-            text = str(index.siblingAtColumn(1).data() or "")
+            text = str(index.siblingAtColumn(_VALUE).data() or "")
             if _NUMBER.fullmatch(text):
                 longest = max(longest, self.fontMetrics().horizontalAdvance(text) + 2 * _EDGE)
             index = self.indexBelow(index)
@@ -509,20 +511,21 @@ class StructureTree(QTreeView):
     def _size_columns(self) -> None:
         """Give offsets and size the room of the widest on the screen so far; name and value share the rest."""
         header, digit = self.header(), self.fontMetrics().horizontalAdvance("0")
-        hints = [max(self.sizeHintForColumn(n) + _EDGE, header.sectionSizeHint(n)) for n in range(len(COLUMNS))]
+        hints = [max(self.sizeHintForColumn(n) + 2, header.sectionSizeHint(n)) for n in range(len(COLUMNS))]
         hints[0] = max(hints[0], header.sectionSizeHint(0) + self.differs.sizeHint().width() + 6)
         self._seen = [max(old, new) for old, new in zip(self._seen, hints, strict=True)]
         self._longest = max(self._longest, self._longest_number())
-        name, value, offset, size = self._seen
+        name, kind, value, offset, size = self._seen
         least = min(value, max(_LEAST_VALUE * digit, self._longest))
-        letters = max((self.viewport().width() - least - offset - size) // digit, _SHORT_NAME)
+        letters = max((self.viewport().width() - kind - least - offset - size) // digit, _SHORT_NAME)
         rooms = (
             Room(name, min(name, min(letters, _LEAST_NAME) * digit)),
+            Room(kind, kind),
             Room(value, least),
             Room(offset, offset),
             Room(size, size),
         )
-        widths = share_room(rooms, 1, self.viewport().width(), self._by_hand)
+        widths = share_room(rooms, _VALUE, self.viewport().width(), self._by_hand)
         self._sizing = True
         for column, width in enumerate(widths):
             self.setColumnWidth(column, width)

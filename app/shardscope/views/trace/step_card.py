@@ -10,13 +10,12 @@ from PySide6.QtGui import QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 
 from shardcore import Span, Step
-from shardcore.model.number_words import plural
 from shardcore.model.text import said, shown, without_marks
 from shardcore.shards.trace import COMPUTED, Meaning
 from shardcore.sources.cold import ColdCost
 from shardcore.teaching.lessons.secrets import HIDDEN, NOTHING, Secrets
 from shardscope.session.highlights import lights_of
-from shardscope.session.words import LONGEST_NAME, cut_middle, grouped, source_words
+from shardscope.session.words import LONGEST_NAME, grouped, numbers, span_words
 from shardscope.views.trace.costs import cold_text, cost_text
 from shardscope.views.trace.parts import Progress, Sign
 from shardscope.widgets import theme
@@ -106,7 +105,9 @@ class _ValueRow:
         cut = seen if len(seen) <= LONGEST_VALUE else seen[:LONGEST_VALUE] + "…"
         if meaning is None:
             return _ValueRow(name, cut, copied, "", "")
-        return _ValueRow(name, meaning.with_unit(cut, value), copied, grouped(meaning.text), meaning.unit)
+        told = meaning.with_unit(cut, value)
+        told = numbers(told) if meaning.unit == "byte" else told
+        return _ValueRow(name, told, copied, grouped(meaning.text), meaning.unit)
 
     def seen(self, secrets: Secrets) -> _ValueRow:
         """Return the value as it may be shown."""
@@ -199,12 +200,9 @@ class StepPlaces(QWidget):
             grid.addWidget(self.computed, 0, 0, 1, 2)
         for light in lights:
             span, row = light.span, light.number
-            within = f" of {source_words(span.source)}" if span.source else ""
-            short = f" of {cut_middle(source_words(span.source), LONGEST_NAME)}" if span.source else ""
-            text = f"{span.start:,} … {span.stop:,}{short} · {plural(span.size, 'byte')}"
-            link = WrapText(secrets.lookup(text) if secrets.lights(span) else HIDDEN, link=True)
-            whole = secrets.lookup(f"{span.start:,}..{span.stop:,}{within}")
-            link.setToolTip(self.tr("Show bytes {0}").format(whole if secrets.lights(span) else HIDDEN))
+            texts = [secrets.lookup(span_words(span, most)) for most in (LONGEST_NAME, None)]
+            link = WrapText(texts[0] if secrets.lights(span) else HIDDEN, link=True)
+            link.setToolTip(self.tr("Show {0}").format(texts[1] if secrets.lights(span) else HIDDEN))
             link.clicked.connect(lambda span=span: self._follow(span))
             grid.addWidget(NumberSign(light.number, hollow=light.hollow), row, 0, Qt.AlignmentFlag.AlignTop)
             grid.addWidget(link, row, 1)

@@ -10,9 +10,10 @@ import numpy as np
 import numpy.typing as npt
 from PySide6.QtCore import QModelIndex, QObject, QPersistentModelIndex
 
-from shardcore.model.number_words import plural, size_text
+from shardcore.model.number_words import ends_text, plural, size_text
 from shardcore.sources.remote.request_log import CALLED_OFF, KEPT, Request, RequestLog
 from shardcore.system import last_part
+from shardscope.session.words import numbers
 from shardscope.widgets.request_log.costs import seconds_text
 from shardscope.widgets.table_model import TableModel
 
@@ -269,7 +270,7 @@ class RequestLogModel(TableModel):
 
     def _place(self, record: Request) -> str:
         name = "" if record.address == self._main else last_part(record.address)
-        span = "" if record.start is None else f"{record.start:,}..{record.stop:,}"
+        span = "" if record.start is None else numbers(ends_text(record.start, record.stop))
         return " of ".join(part for part in (span, name) if part) or "/"
 
     def _lasted(self, number: int) -> str:

@@ -114,7 +114,7 @@ def test_a_lesson_is_walked_through(
     box.check.click()
     qtbot.waitUntil(lambda: "other bytes" in box.verdict.text())
     session.select_span(Span("", 39, 40))
-    qtbot.waitUntil(lambda: "at 39" in box.selected.text())
+    qtbot.waitUntil(lambda: "at 0x27" in box.selected.text())
     box.check.click()
     qtbot.waitUntil(panel.next.isEnabled)
     panel.next.click()
@@ -420,7 +420,7 @@ def test_a_shown_answer_has_its_own_mark(panel: LessonPanel, qtbot: QtBot) -> No
     panel.show_me.click()
     qtbot.waitUntil(panel.next.isEnabled)
     assert panel.question.verdict.text().startswith("→ ")
-    assert panel.question.selected.text() == "8 bytes at 32"
+    assert panel.question.selected.text() == "8 bytes at 0x20"
     assert not panel.question.check.isEnabled()
 
 

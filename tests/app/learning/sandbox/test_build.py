@@ -108,7 +108,7 @@ def test_a_lesson_goes_on_with_what_was_built(window: MainWindow) -> None:
     until(lambda: lesson_panel.player.stage is not None and panel.sandbox.missing is not None)
     assert panel.sandbox.source is not None
     assert panel.sandbox.source.size == 59
-    assert "minishard index 0 needs 48 bytes: byte 59, offsets" in panel.news.text
+    assert "minishard index 0 needs 48 bytes: byte 0x3b, offsets" in panel.news.text
     panel.sandbox.drop()
     lesson_panel.player.leave()
     window.session.close_all()

@@ -321,7 +321,7 @@ def by_keyboard_alone(window: MainWindow, file: Path) -> None:
     settle(window, 20)
     focus = QApplication.focusWidget() or panel.bits
     changed(window, lambda: QTest.keyClick(focus, Qt.Key.Key_2))
-    assert window.breaking.sandbox.changes[0].what == "bit 2 of byte 1500 flipped"
+    assert window.breaking.sandbox.changes[0].what == "bit 2 of byte 0x5dc flipped"
     sandbox = changed(window, window.breaking.actions.undo.trigger)
     assert sandbox.changes == ()
     keys = [action.shortcut().toString() for action in window.breaking.actions.inside]

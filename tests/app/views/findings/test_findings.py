@@ -48,7 +48,7 @@ def test_sentences_wrap_and_have_a_tooltip(table: FindingsTable, qtbot: QtBot) -
     tips = [str(table.model.index(0, column).data(Qt.ItemDataRole.ToolTipRole)) for column in range(5)]
     assert "no reader can find &lt;it&gt;" in tips[1]
     assert tips[4] == "k" * 80
-    assert tips[2] == "8..16"
+    assert tips[2] == "0x8–0xf · 8 bytes"
 
 
 def test_the_menu_of_a_finding(table: FindingsTable) -> None:

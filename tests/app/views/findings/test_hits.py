@@ -43,7 +43,7 @@ def test_hits_say_where_they_are_and_as_what(qtbot: QtBot, table: HitsTable, ses
     patterns = parse_numbers(str(size))
     table.set_hits(HitList.of("", str(size), patterns, Hits((72,), 1, 1, (0,))))
     assert table.state.text() == f"1 hit: {size}"
-    qtbot.waitUntil(lambda: texts(table, 0) == ["72", "u64 big-endian", "header › index_size"])
+    qtbot.waitUntil(lambda: texts(table, 0) == ["0x48", "u64 big-endian", "header › index_size"])
     table.table.setCurrentIndex(table.model.index(0, 0))
     assert session.selection.span == Span("", 72, 80)
     menu = table.menu_of(0)
@@ -66,7 +66,7 @@ def test_hits_in_contents_name_their_object(qtbot: QtBot, session: Session) -> N
     table.set_hits(HitList.of_contents("abcdabcd", patterns, [first, second._replace(span=None)]))
     assert table.state.text() == "2 hits: abcdabcd"
     (key,) = session.shard.objects.key_texts(np.array([3]))
-    qtbot.waitUntil(lambda: texts(table, 0)[::2] == [f"{first.offset:,}", f"content of {key}"])
+    qtbot.waitUntil(lambda: texts(table, 0)[::2] == [f"{first.offset:#x}", f"content of {key}"])
     table.table.setCurrentIndex(table.model.index(0, 0))
     assert session.selection.span == first.span
     table.table.setCurrentIndex(table.model.index(1, 0))
@@ -78,7 +78,7 @@ def test_only_rows_that_are_seen_are_named(qtbot: QtBot, table: HitsTable) -> No
     every = tuple(range(100_000))
     table.set_hits(HitList.of("", "00", (parse_hex("00"),), Hits(every, 5_000_000, 0, (0,) * len(every))))
     assert table.state.text() == "5,000,000 hits, the first 100,000 are listed: 00"
-    qtbot.waitUntil(lambda: texts(table, 3) == ["3", "00", "header › magic"])
+    qtbot.waitUntil(lambda: texts(table, 3) == ["0x3", "00", "header › magic"])
     assert texts(table, 500)[2] == ""
     table.table.scrollTo(table.model.index(90, 0), table.table.ScrollHint.PositionAtTop)
     qtbot.waitUntil(lambda: texts(table, 92)[2] == "padding")

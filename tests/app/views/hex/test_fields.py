@@ -43,7 +43,7 @@ def test_fields_stand_beside_the_bytes(qtbot: QtBot, swh: HexPanel, session: Ses
     qtbot.waitUntil(lambda: column.shown and len(column.line(grid, 4).places) == 2)
     line = column.line(grid, 4)
     assert [(f.path, f.value, f.target is not None) for f in line.fields] == [
-        ("header › index_position", f"{section(session, SectionRole.INDEX).start:,}", True),
+        ("header › index_position", f"{section(session, SectionRole.INDEX).start:#x}", True),
         ("header › index_size", f"{session.shard.fields['header.index_size']:,}" if session.shard else "", False),
     ]
 

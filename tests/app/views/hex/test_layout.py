@@ -47,8 +47,8 @@ def test_half_characters_belong_to_the_nearest_byte(width: int) -> None:
         assert owners[first : first + 4] == [cell] * 4
 
 
-@pytest.mark.parametrize(("size", "digits"), [(0, 8), (1, 8), (2**32, 8), (2**32 + 1, 10), (2**60, 16), (2**64, 16)])
-def test_offsets_have_an_even_number_of_digits(size: int, digits: int) -> None:
+@pytest.mark.parametrize(("size", "digits"), [(0, 8), (1, 8), (2**32, 10), (2**32 + 1, 11), (2**60, 17), (2**64, 18)])
+def test_the_gutter_is_as_wide_as_the_longest_offset(size: int, digits: int) -> None:
     """The widest offset fits, and small files look alike."""
     assert HexLayout(size).digits == digits
 

@@ -100,7 +100,7 @@ def test_the_tip_tells_section_and_findings(strip: Overview) -> None:
     """The tool tip names section, range, size, share, and the findings near the pointer, as plain text."""
     strip.set_findings([Finding(Severity.ERROR, "a.b", Span("", TAIL, SIZE), "wrong <here>")])
     tip = strip.tip_at(strip.x_of(OBJECTS + 20_000))
-    for part in ("objects", f"{OBJECTS:,}..{TAIL:,}", "Contents.", "39.1 KiB", "97.0 %"):
+    for part in ("objects", f"{OBJECTS:#x}–{TAIL - 1:#x} · 40,000 bytes", "Contents.", "39.1 KiB", "97.0 %"):
         assert part in tip
     assert "wrong" not in tip
     assert "wrong &lt;here&gt;" in strip.tip_at(strip.x_of(TAIL))

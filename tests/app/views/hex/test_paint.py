@@ -175,7 +175,7 @@ def test_glyphs_are_the_characters(full: PageCache, tmp_path: Path) -> None:
             text.setTextFormat(Qt.TextFormat.PlainText)
             painter.drawStaticText(QPointF(grid.text_x + cell * grid.cell, y), text)
         painter.setPen(QColor("black"))
-        offset = QStaticText(f"{layout.row_start(80 + row):08x}")
+        offset = QStaticText(layout.offset_text(layout.row_start(80 + row)))
         painter.drawStaticText(QPointF(grid.margin, y), offset)
     painter.end()
     assert drawn == wanted

@@ -61,7 +61,7 @@ def test_a_number_search_says_which_hit(qtbot: QtBot, swh: HexPanel, session: Se
     swh.search.look_for("Number", str(size))
     qtbot.waitUntil(lambda: session.selection.span == Span("", 72, 80))
     assert swh.search.status.text().startswith("1 of ")
-    assert "at 72 · u64 big-endian" in swh.search.status.text()
+    assert "at 0x48 · u64 big-endian" in swh.search.status.text()
     swh.search.close_bar()
 
 

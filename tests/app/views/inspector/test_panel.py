@@ -64,10 +64,10 @@ def test_passport_of_a_field(inspector: Inspector, session: Session, qtbot: QtBo
     assert inspector.name.text == "index_position"
     assert inspector.doc.text.startswith("First byte of the index")
     assert text(inspector, "role") == "offset"
-    assert text(inspector, "bytes") == "64 … 72 · 8 bytes"
+    assert text(inspector, "bytes") == "0x40–0x47 · 8 bytes"
     assert text(inspector, "raw") == "00 00 00 00 00 00 11 71"
     assert (text(inspector, "value"), text(inspector, "hex")) == ("4465", "0x1171")
-    assert text(inspector, "points to") == "→ 4,465 … 4,985 · 520 bytes"
+    assert text(inspector, "points to") == "→ 0x1171–0x1378 · 520 bytes"
 
 
 def test_pointer_jumps(inspector: Inspector, session: Session, qtbot: QtBot) -> None:
@@ -88,7 +88,7 @@ def test_numbers_at_the_caret(inspector: Inspector, session: Session, qtbot: QtB
     assert inspector.numbers.value("u64", 1) == str(int.from_bytes(content[67:75], "little"))
     assert inspector.numbers.value("u64", 2) == str(int.from_bytes(content[67:75], "big"))
     assert inspector.numbers.value("u8") == str(content[67])
-    assert "67" in inspector.numbers_title.text()
+    assert "0x43" in inspector.numbers_title.text()
     select(session, qtbot, len(content) - 2)
     assert inspector.numbers.value("u16") == str(int.from_bytes(content[-2:], "little"))
     assert inspector.numbers.value("u32") == "—"
@@ -103,7 +103,7 @@ def test_object(inspector: Inspector, session: Session, qtbot: QtBot) -> None:
     assert shown["size"] == "1 byte"
     assert shown["stored"] == "1 byte · not compressed"
     assert shown["state"] == "live"
-    assert shown["content"] == "→ 528 … 529 · 1 byte"
+    assert shown["content"] == "→ 0x210 · 1 byte"
     assert shown["slot"] == "12"
     assert inspector.object_form.isVisible()
     select(session, qtbot, 3)
@@ -199,9 +199,9 @@ def test_the_value_comes_first_and_says_how_it_adds_up(inspector: Inspector, ses
     assert inspector.value.text == "520 bytes"
     assert inspector.sum.text == "= 13 slots × 40"
     assert inspector.value.font().pointSizeF() > 1.4 * inspector.doc.font().pointSizeF()
-    assert text(inspector, "type") == "u64 big-endian"
+    assert text(inspector, "type") == "u64 BE"
     select(session, qtbot, 64)
-    assert inspector.value.text == "4,465"
+    assert inspector.value.text == "0x1171"
     assert not inspector.sum.isVisible()
     select(session, qtbot, 0)
     assert inspector.value.text == "SWHShard"

@@ -237,7 +237,7 @@ def test_notes_are_exported_as_markdown(qtbot: QtBot, panel: NotesPanel, session
     dialog.fileSelected.emit(str(target))
     dialog.reject()
     qtbot.waitUntil(target.exists)
-    assert target.read_text() == "# Notes on small.shard\n\n- 0x48–0x50 (header › index_size): the size\n"
+    assert target.read_text() == "# Notes on small.shard\n\n- 0x48–0x4f · 8 bytes (header › index_size): the size\n"
     qtbot.waitUntil(lambda: not session.jobs.open_jobs)
 
 

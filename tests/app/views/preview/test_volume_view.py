@@ -189,7 +189,7 @@ def test_a_voxel_has_its_bytes(form: str, panel: PreviewPanel, session: Session,
     assert told["Voxel"] == "18, -1, 101"
     assert told["Value"] == str(array[13, 2, 1])
     assert told["Chunk"] == "3, 0, 0"
-    assert told["Offset in chunk"] == str(2 * (1 + 2 * 4 + 1 * 16))
+    assert told["Offset in chunk"] == hex(2 * (1 + 2 * 4 + 1 * 16))
     if form == "files packed":
         assert told["Key"] == "17-21_-3-1_100-104"
     else:

@@ -182,7 +182,7 @@ def test_the_tape_of_a_remote_shard(
     assert shown.jobs.isVisible()
     assert shown.focusProxy() is panel
     texts = [[panel.model.index(0, column).data() for column in (PURPOSE, RANGE, BYTES, ANSWER)]]
-    assert texts[0] == ["head", "0..4,096", "4.0 KiB", "206"]
+    assert texts[0] == ["head", "0x0–0xfff", "4.0 KiB", "206"]
     count = panel.model.rowCount()
     assert count == len(server.log)
     assert panel.spent.text().startswith(f"{count} requests · ")

@@ -92,7 +92,7 @@ def test_parts_tile_the_block() -> None:
         (116, b"Y", "boundaries: does not begin with b'XBLBBND'"),
         (124, b"\x01", "boundaries: num_chunks is 1; the info block's length declares 2"),
         (128, b"\x05", "stored ends"),
-        (132, b"\x18", "records end at 24"),
+        (132, b"\x18", "records end at 0x18"),
         (136, b"\x09", "unpacked ends do not ascend"),
         (144, b"\x09", "trailer: num_chunks is 9; the info block's length declares 2"),
         (148, b"\x09", "hashes_section_offset_from_end is 9; it has to be 132"),

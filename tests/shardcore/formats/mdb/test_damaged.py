@@ -36,14 +36,14 @@ REFUSED = {
     "header_version": "header version",
     "footer_version": "footer version",
     "footer_size": "footer_size is",
-    "footer_offset": "the footer begins at",
+    "footer_offset": "the footer is at",
     "lookup_past_end": "would end at",
     "lookup_offset": "lookup",
     "cut_in_file_section": "the file has 108",
     "cut_footer": "footer version",
-    "no_end_mark": "the footer begins at",
+    "no_end_mark": "the footer is at",
     "empty": "0 are there",
-    "xorb_offset": "cas_info_offset is 47",
+    "xorb_offset": "cas_info_offset is 0x2f",
 }
 """What is not opened, and words of the reason."""
 

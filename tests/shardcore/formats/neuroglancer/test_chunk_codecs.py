@@ -190,12 +190,12 @@ def test_parts_are_the_blocks() -> None:
 @pytest.mark.parametrize(
     ("at", "value", "message"),
     [
-        (0, 0xFFFFFFFF, "byte 0 of the chunk: channel 0 begins"),
+        (0, 0xFFFFFFFF, "byte 0x0 of the chunk: channel 0 begins"),
         (0, 0, "channel 0 begins"),
-        (4, 3 << 24, "byte 4 of the chunk: block 0 has 3 bits"),
+        (4, 3 << 24, "byte 0x4 of the chunk: block 0 has 3 bits"),
         (4, 1 << 24 | 0xFFFFFF, "block 0 has labels at"),
         (4, 0xFFFFFF, "block 0 has labels at"),
-        (8 * 1 + 8, 0xFFFFFFFF, "byte 12 of the chunk: block 1 has values"),
+        (8 * 1 + 8, 0xFFFFFFFF, "byte 0xc of the chunk: block 1 has values"),
         (4, 32 << 24, "block 0 has"),
     ],
 )

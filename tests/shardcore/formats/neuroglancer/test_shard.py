@@ -142,10 +142,10 @@ def test_sections_follow_the_writer() -> None:
 @pytest.mark.parametrize(
     ("offset", "names", "text"),
     [
-        (8, ["shard index", "minishard 0", "end_offset"], "55"),
+        (8, ["shard index", "minishard 0", "end_offset"], "0x37"),
         (33, ["chunk data and minishard indices", "skeleton 1"], "3 bytes"),
         (47, ["chunk data and minishard indices", "minishard index 0", "chunk_ids", "[1]"], "key 9"),
-        (63, ["chunk data and minishard indices", "minishard index 0", "offsets", "[1]"], "at 35"),
+        (63, ["chunk data and minishard indices", "minishard index 0", "offsets", "[1]"], "at 0x23"),
         (115, ["chunk data and minishard indices", "minishard index 1", "sizes", "[0]"], "5"),
     ],
 )

@@ -49,7 +49,7 @@ def test_rulers_and_boards() -> None:
     """A ruler has its ends, texts that have no room are listed, and rows of a board without items are left out."""
     lines = as_text(tape())
     assert any(line.startswith("  0") and line.endswith("4,000") for line in lines)
-    assert any("narrow and in question!, at 3,000, bytes 3000..3010" in line for line in lines)
+    assert any("narrow and in question!, at 3,000, 0xbb8–0xbc1 · 10 bytes" in line for line in lines)
     assert not any(line.startswith("  7 │") for line in lines)
 
 

@@ -38,7 +38,7 @@ def test_told() -> None:
     assert root.get("aria-label") == "Where the key parks"
     assert "perfect hash" in (root.findtext(f"{SVG}desc") or "")
     tips = {title.text for title in root.iter(f"{SVG}title")}
-    assert "4. A bucket. bytes 103..104" in tips
+    assert "4. A bucket. 0x67 · 1 byte" in tips
     assert "77ab. computed, no bytes" in tips
 
 

@@ -68,6 +68,7 @@ def walked(path: Path) -> Iterator[tuple[Lesson, LessonStage]]:
 
 def by_hand(prompt: str) -> int | None:
     """The answer to a question from its own numbers; None where it does not state them all."""
+    prompt = re.sub(r" \\?\(0x[0-9a-f]+\\?\)", "", prompt)  # an offset in its other notation
     plain = re.sub(r"(?<![\w.])(\d[\d,]*\d|\d)(?!\w)", "N", prompt)
     told = [int(found.replace(",", "")) for found in re.findall(r"(?<!\w)(\d[\d,]*\d|\d)(?!\w)", prompt)]
     rule = next((rule for pattern, rule in BY_HAND if re.search(pattern, plain)), None)
