@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QEvent, QObject, QPointF, QRectF, QSize, Qt, Signal
@@ -20,7 +22,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QScrollBar, QSizePolicy, QWidget
 
-from shardcore import FieldRole, Section, SectionRole
+from shardcore import Section
 from shardcore.model.number_words import size_text
 from shardcore.operations.byte_diff import AlignedRows, ByteDiff, DiffRun
 from shardscope.session.sections import sections_in
@@ -329,12 +331,13 @@ class AlignedHexView(QWidget):
         for row, offset in enumerate(offsets.tolist()):
             y = grid.row_y(row)
             filled = int(there[row].sum())
-            ground = palette.field(self._role(offset), FieldRole.DATA, 0) if filled else None
             for which in HexPart:
-                left, end = grid.edge(0, which), grid.edge(filled, which)
-                if ground is not None:
-                    painter.fillRect(QRectF(left, y, end - left, grid.row), ground)
+                for section in sections_in(self._sections, offset, offset + filled):
+                    left = grid.edge(max(section.start - offset, 0), which)
+                    end = grid.edge(min(section.stop - offset, filled), which)
+                    painter.fillRect(QRectF(left, y, end - left, grid.row), palette.section(section.role, 0))
                 if filled < grid.layout.width:
+                    end = grid.edge(filled, which)
                     painter.fillRect(QRectF(end, y, grid.edge(grid.layout.width, which) - end, grid.row), hatch)
             for start, stop in _stretches(differing[row]):
                 for which in HexPart:
@@ -342,10 +345,9 @@ class AlignedHexView(QWidget):
                     painter.fillRect(QRectF(left, y, end - left, grid.row), tint)
                     painter.fillRect(QRectF(left, y + grid.row - thin, end - left, thin), palette.warning)
 
-    def _role(self, offset: int) -> SectionRole:
-        sections = self.state.sides.sections[self.side] if self.state.sides is not None else ()
-        found = list(sections_in(sections, offset, offset + 1))
-        return found[0].role if found else SectionRole.UNKNOWN
+    @property
+    def _sections(self) -> Sequence[Section]:
+        return self.state.sides.sections[self.side] if self.state.sides is not None else ()
 
     def _paint_gutter(self, painter: QPainter, palette: theme.Palette, offsets: NDArray[np.int64]) -> None:
         grid = self._grid
