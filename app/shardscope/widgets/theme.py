@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import product
 from types import MappingProxyType
 
 from PySide6.QtCore import Qt
@@ -25,6 +26,21 @@ from shardscope.widgets.tints import UNDERLINED, tint
 
 NAMES = ("light", "dark", "light-safe", "dark-safe", "dark-room")
 """The palettes; `-safe` ones keep sections apart for colour-blind eyes by lightness; `dark-room` is for a projector."""
+
+_SURFACES = ("window", "base", "raised")
+_SIGNALS = ("muted", "accent", "error", "warning", "note", "ok")
+
+CONTRASTS: Mapping[tuple[str, str], float] = MappingProxyType(
+    {("text", ground): 7.0 for ground in _SURFACES}
+    | dict.fromkeys(product(_SIGNALS, _SURFACES), 4.5)
+    | {("faint", ground): 3.0 for ground in _SURFACES}
+    | {("base", "accent"): 4.5}
+    | {("text", "tint"): 4.5, ("text", "selected"): 4.5, ("zero", "tint"): 4.5, ("underline", "tint"): 3.0}
+)
+"""Inks and the grounds that they are seen on, with the least contrast: texts, borders of what is filled in, underlines.
+
+Names of colours of `Palette`; `tint` are the backgrounds of bytes, `selected` those of selected ones.
+"""
 
 _PROPERTY = "shardscopeTheme"
 
@@ -126,7 +142,7 @@ class Palette:
     def underline(self, role: FieldRole, width: float = 2) -> QPen:
         """Return the line below keys, pointers or sizes."""
         _, chroma, hue = tint(self.name, role, 0)
-        pen = QPen(colour(0.84 if self.dark else 0.42, chroma, hue), width)
+        pen = QPen(colour(0.84 if self.dark else 0.45, chroma, hue), width)
         pen.setCapStyle(Qt.PenCapStyle.FlatCap)
         if dashes := UNDERLINED[role]:
             pen.setDashPattern(dashes)
@@ -328,7 +344,6 @@ def _dark_room() -> Palette:
 
 def _qt_palette(colours: Palette) -> QPalette:
     role = QPalette.ColorRole
-    on_accent = palette("dark").base if colours.dark else palette("light").base
     result = QPalette()
     for target, source in {
         role.Window: colours.window,
@@ -343,7 +358,7 @@ def _qt_palette(colours: Palette) -> QPalette:
         role.ToolTipText: colours.text,
         role.PlaceholderText: colours.muted,
         role.Highlight: colours.accent,
-        role.HighlightedText: on_accent,
+        role.HighlightedText: colours.base,
         role.Link: colours.accent,
         role.LinkVisited: colours.accent,
         role.Light: colours.raised,

@@ -75,9 +75,9 @@ _TINTS: Mapping[str, Mapping[SectionRole | FieldRole, Tint]] = MappingProxyType(
             SectionRole.PADDING: (0.33, 0.005, 260),
             SectionRole.TRAILING: (0.35, 0.04, 84),
             SectionRole.UNKNOWN: (0.43, 0.005, 260),
-            FieldRole.KEY: (0.46, 0.13, 275),
+            FieldRole.KEY: (0.46, 0.14, 292),
             FieldRole.OFFSET: (0.42, 0.09, 80),
-            FieldRole.SIZE: (0.47, 0.085, 210),
+            FieldRole.SIZE: (0.47, 0.085, 205),
         },
     }
 )

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from PySide6.QtCore import QEvent, QObject, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
     QBrush,
-    QColor,
     QFocusEvent,
     QFontMetricsF,
     QKeyEvent,
@@ -28,7 +27,7 @@ from shardcore.operations.byte_diff import AlignedRows, ByteDiff, DiffRun
 from shardscope.session.sections import sections_in
 from shardscope.views.diff.desk import BytesSideBySide, DiffDesk
 from shardscope.views.hex.cells import NO_RUN, ByteCells, CellState
-from shardscope.views.hex.grid import HexGrid, HexPart
+from shardscope.views.hex.grid import Block, HexGrid, HexPart
 from shardscope.views.hex.layout import HexLayout
 from shardscope.views.hex.paint_rows import RowGlyphs
 from shardscope.views.hex.scroll import RowScroller
@@ -45,9 +44,6 @@ BUCKETS = 2000
 
 WIDTHS = (32, 24, 16, 12, 8, 4)
 """Bytes of a row: the most that fit."""
-
-_TINT = 0.30
-"""Share of the warning colour behind bytes that differ."""
 
 _MARGIN = 8.0
 _TICK = 7.0
@@ -324,26 +320,31 @@ class AlignedHexView(QWidget):
         there: NDArray[np.bool_],
         differing: NDArray[np.bool_],
     ) -> None:
-        grid, thin = self._grid, self._grid.rounded(1.5)
-        tint = QColor(palette.warning)
-        tint.setAlphaF(_TINT)
+        grid, thin = self._grid, self._grid.rounded(2)
         hatch = QBrush(palette.missing, Qt.BrushStyle.BDiagPattern)
         for row, offset in enumerate(offsets.tolist()):
             y = grid.row_y(row)
             filled = int(there[row].sum())
+            self._paint_ground(painter, palette, row, offset, (0, filled), 0)
             for which in HexPart:
-                for section in sections_in(self._sections, offset, offset + filled):
-                    left = grid.edge(max(section.start - offset, 0), which)
-                    end = grid.edge(min(section.stop - offset, filled), which)
-                    painter.fillRect(QRectF(left, y, end - left, grid.row), palette.section(section.role, 0))
                 if filled < grid.layout.width:
                     end = grid.edge(filled, which)
                     painter.fillRect(QRectF(end, y, grid.edge(grid.layout.width, which) - end, grid.row), hatch)
             for start, stop in _stretches(differing[row]):
+                self._paint_ground(painter, palette, row, offset, (start, stop), 1)
                 for which in HexPart:
                     left, end = grid.edge(start, which), grid.edge(stop, which)
-                    painter.fillRect(QRectF(left, y, end - left, grid.row), tint)
                     painter.fillRect(QRectF(left, y + grid.row - thin, end - left, thin), palette.warning)
+
+    def _paint_ground(
+        self, painter: QPainter, palette: theme.Palette, row: int, offset: int, cells: tuple[int, int], parity: int
+    ) -> None:
+        """Paint some cells of a row in the tints of their sections."""
+        start, stop = cells
+        for section in sections_in(self._sections, offset + start, offset + stop):
+            block = Block(row, row + 1, max(section.start - offset, start), min(section.stop - offset, stop))
+            for which in HexPart:
+                painter.fillRect(self._grid.rect(block, which), palette.section(section.role, parity))
 
     @property
     def _sections(self) -> Sequence[Section]:

@@ -292,14 +292,14 @@ class HexRowPainter:
         painter.setBrush(Qt.BrushStyle.NoBrush)
 
     def _underlines(self, painter: QPainter, cells: ByteCells) -> None:
-        """A line below keys, pointers and sizes, a pixel short of their ends."""
-        shades = cells.shade % SHADES
+        """A line below the hex pairs of keys, pointers and sizes, a pixel short of their ends."""
+        shades, (edges, _) = cells.shade % SHADES, self._edges
         wide, thin = self.grid.rounded(2), self.grid.rounded(1)
         for role in UNDERLINED:
             lines = []
             for row, cell, stop, _ in _stretches(np.where(shades // 2 == role, shades + 1, 0)):
                 y = self.grid.row_y(row + 1) - wide / 2
-                lines += [QLineF(edges[cell] + thin, y, edges[stop] - thin, y) for edges in self._edges]
+                lines.append(QLineF(edges[cell] + thin, y, edges[stop] - thin, y))
             painter.setPen(self.palette.underline(role, wide))
             painter.drawLines(lines)
 
