@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QPointF, QRectF, QSizeF, Qt
-from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPen
+from PySide6.QtGui import QFont, QFontMetricsF, QPainter, QPen
 
 from shardscope.widgets import theme
 from shardscope.widgets.fonts import SMALL, sized
@@ -62,12 +62,8 @@ def paint_badge(
     painter.setPen(QPen(colours.accent, 1.2, Qt.PenStyle.DashLine if hollow else Qt.PenStyle.SolidLine))
     painter.setBrush(colours.base if light else colours.accent)
     painter.drawRoundedRect(area.adjusted(0.6, 0.6, -0.6, -0.6), _ROUND, _ROUND)
-    painter.setPen(colours.accent if light else ink_on(colours.accent))
+    painter.setPen(colours.accent if light else colours.ink_on(colours.accent))
     painter.drawText(area, Qt.AlignmentFlag.AlignCenter, str(number))
     painter.restore()
     return area
 
-
-def ink_on(ground: QColor) -> QColor:
-    """White or black, whichever is read better on a colour."""
-    return QColor("white") if ground.lightnessF() < 0.6 else QColor("black")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import QPointF, QRectF, Qt
-from PySide6.QtGui import QBrush, QColor, QFontMetricsF, QPainter, QPen
+from PySide6.QtGui import QBrush, QFontMetricsF, QPainter, QPen
 
 from shardcore import Section, SectionRole
 from shardscope.session.words import cut_end
@@ -18,6 +18,8 @@ LABEL_GAP = 5.0
 LABELS_APART = 12.0
 """Pixels between two labels."""
 
+_LINED = 4.0
+"""Pixels of a section that has a line around it."""
 _SHORT = 14
 """Letters of a name that stands among bows."""
 
@@ -39,8 +41,6 @@ def paint_strip(
         left, right = strip.left() + scale.edges[number], strip.left() + scale.edges[number + 1]
         body = QRectF(left, strip.top(), right - left, strip.height())
         paint_ground(painter, colours, section.role, body)
-        if number + 1 not in scale.breaks:
-            painter.fillRect(QRectF(right - 1, strip.top(), 1, strip.height()), colours.window)
         if body.width() > metrics.horizontalAdvance(theme.SECTION_LETTERS[section.role]) + 4:
             paint_letter(painter, colours, section.role, body)
     for number in scale.breaks:
@@ -85,20 +85,27 @@ def _paint_labels(
 
 
 def paint_ground(painter: QPainter, colours: theme.Palette, role: SectionRole, body: QRectF) -> None:
-    """Paint the tint of a section."""
-    painter.fillRect(body, colours.section(role))
-    if colours.safe:
-        # Other palettes are reported apart by letters and labels: stripes look like a million slots.
-        over = QColor(colours.base)
-        over.setAlpha(70)
-        painter.fillRect(body, QBrush(over, theme.HATCHES[role]))
+    """Paint the tint of a section, its hatch where it has one, and a thin line around it where there is room."""
+    for brush in colours.brushes(role):
+        painter.fillRect(body, brush)
+    if body.width() > _LINED:
+        painter.save()
+        painter.setPen(colours.edge(role))
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        painter.drawRect(body.adjusted(0.5, 0.5, -0.5, -0.5))
+        painter.restore()
 
 
 def paint_letter(painter: QPainter, colours: theme.Palette, role: SectionRole, body: QRectF) -> None:
     """Write the letter of a section on its tint."""
-    dark = colours.section(role).lightnessF() < 0.55
-    painter.setPen(QColor("white") if dark else QColor("black"))
+    painter.setPen(colours.ink_on(colours.section(role)))
     painter.drawText(body, Qt.AlignmentFlag.AlignCenter, theme.SECTION_LETTERS[role])
+
+
+def paint_swatch(painter: QPainter, colours: theme.Palette, role: SectionRole, box: QRectF) -> None:
+    """Paint a section as a small box with its letter."""
+    paint_ground(painter, colours, role, box)
+    paint_letter(painter, colours, role, box)
 
 
 def _paint_break(painter: QPainter, colours: theme.Palette, x: float, strip: QRectF) -> None:

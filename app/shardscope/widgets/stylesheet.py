@@ -64,13 +64,13 @@ QPushButton:default { background: $accent; color: $base; border-color: $accent; 
 QPushButton:default:hover { border-color: $text; }
 QPushButton:default:focus { border: 2px solid $text; }
 QPushButton:disabled { color: $faint; background: $raised; border-color: $border; }
-QLineEdit, QSpinBox { background: $base; border: 1px solid $border; border-radius: 5px; padding: 3px 7px;
+QLineEdit, QSpinBox { background: $base; border: 1px solid $faint; border-radius: 5px; padding: 3px 7px;
     selection-background-color: $accent; selection-color: $base; }
 QLineEdit:focus, QSpinBox:focus { border: 2px solid $accent; padding: 2px 6px; }
 QSpinBox::up-button, QSpinBox::down-button { width: 0; border: none; }
-QPlainTextEdit { background: $base; border: 1px solid $border; border-radius: 5px; padding: 2px; }
+QPlainTextEdit { background: $base; border: 1px solid $faint; border-radius: 5px; padding: 2px; }
 QPlainTextEdit:focus { border: 2px solid $accent; padding: 1px; }
-QComboBox { background: $base; border: 1px solid $border; border-radius: 5px; padding: 3px 7px; combobox-popup: 0; }
+QComboBox { background: $base; border: 1px solid $faint; border-radius: 5px; padding: 3px 7px; combobox-popup: 0; }
 QComboBox:focus { border: 2px solid $accent; padding: 2px 6px; }
 QComboBox:editable { padding: 2px 0 2px 3px; }
 QComboBox:editable:focus { padding: 1px 0 1px 2px; }

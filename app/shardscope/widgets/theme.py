@@ -1,29 +1,46 @@
 """Colours, letters, hatches and fonts of the window.
 
-A byte has the tint of its section, in one of two strengths; keys, pointers and sizes have hues of their own. Colour is
-never alone: sections and fields have letters, sections have hatches, and the legend names both.
+A byte has the tint of its section, in one of two strengths; strips, charts and swatches have the same tints. Keys,
+pointers and sizes are underlined. Colour is never alone: sections and fields have letters, underlines have forms,
+sections have hatches, and the legend names them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import product
 from types import MappingProxyType
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QColor, QFont, QPalette
+from PySide6.QtGui import QBrush, QColor, QFont, QPalette, QPen
 from PySide6.QtWidgets import QAbstractButton, QAbstractSlider, QApplication, QComboBox, QLabel, QLineEdit, QWidget
 
 from shardcore import FieldRole, SectionRole
 from shardcore.model.section import SECTION_LETTERS as SECTION_LETTERS  # noqa: PLC0414 - painters take it from here
 from shardscope.widgets import fonts as type_
-from shardscope.widgets.oklch import from_oklch
+from shardscope.widgets.oklch import contrast, from_oklch
 from shardscope.widgets.stylesheet import stylesheet
-from shardscope.widgets.tints import tint
+from shardscope.widgets.tints import UNDERLINED, tint
 
 NAMES = ("light", "dark", "light-safe", "dark-safe", "dark-room")
 """The palettes; `-safe` ones keep sections apart for colour-blind eyes by lightness; `dark-room` is for a projector."""
+
+_SURFACES = ("window", "base", "raised")
+_SIGNALS = ("muted", "accent", "error", "warning", "note", "ok")
+
+CONTRASTS: Mapping[tuple[str, str], float] = MappingProxyType(
+    {("text", ground): 7.0 for ground in _SURFACES}
+    | dict.fromkeys(product(_SIGNALS, _SURFACES), 4.5)
+    | {("faint", ground): 3.0 for ground in _SURFACES}
+    | {("base", "accent"): 4.5}
+    | {("text", "tint"): 4.5, ("text", "selected"): 4.5, ("zero", "tint"): 4.5, ("underline", "tint"): 3.0}
+)
+"""Inks and the grounds that they are seen on, with the least contrast: texts, borders of what is filled in, underlines.
+
+Names of colours of `Palette`; `tint` are the backgrounds of bytes, `selected` those of selected ones.
+"""
 
 _PROPERTY = "shardscopeTheme"
 
@@ -57,42 +74,15 @@ HATCHES: Mapping[SectionRole, Qt.BrushStyle] = MappingProxyType(
         SectionRole.LOOKUP: Qt.BrushStyle.DiagCrossPattern,
         SectionRole.DATA: Qt.BrushStyle.NoBrush,
         SectionRole.METADATA: Qt.BrushStyle.HorPattern,
-        SectionRole.FOOTER: Qt.BrushStyle.FDiagPattern,
-        SectionRole.PADDING: Qt.BrushStyle.Dense7Pattern,
+        SectionRole.FOOTER: Qt.BrushStyle.Dense7Pattern,
+        SectionRole.PADDING: Qt.BrushStyle.FDiagPattern,
         SectionRole.TRAILING: Qt.BrushStyle.CrossPattern,
         SectionRole.UNKNOWN: Qt.BrushStyle.BDiagPattern,
     }
 )
 
-# Hue in degrees, and how much of the chroma the section gets.
-_HUES: Mapping[SectionRole, tuple[float, float]] = MappingProxyType(
-    {
-        SectionRole.HEADER: (255, 1.0),
-        SectionRole.INDEX: (60, 1.0),
-        SectionRole.LOOKUP: (315, 1.0),
-        SectionRole.DATA: (165, 0.8),
-        SectionRole.METADATA: (108, 1.0),
-        SectionRole.FOOTER: (15, 1.0),
-        SectionRole.PADDING: (255, 0.12),
-        SectionRole.TRAILING: (35, 0.35),
-        SectionRole.UNKNOWN: (0, 0.0),
-    }
-)
-
-# How much lighter or darker the strong colour of a section is in the palettes for colour-blind eyes.
-_SAFE_STEPS: Mapping[SectionRole, float] = MappingProxyType(
-    {
-        SectionRole.HEADER: -0.20,
-        SectionRole.INDEX: 0.03,
-        SectionRole.LOOKUP: -0.04,
-        SectionRole.DATA: 0.09,
-        SectionRole.METADATA: 0.20,
-        SectionRole.FOOTER: -0.13,
-        SectionRole.PADDING: 0.17,
-        SectionRole.TRAILING: -0.22,
-        SectionRole.UNKNOWN: -0.02,
-    }
-)
+HATCHED = (SectionRole.PADDING, SectionRole.TRAILING, SectionRole.UNKNOWN)
+"""Sections that are hatched wherever they are seen, behind bytes, too; the others on strips of the safe palettes."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +99,7 @@ class Palette:
         border: Thin lines.
         text: Text.
         muted: Text of less weight: offsets, units.
-        faint: Text that is nearly nothing: placeholders, what is disabled.
+        faint: Borders of what is filled in, and what is disabled.
         zero: Zero bytes and letters, on the tints of bytes: quieter than the text, but readable.
         accent: Selection and focus.
         selection: Behind selected bytes, translucent.
@@ -140,30 +130,44 @@ class Palette:
     note: QColor
     ok: QColor
     missing: QColor
-    _fields: dict[tuple[SectionRole, int, int], QColor] = field(default_factory=dict, repr=False, compare=False)
 
-    def section(self, role: SectionRole) -> QColor:
-        """Return the strong colour of a section: strips, charts, swatches."""
-        hue, share = _HUES[role]
-        lightness = (0.66 if self.dark else 0.64) + (_SAFE_STEPS[role] if self.safe else 0.0)
-        return colour(lightness, (0.13 if self.safe else 0.115) * share, hue)
+    def section(self, role: SectionRole, parity: int = 1) -> QColor:
+        """Return the tint of a section: the stronger one, or of fields the one of their parity."""
+        return colour(*tint(self.name, role, parity))
 
-    def field(self, section: SectionRole, role: int, parity: int) -> QColor:
-        """Return the background of the bytes of a field.
+    def field(self, role: FieldRole) -> QColor:
+        """Return the background of keys, pointers and sizes: of selected ones, and in drawings."""
+        return colour(*tint(self.name, role, 0))
 
-        Args:
-            section: Role of the section it lies in.
-            role: The `FieldRole`, as a number.
-            parity: 0 or 1, alternating between neighbours.
-        """
-        key = (section, role, parity)
-        if key not in self._fields:
-            self._fields[key] = colour(*tint(self.name, section, FieldRole(role), parity))
-        return self._fields[key]
+    def underline(self, role: FieldRole, width: float = 2) -> QPen:
+        """Return the line below keys, pointers or sizes."""
+        _, chroma, hue = tint(self.name, role, 0)
+        pen = QPen(colour(0.8 if self.dark else 0.44, chroma, hue), width)
+        pen.setCapStyle(Qt.PenCapStyle.FlatCap)
+        if dashes := UNDERLINED[role]:
+            pen.setDashPattern(dashes)
+        return pen
 
     def edge(self, section: SectionRole) -> QColor:
-        """Return the thin line between two fields."""
-        return colour(0.52 if self.dark else 0.68, 0.05 * _HUES[section][1], _HUES[section][0])
+        """Return the colour of lines around a section, and of the thin line between its fields."""
+        _, chroma, hue = tint(self.name, section, 1)
+        return colour(0.62 if self.dark else 0.6, chroma, hue)
+
+    def hatch(self, section: SectionRole) -> QBrush:
+        """Return the lines that are laid over a section."""
+        lines = QColor(self.base)
+        lines.setAlphaF(0.45)
+        return QBrush(lines, HATCHES[section])
+
+    def brushes(self, section: SectionRole, parity: int = 1) -> list[QBrush]:
+        """Return what fills a section on strips and charts: its tint, and over it its hatch where it is shown."""
+        # Most are told apart by letters and labels: stripes look like a million slots.
+        hatched = self.safe or section in HATCHED
+        return [QBrush(self.section(section, parity)), *([self.hatch(section)] if hatched else ())]
+
+    def ink_on(self, ground: QColor) -> QColor:
+        """Return the colour of text on a ground: of `text` and `base` the one with the higher contrast."""
+        return max(self.text, self.base, key=lambda ink: contrast(ink.getRgbF()[:3], ground.getRgbF()[:3]))
 
 
 def colour(lightness: float, chroma: float, hue: float, alpha: float = 1.0) -> QColor:
@@ -283,17 +287,17 @@ def _light(name: str, safe: bool) -> Palette:
         base=colour(0.995, 0.001, 260),
         raised=colour(0.985, 0.002, 260),
         border=colour(0.875, 0.006, 260),
-        text=colour(0.20 if safe else 0.24, 0.015, 265),
+        text=colour(0.20 if safe else 0.22, 0.015, 265),
         muted=colour(0.50, 0.015, 265),
         faint=colour(0.63, 0.010, 265),
-        zero=colour(0.375 if safe else 0.43, 0.010, 265),
+        zero=colour(0.345 if safe else 0.38, 0.010, 265),
         accent=colour(0.53, 0.17, 262),
-        selection=colour(0.62, 0.17, 262, 0.26),
+        selection=colour(0.66, 0.18, 262, 0.42),
         hover=colour(0.45, 0.05, 262, 0.11),
         error=colour(0.55, 0.20, 27),
-        warning=colour(0.60, 0.13, 65),
-        note=colour(0.55, 0.10, 245),
-        ok=colour(0.55, 0.12, 150),
+        warning=colour(0.55, 0.13, 60),
+        note=colour(0.535, 0.10, 245),
+        ok=colour(0.53, 0.12, 150),
         missing=colour(0.76, 0.006, 260),
     )
 
@@ -307,12 +311,12 @@ def _dark(name: str, safe: bool) -> Palette:
         base=colour(0.205, 0.008, 265),
         raised=colour(0.290, 0.010, 265),
         border=colour(0.345, 0.010, 265),
-        text=colour(0.98 if safe else 0.95, 0.004, 265),
+        text=colour(0.985 if safe else 0.97, 0.004, 265),
         muted=colour(0.715, 0.010, 265),
         faint=colour(0.610, 0.012, 265),
-        zero=colour(0.86 if safe else 0.84, 0.010, 265),
+        zero=colour(0.91 if safe else 0.875, 0.010, 265),
         accent=colour(0.715, 0.135, 258),
-        selection=colour(0.62, 0.135, 258, 0.26),
+        selection=colour(0.54, 0.17, 262, 0.42),
         hover=colour(0.95, 0.02, 262, 0.10),
         error=colour(0.70, 0.17, 25),
         warning=colour(0.79, 0.13, 75),
@@ -340,7 +344,6 @@ def _dark_room() -> Palette:
 
 def _qt_palette(colours: Palette) -> QPalette:
     role = QPalette.ColorRole
-    on_accent = palette("dark").base if colours.dark else palette("light").base
     result = QPalette()
     for target, source in {
         role.Window: colours.window,
@@ -353,9 +356,9 @@ def _qt_palette(colours: Palette) -> QPalette:
         role.BrightText: colours.error,
         role.ToolTipBase: colours.raised,
         role.ToolTipText: colours.text,
-        role.PlaceholderText: colours.faint,
+        role.PlaceholderText: colours.muted,
         role.Highlight: colours.accent,
-        role.HighlightedText: on_accent,
+        role.HighlightedText: colours.base,
         role.Link: colours.accent,
         role.LinkVisited: colours.accent,
         role.Light: colours.raised,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import product
 
 import pytest
 from PySide6.QtCore import QEvent
@@ -13,9 +13,7 @@ from pytestqt.qtbot import QtBot
 from shardcore import FieldRole, SectionRole
 from shardscope.widgets import theme
 from shardscope.widgets.oklch import Rgb, contrast, distance, from_oklch
-from tests.app.widgets.colour_vision import DEFICIENCIES, seen_with
-
-SOLID = [role for role in SectionRole if role not in (SectionRole.PADDING, SectionRole.TRAILING, SectionRole.UNKNOWN)]
+from shardscope.widgets.tints import UNDERLINED
 
 
 def rgb(colour: QColor) -> Rgb:
@@ -30,55 +28,34 @@ def over(front: QColor, back: QColor) -> Rgb:
     return red, green, blue
 
 
-@pytest.mark.parametrize("name", theme.NAMES)
-def test_bytes_can_be_read_on_every_shade(name: str) -> None:
-    """On every field of every section text has the contrast that WCAG asks for, selected or not."""
-    colours = theme.palette(name)
-    for section in SectionRole:
-        for role in FieldRole:
-            for parity in (0, 1):
-                shade = colours.field(section, role, parity)
-                assert contrast(rgb(colours.text), rgb(shade)) >= 6
-                assert contrast(rgb(colours.text), over(colours.selection, shade)) >= 4.5
-                assert contrast(rgb(colours.zero), rgb(shade)) >= 4.5
+def colours_of(colours: theme.Palette, name: str) -> list[Rgb]:
+    """The colours of a name of `theme.CONTRASTS`."""
+    tints = [colours.section(role, parity) for role in SectionRole for parity in (0, 1)]
+    if name == "selected":
+        return [over(colours.selection, tint) for tint in [*tints, *map(colours.field, UNDERLINED)]]
+    lines = [colours.underline(role).color() for role in UNDERLINED]
+    return [rgb(one) for one in {"tint": tints, "underline": lines}.get(name) or [getattr(colours, name)]]
 
 
 @pytest.mark.parametrize("name", theme.NAMES)
-def test_words_can_be_read(name: str) -> None:
-    """Text, muted text, accents and the colours of findings stand out from the backgrounds."""
+def test_everything_can_be_read(name: str) -> None:
+    """Every ink has its contrast on every ground that it is seen on, also between the lines of a hatch."""
     colours = theme.palette(name)
-    for back in (colours.window, colours.base):
-        assert contrast(rgb(colours.text), rgb(back)) >= 7
-        assert contrast(rgb(colours.muted), rgb(back)) >= 4.5
-        for mark in (colours.error, colours.accent):
-            assert contrast(rgb(mark), rgb(back)) >= 4
-        for mark in (colours.warning, colours.note, colours.ok):
-            assert contrast(rgb(mark), rgb(back)) >= 3
+    for (ink, ground), least in theme.CONTRASTS.items():
+        for one, other in product(colours_of(colours, ink), colours_of(colours, ground)):
+            assert contrast(one, other) >= least, (ink, ground)
+    for role in theme.HATCHED:
+        assert contrast(rgb(colours.zero), over(colours.hatch(role).color(), colours.section(role))) >= 4.5
+    for ground in (colours.accent, *map(colours.section, SectionRole)):
+        assert contrast(rgb(colours.ink_on(ground)), rgb(ground)) >= 4.5
 
 
 @pytest.mark.parametrize("name", theme.NAMES)
-def test_main_buttons_can_be_read(name: str) -> None:
-    """The main button of a dialog is filled with the accent, and its words have the contrast that WCAG asks for."""
+def test_a_selection_looks_different(name: str) -> None:
+    """Selected bytes are told from the same bytes that are not."""
     colours = theme.palette(name)
-    assert contrast(rgb(colours.base), rgb(colours.accent)) >= 4.5
-
-
-@pytest.mark.parametrize("name", theme.NAMES)
-def test_sections_look_different(name: str) -> None:
-    """The strong colours of sections are all far apart, for eyes that see all colours."""
-    colours = theme.palette(name)
-    for one, other in combinations(SOLID, 2):
-        assert distance(rgb(colours.section(one)), rgb(colours.section(other))) > 0.08, (one, other)
-
-
-@pytest.mark.parametrize("name", [name for name in theme.NAMES if name.endswith("-safe")])
-@pytest.mark.parametrize("deficiency", DEFICIENCIES)
-def test_safe_palettes_are_safe(name: str, deficiency: str) -> None:
-    """In the palettes for colour-blind eyes, sections stay apart when one kind of cone is missing."""
-    colours = theme.palette(name)
-    seen = {role: seen_with(rgb(colours.section(role)), deficiency) for role in SOLID}
-    for one, other in combinations(SOLID, 2):
-        assert distance(seen[one], seen[other]) > 0.1, (one, other)
+    for tint in (colours.section(role, parity) for role in SectionRole for parity in (0, 1)):
+        assert 100 * distance(over(colours.selection, tint), rgb(tint)) > 4
 
 
 def test_colour_is_never_alone() -> None:

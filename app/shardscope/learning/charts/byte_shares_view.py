@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from PySide6.QtCore import QModelIndex, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QBrush, QColor, QKeyEvent, QPainter, QResizeEvent
+from PySide6.QtGui import QKeyEvent, QPainter, QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QHeaderView,
@@ -25,8 +25,8 @@ from shardcore.model.text import shown
 from shardscope.session.words import grouped, share_text
 from shardscope.widgets import theme
 from shardscope.widgets.fonts import SMALL, sized
+from shardscope.widgets.strip_paint import paint_ground
 from shardscope.widgets.table_model import THING_ROLE, Index, TableModel
-from shardscope.widgets.theme import Palette
 
 ROLES: Mapping[Use, SectionRole] = MappingProxyType(
     {use: role for role, use in USE_OF_SECTION.items()} | {Use.SLACK: SectionRole.PADDING}
@@ -39,14 +39,8 @@ LETTERS: Mapping[Use, str] = MappingProxyType(
 """Letter on the bars of each use."""
 
 
-def use_colour(colours: Palette, use: Use) -> QColor:
-    """Return the colour of a use."""
-    return colours.section(ROLES[use])
-
-
 ROW = 26
 SWATCH = 18
-_DARK = 0.55
 
 
 class BudgetModel(TableModel):
@@ -107,9 +101,8 @@ class BudgetDelegate(QStyledItemDelegate):
         ink = option.palette.highlightedText().color() if chosen else colours.text
         if index.column() == 0:
             swatch = QRectF(place.left() + 6, place.center().y() - SWATCH / 2 + 1, SWATCH, SWATCH - 2)
-            _ground(painter, colours, share, swatch)
-            fill = use_colour(colours, share.use)
-            painter.setPen(QColor("white") if fill.lightnessF() < _DARK else QColor("black"))
+            paint_ground(painter, colours, ROLES[share.use], swatch)
+            painter.setPen(colours.ink_on(colours.section(ROLES[share.use])))
             painter.setFont(sized(option.font, SMALL))
             painter.drawText(swatch, Qt.AlignmentFlag.AlignCenter, LETTERS[share.use])
             painter.setFont(option.font)
@@ -123,20 +116,12 @@ class BudgetDelegate(QStyledItemDelegate):
             most = max(place.width() - wide - 8, 0.0)
             width = max(most * share.size / model.largest, 2.0) if model.largest else 0.0
             bar = QRectF(place.left() + 4, place.center().y() - 6, width, 13)
-            _ground(painter, colours, share, bar)
+            paint_ground(painter, colours, ROLES[share.use], bar)
             painter.setPen(ink if chosen else colours.muted)
             left = min(bar.right() + 6, place.right() - wide + 4)
             text_room = QRectF(left, place.top(), wide, place.height())
             painter.drawText(text_room, int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter), words)
         painter.restore()
-
-
-def _ground(painter: QPainter, colours: theme.Palette, share: Share, place: QRectF) -> None:
-    painter.fillRect(place, use_colour(colours, share.use))
-    if colours.safe:
-        over = QColor(colours.base)
-        over.setAlpha(70)
-        painter.fillRect(place, QBrush(over, theme.HATCHES[ROLES[share.use]]))
 
 
 class BudgetView(QTableView):

@@ -12,7 +12,7 @@ import numpy as np
 import pyqtgraph as pg
 from numpy.typing import ArrayLike, NDArray
 from PySide6.QtCore import QEvent, QPointF, QSize, Qt, Signal
-from PySide6.QtGui import QAccessible, QBrush, QColor, QKeyEvent, QMouseEvent, QPen, QResizeEvent
+from PySide6.QtGui import QAccessible, QBrush, QKeyEvent, QMouseEvent, QPen, QResizeEvent
 from PySide6.QtWidgets import QWidget
 
 from shardcore import SectionRole
@@ -212,6 +212,11 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
         self._items.append(item)
         self.getPlotItem().addItem(item)
 
+    def _fill(self, bars: dict[str, Any], role: SectionRole) -> None:
+        colours = theme.of(self)
+        for brush in colours.brushes(role):
+            self._add(pg.BarGraphItem(**bars, brush=brush, pen=pg.mkPen(colours.edge(role))))
+
     def _bars(self, chart: Chart) -> None:
         left, right = self._edges[:-1], self._edges[1:]
         wide = (right - left) * self._pixels_each() > 5
@@ -223,10 +228,8 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
         for role in dict.fromkeys(roles.tolist()):
             mine = known & (roles == role) & (chart.values > 0)
             if mine.any():
-                brush = pg.mkBrush(colours.section(SectionRole(role)))
-                self._add(
-                    pg.BarGraphItem(x0=left[mine], x1=stops[mine], height=chart.values[mine], brush=brush, pen=None)
-                )
+                bars = {"x0": left[mine], "x1": stops[mine], "height": chart.values[mine]}
+                self._fill(bars, SectionRole(role))
         if not known.all():
             hatch = QBrush(colours.missing, Qt.BrushStyle.BDiagPattern)
             height = np.full(int((~known).sum()), chart.most or self._top())
@@ -256,12 +259,10 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
         for section in self.sections:
             if not section.size:
                 continue
-            brush = QBrush(colours.section(section.role))
             bar = {"x0": [section.start], "x1": [section.stop], "y0": [low], "y1": [high]}
-            self._add(pg.BarGraphItem(**bar, brush=brush, pen=None))
+            self._fill(bar, section.role)
             if section.size * self._pixels_each() > 14:
-                dark = colours.section(section.role).lightnessF() < 0.55
-                letter = pg.TextItem(theme.SECTION_LETTERS[section.role], QColor("white" if dark else "black"))
+                letter = pg.TextItem(theme.SECTION_LETTERS[section.role], colours.ink_on(colours.section(section.role)))
                 letter.setAnchor((0.5, 0.5))
                 letter.setFont(sized(self.font(), SMALL))
                 letter.setPos((section.start + section.stop) / 2, (low + high) / 2)

@@ -16,7 +16,7 @@ from shardcore.teaching.comparison.comparison import overhead_text
 from shardcore.teaching.comparison.measure import FormatRow
 from shardscope.session.words import grouped, share_text
 from shardscope.widgets import theme
-from shardscope.widgets.strip_paint import paint_ground, paint_letter
+from shardscope.widgets.strip_paint import paint_ground, paint_letter, paint_swatch
 
 _SIDE, _TOP = 10.0, 4.0
 _STRIP, _LEGEND, _SWATCH = 18.0, 26.0, 14.0
@@ -133,7 +133,6 @@ class Strips(WithTips):
             body = QRectF(x, strip.top(), max(piece.size * self.scale, 1), strip.height())
             paint_ground(painter, colours, piece.role, body)
             if body.width() > _SWATCH:
-                painter.fillRect(QRectF(body.right() - 1, body.top(), 1, body.height()), colours.window)
                 paint_letter(painter, colours, piece.role, body)
             x += piece.size * self.scale
         painter.setOpacity(1.0)
@@ -143,8 +142,7 @@ class Strips(WithTips):
         there = {piece.role for row in self.rows for piece in row.pieces}
         for role in (role for role in SectionRole if role in there):
             box = QRectF(x, top, _SWATCH, _SWATCH)
-            paint_ground(painter, colours, role, box)
-            paint_letter(painter, colours, role, box)
+            paint_swatch(painter, colours, role, box)
             painter.setPen(colours.muted)
             words = QRectF(x + _SWATCH + 5, top - 2, 200, _SWATCH + 4)
             painter.drawText(words, Qt.AlignmentFlag.AlignVCenter, role.value)

@@ -25,13 +25,14 @@ def colours_of(name: str) -> Colours:
     inks = {
         Ink.TEXT: wears.text,
         Ink.MUTED: wears.muted,
-        Ink.FAINT: wears.faint,
+        Ink.FAINT: wears.muted,
         Ink.LINE: wears.border,
         Ink.EDGE: wears.edge(SectionRole.UNKNOWN),
         Ink.ACCENT: wears.accent,
         Ink.ERROR: wears.error,
     }
-    tints = {tone: wears.field(*roles, 0) for tone, roles in _ROLES.items()}
+    tints = {tone: wears.section(role, 0) for tone, role in _ROLES.items()}
+    tints |= {tone: wears.field(role) for tone, role in _FIELDS.items()}
     tints[Tone.PLAIN] = wears.raised
     tints[Tone.HIT] = colour(0.42, 0.11, 262) if wears.dark else colour(0.865, 0.075, 262)
     tints[Tone.MISS] = colour(0.38, 0.09, 25) if wears.dark else colour(0.90, 0.05, 25)
@@ -43,20 +44,18 @@ def _names(colours: dict[Name, QColor]) -> dict[Name, str]:
 
 
 _ROLES = {
-    Tone.KEY: (SectionRole.DATA, FieldRole.KEY),
-    Tone.POINTER: (SectionRole.DATA, FieldRole.OFFSET),
-    Tone.SIZE: (SectionRole.DATA, FieldRole.SIZE),
-    Tone.HEADER: (SectionRole.HEADER, FieldRole.GROUP),
-    Tone.INDEX: (SectionRole.INDEX, FieldRole.GROUP),
-    Tone.LOOKUP: (SectionRole.LOOKUP, FieldRole.GROUP),
-    Tone.DATA: (SectionRole.DATA, FieldRole.GROUP),
-    Tone.METADATA: (SectionRole.METADATA, FieldRole.GROUP),
-    Tone.DEAD: (SectionRole.UNKNOWN, FieldRole.GROUP),
-    Tone.ONE: (SectionRole.HEADER, FieldRole.GROUP),
-    Tone.TWO: (SectionRole.INDEX, FieldRole.GROUP),
-    Tone.THREE: (SectionRole.DATA, FieldRole.GROUP),
-    Tone.FOUR: (SectionRole.LOOKUP, FieldRole.GROUP),
+    Tone.HEADER: SectionRole.HEADER,
+    Tone.INDEX: SectionRole.INDEX,
+    Tone.LOOKUP: SectionRole.LOOKUP,
+    Tone.DATA: SectionRole.DATA,
+    Tone.METADATA: SectionRole.METADATA,
+    Tone.DEAD: SectionRole.UNKNOWN,
+    Tone.ONE: SectionRole.HEADER,
+    Tone.TWO: SectionRole.INDEX,
+    Tone.THREE: SectionRole.DATA,
+    Tone.FOUR: SectionRole.LOOKUP,
 }
+_FIELDS = {Tone.KEY: FieldRole.KEY, Tone.POINTER: FieldRole.OFFSET, Tone.SIZE: FieldRole.SIZE}
 
 
 class Fonts:

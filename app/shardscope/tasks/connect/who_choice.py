@@ -66,7 +66,7 @@ class WhoChoice(QWidget):
         label = QLabel(text, self)
         label.setTextFormat(Qt.TextFormat.PlainText)
         label.setWordWrap(True)
-        label.setEnabled(False)
+        label.setForegroundRole(label.palette().ColorRole.PlaceholderText)
         label.setAlignment(Qt.AlignmentFlag.AlignTop)
         return label
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QFont, QIcon, QPainter, QPixmap
+from PySide6.QtGui import QFont, QIcon, QPainter, QPixmap
 from PySide6.QtWidgets import (
     QHBoxLayout,
     QHeaderView,
@@ -28,6 +28,7 @@ from shardscope.tasks.new_shard.request import Planned, note_lines
 from shardscope.widgets import theme
 from shardscope.widgets.elided import Elided
 from shardscope.widgets.fonts import LARGE, SMALL, sized
+from shardscope.widgets.strip_paint import paint_swatch
 
 _SWATCH = 15
 _NUMBER, _KINDS = 13, 26
@@ -58,16 +59,9 @@ def swatch(role: SectionRole, widget: QWidget) -> QPixmap:
     made = QPixmap(QSize(_SWATCH, _SWATCH) * scale)
     made.setDevicePixelRatio(scale)
     made.fill(Qt.GlobalColor.transparent)
-    strong = theme.of(widget).section(role)
     painter = QPainter(made)
-    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-    painter.setPen(Qt.PenStyle.NoPen)
-    painter.setBrush(strong)
-    box = QRectF(0, 0, _SWATCH, _SWATCH)
-    painter.drawRoundedRect(box, 3, 3)
-    painter.setPen(QColor("white") if strong.lightnessF() < 0.55 else QColor("black"))
     painter.setFont(sized(widget.font(), SMALL))
-    painter.drawText(box, Qt.AlignmentFlag.AlignCenter, theme.SECTION_LETTERS[role])
+    paint_swatch(painter, theme.of(widget), role, QRectF(0, 0, _SWATCH, _SWATCH))
     painter.end()
     return made
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QEvent, QObject, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
     QBrush,
-    QColor,
     QFocusEvent,
     QFontMetricsF,
     QKeyEvent,
@@ -20,14 +21,14 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QScrollBar, QSizePolicy, QWidget
 
-from shardcore import FieldRole, Section, SectionRole
+from shardcore import Section
 from shardcore.model.number_words import size_text
 from shardcore.operations.byte_diff import AlignedRows, ByteDiff, DiffRun
 from shardscope.session.sections import sections_in
 from shardscope.session.words import offset_words, range_words
 from shardscope.views.diff.desk import BytesSideBySide, DiffDesk
 from shardscope.views.hex.cells import NO_RUN, ByteCells, CellState
-from shardscope.views.hex.grid import HexGrid, HexPart
+from shardscope.views.hex.grid import Block, HexGrid, HexPart
 from shardscope.views.hex.layout import HexLayout
 from shardscope.views.hex.paint_rows import RowGlyphs
 from shardscope.views.hex.scroll import RowScroller
@@ -44,9 +45,6 @@ BUCKETS = 2000
 
 WIDTHS = (32, 24, 16, 12, 8, 4)
 """Bytes of a row: the most that fit."""
-
-_TINT = 0.30
-"""Share of the warning colour behind bytes that differ."""
 
 _MARGIN = 8.0
 _TICK = 7.0
@@ -320,30 +318,35 @@ class AlignedHexView(QWidget):
         there: NDArray[np.bool_],
         differing: NDArray[np.bool_],
     ) -> None:
-        grid, thin = self._grid, self._grid.rounded(1.5)
-        tint = QColor(palette.warning)
-        tint.setAlphaF(_TINT)
+        grid, thin = self._grid, self._grid.rounded(2)
         hatch = QBrush(palette.missing, Qt.BrushStyle.BDiagPattern)
         for row, offset in enumerate(offsets.tolist()):
             y = grid.row_y(row)
             filled = int(there[row].sum())
-            ground = palette.field(self._role(offset), FieldRole.DATA, 0) if filled else None
+            self._paint_ground(painter, palette, row, offset, (0, filled), 0)
             for which in HexPart:
-                left, end = grid.edge(0, which), grid.edge(filled, which)
-                if ground is not None:
-                    painter.fillRect(QRectF(left, y, end - left, grid.row), ground)
                 if filled < grid.layout.width:
+                    end = grid.edge(filled, which)
                     painter.fillRect(QRectF(end, y, grid.edge(grid.layout.width, which) - end, grid.row), hatch)
             for start, stop in _stretches(differing[row]):
+                self._paint_ground(painter, palette, row, offset, (start, stop), 1)
                 for which in HexPart:
                     left, end = grid.edge(start, which), grid.edge(stop, which)
-                    painter.fillRect(QRectF(left, y, end - left, grid.row), tint)
                     painter.fillRect(QRectF(left, y + grid.row - thin, end - left, thin), palette.warning)
 
-    def _role(self, offset: int) -> SectionRole:
-        sections = self.state.sides.sections[self.side] if self.state.sides is not None else ()
-        found = list(sections_in(sections, offset, offset + 1))
-        return found[0].role if found else SectionRole.UNKNOWN
+    def _paint_ground(
+        self, painter: QPainter, palette: theme.Palette, row: int, offset: int, cells: tuple[int, int], parity: int
+    ) -> None:
+        """Paint some cells of a row in the tints of their sections."""
+        start, stop = cells
+        for section in sections_in(self._sections, offset + start, offset + stop):
+            block = Block(row, row + 1, max(section.start - offset, start), min(section.stop - offset, stop))
+            for which in HexPart:
+                painter.fillRect(self._grid.rect(block, which), palette.section(section.role, parity))
+
+    @property
+    def _sections(self) -> Sequence[Section]:
+        return self.state.sides.sections[self.side] if self.state.sides is not None else ()
 
     def _paint_gutter(self, painter: QPainter, palette: theme.Palette, offsets: NDArray[np.int64]) -> None:
         grid = self._grid

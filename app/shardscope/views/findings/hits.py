@@ -94,7 +94,7 @@ class HitsTable(QWidget):
         self.empty.setTextFormat(Qt.TextFormat.PlainText)
         empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
         empty.setWordWrap(True)
-        empty.setEnabled(False)
+        empty.setForegroundRole(empty.palette().ColorRole.PlaceholderText)
         self._stack = QStackedLayout()
         self._stack.addWidget(empty)
         self._stack.addWidget(self.table)

@@ -100,7 +100,7 @@ class Breadcrumb(QLabel):
         colours = theme.of(self)
         names = self._names()
         links = [self._link(number, names[number]) if number >= 0 else "…" for number in self._kept(names)]
-        self.setText(_SEPARATOR.format(colour=colours.faint.name()).join(links))
+        self.setText(_SEPARATOR.format(colour=colours.muted.name()).join(links))
         self.setToolTip(f"<span>{escape(self.plain)}</span>")
         self.setAccessibleName(self.plain)
 

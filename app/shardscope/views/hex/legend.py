@@ -1,4 +1,4 @@
-"""The legend: what colours, hatches and letters mean: of sections, and of fields that have a hue of their own."""
+"""The legend: the two tints and the letter of each section, and the underlines of keys, pointers and sizes."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from PySide6.QtCore import QEvent, QRectF, QSize, Qt
-from PySide6.QtGui import QAccessible, QBrush, QColor, QFontMetricsF, QHelpEvent, QPainter, QPaintEvent
+from PySide6.QtGui import QAccessible, QFontMetricsF, QHelpEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from shardcore import FieldRole, SectionRole
 from shardscope.widgets import theme
-from shardscope.widgets.tints import OWN_HUES
+from shardscope.widgets.strip_paint import paint_ground
+from shardscope.widgets.tints import UNDERLINED
 
 _NAMES = MappingProxyType({FieldRole.OFFSET: "pointer"})
 _SWATCH = 15.0
@@ -23,21 +24,11 @@ _MARGIN = 10.0
 
 @dataclass(frozen=True)
 class LegendEntry:
-    """One line of the legend.
-
-    Attributes:
-        letter: The letter on the bytes or on the strip.
-        name: In words.
-        colour: The swatch.
-        hatch: On the swatch.
-        field: Whether it is a field role; else a section role.
-    """
+    """One entry: a letter on the bytes or on the strip, its name, and what it stands for."""
 
     letter: str
     name: str
-    colour: QColor
-    hatch: Qt.BrushStyle
-    field: bool
+    role: SectionRole | FieldRole
 
 
 class Legend(QWidget):
@@ -60,29 +51,12 @@ class Legend(QWidget):
         self.update()
 
     def entries(self) -> list[LegendEntry]:
-        """Return the roles that are shown, in the tints of the bytes: sections, then keys, pointers and sizes."""
-        colours = theme.of(self)
-        shown = [
-            LegendEntry(
-                theme.SECTION_LETTERS[role],
-                role.value,
-                colours.field(role, FieldRole.GROUP, 1),
-                theme.HATCHES[role],
-                field=False,
-            )
-            for role in self._sections
-        ]
+        """Return the roles that are shown: sections, then keys, pointers and sizes."""
         on_screen = {field for _, field in self._roles}
-        return shown + [
-            LegendEntry(
-                theme.FIELD_LETTERS[field],
-                _NAMES.get(field, field.name.lower()),
-                colours.field(SectionRole.UNKNOWN, field, 1),
-                Qt.BrushStyle.NoBrush,
-                field=True,
-            )
-            for field in OWN_HUES
-            if field in on_screen
+        return [LegendEntry(theme.SECTION_LETTERS[role], role.value, role) for role in self._sections] + [
+            LegendEntry(theme.FIELD_LETTERS[role], _NAMES.get(role, role.name.lower()), role)
+            for role in UNDERLINED
+            if role in on_screen
         ]
 
     def sizeHint(self) -> QSize:
@@ -94,7 +68,8 @@ class Legend(QWidget):
     def event(self, event: QEvent) -> bool:
         """Return the tool tip tells everything."""
         if isinstance(event, QHelpEvent):
-            lines = [f"{e.letter} · {e.name} ({'field' if e.field else 'section'})" for e in self.entries()]
+            kinds = {SectionRole: self.tr("section"), FieldRole: self.tr("field")}
+            lines = [f"{e.letter} · {e.name} ({kinds[type(e.role)]})" for e in self.entries()]
             lines.append(self.tr("/// hatched: not loaded yet"))
             QToolTip.showText(event.globalPos(), "\n".join(lines), self)
             return True
@@ -106,13 +81,13 @@ class Legend(QWidget):
         painter.fillRect(self.rect(), colours.window)
         metrics = QFontMetricsF(self.font())
         x, middle = _MARGIN, self.height() / 2
-        was_field = False
+        fields = False
         for entry in self.entries():
             text = metrics.horizontalAdvance(entry.name)
-            if entry.field and not was_field and x > _MARGIN:
+            if isinstance(entry.role, FieldRole) and not fields and x > _MARGIN:
                 painter.fillRect(QRectF(x - _SPACE / 2, 6, 1, self.height() - 12), colours.border)
                 x += _SPACE / 2
-            was_field = entry.field
+                fields = True
             if x + _SWATCH + _GAP + text > self.width() - _MARGIN:
                 painter.setPen(colours.muted)
                 painter.drawText(QRectF(x, 0, 30, self.height()), Qt.AlignmentFlag.AlignVCenter, "…")
@@ -126,11 +101,15 @@ class Legend(QWidget):
         painter.end()
 
     def _paint_entry(self, painter: QPainter, colours: theme.Palette, entry: LegendEntry, place: QRectF) -> None:
-        painter.fillRect(place, entry.colour)
-        over = QColor(colours.muted)
-        over.setAlpha(60)
-        painter.fillRect(place, QBrush(over, entry.hatch))
-        painter.setPen(colours.border if entry.field else colours.muted)
-        painter.drawRect(place)
+        role = entry.role
+        if isinstance(role, SectionRole):
+            paint_ground(painter, colours, role, place)
+            weak = place.adjusted(place.width() / 2, 1, -1, -1)
+            for brush in colours.brushes(role, 0):
+                painter.fillRect(weak, brush)
+        else:
+            painter.fillRect(place, colours.base)
+            painter.setPen(colours.underline(role))
+            painter.drawLine(place.bottomLeft(), place.bottomRight())
         painter.setPen(colours.text)
         painter.drawText(place, Qt.AlignmentFlag.AlignCenter, entry.letter)

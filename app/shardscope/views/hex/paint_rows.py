@@ -6,12 +6,12 @@ the file.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtCore import QLineF, QPointF, QRectF, Qt
 from PySide6.QtGui import QBrush, QColor, QFont, QGlyphRun, QPaintEngine, QPainter, QPen, QRawFont
 
 from shardcore import FieldRole, Severity
@@ -20,12 +20,15 @@ from shardscope.session.pages import PageState
 from shardscope.session.sections import sections_in
 from shardscope.views.hex.cells import SECTION_ROLES, SHADES, ByteCells, CellState
 from shardscope.views.hex.field_column import FieldColumn
-from shardscope.views.hex.grid import HexGrid, HexPart
+from shardscope.views.hex.grid import Block, HexGrid, HexPart
 from shardscope.views.hex.layout import hex_column
 from shardscope.views.hex.proposed import paint_frames, paint_hatch
 from shardscope.views.hex.scene import HexScene, Range
-from shardscope.widgets.theme import FIELD_LETTERS, Palette
+from shardscope.widgets.theme import FIELD_LETTERS, HATCHED, Palette
+from shardscope.widgets.tints import UNDERLINED
 
+_EDGE = 0.45
+"""Opacity of the lines between fields."""
 _CROSSED = 0.5
 """Opacity of the lines behind bytes."""
 
@@ -79,9 +82,12 @@ def _bytes(grid: HexGrid, scene: HexScene) -> tuple[int, int]:
 
 Codes = NDArray[np.uint8]
 """Characters of ASCII."""
+Mask = NDArray[np.bool_]
+"""Whether a cell is meant, for each."""
 
 _ASCII = 128
 _TOUCH = 0.01
+_NONE = np.bool_(False)
 _PAIRS = np.frombuffer(b"".join(b"%02x" % byte for byte in range(256)), np.uint8).reshape(256, 2)
 _TEXT = np.frombuffer(PRINTABLE, np.uint8)
 _IS_TEXT = np.array([0x20 <= byte < 0x7F for byte in range(256)])
@@ -130,10 +136,12 @@ class RowGlyphs:
         self._offset_x = [grid.margin + digit * grid.cell for digit in range(grid.layout.digits)]
         self._places: dict[str, list[QPointF]] = {}
 
-    def bytes(self, painter: QPainter, cells: ByteCells, full: QColor, faint: QColor) -> None:
-        """Draw bytes and their text; zeros, and dots for what has no letter, are faint."""
+    def bytes(
+        self, painter: QPainter, cells: ByteCells, full: QColor, faint: QColor, strong: Mask | np.bool_ = _NONE
+    ) -> None:
+        """Draw bytes and their text; zeros, and dots for what has no letter, are faint where they are not strong."""
         loaded = cells.state == CellState.LOADED
-        zero, letter = cells.data == 0, _IS_TEXT[cells.data]
+        zero, letter = (cells.data == 0) & ~strong, _IS_TEXT[cells.data] | strong
         pairs, text = _PAIRS[cells.data], _TEXT[cells.data]
         seen = letter & (cells.data != ord(" "))
         for pen, hexes, texts in ((full, loaded & ~zero, loaded & seen), (faint, loaded & zero, loaded & ~letter)):
@@ -161,7 +169,7 @@ class RowGlyphs:
         kind: str,
         lefts: list[float],
         codes: Codes,
-        shown: NDArray[np.bool_],
+        shown: Mask,
     ) -> None:
         """Draw the characters that are shown: `codes` and `shown` in the order of rows, then of `lefts`."""
         chosen = np.flatnonzero(shown)
@@ -205,8 +213,9 @@ class HexRowPainter:
         self.palette = palette
         self.glyphs = RowGlyphs(grid)
         self._column = column
-        self._shades = shade_table(palette)
-        self._brushes: dict[int, QColor] = {}
+        self._shades, self._selected = shade_table(palette, ()), shade_table(palette, UNDERLINED)
+        self._hatched = [(SECTION_ROLES.index(role), palette.hatch(role)) for role in HATCHED]
+        self._brushes: dict[int, QBrush] = {}
         self._edges = [[grid.edge(cell, part) for cell in range(grid.layout.width + 1)] for part in HexPart]
 
     def paint(self, painter: QPainter, scene: HexScene, cells: ByteCells, width: float, scroll: float) -> None:
@@ -224,6 +233,7 @@ class HexRowPainter:
         painter.translate(-scroll, 0)
         self._backgrounds(painter, scene, cells)
         self._field_edges(painter, scene, cells)
+        self._underlines(painter, cells)
         self._gaps(painter, scene, cells)
         paint_hatch(painter, self.grid, self.palette, scene)
         paint_crossed(painter, self.grid, self.palette, scene)
@@ -241,19 +251,22 @@ class HexRowPainter:
     # --- behind the text ---
 
     def _backgrounds(self, painter: QPainter, scene: HexScene, cells: ByteCells) -> None:
-        colours = np.where(cells.state == CellState.LOADED, self._shades[cells.shade], np.uint32(0))
+        loaded = cells.state == CellState.LOADED
+        colours = np.where(loaded, self._shades[cells.shade], np.uint32(0))
         if scene.hits:
-            _tint(colours, cells, scene.hits, self.palette.text, _HIT_TINT)
+            _tint(colours, _within(cells, scene.hits), self.palette.text, _HIT_TINT)
         if scene.selection is not None:
-            _tint(colours, cells, [scene.selection], self.palette.selection, self.palette.selection.alphaF())
-        height, brushes = self.grid.row, self._brushes
-        hexes, texts = self._edges
+            chosen = loaded & _within(cells, [scene.selection])
+            colours[chosen] = self._selected[cells.shade[chosen]]
+            _tint(colours, chosen, self.palette.selection, self.palette.selection.alphaF())
+        brushes = self._brushes
         for row, last, cell, stop, value in _blocks(_stretches(colours)):
             if (brush := brushes.get(value)) is None:
-                brush = brushes[value] = QColor.fromRgb(value)
-            y, tall = self.grid.row_y(row), (last - row) * height
-            painter.fillRect(QRectF(hexes[cell], y, hexes[stop] - hexes[cell], tall), brush)
-            painter.fillRect(QRectF(texts[cell], y, texts[stop] - texts[cell], tall), brush)
+                brush = brushes[value] = QBrush(QColor.fromRgb(value))
+            self._fill(painter, Block(row, last, cell, stop), brush)
+        for number, lines in self._hatched:
+            for row, last, cell, stop, _ in _blocks(_stretches(loaded & (cells.shade // SHADES == number))):
+                self._fill(painter, Block(row, last, cell, stop), lines)
 
     def _field_edges(self, painter: QPainter, scene: HexScene, cells: ByteCells) -> None:
         """A thin line around each field: before its first byte, and over all of its bytes below another field's."""
@@ -273,29 +286,47 @@ class HexRowPainter:
                 found.append(QRectF(edges[cell], y, edges[stop] - edges[cell], thin))
         painter.setPen(Qt.PenStyle.NoPen)
         for kind, rects in lines.items():
-            painter.setBrush(self.palette.edge(SECTION_ROLES[kind - 1]))
+            quiet = self.palette.edge(SECTION_ROLES[kind - 1])
+            quiet.setAlphaF(_EDGE)
+            painter.setBrush(quiet)
             painter.drawRects(rects)
         painter.setBrush(Qt.BrushStyle.NoBrush)
+
+    def _underlines(self, painter: QPainter, cells: ByteCells) -> None:
+        """A line below the hex pairs of keys, pointers and sizes, a pixel short of their ends."""
+        shades, (edges, _) = cells.shade % SHADES, self._edges
+        wide, thin = self.grid.rounded(2), self.grid.rounded(1)
+        for role in UNDERLINED:
+            lines = []
+            for row, cell, stop, _ in _stretches(np.where(shades // 2 == role, shades + 1, 0)):
+                y = self.grid.row_y(row + 1) - wide / 2
+                lines.append(QLineF(edges[cell] + thin, y, edges[stop] - thin, y))
+            painter.setPen(self.palette.underline(role, wide))
+            painter.drawLines(lines)
 
     def _gaps(self, painter: QPainter, scene: HexScene, cells: ByteCells) -> None:
         for gap in cells.gaps:
             failed = gap.state is PageState.FAILED
             colour = self.palette.error if failed else self.palette.missing
             pattern = Qt.BrushStyle.FDiagPattern if failed else Qt.BrushStyle.BDiagPattern
-            self._fill(painter, scene, gap.start, gap.stop, QBrush(colour, pattern))
+            self._fill_range(painter, scene, gap.start, gap.stop, QBrush(colour, pattern))
             if scene.selection is not None:
                 start, stop = max(gap.start, scene.selection[0]), min(gap.stop, scene.selection[1])
-                self._fill(painter, scene, start, stop, QBrush(self.palette.selection))
+                self._fill_range(painter, scene, start, stop, QBrush(self.palette.selection))
 
-    def _fill(self, painter: QPainter, scene: HexScene, start: int, stop: int, brush: QBrush) -> None:
+    def _fill_range(self, painter: QPainter, scene: HexScene, start: int, stop: int, brush: QBrush) -> None:
         for block in self.grid.blocks(start, stop, scene.top, scene.rows):
-            for part in HexPart:
-                painter.fillRect(self.grid.rect(block, part), brush)
+            self._fill(painter, block, brush)
+
+    def _fill(self, painter: QPainter, block: Block, brush: QBrush) -> None:
+        for part in HexPart:
+            painter.fillRect(self.grid.rect(block, part), brush)
 
     # --- the text ---
 
     def _texts(self, painter: QPainter, scene: HexScene, cells: ByteCells) -> None:
-        self.glyphs.bytes(painter, cells, self.palette.text, self.palette.zero)
+        selected = _within(cells, [scene.selection] if scene.selection is not None else [])
+        self.glyphs.bytes(painter, cells, self.palette.text, self.palette.zero, selected)
         if scene.letters or self.palette.safe:
             painter.setPen(self.palette.zero)
             self.glyphs.letters(painter, cells)
@@ -341,7 +372,7 @@ class HexRowPainter:
             if section.start <= max(start, 0):
                 continue
             row, cell = layout.row_of(section.start) - scene.top, layout.column_of(section.start)
-            colour = self.palette.section(section.role)
+            colour = self.palette.edge(section.role)
             for part in HexPart:
                 left, middle = self.grid.edge(0, part), self.grid.edge(cell, part)
                 right, y = self.grid.edge(layout.width, part), self.grid.row_y(row)
@@ -393,29 +424,37 @@ def _blocks(stretches: Iterable[tuple[int, int, int, int]]) -> Iterator[tuple[in
         yield top, last, *shape
 
 
-def _tint(colours: NDArray[np.uint32], cells: ByteCells, ranges: Sequence[Range], tint: QColor, alpha: float) -> None:
-    """Lay a translucent colour over the opaque ARGB colours of some bytes, in place; what is not painted stays so."""
-    flat = colours.ravel()
-    chosen = np.zeros(len(flat), np.bool_)
+def _within(cells: ByteCells, ranges: Sequence[Range]) -> Mask:
+    chosen = np.zeros(cells.data.size, np.bool_)
     for start, stop in ranges:
         chosen[max(start - cells.first, 0) : max(stop - cells.first, 0)] = True
-    places = np.flatnonzero(chosen & (flat >> np.uint32(24) > 0))
-    if not len(places):
-        return
-    under = flat[places]
-    mixed = np.full(len(places), 255 << 24, np.uint32)
+    return chosen.reshape(cells.data.shape)
+
+
+def _tint(colours: NDArray[np.uint32], chosen: Mask, tint: QColor, alpha: float) -> None:
+    """Lay a translucent colour over the opaque ARGB colours of some bytes, in place; what is not painted stays so."""
+    chosen = chosen & (colours > 0)
+    under = colours[chosen]
+    mixed = np.full(len(under), 255 << 24, np.uint32)
     for shift, part in ((0, tint.blue()), (8, tint.green()), (16, tint.red())):
         below = (under >> np.uint32(shift)) & np.uint32(255)
         mixed |= (below * (1 - alpha) + part * alpha + 0.5).astype(np.uint32) << np.uint32(shift)
-    flat[places] = mixed
+    colours[chosen] = mixed
 
 
-def shade_table(palette: Palette) -> NDArray[np.uint32]:
-    """The colours of all shades, as ARGB: indexed by section role times `SHADES`, plus role times 2, plus parity."""
-    table = np.zeros(len(SECTION_ROLES) * SHADES, np.uint32)
-    for number, section in enumerate(SECTION_ROLES):
-        for role in FieldRole:
-            for parity in (0, 1):
-                colour: QColor = palette.field(section, role, parity)
-                table[number * SHADES + role * 2 + parity] = colour.rgba()
-    return table
+def shade_table(palette: Palette, fields: Collection[FieldRole]) -> NDArray[np.uint32]:
+    """The colours of all shades, as ARGB: indexed by section role times `SHADES`, plus role times 2, plus parity.
+
+    Args:
+        palette: The colours.
+        fields: The roles that have a background of their own; all others have that of their section.
+    """
+    return np.array(
+        [
+            (palette.field(role) if role in fields else palette.section(section, parity)).rgba()
+            for section in SECTION_ROLES
+            for role in FieldRole
+            for parity in (0, 1)
+        ],
+        np.uint32,
+    )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from html import escape
 
-from PySide6.QtCore import QCoreApplication, QRectF, QSizeF, Qt
-from PySide6.QtGui import QColor, QPainter, QTextDocument
+from PySide6.QtCore import QCoreApplication, QRectF, QSizeF
+from PySide6.QtGui import QPainter, QTextDocument
 
 from shardcore import SectionRole
 from shardcore.model.details import Card
@@ -14,6 +14,7 @@ from shardcore.model.text import without_marks
 from shardscope.session.words import cut_middle, grouped
 from shardscope.widgets import theme
 from shardscope.widgets.fonts import LARGE, MONO, NORMAL, SMALL, TITLE, register
+from shardscope.widgets.strip_paint import paint_swatch
 
 WIDTH = 560
 """Of a card, in pixels at 100 %."""
@@ -75,20 +76,10 @@ def paint_card(
     stripe = QRectF(0.5, _ROUND, EDGE, size.height() - 2 * _ROUND)
     painter.fillRect(stripe, colours.section(role) if role is not None else colours.accent)
     if role is not None:
-        _letter(painter, colours, role, QRectF(size.width() - MARGIN - 24, MARGIN, 24, 24))
+        paint_swatch(painter, colours, role, QRectF(size.width() - MARGIN - 24, MARGIN, 24, 24))
     painter.translate(MARGIN + EDGE, MARGIN)
     document.drawContents(painter)
     painter.restore()
-
-
-def _letter(painter: QPainter, colours: theme.Palette, role: SectionRole, place: QRectF) -> None:
-    """The letter of a section in its colour: colour is never alone."""
-    fill = colours.section(role)
-    painter.setPen(Qt.PenStyle.NoPen)
-    painter.setBrush(fill)
-    painter.drawRoundedRect(place, 5, 5)
-    painter.setPen(QColor("white") if fill.lightnessF() < 0.55 else QColor("black"))
-    painter.drawText(place, Qt.AlignmentFlag.AlignCenter, theme.SECTION_LETTERS[role])
 
 
 def _style(colours: theme.Palette) -> str:

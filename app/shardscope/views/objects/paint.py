@@ -216,8 +216,6 @@ def row_colour(colours: theme.Palette, state: State | None) -> QColor | None:
     match state:
         case State.DAMAGED:
             return colours.error
-        case State.UNUSED | State.DELETED | None:
-            return colours.faint
-        case State.TOMBSTONED:
+        case State.UNUSED | State.DELETED | State.TOMBSTONED | None:
             return colours.muted
     return None

@@ -289,7 +289,7 @@ class PreviewPanel(QWidget):
         self.hint.setTextFormat(Qt.TextFormat.PlainText)
         self.hint.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.hint.setWordWrap(True)
-        self.hint.setEnabled(False)
+        self.hint.setForegroundRole(self.hint.palette().ColorRole.PlaceholderText)
         self._switch = QHBoxLayout()
         self._switch.setSpacing(2)
         menu = QMenu(self.menu)

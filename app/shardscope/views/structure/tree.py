@@ -217,7 +217,7 @@ def lit_nodes(shard: Shard, lights: Iterable[Light]) -> LitNodes:
 
 Index = QModelIndex | QPersistentModelIndex
 
-BAR = 4
+BAR = 7
 """Pixels of the bar left of a name."""
 
 _BESIDE = 16
@@ -291,9 +291,8 @@ class NodeDelegate(QStyledItemDelegate):
             return
         height = option.fontMetrics.height()
         place = QRect(option.rect.left() + 3, option.rect.center().y() - height // 2 + 1, BAR, height)
-        painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(colour)
-        painter.drawRoundedRect(place, 1, 1)
+        painter.fillRect(place, theme.of(self._tree).edge(index.data(SECTION_ROLE)))
+        painter.fillRect(place.adjusted(1, 1, -1, -1), colour)
 
     def _paint_badges(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         """The numbers of what is highlighted, at the right end of the name."""

@@ -99,10 +99,10 @@ class OutcomeBand(QWidget):
         if current == self._current:
             return
         self._current = current
-        tone = self._tone if current else "faint"
+        tone = self._tone if current else "muted"
         self.outcome.set_text(self._word if current else self.tr("{0} (previous key)").format(self._word))
         self.outcome.set_tone(tone)
-        self.verdict.set_tone("text" if current else "faint")
+        self.verdict.set_tone("text" if current else "muted")
         self.sign.set_look(self._mark, tone, filled=current)
         self.show_object.setEnabled(current)
         self.setAccessibleName(shown(f"{self.outcome.text}: {self.verdict.text}"))
@@ -115,7 +115,7 @@ class OutcomeBand(QWidget):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
-        colour: QColor = getattr(theme.of(self), self._tone if self._current else "faint")
+        colour: QColor = getattr(theme.of(self), self._tone if self._current else "muted")
         ground = QColor(colour)
         ground.setAlphaF(0.13)
         area = QRectF(self.rect())

@@ -237,7 +237,7 @@ class StepCard(QWidget):
         self._number = number
         self._cold: ColdCost | None = None
         self._keyboard = False
-        self.sign = Sign(str(number), "faint", filled=False)
+        self.sign = Sign(str(number), "muted", filled=False)
         hidden = secrets.hides_step(number - 1)
         said = HIDDEN if hidden else secrets.lookup(grouped(without_marks(step.text)))
         why = HIDDEN if hidden else secrets.lookup(grouped(step.why))
@@ -270,7 +270,7 @@ class StepCard(QWidget):
         current, ahead = progress is Progress.CURRENT, progress is Progress.AHEAD
         self.sign.set_look(
             "tick" if progress is Progress.BEHIND else str(self._number),
-            {Progress.AHEAD: "faint", Progress.CURRENT: "accent", Progress.BEHIND: "muted"}[progress],
+            "accent" if current else "muted",
             filled=current,
         )
         self.title.set_tone("muted" if ahead else "text", bold=not ahead)

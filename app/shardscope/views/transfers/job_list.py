@@ -124,7 +124,7 @@ class JobList(QWidget):
         )
         empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
         empty.setWordWrap(True)
-        empty.setEnabled(False)
+        empty.setForegroundRole(empty.palette().ColorRole.PlaceholderText)
         bar = QHBoxLayout()
         bar.setContentsMargins(8, 6, 8, 6)
         bar.setSpacing(8)

@@ -12,7 +12,9 @@ from PySide6.QtGui import QColor, QFont, QFontMetricsF, QImage, QPainter, QStati
 from PySide6.QtSvg import QSvgGenerator
 from pytestqt.qtbot import QtBot
 
+import shardcore
 from shardcore import FieldRole, SectionRole
+from shardscope.session.jobs import Jobs
 from shardscope.session.marks import Marks
 from shardscope.session.pages import PAGE, PageCache
 from shardscope.views.hex.cells import ByteCells, CellState, gather, run_at
@@ -28,10 +30,15 @@ from tests.app.hex_samples import DATA, INDEX, OBJECTS, SECTIONS, SIZE, SLOT, TA
 @pytest.fixture
 def full(qtbot: QtBot, pages: PageCache) -> PageCache:
     """The page cache with the whole sample in it."""
-    last = (SIZE - 1) // PAGE
+    load(qtbot, pages, SIZE)
+    return pages
+
+
+def load(qtbot: QtBot, pages: PageCache, size: int) -> None:
+    """Wait for all bytes and their runs."""
+    last = (size - 1) // PAGE
     pages.want("", 0, last)
     qtbot.waitUntil(lambda: all((p := pages.get("", n)) is not None and p.runs is not None for n in range(last + 1)))
-    return pages
 
 
 def scene(rows: int, **changes: object) -> HexScene:
@@ -72,25 +79,65 @@ def painted(pages: PageCache, layout: HexLayout, ratio: float, what: HexScene) -
 
 @pytest.mark.parametrize("ratio", [1.0, 1.25, 1.5, 2.0])
 def test_every_cell_has_the_colour_of_its_field(full: PageCache, ratio: float) -> None:
-    """At any scale of the screen each byte stands on the shade of its section, role and parity, edge to edge."""
+    """At any scale of the screen each byte stands on the tint of its section and parity, edge to edge."""
     layout = HexLayout.aligned(SIZE, SLOT.size, INDEX)
     image, grid = painted(full, layout, ratio, scene(8))
     colours = theme.palette("light")
     wanted = {
-        0: (SectionRole.HEADER, FieldRole.MAGIC, 0),
-        9: (SectionRole.HEADER, FieldRole.COUNT, 1),
-        INDEX: (SectionRole.INDEX, FieldRole.KEY, 0),
-        INDEX + 31: (SectionRole.INDEX, FieldRole.KEY, 0),
-        INDEX + 32: (SectionRole.INDEX, FieldRole.OFFSET, 1),
-        INDEX + 5 * SLOT.size + 39: (SectionRole.INDEX, FieldRole.OFFSET, 1),
+        0: (SectionRole.HEADER, 0),
+        9: (SectionRole.HEADER, 1),
+        INDEX: (SectionRole.INDEX, 0),
+        INDEX + 31: (SectionRole.INDEX, 0),
+        INDEX + 32: (SectionRole.INDEX, 1),
+        INDEX + 5 * SLOT.size + 39: (SectionRole.INDEX, 1),
     }
-    for offset, (section, role, parity) in wanted.items():
+    for offset, (section, parity) in wanted.items():
         row, cell = layout.row_of(offset), layout.column_of(offset)
         place = grid.rect(Block(row, row + 1, cell, cell + 1), HexPart.HEX)
         # Beside the digits, which begin half a character inside.
         for x in (place.left() + 2 / ratio, place.right() - 2 / ratio):
             pixel = image.pixelColor(round(x * ratio), round(place.center().y() * ratio))
-            assert pixel.rgb() == colours.field(section, role, parity).rgb(), (offset, ratio)
+            assert pixel.rgb() == colours.section(section, parity).rgb(), (offset, ratio)
+
+
+SAMPLES = Path(__file__).parents[4] / "resources" / "samples"
+ENDINGS = (".shard", ".mdb", ".xorb", ".blp", ".des")
+
+
+@pytest.mark.parametrize(
+    "path",
+    sorted(path for path in SAMPLES.rglob("*") if path.suffix in ENDINGS and path.is_file()),
+    ids=lambda path: str(path.relative_to(SAMPLES))[:50],
+)
+def test_every_byte_of_the_samples_has_a_tint_of_its_section(qtbot: QtBot, jobs: Jobs, path: Path) -> None:
+    """Whatever a byte means, it is painted in one of the two tints of its section, hatched or not."""
+    colours, pages, size = theme.palette("light"), PageCache(jobs), path.stat().st_size
+    with shardcore.open(str(path), partial=True) as shard:
+        sections = shard.sections
+        pages.use(shard)
+        load(qtbot, pages, size)
+    grid = HexGrid(theme.fixed_font(), HexLayout(size), 1.0)
+    x = [round(grid.edge(cell, HexPart.HEX)) + 2 for cell in range(grid.layout.width)]
+    found = []
+    for top in range(0, grid.layout.rows, 1000):
+        rows = min(grid.layout.rows - top, 1000)
+        image = QImage(round(grid.width), round(grid.row_y(rows)), QImage.Format.Format_RGB32)
+        painter = QPainter(image)
+        cells = lambda top, rows: gather(grid.layout, top, rows, pages, "", sections)  # noqa: E731
+        what = scene(rows, top=top, sections=sections)
+        HexPainter(grid, colours).paint(painter, what, cells, QRectF(image.rect()), 0)
+        painter.end()
+        y = [round(grid.row_y(row) + grid.row / 2) for row in range(rows)]
+        found.append(np.frombuffer(image.constBits(), np.uint8).reshape(image.height(), -1, 4)[y][:, x].reshape(-1, 4))
+    painted = np.concatenate(found)[:size, 2::-1].astype(int)
+    for section in sections:
+        tints = np.array([colours.section(section.role, parity).getRgb()[:3] for parity in (0, 1)])
+        lines = colours.hatch(section.role).color()
+        if section.role in theme.HATCHED:
+            mixed = lines.alphaF() * np.array(lines.getRgb()[:3]) + (1 - lines.alphaF()) * tints
+            tints = np.concatenate([tints, mixed])
+        apart = abs(painted[section.start : section.stop, None] - tints).max(axis=2).min(axis=1)
+        assert apart.max(initial=0) <= 2, (section.name, section.start + int(apart.argmax()))
 
 
 @pytest.mark.parametrize("ratio", [1.0, 1.1, 1.25, 1.5, 1.75, 2.0, 3.0])
@@ -142,7 +189,7 @@ def test_a_selection_is_seen(full: PageCache, name: str) -> None:
     left = round(grid.edge(4, HexPart.HEX))
     column = {image.pixel(left + dx, round(grid.row_y(1) + grid.row / 2)) for dx in (-1, 0, 1)}
     assert colours.accent.rgb() in column
-    shade = colours.field(SectionRole.INDEX, FieldRole.KEY, 0)
+    shade = colours.field(FieldRole.KEY)
     inside = image.pixelColor(round(grid.edge(6, HexPart.HEX)) + 2, round(grid.row_y(2) + grid.row / 2))
     tint, alpha = colours.selection, colours.selection.alphaF()
     for got, back, front in zip(inside.getRgb(), shade.getRgb(), tint.getRgb()[:3], strict=False):

@@ -249,8 +249,11 @@ def test_the_legend_names_what_is_seen(qtbot: QtBot, swh: HexPanel, session: Ses
     assert ("H", "header") in names
     assert ("I", "index") in names
     assert not {"key", "magic", "version"} & {name for _, name in names}
-    header = next(entry for entry in swh.legend.entries() if entry.name == "header")
-    assert header.colour == theme.of(swh).field(SectionRole.HEADER, FieldRole.MAGIC, 1)
+    swh.legend.resize(900, swh.legend.height())
+    image, colours = swh.legend.grab().toImage(), theme.of(swh)
+    painted = {image.pixel(x, y) for x in range(image.width()) for y in range(image.height())}
+    wanted = [colours.section(SectionRole.HEADER, parity) for parity in (0, 1)]
+    assert {one.rgb() for one in [*wanted, colours.underline(FieldRole.OFFSET).color()]} <= painted
     swh.view.state.scroll_to(section(session, SectionRole.INDEX).start)
     qtbot.waitUntil(lambda: "key" in [e.name for e in swh.legend.entries()])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRectF, QSize, Qt
+from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRectF, QSize
 from PySide6.QtGui import QColor, QPainter, QPaintEvent
 from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem, QTableView, QWidget
 
@@ -13,7 +13,7 @@ from shardcore import SectionRole
 from shardcore.sources.read_purpose import ReadPurpose
 from shardscope.widgets import theme
 from shardscope.widgets.request_log.model import ANSWER, PURPOSE, RequestLogModel, called_off
-from shardscope.widgets.theme import SECTION_LETTERS
+from shardscope.widgets.strip_paint import paint_swatch
 
 SECTIONS: Mapping[ReadPurpose, SectionRole] = MappingProxyType(
     {
@@ -76,7 +76,7 @@ class RequestTable(QTableView):
         left, width = float(_SIDE), float(self.viewport().width() - 2 * _SIDE)
         begin, answer, end = (left + share * width for share in self.requests.bar(row))
         top = self.rowViewportPosition(row) + self.rowHeight(row) - BAR - _FOOT
-        strong = colours.base if selected else colours.section(SECTIONS[record.purpose])
+        strong = colours.base if selected else colours.edge(SECTIONS[record.purpose])
         if record.cached:
             tick = QRectF(min(begin, left + width - 2), top - 2, 2, BAR + 3)
             painter.fillRect(tick, colours.base if selected else colours.muted)
@@ -122,19 +122,6 @@ class RequestWords(QStyledItemDelegate):
         super().paint(painter, option, index)
         if purpose:
             section = SECTIONS[self._table.requests.record(index.row()).purpose]
-            colours = theme.of(self._table)
-            self._paint_letter(painter, option, SECTION_LETTERS[section], colours.section(section), colours.base)
-
-    def _paint_letter(
-        self, painter: QPainter, option: QStyleOptionViewItem, letter: str, strong: QColor, text: QColor
-    ) -> None:
-        top = option.rect.top() + (option.rect.height() - _SWATCH) // 2
-        box = QRectF(option.rect.left() - _SWATCH, top, _SWATCH, _SWATCH)
-        painter.save()
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(strong)
-        painter.drawRoundedRect(box, 3, 3)
-        painter.setPen(text)
-        painter.drawText(box, int(Qt.AlignmentFlag.AlignCenter), letter)
-        painter.restore()
+            top = option.rect.top() + (option.rect.height() - _SWATCH) // 2
+            box = QRectF(option.rect.left() - _SWATCH, top, _SWATCH, _SWATCH)
+            paint_swatch(painter, theme.of(self._table), section, box)
