@@ -390,9 +390,11 @@ class MainWindow(QMainWindow):
         self.top = TopBar(
             self.actions_.back,
             self.actions_.forward,
+            self.actions_.open,
             self.hex.address,
             self.hex.actions_.find,
             self.look_up,
+            self.actions_.trace_key,
             self.objects.actions_.extract,
             list(self.actions_.verify.values()),
             self,

@@ -15,7 +15,9 @@ _SHEET = Template("""
 QToolTip { background: $raised; color: $text; border: 1px solid $border; padding: 5px 7px; }
 QMainWindow::separator { background: $window; width: 5px; height: 5px; }
 QMainWindow::separator:hover { background: $accent; }
-QDockWidget { color: $muted; font-weight: 600; }
+QDockWidget { color: $muted; font-weight: 600; titlebar-close-icon: url("$close"); titlebar-normal-icon: url("$float"); }
+QDockWidget::close-button, QDockWidget::float-button { border: none; border-radius: 4px; padding: 2px; }
+QDockWidget::close-button:hover, QDockWidget::float-button:hover { background: $border; }
 QDockWidget::title { background: $window; padding: 5px 8px; border-bottom: 1px solid $border; }
 QMenuBar { background: $window; border-bottom: 1px solid $border; }
 QMenuBar::item { padding: 5px 10px; background: transparent; }
@@ -116,8 +118,7 @@ QHeaderView::section { background: $window; color: $muted; border: none; border-
     border-bottom: 1px solid $border; padding: 4px 7px; font-weight: 600; }
 QTableCornerButton::section { background: $window; border: none; }
 QTreeView, QTableView, QListView { background: $base; border: 2px solid $base; outline: none;
-    alternate-background-color: $window; gridline-color: $border;
-    selection-background-color: $accent; selection-color: $base; }
+    alternate-background-color: $window; gridline-color: $border; }
 QTreeView:focus, QTableView:focus, QListView:focus { border-color: $accent; }
 QTreeView::item { padding: 2px 0; }
 QProgressBar { background: $base; border: 1px solid $border; border-radius: 5px; text-align: center; }
@@ -144,7 +145,8 @@ def stylesheet(colours: Mapping[str, str], zoom: float = 1.0) -> str:
         zoom: Zoom of the window, 1 for 100 %; lines of one or two pixels stay as thin as they are.
     """
     # A combo box that has a border of this library has no arrow of Qt's.
-    sheet = _SHEET.substitute(colours, small=SMALL, down=assets.path("icons/down.svg").as_posix())
+    icons = {name: assets.path(f"icons/{name}.svg").as_posix() for name in ("close", "down", "float")}
+    sheet = _SHEET.substitute(colours, **icons, small=SMALL)
     if zoom == 1:
         return sheet
     return _PIXELS.sub(lambda found: f"{round(int(found[1]) * zoom)}px", sheet)
