@@ -8,7 +8,17 @@ from typing import TypeVar
 
 from PySide6.QtCore import QByteArray, QEvent, QObject, QSize, Qt, Signal
 from PySide6.QtGui import QFontMetrics, QIcon, QKeyEvent
-from PySide6.QtWidgets import QApplication, QDockWidget, QMainWindow, QTabBar, QTabWidget, QToolButton, QWidget
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QApplication,
+    QDockWidget,
+    QGraphicsOpacityEffect,
+    QMainWindow,
+    QTabBar,
+    QTabWidget,
+    QToolButton,
+    QWidget,
+)
 
 from shardcore.teaching import assets
 from shardscope.session.debounce import Debounce
@@ -51,7 +61,27 @@ LEAST = QSize(120, 48)
 
 
 class _Dock(QDockWidget):
-    """Dock in which Return presses a button, also while it floats and keys do not reach the main window."""
+    """Dock whose title has buttons while the mouse is on it.
+
+    Return presses a button, also while it floats and keys do not reach the main window.
+    """
+
+    def setWidget(self, widget: QWidget) -> None:
+        super().setWidget(widget)
+        self._shades = []
+        for button in self.findChildren(QAbstractButton, options=Qt.FindChildOption.FindDirectChildrenOnly):
+            # Not hidden: they stay there for screen readers.
+            self._shades.append(QGraphicsOpacityEffect(button))
+            self._shades[-1].setOpacity(0)
+            button.setGraphicsEffect(self._shades[-1])
+        for part in (self, widget):
+            part.installEventFilter(self)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() in (QEvent.Type.Enter, QEvent.Type.Leave):
+            for shade in self._shades:
+                shade.setOpacity(float((event.type() is QEvent.Type.Enter) is (watched is self)))
+        return False
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if not press_focused(self, event):
@@ -391,7 +421,8 @@ class PanelDocks(QObject):
     def _name(self) -> None:
         """A dock that shares its place has its name on a tab; it needs no title as well."""
         for bar in self._window.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly):
-            bar.setAccessibleName(self.tr("Panels"))
+            titles = ", ".join(bar.tabText(tab) for tab in range(bar.count()))
+            bar.setAccessibleName(self.tr("Panels: {0}").format(titles))
             # Names are whole; those that have no room are reached by arrows.
             bar.setElideMode(Qt.TextElideMode.ElideNone)
             bar.setUsesScrollButtons(True)

@@ -359,9 +359,11 @@ class MainWindow(QMainWindow):
         self.top = TopBar(
             self.actions_.back,
             self.actions_.forward,
+            self.actions_.open,
             self.hex.address,
             self.hex.actions_.find,
             self.look_up,
+            self.actions_.trace_key,
             self.objects.actions_.extract,
             list(self.actions_.verify.values()),
             self,
@@ -957,9 +959,11 @@ class MainWindow(QMainWindow):
         self.trace.start()
 
     def look_up(self) -> None:
-        """Look up the key in the field of the bar; without one, request it."""
+        """Look up the key in the field of the bar; without one, the selected object; without both, request a key."""
         if key := self.hex.address.key:
             self.trace_key(key)
+        elif self.objects.actions_.trace.isEnabled():
+            self.objects.actions_.trace.trigger()
         else:
             self.to_trace()
 

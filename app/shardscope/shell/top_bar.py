@@ -1,17 +1,37 @@
-"""The one bar of the window: back, forward, the field for places and keys, and what people do most."""
+"""The one bar of the window: back, forward, open, the field for places and keys, and what people do most."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import QEvent, QSize, Qt
-from PySide6.QtGui import QAction
+from PySide6.QtGui import QAction, QIcon, QImage, QKeySequence, QPixmap, QResizeEvent
 from PySide6.QtWidgets import QMainWindow, QMenu, QToolBar, QToolButton
 
+from shardcore.teaching import assets
 from shardscope.views.hex.address_bar import AddressBar
+from shardscope.widgets import fonts, theme
 
-_ARROW = 16
-"""Pixels of an arrow: no higher than the letters, so that the bar takes no room from the bytes."""
+_ICON = 16
+"""Pixels of an icon at 100 %: no higher than the letters, so that the bar takes no room from the bytes."""
+
+_SIZES = (16, 20, 24, 28, 32, 40, 48, 64)
+"""Pixels for which icons are drawn: all zooms and scales up to 2, and the common ones above."""
+
+WITH_WORDS = 940
+"""From this width on, at 100 %, the buttons have words beside their icons."""
+
+
+def line_icon(name: str, colours: theme.Palette) -> QIcon:
+    """Return an icon of the set in the inks of a theme."""
+    drawing = assets.path(f"icons/lucide/{name}.svg").read_text(encoding="utf-8")
+    icon = QIcon()
+    for mode, ink in ((QIcon.Mode.Normal, colours.text), (QIcon.Mode.Disabled, colours.faint)):
+        coloured = drawing.replace("currentColor", ink.name())
+        for size in _SIZES:
+            sized = coloured.replace('="24"', f'="{size}"')
+            icon.addPixmap(QPixmap.fromImage(QImage.fromData(sized.encode(), "SVG")), mode)
+    return icon
 
 
 class TopBar(QToolBar):
@@ -20,9 +40,11 @@ class TopBar(QToolBar):
     Args:
         back: To what was selected before.
         forward: And back again.
+        open_: Asks for a file.
         address: The field.
         find: Opens the search.
-        look_up: Looks up the key in the field, or requests one.
+        look_up: Looks up the key in the field or the selected object, or requests a key.
+        look_up_keys: The action whose shortcut does the same.
         extract: Writes the selected objects to files.
         verify: The depths of a verification.
         window: The window.
@@ -32,9 +54,11 @@ class TopBar(QToolBar):
         self,
         back: QAction,
         forward: QAction,
+        open_: QAction,
         address: AddressBar,
         find: QAction,
         look_up: Callable[[], None],
+        look_up_keys: QAction,
         extract: QAction,
         verify: Sequence[QAction],
         window: QMainWindow,
@@ -44,56 +68,72 @@ class TopBar(QToolBar):
         self.setAccessibleName(self.tr("Bar"))
         self.setMovable(False)
         self.setFloatable(False)
-        self.setIconSize(QSize(_ARROW, _ARROW))
         self.toggleViewAction().setEnabled(False)
         self.toggleViewAction().setVisible(False)
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.PreventContextMenu)
-        self._keep_low()
-        self._arrow(back, Qt.ArrowType.LeftArrow, "Back")
-        self._arrow(forward, Qt.ArrowType.RightArrow, "Forward")
+        self._icons: dict[QToolButton, str] = {}
+        self._button("", "Back", "arrow-left", "Back", back)
+        self._button("", "Forward", "arrow-right", "Forward", forward)
+        self.open_button = self._button("Open", "Open", "folder-open", "Open files", open_)
         self.addWidget(address)
-        self.find_button = self._button("Find", "topFind", "Search the bytes", find)
-        self.look_up_button = self._button("Look up", "topLookUp", "Look up the key in the field, step by step")
-        self.look_up_button.clicked.connect(lambda _: look_up())
-        self.extract_button = self._button("Extract", "topExtract", "Write the selected objects to files", extract)
-        self.verify_button = self._button("Verify", "topVerify", "Check the file against its format")
+        self.find_button = self._button("Find", "Find", "search", "Search the bytes", find)
+        words = "Look up the key in the field, or the selected object, step by step"
+        self.look_up_button = self._button("Look up", "LookUp", "key-round", words, look_up_keys, look_up)
+        words = "Write the selected objects to files"
+        self.extract_button = self._button("Extract", "Extract", "file-down", words, extract)
+        self.verify_button = self._button("Verify", "Verify", "shield-check", "Check the file against its format")
         menu = QMenu(self.verify_button)
         menu.addActions(list(verify))
         self.verify_button.setMenu(menu)
         self.verify_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         window.addToolBar(self)
+        self._dress()
 
     def set_open(self, is_open: bool) -> None:
         """Enable what needs a shard with keys."""
-        self.look_up_button.setEnabled(is_open)
         self.verify_button.setEnabled(is_open)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        words = self.width() >= WITH_WORDS * fonts.zoom()
+        style = Qt.ToolButtonStyle.ToolButtonTextBesideIcon if words else Qt.ToolButtonStyle.ToolButtonIconOnly
+        for button in self._icons:
+            button.setToolButtonStyle(style if button.text() else Qt.ToolButtonStyle.ToolButtonIconOnly)
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
         if event.type() is QEvent.Type.StyleChange:
-            self._keep_low()
+            self._dress()
 
-    def _keep_low(self) -> None:
+    def _dress(self) -> None:
         # Qt takes the margins of the style with every style that is set.
         if (row := self.layout()) is not None:
             row.setContentsMargins(2, 2, 2, 2)
+        self.setIconSize(QSize(_ICON, _ICON) * fonts.zoom())
+        for button, icon in self._icons.items():
+            button.setIcon(line_icon(icon, theme.of(self)))
 
-    def _arrow(self, action: QAction, arrow: Qt.ArrowType, name: str) -> None:
-        button = self._button("", f"top{name}", name, action)
-        button.setArrowType(arrow)
-        button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonIconOnly)
-
-    def _button(self, text: str, name: str, meaning: str, action: QAction | None = None) -> QToolButton:
+    def _button(
+        self,
+        text: str,
+        name: str,
+        icon: str,
+        meaning: str,
+        action: QAction | None = None,
+        act: Callable[[], None] | None = None,
+    ) -> QToolButton:
         button = QToolButton(self)
-        button.setObjectName(name)
+        button.setObjectName(f"top{name}")
         button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        keys = ""
         if action is not None:
             button.setEnabled(action.isEnabled())
             action.enabledChanged.connect(button.setEnabled)
-            button.clicked.connect(lambda _: action.trigger())
-        keys = action.shortcut().toString() if action is not None else ""
+            button.clicked.connect(lambda _: (act or action.trigger)())
+            keys = action.shortcut().toString(QKeySequence.SequenceFormat.NativeText)
         button.setText(text)
         button.setToolTip(f"{meaning} ({keys})" if keys else meaning)
         button.setAccessibleName(text or meaning)
+        self._icons[button] = icon
         self.addWidget(button)
         return button

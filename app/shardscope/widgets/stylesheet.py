@@ -15,7 +15,10 @@ _SHEET = Template("""
 QToolTip { background: $raised; color: $text; border: 1px solid $border; padding: 5px 7px; }
 QMainWindow::separator { background: $window; width: 5px; height: 5px; }
 QMainWindow::separator:hover { background: $accent; }
-QDockWidget { color: $muted; font-weight: 600; }
+QDockWidget { color: $muted; font-weight: 600;
+    titlebar-close-icon: url("$close"); titlebar-normal-icon: url("$float"); }
+QDockWidget::close-button, QDockWidget::float-button { border: none; border-radius: 4px; icon-size: 14px; }
+QDockWidget::close-button:hover, QDockWidget::float-button:hover { background: $border; }
 QDockWidget::title { background: $window; padding: 5px 8px; border-bottom: 1px solid $border; }
 QMenuBar { background: $window; border-bottom: 1px solid $border; }
 QMenuBar::item { padding: 5px 10px; background: transparent; }
@@ -49,10 +52,13 @@ QPushButton { background: $raised; border: 1px solid $border; border-radius: 5px
 QToolButton:focus { border: 2px solid $accent; padding: 2px 6px; }
 QToolButton#editChip { border: none; border-radius: 6px; padding: 0 7px; }
 QToolButton#editChip:focus { border: 1px solid $text; padding: 0 6px; }
-SampleCard QToolButton { background: $raised; border: 1px solid $border; padding: 1px 6px; }
-SampleCard QToolButton[popupMode="2"] { background: transparent; border-color: transparent; padding: 1px 6px; }
-SampleCard QToolButton[popupMode="2"]:hover { border-color: $accent; }
-SampleCard QToolButton:focus { border: 2px solid $accent; padding: 0 5px; }
+SampleCard QToolButton { background: transparent; border: none; color: $accent; padding: 0 4px; }
+SampleCard QToolButton[popupMode="2"] { padding: 0 0 0 4px; }
+SampleCard QToolButton:hover { text-decoration: underline; }
+SampleCard QToolButton:focus { border: 1px solid $accent; padding: 0 3px; }
+SampleCard QToolButton::menu-indicator { image: none; }
+QListView#recentList { border: 1px solid $border; border-radius: 8px; }
+QListView#recentList:focus { border: 2px solid $accent; padding: 0; }
 QWidget#objectChips QToolButton:focus, QToolButton#recordChip:focus {
     border: 2px solid $accent; padding: 0 7px; }
 QWidget#objectChips QToolButton:checked:focus, QToolButton#recordChip:checked:focus { border-color: $text; }
@@ -116,8 +122,7 @@ QHeaderView::section { background: $window; color: $muted; border: none; border-
     border-bottom: 1px solid $border; padding: 4px 7px; font-weight: 600; }
 QTableCornerButton::section { background: $window; border: none; }
 QTreeView, QTableView, QListView { background: $base; border: 2px solid $base; outline: none;
-    alternate-background-color: $window; gridline-color: $border;
-    selection-background-color: $accent; selection-color: $base; }
+    alternate-background-color: $window; gridline-color: $border; }
 QTreeView:focus, QTableView:focus, QListView:focus { border-color: $accent; }
 QTreeView::item { padding: 2px 0; }
 QProgressBar { background: $base; border: 1px solid $border; border-radius: 5px; text-align: center; }
@@ -144,7 +149,8 @@ def stylesheet(colours: Mapping[str, str], zoom: float = 1.0) -> str:
         zoom: Zoom of the window, 1 for 100 %; lines of one or two pixels stay as thin as they are.
     """
     # A combo box that has a border of this library has no arrow of Qt's.
-    sheet = _SHEET.substitute(colours, small=SMALL, down=assets.path("icons/down.svg").as_posix())
+    icons = {name: assets.path(f"icons/{name}.svg").as_posix() for name in ("close", "down", "float")}
+    sheet = _SHEET.substitute(colours, **icons, small=SMALL)
     if zoom == 1:
         return sheet
     return _PIXELS.sub(lambda found: f"{round(int(found[1]) * zoom)}px", sheet)

@@ -44,6 +44,9 @@ Names of colours of `Palette`; `tint` are the backgrounds of bytes, `selected` t
 
 _PROPERTY = "shardscopeTheme"
 
+_QUIET = 0.18
+"""Share of the accent behind selected rows of a view that does not have the keyboard."""
+
 FIELD_LETTERS: Mapping[FieldRole, str] = MappingProxyType(
     {
         FieldRole.GROUP: "g",
@@ -261,6 +264,19 @@ def _rescale(widget: QWidget, ratio: float) -> None:
         widget.setFixedHeight(round(widget.minimumHeight() * ratio))
 
 
+def mixed(one: QColor, two: QColor, share: float) -> QColor:
+    """Return a colour between two: the first for a share of 0."""
+    pairs = ((one.red(), two.red()), (one.green(), two.green()), (one.blue(), two.blue()))
+    return QColor(*(round(a * (1 - share) + b * share) for a, b in pairs))
+
+
+def selected(view: QWidget) -> tuple[QColor, QColor]:
+    """Return background and ink of selected rows: strong in the view that has the keyboard, quiet in the others."""
+    group = QPalette.ColorGroup.Active if view.hasFocus() else QPalette.ColorGroup.Inactive
+    colours, role = view.palette(), QPalette.ColorRole
+    return colours.color(group, role.Highlight), colours.color(group, role.HighlightedText)
+
+
 def system_name(application: QApplication) -> str:
     """Return the theme that the desktop requests: `light` or `dark`."""
     return "dark" if application.styleHints().colorScheme() is Qt.ColorScheme.Dark else "light"
@@ -368,6 +384,10 @@ def _qt_palette(colours: Palette) -> QPalette:
         role.Shadow: colours.border,
     }.items():
         result.setColor(target, source)
+    # Qt takes the inactive colours for views without the keyboard, too.
+    quiet = {role.Highlight: mixed(colours.base, colours.accent, _QUIET), role.HighlightedText: colours.text}
+    for target, source in quiet.items():
+        result.setColor(QPalette.ColorGroup.Inactive, target, source)
     for target in (role.WindowText, role.Text, role.ButtonText):
         result.setColor(QPalette.ColorGroup.Disabled, target, colours.faint)
     return result

@@ -163,7 +163,7 @@ def test_a_list_of_panels_and_files_opens_by_one_key(small: MainWindow, qtbot: Q
     assert quick.isVisible()
     assert quick.activeAction() is quick.actions()[0]
     texts = [action.text().replace("&", "") for action in quick.actions() if not action.isSeparator()]
-    assert texts[0] == "Structure (Alt+1)"
+    assert texts[0] == "Structure"
     assert texts[-2:] == ["Open recent", "Open sample"]
     qtbot.keyClick(quick, Qt.Key.Key_C)
     qtbot.waitUntil(lambda: not small.panels.by_name["charts"].isHidden())
@@ -245,10 +245,10 @@ def test_back_goes_where_one_came_from(small: MainWindow) -> None:
 
 @pytest.mark.thorough
 def test_a_key_of_the_table_is_traced(small: MainWindow, qtbot: QtBot) -> None:
-    """*Look up* of a row walks the lookup of its key; each step selects its bytes."""
+    """*Look up* on the bar walks the lookup of the selected object; each step selects its bytes."""
     small.session.select_row(3)
     settle(small, 40)
-    small.objects.actions_.trace.trigger()
+    small.top.look_up_button.click()
     qtbot.waitUntil(lambda: small.trace.trace is not None)
     settle(small, 40)
     assert small.trace.trace is not None

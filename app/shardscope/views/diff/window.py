@@ -1,4 +1,4 @@
-"""*Compare with*: two shards side by side, their fields, their objects, and their bytes."""
+"""*Diff with*: two shards side by side, their fields, their objects, and their bytes."""
 
 from __future__ import annotations
 
@@ -474,7 +474,7 @@ def _titled(request: OpenRequest) -> str:
 
 
 class CompareShards(QObject):
-    """The menu *Compare with*, and the windows that it opens.
+    """The menu *Diff with*, and the windows that it opens.
 
     Attributes:
         menu: A file, a folder or an address is chosen there, or another tab.

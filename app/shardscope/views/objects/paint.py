@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from PySide6.QtCore import QPointF, QRect, QRectF, Qt
-from PySide6.QtGui import QBrush, QColor, QFont, QFontMetricsF, QPainter, QPen
+from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPen
 from PySide6.QtWidgets import QTableView
 
 from shardcore import State
@@ -80,9 +80,12 @@ class ObjectRowPainter:
         last = self._model.rowCount() - 1 if last < 0 else last
         top = table.rowViewportPosition(first)
         selected = self._selected(first, last)
-        accent = QBrush(colours.accent)
+        ground = theme.selected(table)[0]
         for place in selected:
-            painter.fillRect(QRect(0, top + (place - first) * height, area.right() + 1, height), accent)
+            painter.fillRect(QRect(0, top + (place - first) * height, area.right() + 1, height), ground)
+        if not table.hasFocus():
+            # On the quiet colour, texts have their own inks.
+            selected = set()
         rows = [self._row(place) for place in range(first, last + 1)]
         metrics = self._metrics[False]
         base = top + (height - metrics.height()) / 2 + metrics.ascent()

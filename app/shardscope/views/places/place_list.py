@@ -37,23 +37,24 @@ class PlaceDelegate(QStyledItemDelegate):
         rect = option.rect
         metrics = option.fontMetrics
         colours = theme.of(view)
+        strong = bool(state & QStyle.StateFlag.State_Selected) and view.hasFocus()
         painter.save()
         if state & QStyle.StateFlag.State_Selected:
-            painter.fillRect(rect, colours.selection)
+            painter.fillRect(rect, theme.selected(view)[0])
         elif state & QStyle.StateFlag.State_MouseOver:
             painter.fillRect(rect, colours.hover)
         if index.data(HERE_ROLE):
-            painter.fillRect(rect.adjusted(0, 3, 3 - rect.width(), -3), colours.accent)
+            painter.fillRect(rect.adjusted(0, 3, 3 - rect.width(), -3), colours.base if strong else colours.accent)
         inside = rect.adjusted(12 + SET_IN * index.data(LEVEL_ROLE), 5, -10, -5)
         half = inside.height() // 2
         problem = index.data(PROBLEM_ROLE)
         title = cut_text(metrics, index.data(), inside.width())
         below = f"✖ {problem}" if problem else index.data(DETAIL_ROLE)
         painter.setFont(option.font)
-        painter.setPen(colours.text)
+        painter.setPen(colours.base if strong else colours.text)
         flags = int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
         painter.drawText(QRect(inside.x(), inside.y(), inside.width(), half), flags, title)
-        painter.setPen(colours.error if problem else colours.muted)
+        painter.setPen(colours.base if strong else colours.error if problem else colours.muted)
         line = cut_text(metrics, below, inside.width())
         painter.drawText(QRect(inside.x(), inside.y() + half, inside.width(), half), flags, line)
         painter.restore()

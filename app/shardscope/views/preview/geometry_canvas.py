@@ -234,7 +234,7 @@ class GeometryCanvas(QWidget):
             for thing, share in ((self._hover, 0.45), (self._mark, 0.75)):
                 if thing >= 0:
                     owned = shaded.things == thing
-                    pixels[owned] = shades(mixed(self.colour, colours.accent, share))[level[owned]]
+                    pixels[owned] = shades(theme.mixed(self.colour, colours.accent, share))[level[owned]]
         pixels[shaded.hit < 0] = 0
         rows, columns = pixels.shape
         self._image = QImage(pixels.tobytes(), columns, rows, 4 * columns, QImage.Format.Format_ARGB32).copy()
@@ -417,12 +417,6 @@ def shades(colour: QColor) -> NDArray[np.uint32]:
     levels = np.arange(256, dtype=np.uint32)
     red, green, blue = (levels * part // 255 for part in (colour.red(), colour.green(), colour.blue()))
     return np.asarray(np.uint32(0xFF000000) | red << 16 | green << 8 | blue, np.uint32)
-
-
-def mixed(one: QColor, two: QColor, share: float) -> QColor:
-    """Return a colour between two: the first for a share of 0."""
-    pairs = ((one.red(), two.red()), (one.green(), two.green()), (one.blue(), two.blue()))
-    return QColor(*(round(a * (1 - share) + b * share) for a, b in pairs))
 
 
 def round_length(length: float) -> float:

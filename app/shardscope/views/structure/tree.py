@@ -299,12 +299,12 @@ class NodeDelegate(QStyledItemDelegate):
         lights = self._lights(index)
         selected = bool(option.state & QStyle.StateFlag.State_Selected)
         colours = theme.of(self._tree)
+        ground, ink = theme.selected(self._tree)
         right = option.rect.right() - 2
         if self._tree.notes_at(index):
             right -= FLAG_ROOM
             flag = QRectF(right + 4, option.rect.center().y() - 5, 8, 12)
-            ground, ink = (colours.accent, colours.base) if selected else (colours.base, colours.note)
-            paint_flag(painter, flag, ink, ground)
+            paint_flag(painter, flag, *((ink, ground) if selected else (colours.note, colours.base)))
         if not lights:
             return
         painter.save()
@@ -312,11 +312,12 @@ class NodeDelegate(QStyledItemDelegate):
         sizes = _badge_sizes(lights, painter.font())
         left = right - sum(size.width() + 1 for size in sizes)
         # No letter of the name looks out from below them.
-        ground = colours.accent if selected else colours.base
-        painter.fillRect(QRectF(left - 4, option.rect.top(), right + 2 - left + 4, option.rect.height()), ground)
+        behind = ground if selected else colours.base
+        strong = selected and self._tree.hasFocus()
+        painter.fillRect(QRectF(left - 4, option.rect.top(), right + 2 - left + 4, option.rect.height()), behind)
         for light, size in zip(lights, sizes, strict=True):
             place = QPointF(left, option.rect.center().y() - size.height() / 2 + 1)
-            paint_badge(painter, colours, place, light.number, hollow=light.hollow, inverted=selected)
+            paint_badge(painter, colours, place, light.number, hollow=light.hollow, inverted=strong)
             left += size.width() + 1
         painter.restore()
 

@@ -116,7 +116,7 @@ class RequestWords(QStyledItemDelegate):
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         """Paint a cell."""
         if option.state & QStyle.StateFlag.State_Selected:
-            painter.fillRect(option.rect, option.palette.highlight())
+            painter.fillRect(option.rect, theme.selected(self._table)[0])
         purpose = index.column() == PURPOSE
         option.rect = option.rect.adjusted(_SWATCH + _SIDE if purpose else 0, 0, 0, -BAR - _FOOT + 1)
         super().paint(painter, option, index)
