@@ -110,7 +110,7 @@ def test_one_bar_one_path_one_status_line(small: MainWindow) -> None:
     labels = [label for label in small.findChildren(QLabel) if label.isVisible()]
     assert sum(label.text().startswith("offset ") for label in labels) == 1
     assert small.hex.status.offset.mapTo(small, small.hex.status.offset.pos()).y() > small.height() - 60
-    assert [small.hex.tabs.tabText(number) for number in range(small.hex.tabs.count())] == ["Stored", "Drawing"]
+    assert [small.hex.tabs.tabText(number) for number in range(small.hex.tabs.count())] == ["Bytes", "Drawing"]
 
 
 def test_five_panels_are_there_at_the_first_start(small: MainWindow) -> None:

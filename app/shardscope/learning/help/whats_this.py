@@ -71,10 +71,6 @@ def sentences() -> Mapping[str, str]:
                 "WhatsThis",
                 "What colours and letters of the bytes on the screen mean. Click to go to the next of a kind.",
             ),
-            "rowWidth": translate(
-                "WhatsThis",
-                "How many bytes stand in a row: 16 where they fit, a number, what fits, or a record.",
-            ),
             "sourceTabs": translate(
                 "WhatsThis", "The stored bytes, and what stretches of them decompress to: one tab each."
             ),
@@ -94,9 +90,6 @@ def sentences() -> Mapping[str, str]:
                 "WhatsThis",
                 "Notes and bookmarks on bytes, kept for you by the content of the file. Ctrl+B adds one; a row selects "
                 "its bytes, F2 edits, Del deletes.",
-            ),
-            "recordChip": translate(
-                "WhatsThis", "Gives each record of this table a row of its own. Press again for rows as before."
             ),
             "formatLabel": translate("WhatsThis", "The format of what is open, and how it was recognised."),
             "structureDock": translate(

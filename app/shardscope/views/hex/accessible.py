@@ -22,6 +22,7 @@ from shiboken6 import VoidPtr
 
 from shardscope.session.copy_bytes import as_seen
 from shardscope.session.proposed_bytes import about
+from shardscope.views.hex.folds import fold_words
 from shardscope.views.hex.grid import HexPart
 from shardscope.views.hex.layout import HexLayout, cell_at_column, hex_column
 from shardscope.views.hex.state import HexState
@@ -38,19 +39,21 @@ class RowText:
         layout: The rows.
         caret: A byte of the row.
         data: The bytes of the row from its first one on, or None while they are not there.
+        folded: Number of rows of equal bytes that the row stands for, or 0.
     """
 
-    def __init__(self, layout: HexLayout, caret: int, data: bytes | None) -> None:
+    def __init__(self, layout: HexLayout, caret: int, data: bytes | None, folded: int = 0) -> None:
         self.layout = layout
         row = layout.row_of(caret)
         self.start = max(layout.row_start(row), 0)
         self.stop = min(layout.row_start(row) + layout.width, layout.size)
         seen = {"width": layout.width, "lead": layout.lead, "digits": layout.digits}
-        if data is None:
-            self.text = f"{self.start:0{layout.digits}x}  {NOT_LOADED}"
+        if data is None or folded:
+            words = fold_words(folded, data[0]) if data else NOT_LOADED
+            self.text = f"{self.start:0{layout.digits}x}  {words}"
         else:
             self.text = as_seen(data, start=self.start, **seen)
-        self._loaded = data is not None
+        self._loaded = data is not None and not folded
 
     @property
     def first_column(self) -> int:
@@ -119,7 +122,8 @@ class HexAccessibility(QObject):
         start, stop = max(start, 0), min(start + rows.width, rows.size)
         data = self.state.pages.bytes_at(self.state.name, start, stop)
         proposed = about(self.state.proposed, self.state.name)
-        return RowText(rows, caret, data if data is None or proposed is None else proposed.seen(start, data))
+        fold = self.state.folds.at(rows.row_of(caret)) or range(0)
+        return RowText(rows, caret, data if data is None or proposed is None else proposed.seen(start, data), len(fold))
 
 
 class _Text(QAccessibleTextInterface):

@@ -10,7 +10,7 @@ from PySide6.QtCore import QPointF, QRectF
 from PySide6.QtGui import QFont, QFontMetricsF, QPolygonF
 
 from shardscope.session.copy_bytes import GROUP
-from shardscope.views.hex.layout import HexLayout, cell_at_column, hex_column
+from shardscope.views.hex.layout import HexLayout, ScreenRows, cell_at_column, hex_column
 
 _SAMPLE = 128
 _LETTER = 0.77
@@ -96,14 +96,23 @@ class HexGrid:
         left, right = self.edge(block.cell, part), self.edge(block.stop, part)
         return QRectF(left, self.row_y(block.row), right - left, (block.last - block.row) * self.row)
 
-    def blocks(self, start: int, stop: int, top: int, rows: int) -> Iterator[Block]:
-        """Yield the bytes `[start, stop)` as at most three blocks, cut to the rows `[top, top + rows)`."""
+    def reach(self, rows: ScreenRows) -> tuple[int, int]:
+        """Return the bytes of the rows of a screen, and of those beside it, which frames reach into."""
         layout = self.layout
-        start, stop = max(start, layout.row_start(top)), min(stop, layout.row_start(top + rows))
+        return max(layout.row_start(rows.top - 1), 0), layout.row_start(rows.row_at(rows.lines) + 1)
+
+    def blocks(self, start: int, stop: int, rows: ScreenRows) -> Iterator[Block]:
+        """Yield the bytes `[start, stop)` as at most three blocks, cut to the rows of a screen."""
+        layout = self.layout
+        start = max(start, layout.row_start(rows.top))
+        stop = min(stop, layout.row_start(rows.row_at(rows.lines)))
         if start >= stop:
             return
-        first, last = layout.row_of(start) - top, layout.row_of(stop - 1) - top
-        left, right = layout.column_of(start), layout.column_of(stop - 1) + 1
+        above, below = layout.row_of(start), layout.row_of(stop - 1)
+        first, last = rows.line_of(above), rows.line_of(below)
+        # Of a row below the first one of a fold the whole line stands for its bytes.
+        left = layout.column_of(start) if rows.row_at(first) == above else 0
+        right = layout.column_of(stop - 1) + 1 if rows.row_at(last) == below else layout.width
         if first == last:
             yield Block(first, first + 1, left, right)
             return
@@ -116,13 +125,13 @@ class HexGrid:
         if right < layout.width:
             yield Block(last, last + 1, 0, right)
 
-    def outlines(self, start: int, stop: int, top: int, rows: int, part: HexPart) -> list[QPolygonF]:
+    def outlines(self, start: int, stop: int, rows: ScreenRows, part: HexPart) -> list[QPolygonF]:
         """The outline of the bytes `[start, stop)`, as lines: one that is closed, or two where the rows do not touch.
 
         Those two are open where the bytes go on, so that they read as one. Edges above and below the screen lie
         outside it.
         """
-        blocks = list(self.blocks(start, stop, top - 1, rows + 2))
+        blocks = list(self.blocks(start, stop, ScreenRows(rows.top - 1, rows.lines + 2, rows.folds)))
         rects = [self.rect(block, part).translated(0, -self.row) for block in blocks]
         if len(rects) == 1:
             return [QPolygonF(rects[0])]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from shardscope.session.copy_bytes import GROUP
@@ -67,6 +68,51 @@ class HexLayout:
     def clamp(self, offset: int) -> int:
         """Return the nearest offset that has a byte; 0 when there is none."""
         return min(max(offset, 0), max(self.size - 1, 0))
+
+
+@dataclass(frozen=True)
+class ScreenRows:
+    """Rows on the lines of a screen. A line has one row, or the rows of a fold.
+
+    Attributes:
+        top: The first row.
+        lines: Number of lines.
+        folds: Rows that share a line, ascending; none begins above `top`.
+    """
+
+    top: int
+    lines: int
+    folds: tuple[range, ...] = ()
+
+    def row_at(self, line: int) -> int:
+        """Return the row of a line, of a fold the first one; beside the screen a line is a row."""
+        row = self.top + line
+        for fold in self.folds:
+            if row <= fold.start:
+                break
+            row += len(fold) - 1
+        return row
+
+    def line_of(self, row: int) -> int:
+        """Return the line of a row, negative above the screen."""
+        return row - self.top - sum(min(max(row - fold.start, 0), len(fold) - 1) for fold in self.folds)
+
+    def part(self, line: int, count: int) -> ScreenRows:
+        """Return some of the lines."""
+        top, stop = self.row_at(line), self.row_at(line + count)
+        return ScreenRows(top, count, tuple(fold for fold in self.folds if top <= fold.start < stop))
+
+    def parts(self) -> Iterator[tuple[int, ScreenRows]]:
+        """Yield the folds and the rows between them, each after the number of its first line."""
+        line = 0
+        for fold in self.folds:
+            at = self.line_of(fold.start)
+            if at > line:
+                yield line, self.part(line, at - line)
+            yield at, self.part(at, 1)
+            line = at + 1
+        if line < self.lines:
+            yield line, self.part(line, self.lines - line)
 
 
 def hex_column(cell: int) -> int:

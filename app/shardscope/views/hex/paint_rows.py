@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QPointF, QRectF, Qt
-from PySide6.QtGui import QBrush, QColor, QFont, QGlyphRun, QPaintEngine, QPainter, QPen, QRawFont
+from PySide6.QtGui import QBrush, QColor, QFont, QGlyphRun, QPaintEngine, QPainter, QPen, QRawFont, QStaticText
 
 from shardcore import FieldRole, Severity
 from shardscope.session.copy_bytes import PRINTABLE
@@ -20,6 +20,7 @@ from shardscope.session.pages import PageState
 from shardscope.session.sections import sections_in
 from shardscope.views.hex.cells import SECTION_ROLES, SHADES, ByteCells, CellState
 from shardscope.views.hex.field_column import FieldColumn
+from shardscope.views.hex.folds import fold_words
 from shardscope.views.hex.grid import HexGrid, HexPart
 from shardscope.views.hex.layout import hex_column
 from shardscope.views.hex.proposed import paint_frames, paint_hatch
@@ -36,8 +37,8 @@ def paint_crossed(painter: QPainter, grid: HexGrid, palette: Palette, scene: Hex
         return
     colour = QColor(palette.warning)
     colour.setAlphaF(_CROSSED)
-    for start, stop in scene.sandboxed.inside(*_bytes(grid, scene)):
-        for block in grid.blocks(start, stop, scene.top, scene.rows):
+    for start, stop in scene.sandboxed.inside(*grid.reach(scene.rows)):
+        for block in grid.blocks(start, stop, scene.rows):
             for part in HexPart:
                 painter.fillRect(grid.rect(block, part), QBrush(colour, Qt.BrushStyle.DiagCrossPattern))
 
@@ -48,20 +49,20 @@ def paint_over(painter: QPainter, grid: HexGrid, palette: Palette, scene: HexSce
         return
     painter.setBrush(Qt.BrushStyle.NoBrush)
     painter.setPen(QPen(palette.warning, grid.rounded(1.5), Qt.PenStyle.DotLine))
-    for start, stop in scene.sandboxed.inside(*_bytes(grid, scene)):
+    for start, stop in scene.sandboxed.inside(*grid.reach(scene.rows)):
         for part in HexPart:
-            for polygon in grid.outlines(start, stop, scene.top, scene.rows, part):
+            for polygon in grid.outlines(start, stop, scene.rows, part):
                 painter.drawPolygon(polygon)
     painter.save()
     painter.setPen(Qt.PenStyle.NoPen)
     painter.setBrush(palette.warning)
     layout = grid.layout
-    for place, _ in scene.sandboxed.cuts_in(*_bytes(grid, scene)):
+    for place, _ in scene.sandboxed.cuts_in(*grid.reach(scene.rows)):
         # At the end of the source there is no byte to stand before: after the last one then.
         last = place >= layout.size and place > 0
         at = place - 1 if last else place
-        row, cell = layout.row_of(at) - scene.top, layout.column_of(at) + last
-        if not 0 <= row < scene.rows:
+        row, cell = scene.rows.line_of(layout.row_of(at)), layout.column_of(at) + last
+        if not 0 <= row < scene.rows.lines:
             continue
         y, wide = grid.row_y(row), grid.cell * 0.7
         for part in HexPart:
@@ -69,12 +70,6 @@ def paint_over(painter: QPainter, grid: HexGrid, palette: Palette, scene: HexSce
             painter.drawPolygon([QPointF(x - wide, y), QPointF(x + wide, y), QPointF(x, y + grid.row * 0.5)])
             painter.drawRect(int(x), int(y), max(int(grid.rounded(1)), 1), int(grid.row))
     painter.restore()
-
-
-def _bytes(grid: HexGrid, scene: HexScene) -> tuple[int, int]:
-    """Return the bytes of the rows; frames reach into the rows beside them."""
-    layout = grid.layout
-    return max(layout.row_start(scene.top - 1), 0), layout.row_start(scene.top + scene.rows + 1)
 
 
 Codes = NDArray[np.uint8]
@@ -213,13 +208,13 @@ class HexRowPainter:
 
         Args:
             painter: The painter.
-            scene: What.
-            cells: The cells of the rows of the scene.
+            scene: What. Its rows follow each other, or are one fold.
+            cells: The cells of the rows of the scene, of a fold those of its first row.
             width: Of the viewport.
             scroll: Pixels that the view is scrolled to the right.
         """
         top = self.grid.header
-        painter.fillRect(QRectF(0, top, width, scene.rows * self.grid.row), self.palette.base)
+        painter.fillRect(QRectF(0, top, width, scene.rows.lines * self.grid.row), self.palette.base)
         painter.translate(-scroll, 0)
         self._backgrounds(painter, scene, cells)
         self._field_edges(painter, scene, cells)
@@ -233,7 +228,7 @@ class HexRowPainter:
         self._marks(painter, scene)
         self._borders(painter, scene)
         if self._column is not None:
-            self._column.paint(painter, self.grid, self.palette, scene.top, scene.rows)
+            self._column.paint(painter, self.grid, self.palette, scene.rows)
         painter.translate(scroll, 0)
         self._gutter(painter, scene, cells)
 
@@ -287,14 +282,20 @@ class HexRowPainter:
                 self._fill(painter, scene, start, stop, QBrush(self.palette.selection))
 
     def _fill(self, painter: QPainter, scene: HexScene, start: int, stop: int, brush: QBrush) -> None:
-        for block in self.grid.blocks(start, stop, scene.top, scene.rows):
+        for block in self.grid.blocks(start, stop, scene.rows):
             for part in HexPart:
                 painter.fillRect(self.grid.rect(block, part), brush)
 
     # --- the text ---
 
     def _texts(self, painter: QPainter, scene: HexScene, cells: ByteCells) -> None:
-        self.glyphs.bytes(painter, cells, self.palette.text, self.palette.zero)
+        if scene.rows.folds:
+            words = QStaticText(f"… {fold_words(len(scene.rows.folds[0]), int(cells.data[0, 0]))}")
+            painter.setFont(self.grid.font)
+            painter.setPen(self.palette.text)
+            painter.drawStaticText(QPointF(self.grid.hex_x, self.grid.row_y(0) + self.grid.text_y), words)
+        else:
+            self.glyphs.bytes(painter, cells, self.palette.text, self.palette.zero)
         if scene.letters or self.palette.safe:
             painter.setPen(self.palette.zero)
             self.glyphs.letters(painter, cells)
@@ -305,8 +306,8 @@ class HexRowPainter:
         """A box around what a search found; one in each row that it touches."""
         thin = self.grid.rounded(1)
         boxes: list[QRectF] = []
-        for start, stop in scene.hits:
-            for block in self.grid.blocks(start, stop, scene.top, scene.rows):
+        for start, stop in scene.hits if not scene.rows.folds else ():
+            for block in self.grid.blocks(start, stop, scene.rows):
                 rect = [self.grid.rect(block, part) for part in HexPart]
                 boxes += [one.adjusted(thin / 2, thin / 2, -thin / 2, -thin / 2) for one in rect]
         if boxes:
@@ -315,16 +316,14 @@ class HexRowPainter:
             painter.drawRects(boxes)
 
     def _marks(self, painter: QPainter, scene: HexScene) -> None:
-        layout = self.grid.layout
-        start, stop = layout.row_start(scene.top), layout.row_start(scene.top + scene.rows)
         colours = {
             Severity.ERROR: self.palette.error,
             Severity.WARNING: self.palette.warning,
             Severity.NOTE: self.palette.note,
         }
         thick = self.grid.rounded(2)
-        for mark in scene.marks.inside(start, stop):
-            for block in self.grid.blocks(mark.start, mark.stop, scene.top, scene.rows):
+        for mark in scene.marks.inside(*self.grid.reach(scene.rows)):
+            for block in self.grid.blocks(mark.start, mark.stop, scene.rows):
                 for row in range(block.row, block.last):
                     bottom = self.grid.row_y(row + 1) - thick
                     for part in HexPart:
@@ -333,13 +332,13 @@ class HexRowPainter:
 
     def _borders(self, painter: QPainter, scene: HexScene) -> None:
         """A line where a section begins; of one that begins in the row above, the part that lies in this one."""
-        layout = self.grid.layout
-        start, stop = layout.row_start(max(scene.top - 1, 0)), layout.row_start(scene.top + scene.rows)
+        layout, rows = self.grid.layout, scene.rows
+        start, stop = layout.row_start(max(rows.top - 1, 0)), layout.row_start(rows.row_at(rows.lines))
         thin = self.grid.rounded(1)
         for section in sections_in(scene.sections, max(start, 0), stop):
             if section.start <= max(start, 0):
                 continue
-            row, cell = layout.row_of(section.start) - scene.top, layout.column_of(section.start)
+            row, cell = rows.line_of(layout.row_of(section.start)), layout.column_of(section.start)
             colour = self.palette.section(section.role)
             for part in HexPart:
                 left, middle = self.grid.edge(0, part), self.grid.edge(cell, part)
@@ -353,7 +352,7 @@ class HexRowPainter:
 
     def _gutter(self, painter: QPainter, scene: HexScene, cells: ByteCells) -> None:
         grid = self.grid
-        height = scene.rows * grid.row
+        height = scene.rows.lines * grid.row
         painter.fillRect(QRectF(0, grid.header, grid.gutter, height), self.palette.window)
         painter.fillRect(QRectF(grid.gutter, grid.header, grid.rounded(1), height), self.palette.border)
         painter.setPen(self.palette.muted)

@@ -59,8 +59,8 @@ def paint_hatch(painter: QPainter, grid: HexGrid, palette: Palette, scene: HexSc
     colour = QColor(_colour(palette, proposed))
     colour.setAlphaF(_HATCH)
     pattern = Qt.BrushStyle.BDiagPattern if proposed.shows_new else Qt.BrushStyle.FDiagPattern
-    for start, stop in proposed.marks(*_bytes(grid, scene)):
-        for block in grid.blocks(start, stop, scene.top, scene.rows):
+    for start, stop in proposed.marks(*grid.reach(scene.rows)):
+        for block in grid.blocks(start, stop, scene.rows):
             for part in HexPart:
                 painter.fillRect(grid.rect(block, part), QBrush(colour, pattern))
 
@@ -72,19 +72,13 @@ def paint_frames(painter: QPainter, grid: HexGrid, palette: Palette, scene: HexS
         return
     line = Qt.PenStyle.SolidLine if proposed.shows_new else Qt.PenStyle.DashLine
     painter.setBrush(Qt.BrushStyle.NoBrush)
-    for start, stop in proposed.marks(*_bytes(grid, scene)):
+    for start, stop in proposed.marks(*grid.reach(scene.rows)):
         width = grid.rounded(2) if start == proposed.current else grid.rounded(1)
         painter.setPen(QPen(_colour(palette, proposed), width, line))
         for part in HexPart:
-            for polygon in grid.outlines(start, stop, scene.top, scene.rows, part):
+            for polygon in grid.outlines(start, stop, scene.rows, part):
                 painter.drawPolygon(polygon)
 
 
 def _colour(palette: Palette, proposed: Proposed) -> QColor:
     return palette.ok if proposed.shows_new else palette.error
-
-
-def _bytes(grid: HexGrid, scene: HexScene) -> tuple[int, int]:
-    """Return the bytes of the rows; frames reach into the rows beside them."""
-    layout = grid.layout
-    return max(layout.row_start(scene.top - 1), 0), layout.row_start(scene.top + scene.rows + 1)
