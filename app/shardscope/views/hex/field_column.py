@@ -20,6 +20,9 @@ from shardscope.widgets.theme import Palette
 LEAST = 110
 """Pixels: with less room there is no column."""
 
+WISH = 150
+"""Pixels that the bytes make room for, by narrower gaps."""
+
 MOST_DIGITS = 64
 """Digits of a wide column: the same for all rows, so that the panels beside the bytes are stable."""
 

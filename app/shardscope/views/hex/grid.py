@@ -10,7 +10,7 @@ from PySide6.QtCore import QPointF, QRectF
 from PySide6.QtGui import QFont, QFontMetricsF, QPolygonF
 
 from shardscope.session.copy_bytes import GROUP
-from shardscope.views.hex.layout import HexLayout, ScreenRows, cell_at_column, hex_column
+from shardscope.views.hex.layout import HexLayout, ScreenRows, cell_at_column
 
 _SAMPLE = 128
 _LETTER = 0.77
@@ -38,9 +38,10 @@ class HexGrid:
     """The geometry of a hex view.
 
     Attributes:
-        tight: Whether margins are narrow.
+        tight: Whether margins are narrow, and the gaps between bytes.
         font: The fixed font, spaced so that every character is `cell` wide.
         cell: Width of a character.
+        gap: Between two bytes; twice that between groups.
         row: Height of a row.
         header: Height of the line with the column numbers.
         hex_x: Where the hex part begins.
@@ -66,12 +67,13 @@ class HexGrid:
         self.letter_y = self.rounded((self.row - QFontMetricsF(self.letters).height()) / 2)
         letter = QFontMetricsF(self.letters).horizontalAdvance("0" * _SAMPLE) / _SAMPLE
         self.letters.setLetterSpacing(QFont.SpacingType.AbsoluteSpacing, self.cell - letter)
-        self.letter_dx = self.rounded((self.cell - letter) / 2)
+        self.gap = 2 * self.rounded(self.cell / 4) if tight else self.cell
+        self.letter_dx = round((self.gap - letter) / 2 * ratio) / ratio
         self.header = self.rounded(self.row + 4)
         self.margin = self.rounded(_TIGHT if tight else _MARGIN)
         self.gutter = self.rounded(self.margin * 2 + layout.digits * self.cell)
         self.hex_x = self.rounded(self.gutter + self.margin + self.cell / 2)
-        self.text_x = self.rounded(self.hex_x + layout.hex_columns * self.cell + 2 * self.margin)
+        self.text_x = self.rounded(self.byte_x(layout.width - 1) + 2 * self.cell + 2 * self.margin)
         self.width = self.rounded(self.text_x + layout.width * self.cell + self.margin)
 
     def rounded(self, length: float) -> float:
@@ -82,14 +84,17 @@ class HexGrid:
         """Return the upper edge of a row, counted from the top of the screen."""
         return self.header + row * self.row
 
+    def byte_x(self, cell: int) -> float:
+        """Return the left edge of the first digit of a byte."""
+        return self.hex_x + cell * (2 * self.cell + self.gap) + cell // GROUP * self.gap
+
     def edge(self, cell: int, part: HexPart) -> float:
         """Return the left edge of a cell; of the cell after the last one, the right edge of the row."""
         if part is HexPart.TEXT:
             return self.text_x + cell * self.cell
         if cell == self.layout.width:
-            return self.hex_x + (self.layout.hex_columns + 0.5) * self.cell
-        gap = 1.0 if cell % GROUP == 0 and cell > 0 else 0.5
-        return self.hex_x + (hex_column(cell) - gap) * self.cell
+            return self.byte_x(cell - 1) + 2 * self.cell + self.gap / 2
+        return self.byte_x(cell) - (self.gap if cell % GROUP == 0 and cell > 0 else self.gap / 2)
 
     def rect(self, block: Block, part: HexPart) -> QRectF:
         """Return the pixels of a block."""
@@ -157,4 +162,5 @@ class HexGrid:
         if part is HexPart.TEXT:
             cell = int((point.x() - self.text_x) // self.cell)
             return min(max(cell, 0), self.layout.width - 1), part
-        return cell_at_column((point.x() - self.hex_x) / self.cell, self.layout.width), part
+        column = (point.x() - self.hex_x) / self.cell
+        return cell_at_column(column, self.layout.width, self.gap / self.cell), part

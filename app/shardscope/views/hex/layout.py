@@ -48,11 +48,6 @@ class HexLayout:
         needed = len(f"{max(self.size - 1, 0):x}")
         return max(needed + needed % 2, 8)
 
-    @property
-    def hex_columns(self) -> int:
-        """Characters of the hex part of a row."""
-        return hex_column(self.width - 1) + 2
-
     def row_of(self, offset: int) -> int:
         """Return the row in which a byte stands."""
         return (offset + self.lead) // self.width
@@ -120,8 +115,11 @@ def hex_column(cell: int) -> int:
     return 3 * cell + cell // GROUP
 
 
-def cell_at_column(column: float, width: int) -> int:
-    """The byte nearest to a character of the hex part, `column` counted from its first one, fractions allowed."""
-    group, rest = divmod(column + 0.5, 3 * GROUP + 1)
-    cell = int(group) * GROUP + min(int(rest // 3), GROUP - 1)
+def cell_at_column(column: float, width: int, gap: float = 1.0) -> int:
+    """The byte nearest to a character of the hex part, `column` counted from its first one, fractions allowed.
+
+    `gap` is the space between two bytes, in characters.
+    """
+    group, rest = divmod(column + gap / 2, (2 + gap) * GROUP + gap)
+    cell = int(group) * GROUP + min(int(rest // (2 + gap)), GROUP - 1)
     return min(max(cell, 0), width - 1)

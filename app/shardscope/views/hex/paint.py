@@ -27,7 +27,6 @@ from shardscope.session.highlights import Light
 from shardscope.views.hex.cells import ByteCells
 from shardscope.views.hex.field_column import FieldColumn
 from shardscope.views.hex.grid import Block, HexGrid, HexPart
-from shardscope.views.hex.layout import hex_column
 from shardscope.views.hex.paint_rows import HexRowPainter
 from shardscope.views.hex.scene import HexScene, Range
 from shardscope.widgets.badges import badge_font, badge_size, paint_badge
@@ -403,7 +402,7 @@ class HexPainter:
     def _half(self, painter: QPainter, block: Block) -> None:
         """A bar below the digit that is typed next."""
         grid, high = self.grid, self.grid.rounded(3)
-        left = grid.hex_x + (hex_column(block.cell) + 1) * grid.cell
+        left = grid.byte_x(block.cell) + grid.cell
         bottom = grid.row_y(block.row) + grid.row - high
         painter.fillRect(QRectF(left, bottom, grid.cell, high), self.palette.accent)
 
@@ -439,7 +438,7 @@ class HexPainter:
         painter.save()
         painter.setClipRect(QRectF(grid.gutter, 0, area.width() - grid.gutter, grid.header))
         for cell, text in enumerate(self._columns):
-            x = grid.hex_x + hex_column(cell) * grid.cell - scroll
+            x = grid.byte_x(cell) - scroll
             if grid.gutter - 3 * grid.cell < x < area.width():
                 painter.setPen(self.palette.text if cell == current else self.palette.muted)
                 painter.drawStaticText(QPointF(x, y), text)

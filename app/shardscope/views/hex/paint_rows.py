@@ -22,7 +22,6 @@ from shardscope.views.hex.cells import SECTION_ROLES, SHADES, ByteCells, CellSta
 from shardscope.views.hex.field_column import FieldColumn
 from shardscope.views.hex.folds import fold_words
 from shardscope.views.hex.grid import HexGrid, HexPart
-from shardscope.views.hex.layout import hex_column
 from shardscope.views.hex.proposed import paint_frames, paint_hatch
 from shardscope.views.hex.scene import HexScene, Range
 from shardscope.widgets.theme import FIELD_LETTERS, Palette
@@ -118,10 +117,10 @@ class RowGlyphs:
         self._grid = grid
         self._face = _Face(grid.font, grid)
         self._small = _Face(grid.letters, grid)
-        columns = [hex_column(cell) for cell in range(grid.layout.width)]
-        self._hex_x = [grid.hex_x + (column + digit) * grid.cell for column in columns for digit in (0, 1)]
+        bytes_x = [grid.byte_x(cell) for cell in range(grid.layout.width)]
+        self._hex_x = [x + digit * grid.cell for x in bytes_x for digit in (0, 1)]
         self._text_x = [grid.text_x + cell * grid.cell for cell in range(grid.layout.width)]
-        self._letter_x = [grid.hex_x + (column - 1) * grid.cell + grid.letter_dx for column in columns]
+        self._letter_x = [x - grid.gap + grid.letter_dx for x in bytes_x]
         self._offset_x = [grid.margin + digit * grid.cell for digit in range(grid.layout.digits)]
         self._places: dict[str, list[QPointF]] = {}
 

@@ -120,6 +120,7 @@ class HexState(QObject):
         sandboxed: What was changed of the file in a sandbox, or None.
         notes: The notes on the source.
         edits: Takes what is typed; None where the file is read only.
+        beside: Pixels that are wanted right of the rows.
         folding: Whether rows of equal bytes share a line.
         folds: Finds them.
     """
@@ -166,6 +167,7 @@ class HexState(QObject):
         self.sandboxed: Sandboxed | None = None
         self.notes: tuple[Note, ...] = ()
         self.edits: ByteEdits | None = None
+        self.beside = 0.0
         self.folding = True
         self.folds = RowFolds(pages, self._cut)
         self._unfolded: set[int] = set()
@@ -606,7 +608,8 @@ class HexState(QObject):
         self.changed.emit()
 
     def _fitted(self, size: int) -> HexGrid:
-        return self._rule.grid(self._font, size, self.area.devicePixelRatioF(), self.area.viewport().width())
+        room = self.area.viewport().width()
+        return self._rule.grid(self._font, size, self.area.devicePixelRatioF(), room, self.beside)
 
     def _resize_bars(self) -> None:
         grid, room = self.grid, self.area.viewport().size()

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QToolButton, QWidget
 from shardscope.session.pages import PageCache
 from shardscope.views.hex import input as hex_input
 from shardscope.views.hex.accessible import HexAccessibility, install_factory
-from shardscope.views.hex.field_column import FieldColumn
+from shardscope.views.hex.field_column import WISH, FieldColumn
 from shardscope.views.hex.fields import FieldNames
 from shardscope.views.hex.mouse import HexMouse
 from shardscope.views.hex.paint import HexPainter
@@ -49,6 +49,7 @@ class HexView(QAbstractScrollArea):
         self.paints = 0
         self.names = FieldNames(pages, self)
         self.column = FieldColumn(self.names, self)
+        self.state.beside = WISH
         self._painter = HexPainter(self.state.grid, theme.of(self), self.column)
         self._mouse = HexMouse(self.state, self.column)
         self._mouse.chosen.connect(self.field_chosen)
@@ -90,6 +91,8 @@ class HexView(QAbstractScrollArea):
     def set_column(self, wanted: bool) -> None:
         """Set whether the fields are shown beside the bytes, if there is room."""
         self.column.wanted = wanted
+        self.state.beside = WISH if wanted else 0
+        self.state.fit_area()
         self._fit_column()
 
     def _make_painter(self) -> None:
