@@ -7,10 +7,9 @@ caret is in the structure is stated by `HexAccessibility.tell_place`.
 from __future__ import annotations
 
 import weakref
-from functools import partial
 from typing import Any
 
-from PySide6.QtCore import QCoreApplication, QObject, QPoint, QPointF, QRect, QTimer
+from PySide6.QtCore import QObject, QPoint, QPointF, QRect
 from PySide6.QtGui import (
     QAccessible,
     QAccessibleAnnouncementEvent,
@@ -28,7 +27,6 @@ from shardscope.views.hex.layout import HexLayout, cell_at_column, hex_column
 from shardscope.views.hex.state import HexState
 
 NOT_LOADED = "not loaded"
-_INSTALLED = "shardscopeHexFactory"
 _NULL = VoidPtr(0)
 
 
@@ -212,36 +210,6 @@ class HexAccessible(QAccessibleWidget):
         if kind == QAccessible.Text.Description:
             return news.description
         return super().text(kind)
-
-
-class _HexFactory:
-    """Makes the interfaces of hex views, and keeps each until Qt has deleted it.
-
-    Qt deletes an interface when its widget is destroyed; were Python to do it before, Qt would hold a dead pointer.
-    """
-
-    def __init__(self) -> None:
-        self._kept: dict[int, HexAccessible] = {}
-
-    def __call__(self, name: str, widget: QObject) -> HexAccessible | None:
-        news = getattr(widget, "accessibility", None)
-        if not isinstance(news, HexAccessibility):
-            return None
-        made = HexAccessible(news)
-        self._kept[id(made)] = made
-        widget.destroyed.connect(partial(self._forget_later, id(made)))
-        return made
-
-    def _forget_later(self, key: int, widget: QObject | None = None) -> None:
-        QTimer.singleShot(0, partial(self._kept.pop, key, None))
-
-
-def install_factory() -> None:
-    """Make Qt ask hex views for their interface; the application remembers that it was done."""
-    application = QCoreApplication.instance()
-    if application is not None and not application.property(_INSTALLED):
-        application.setProperty(_INSTALLED, True)
-        QAccessible.installFactory(_HexFactory())
 
 
 def _alive(weak: weakref.ref[HexAccessibility]) -> HexAccessibility:

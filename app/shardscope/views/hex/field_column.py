@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from html import escape
 
-from PySide6.QtCore import QObject, QPointF, QRectF, Qt, Signal
+from PySide6.QtCore import QObject, QPointF, Qt, Signal
 from PySide6.QtGui import QFont, QFontMetricsF, QPainter, QStaticText
 
 from shardcore import Span
@@ -217,7 +217,3 @@ class FieldColumn(QObject):
             return ""
         inside = f" of {escape(source_words(field.target.source))}" if field.target.source else ""
         return f" → byte {field.target.start:,}{inside}"
-
-    def rect(self, grid: HexGrid, area: QRectF) -> QRectF:
-        """Return where the column is in the viewport."""
-        return QRectF(self.left(grid), grid.header, max(area.right() - self.left(grid), 0), area.height())

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from PySide6.QtCore import QPointF, QRectF
-from PySide6.QtGui import QFont, QFontMetricsF, QPolygonF
+from PySide6.QtGui import QBrush, QFont, QFontMetricsF, QPainter, QPolygonF
 
 from shardscope.session.copy_bytes import GROUP
 from shardscope.views.hex.layout import HexLayout, ScreenRows, cell_at_column
@@ -129,6 +129,18 @@ class HexGrid:
             yield Block(first, full, 0, layout.width)
         if right < layout.width:
             yield Block(last, last + 1, 0, right)
+
+    def fill(self, painter: QPainter, start: int, stop: int, rows: ScreenRows, brush: QBrush) -> None:
+        """Fill the bytes `[start, stop)`, and their text."""
+        for block in self.blocks(start, stop, rows):
+            for part in HexPart:
+                painter.fillRect(self.rect(block, part), brush)
+
+    def frame(self, painter: QPainter, start: int, stop: int, rows: ScreenRows) -> None:
+        """Draw a line around the bytes `[start, stop)`, and around their text."""
+        for part in HexPart:
+            for line in self.outlines(start, stop, rows, part):
+                painter.drawPolyline(line)
 
     def outlines(self, start: int, stop: int, rows: ScreenRows, part: HexPart) -> list[QPolygonF]:
         """The outline of the bytes `[start, stop)`, as lines: one that is closed, or two where the rows do not touch.

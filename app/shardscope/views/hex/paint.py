@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from PySide6.QtCore import QPoint, QPointF, QRect, QRectF, QSizeF, Qt
 from PySide6.QtGui import (
+    QBrush,
     QColor,
     QFontMetricsF,
     QImage,
@@ -22,7 +23,7 @@ from PySide6.QtGui import (
     QStaticText,
 )
 
-from shardcore.operations.notes import Note
+from shardcore import Span
 from shardscope.session.highlights import Light
 from shardscope.views.hex.cells import ByteCells
 from shardscope.views.hex.field_column import FieldColumn
@@ -44,18 +45,13 @@ def paint_lights(painter: QPainter, grid: HexGrid, palette: Palette, scene: HexS
     """Paint light on bytes, and a line around them; only the line, dashed, for those that are hollow."""
     fill = QColor(palette.accent)
     fill.setAlphaF(_FILL)
-    painter.setBrush(Qt.BrushStyle.NoBrush)
     for light in scene.lights:
-        start, stop = _reach(light)
+        start, stop = _reach(light.span)
         if not light.hollow:
-            for block in grid.blocks(start, stop, scene.rows):
-                for part in HexPart:
-                    painter.fillRect(grid.rect(block, part), fill)
+            grid.fill(painter, start, stop, scene.rows, QBrush(fill))
         style = Qt.PenStyle.DashLine if light.hollow else Qt.PenStyle.SolidLine
         painter.setPen(QPen(palette.accent, grid.rounded(1), style))
-        for part in HexPart:
-            for line in grid.outlines(start, stop, scene.rows, part):
-                painter.drawPolyline(line)
+        grid.frame(painter, start, stop, scene.rows)
 
 
 def paint_numbers(painter: QPainter, grid: HexGrid, palette: Palette, scene: HexScene) -> None:
@@ -77,14 +73,14 @@ def paint_numbers(painter: QPainter, grid: HexGrid, palette: Palette, scene: Hex
         taken.append(paint_badge(painter, palette, area.topLeft(), light.number, hollow=light.hollow))
 
 
-def _reach(light: Light) -> tuple[int, int]:
-    """Return the bytes of a light; a place between bytes is shown on the byte after it."""
-    return light.span.start, max(light.span.stop, light.span.start + 1)
+def _reach(span: Span) -> tuple[int, int]:
+    """Return the bytes of a light or a note; a place between bytes is shown on the byte after it."""
+    return span.start, max(span.stop, span.start + 1)
 
 
 def _corner(grid: HexGrid, scene: HexScene, light: Light) -> QPointF | None:
     """Return the upper left corner of what can be seen of a light; None where nothing can."""
-    start, stop = _reach(light)
+    start, stop = _reach(light.span)
     block = next(grid.blocks(start, stop, scene.rows), None)
     return grid.rect(block, HexPart.HEX).topLeft() if block is not None else None
 
@@ -94,12 +90,9 @@ def _corner(grid: HexGrid, scene: HexScene, light: Light) -> QPointF | None:
 
 def paint_notes(painter: QPainter, grid: HexGrid, palette: Palette, scene: HexScene) -> None:
     """Paint a dashed line around the bytes of notes."""
-    painter.setBrush(Qt.BrushStyle.NoBrush)
     painter.setPen(QPen(palette.text, grid.rounded(1), Qt.PenStyle.DashLine))
     for note in scene.notes:
-        for part in HexPart:
-            for line in grid.outlines(*_noted(note), scene.rows, part):
-                painter.drawPolyline(line)
+        grid.frame(painter, *_reach(note.span), scene.rows)
 
 
 def paint_flags(painter: QPainter, grid: HexGrid, palette: Palette, scene: HexScene) -> None:
@@ -110,11 +103,6 @@ def paint_flags(painter: QPainter, grid: HexGrid, palette: Palette, scene: HexSc
             corner = grid.rect(block, HexPart.HEX).topLeft()
             area = QRectF(corner, QSizeF(grid.cell * 0.62, grid.row * 0.7))
             paint_flag(painter, area, palette.text, palette.base)
-
-
-def _noted(note: Note) -> tuple[int, int]:
-    """Return the bytes of a note; a place between bytes is shown on the byte after it."""
-    return note.span.start, max(note.span.stop, note.span.start + 1)
 
 
 # --- arrows ---
@@ -408,10 +396,7 @@ class HexPainter:
 
     def _outline(self, painter: QPainter, scene: HexScene, start: int, stop: int, pen: QPen) -> None:
         painter.setPen(pen)
-        painter.setBrush(Qt.BrushStyle.NoBrush)
-        for part in HexPart:
-            for line in self.grid.outlines(start, stop, scene.rows, part):
-                painter.drawPolyline(line)
+        self.grid.frame(painter, start, stop, scene.rows)
 
     def _reasons(self, painter: QPainter, scene: HexScene) -> None:
         """Paint the reason why bytes are missing, on their first row."""

@@ -37,21 +37,16 @@ def paint_crossed(painter: QPainter, grid: HexGrid, palette: Palette, scene: Hex
     colour = QColor(palette.warning)
     colour.setAlphaF(_CROSSED)
     for start, stop in scene.sandboxed.inside(*grid.reach(scene.rows)):
-        for block in grid.blocks(start, stop, scene.rows):
-            for part in HexPart:
-                painter.fillRect(grid.rect(block, part), QBrush(colour, Qt.BrushStyle.DiagCrossPattern))
+        grid.fill(painter, start, stop, scene.rows, QBrush(colour, Qt.BrushStyle.DiagCrossPattern))
 
 
 def paint_over(painter: QPainter, grid: HexGrid, palette: Palette, scene: HexScene) -> None:
     """Draw the frames around them, and the wedges."""
     if scene.sandboxed is None:
         return
-    painter.setBrush(Qt.BrushStyle.NoBrush)
     painter.setPen(QPen(palette.warning, grid.rounded(1.5), Qt.PenStyle.DotLine))
     for start, stop in scene.sandboxed.inside(*grid.reach(scene.rows)):
-        for part in HexPart:
-            for polygon in grid.outlines(start, stop, scene.rows, part):
-                painter.drawPolygon(polygon)
+        grid.frame(painter, start, stop, scene.rows)
     painter.save()
     painter.setPen(Qt.PenStyle.NoPen)
     painter.setBrush(palette.warning)
@@ -275,15 +270,10 @@ class HexRowPainter:
             failed = gap.state is PageState.FAILED
             colour = self.palette.error if failed else self.palette.missing
             pattern = Qt.BrushStyle.FDiagPattern if failed else Qt.BrushStyle.BDiagPattern
-            self._fill(painter, scene, gap.start, gap.stop, QBrush(colour, pattern))
+            self.grid.fill(painter, gap.start, gap.stop, scene.rows, QBrush(colour, pattern))
             if scene.selection is not None:
                 start, stop = max(gap.start, scene.selection[0]), min(gap.stop, scene.selection[1])
-                self._fill(painter, scene, start, stop, QBrush(self.palette.selection))
-
-    def _fill(self, painter: QPainter, scene: HexScene, start: int, stop: int, brush: QBrush) -> None:
-        for block in self.grid.blocks(start, stop, scene.rows):
-            for part in HexPart:
-                painter.fillRect(self.grid.rect(block, part), brush)
+                self.grid.fill(painter, start, stop, scene.rows, QBrush(self.palette.selection))
 
     # --- the text ---
 

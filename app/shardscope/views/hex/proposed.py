@@ -14,7 +14,7 @@ from PySide6.QtGui import QBrush, QColor, QPainter, QPen
 
 from shardscope.session.proposed_bytes import Proposed
 from shardscope.views.hex.cells import ByteCells, CellState
-from shardscope.views.hex.grid import HexGrid, HexPart
+from shardscope.views.hex.grid import HexGrid
 from shardscope.views.hex.scene import HexScene
 from shardscope.widgets.theme import Palette
 
@@ -60,9 +60,7 @@ def paint_hatch(painter: QPainter, grid: HexGrid, palette: Palette, scene: HexSc
     colour.setAlphaF(_HATCH)
     pattern = Qt.BrushStyle.BDiagPattern if proposed.shows_new else Qt.BrushStyle.FDiagPattern
     for start, stop in proposed.marks(*grid.reach(scene.rows)):
-        for block in grid.blocks(start, stop, scene.rows):
-            for part in HexPart:
-                painter.fillRect(grid.rect(block, part), QBrush(colour, pattern))
+        grid.fill(painter, start, stop, scene.rows, QBrush(colour, pattern))
 
 
 def paint_frames(painter: QPainter, grid: HexGrid, palette: Palette, scene: HexScene) -> None:
@@ -71,13 +69,10 @@ def paint_frames(painter: QPainter, grid: HexGrid, palette: Palette, scene: HexS
     if proposed is None:
         return
     line = Qt.PenStyle.SolidLine if proposed.shows_new else Qt.PenStyle.DashLine
-    painter.setBrush(Qt.BrushStyle.NoBrush)
     for start, stop in proposed.marks(*grid.reach(scene.rows)):
         width = grid.rounded(2) if start == proposed.current else grid.rounded(1)
         painter.setPen(QPen(_colour(palette, proposed), width, line))
-        for part in HexPart:
-            for polygon in grid.outlines(start, stop, scene.rows, part):
-                painter.drawPolygon(polygon)
+        grid.frame(painter, start, stop, scene.rows)
 
 
 def _colour(palette: Palette, proposed: Proposed) -> QColor:

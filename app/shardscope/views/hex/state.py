@@ -139,12 +139,8 @@ class HexState(QObject):
     """The screen is to be painted again."""
     layout_changed = Signal()
     """Layout and grid are new ones."""
-    runs_changed = Signal()
-    """Bytes came, or got their colours."""
-    bytes_changed = Signal()
-    """All bytes may be others."""
     looks_changed = Signal()
-    """Emitted when the same bytes have other marks."""
+    """Rows have other bytes, colours or marks."""
     view_changed = Signal()
     """Told soon after: other bytes or colours are on the screen."""
 
@@ -222,11 +218,6 @@ class HexState(QObject):
 
     def _bytes_of(self, row: int, stop: int) -> Range:
         return max(self.layout.row_start(row), 0), min(self.layout.row_start(stop), self.layout.size)
-
-    @property
-    def font_size(self) -> float:
-        """The size of the bytes, in points."""
-        return self._font.pointSizeF()
 
     def cells_of(self, top: int, rows: int) -> ByteCells:
         """Return the cells of some rows."""
@@ -317,8 +308,7 @@ class HexState(QObject):
     def set_proposed(self, proposed: Proposed | None) -> None:
         """Mark what is going to change, and show it in place where that is needed; the source stays as it is."""
         self.proposed = proposed
-        self.bytes_changed.emit()
-        self.changed.emit()
+        self._look_otherwise()
 
     def set_sandboxed(self, sandboxed: Sandboxed | None) -> None:
         """Mark what was changed of the file in a sandbox; None where there is no sandbox."""
@@ -669,7 +659,7 @@ class HexState(QObject):
         if name != self.name:
             return
         # Rows that left the screen for a moment may be kept, too.
-        self.runs_changed.emit()
+        self.looks_changed.emit()
         self._show_row(self._caret)
         self._resize_bars()
         start, stop = self.visible_bytes
@@ -681,6 +671,5 @@ class HexState(QObject):
             self.type_digit(digit)
 
     def _pages_cleared(self) -> None:
-        self.bytes_changed.emit()
         self._request()
-        self.changed.emit()
+        self._look_otherwise()

@@ -8,13 +8,14 @@ from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QToolButton, QWidget
 
 from shardscope.session.pages import PageCache
 from shardscope.views.hex import input as hex_input
-from shardscope.views.hex.accessible import HexAccessibility, install_factory
+from shardscope.views.hex.accessible import HexAccessibility, HexAccessible
 from shardscope.views.hex.field_column import WISH, FieldColumn
 from shardscope.views.hex.fields import FieldNames
 from shardscope.views.hex.mouse import HexMouse
 from shardscope.views.hex.paint import HexPainter
 from shardscope.views.hex.state import HexState
 from shardscope.widgets import theme
+from shardscope.widgets.accessible_roles import install_roles
 
 _LOOKS = 28
 """Width of the button in the header."""
@@ -55,12 +56,10 @@ class HexView(QAbstractScrollArea):
         self._mouse.chosen.connect(self.field_chosen)
         self.state.changed.connect(self.viewport().update)
         self.state.layout_changed.connect(self._make_painter)
-        self.state.runs_changed.connect(self._forget_runs)
-        self.state.bytes_changed.connect(self._forget_rows)
-        self.state.looks_changed.connect(self._forget_looks)
+        self.state.looks_changed.connect(self._forget)
         self.state.view_changed.connect(self._ask_names)
         self.names.changed.connect(self._ask_names)
-        self.column.changed.connect(self._forget_looks)
+        self.column.changed.connect(self._forget)
         self.column.changed.connect(self.viewport().update)
         self.looks = QToolButton(self.viewport())
         self.looks.setObjectName("bytesLooks")
@@ -72,7 +71,7 @@ class HexView(QAbstractScrollArea):
         self.looks.clicked.connect(
             lambda: self.header_menu_requested.emit(self.looks.mapToGlobal(self.looks.rect().bottomLeft()))
         )
-        install_factory()
+        install_roles()
         self.setObjectName("hexView")
         self.setAccessibleName(self.tr("Bytes"))
         self.setFrameShape(QFrame.Shape.NoFrame)
@@ -81,6 +80,10 @@ class HexView(QAbstractScrollArea):
         self.viewport().setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
         self.viewport().setCursor(Qt.CursorShape.IBeamCursor)
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOn)
+
+    def spoken_interface(self) -> HexAccessible:
+        """Return the interface for screen readers."""
+        return HexAccessible(self.accessibility)
 
     @property
     def full_width(self) -> float:
@@ -109,13 +112,7 @@ class HexView(QAbstractScrollArea):
         if self.column.shown and self.state.layout.size:
             self.names.want(self.state.name, self.state.stretches)
 
-    def _forget_looks(self) -> None:
-        self._painter.forget()
-
-    def _forget_runs(self) -> None:
-        self._painter.forget()
-
-    def _forget_rows(self) -> None:
+    def _forget(self) -> None:
         self._painter.forget()
 
     def paintEvent(self, event: QPaintEvent) -> None:
