@@ -36,9 +36,13 @@ class _Factory:
 
     def __call__(self, name: str, widget: QObject) -> QAccessibleWidget | None:
         role, make = getattr(widget, "spoken_role", None), getattr(widget, "spoken_interface", None)
-        if not isinstance(widget, QWidget) or not (isinstance(role, QAccessible.Role) or callable(make)):
+        made: QAccessibleWidget
+        if callable(make):
+            made = make()
+        elif isinstance(role, QAccessible.Role) and isinstance(widget, QWidget):
+            made = Spoken(widget, role)
+        else:
             return None
-        made: QAccessibleWidget = make() if callable(make) else Spoken(widget, role)
         self._kept[id(made)] = made
         widget.destroyed.connect(partial(self._forget_later, id(made)))
         return made

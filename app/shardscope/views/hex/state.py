@@ -253,8 +253,8 @@ class HexState(QObject):
         return roles_in(self.cells_of(part.top, part.lines) for _, part in self.rows_on_screen.parts())
 
     def _hits(self) -> tuple[Range, ...]:
-        size = self.layout.size
-        found = (hits_in(self.pages, self.name, self.patterns, *part, size) for part in self.stretches)
+        size, parts = self.layout.size, self.stretches if self.patterns else ()
+        found = (hits_in(self.pages, self.name, self.patterns, *part, size) for part in parts)
         return tuple(sorted({hit for hits in found for hit in hits})[:MOST])
 
     def marks_at(self, offset: int) -> list[Mark]:
@@ -298,7 +298,7 @@ class HexState(QObject):
     def set_notes(self, notes: Sequence[Note]) -> None:
         """Show the notes on the source."""
         self.notes = tuple(notes)
-        self.changed.emit()
+        self._look_otherwise()
 
     def set_patterns(self, patterns: Sequence[Pattern]) -> None:
         """Mark all bytes that one of some patterns fits."""
@@ -327,6 +327,8 @@ class HexState(QObject):
         self.changed.emit()
 
     def _look_otherwise(self) -> None:
+        # What is said of bytes opens their folds.
+        self._resize_bars()
         self.looks_changed.emit()
         self.changed.emit()
 
@@ -362,10 +364,9 @@ class HexState(QObject):
             return False
         self._unfolded.add(self.layout.row_start(fold.start + 1))
         top = self.top_row
-        self._resize_bars()
+        self._look_otherwise()
         self._scroller.go(top)
         self._request()
-        self._look_otherwise()
         return True
 
     def _show_row(self, offset: int) -> None:

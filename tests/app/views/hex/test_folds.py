@@ -114,8 +114,10 @@ def test_what_opens_a_fold(qtbot: QtBot, swh: HexPanel, view: HexView) -> None:
     state.select(Span("", FOLD.start * 16 + 100, FOLD.start * 16 + 101))
     assert FOLD not in state.rows_on_screen.folds
     state.set_folding(True)
+    before = swh.view.verticalScrollBar().maximum()
     state.set_findings([Finding(Severity.NOTE, "x", Span("", 300, 302), "not zero")])
     assert FOLD not in state.rows_on_screen.folds
+    assert swh.view.verticalScrollBar().maximum() >= before
     state.set_findings(())
     assert FOLD in state.rows_on_screen.folds
     swh.actions_.fold.setChecked(False)
