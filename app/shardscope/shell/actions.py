@@ -270,7 +270,7 @@ class WindowActions:
         view = bar.addMenu(self.tr("&View"))
         view.addActions([bytes_.drawing, bytes_.copy_drawing, bytes_.save_drawing])
         view.addSeparator()
-        view.addActions([bytes_.decoded, bytes_.letters, bytes_.fields, bytes_.larger, bytes_.smaller])
+        view.addActions([bytes_.decoded, bytes_.letters, bytes_.fields, bytes_.fold, bytes_.larger, bytes_.smaller])
         view.addAction(self.decimal_offsets)
         view.addSeparator()
         themes = view.addMenu(self.tr("&Theme"))

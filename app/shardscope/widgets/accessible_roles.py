@@ -15,26 +15,34 @@ _INSTALLED = "shardscopeSpokenFactory"
 
 
 class Spoken(QAccessibleWidget):
-    """Accessible role of a widget; its name and description are those of the widget."""
+    """Accessible role of a widget; its name and description are those of the widget, its value is `spoken_value`."""
 
     def __init__(self, widget: QWidget, role: QAccessible.Role) -> None:
         super().__init__(widget, role, widget.accessibleName())
 
+    def text(self, kind: QAccessible.Text) -> str:
+        value: str = getattr(self.object(), "spoken_value", "")
+        return value if value and kind == QAccessible.Text.Value else super().text(kind)
+
 
 class _Factory:
-    """Makes the interfaces of widgets that state their role, and keeps each until Qt has deleted it.
+    """Makes the interfaces of widgets that state their role or make their own, and keeps each until Qt has deleted it.
 
     Qt deletes an interface when its widget is destroyed; were Python to do it before, Qt would hold a dead pointer.
     """
 
     def __init__(self) -> None:
-        self._kept: dict[int, Spoken] = {}
+        self._kept: dict[int, QAccessibleWidget] = {}
 
-    def __call__(self, name: str, widget: QObject) -> Spoken | None:
-        role = getattr(widget, "spoken_role", None)
-        if not isinstance(role, QAccessible.Role) or not isinstance(widget, QWidget):
+    def __call__(self, name: str, widget: QObject) -> QAccessibleWidget | None:
+        role, make = getattr(widget, "spoken_role", None), getattr(widget, "spoken_interface", None)
+        made: QAccessibleWidget
+        if callable(make):
+            made = make()
+        elif isinstance(role, QAccessible.Role) and isinstance(widget, QWidget):
+            made = Spoken(widget, role)
+        else:
             return None
-        made = Spoken(widget, role)
         self._kept[id(made)] = made
         widget.destroyed.connect(partial(self._forget_later, id(made)))
         return made
@@ -44,7 +52,7 @@ class _Factory:
 
 
 def install_roles() -> None:
-    """Make Qt ask widgets for `spoken_role`, their role; the application remembers that it was done."""
+    """Make Qt ask widgets for `spoken_role` or `spoken_interface`; the application remembers that it was done."""
     application = QCoreApplication.instance()
     if application is not None and not application.property(_INSTALLED):
         application.setProperty(_INSTALLED, True)

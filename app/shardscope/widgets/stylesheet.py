@@ -39,11 +39,10 @@ QToolButton[popupMode="1"] { padding-right: 20px; }
 QToolButton::menu-button { border: none; width: 16px; }
 QToolButton::menu-indicator { subcontrol-origin: padding; subcontrol-position: center right; right: 5px; }
 QWidget#objectChips QToolButton[popupMode="2"] { padding-right: 18px; }
-QWidget#objectChips QToolButton, QToolButton#recordChip, QToolButton#editChip {
+QWidget#objectChips QToolButton, QToolButton#editChip {
     background: $raised; border-color: $border; border-radius: 9px; padding: 1px 8px; }
-QWidget#objectChips QToolButton:hover, QToolButton#recordChip:hover,
-QToolButton#editChip:hover { border-color: $accent; }
-QWidget#objectChips QToolButton:checked, QToolButton#recordChip:checked, QToolButton#editChip:checked {
+QWidget#objectChips QToolButton:hover, QToolButton#editChip:hover { border-color: $accent; }
+QWidget#objectChips QToolButton:checked, QToolButton#editChip:checked {
     background: $accent; color: $base; border-color: $accent; }
 QWidget#bitRow QToolButton { background: $raised; border-color: $border; padding: 3px 0; font-weight: 600; }
 QWidget#bitRow QToolButton:hover { border-color: $accent; }
@@ -59,9 +58,9 @@ SampleCard QToolButton:focus { border: 1px solid $accent; padding: 0 3px; }
 SampleCard QToolButton::menu-indicator { image: none; }
 QListView#recentList { border: 1px solid $border; border-radius: 8px; }
 QListView#recentList:focus { border: 2px solid $accent; padding: 0; }
-QWidget#objectChips QToolButton:focus, QToolButton#recordChip:focus {
-    border: 2px solid $accent; padding: 0 7px; }
-QWidget#objectChips QToolButton:checked:focus, QToolButton#recordChip:checked:focus { border-color: $text; }
+QWidget#objectChips QToolButton:focus { border: 2px solid $accent; padding: 0 7px; }
+QWidget#objectChips QToolButton:checked:focus { border-color: $text; }
+QToolButton#bytesLooks, QToolButton#bytesLooks:focus { padding: 0; }
 QWidget#bitRow QToolButton:focus { border: 2px solid $accent; padding: 2px 0; }
 QPushButton:checked { background: $base; color: $accent; border-color: $accent; }
 QPushButton:hover { border-color: $accent; }

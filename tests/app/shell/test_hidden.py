@@ -106,7 +106,7 @@ def texts_of(widget: QWidget) -> Iterator[str]:
             yield from (text for text, _ in cells(model))
     elif isinstance(widget, HexView):
         rows = widget.state.rows_on_screen
-        for line in (widget.column.line(widget.state.grid, row) for row in rows):
+        for line in (widget.column.line(widget.state.grid, rows.row_at(at)) for at in range(rows.lines)):
             yield from (f"{field.path} {field.value}" for field in line.fields)
         yield widget.accessibility.description
     elif isinstance(widget, DrawingPanel) and (picture := widget.view.picture) is not None:

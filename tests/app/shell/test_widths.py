@@ -133,6 +133,25 @@ def test_long_numbers_get_their_room(qtbot: QtBot, settings: Settings, monkeypat
     window.close()
 
 
+def test_the_fields_have_room(qtbot: QtBot, settings: Settings, data: Path) -> None:
+    """At 1440 pixels, with lists of 420 and an inspector of 280, rows of 16 bytes have their fields beside them."""
+    window = MainWindow(settings)
+    qtbot.addWidget(window)
+    window.resize(1440, 900)
+    window.show()
+    window.open(str(data / "swh" / "small.shard"))
+    settle(window, 60)
+    docks = [window.panels.by_name[name] for name in ("structure", "inspector")]
+    window.resizeDocks(docks, [420, 280], Qt.Orientation.Horizontal)
+    settle(window, 30)
+    view = window.hex.view
+    assert view.state.layout.width == 16
+    line = view.column.line(view.state.grid, 2)
+    assert [place.field.name for place in line.places] == ["version", "objects_count"]
+    assert "…" not in "".join(piece.text.text() for piece in line.pieces)
+    window.close()
+
+
 @pytest.mark.thorough
 def test_panels_share_what_the_bytes_cannot_fill(qtbot: QtBot, settings: Settings, data: Path) -> None:
     """The bytes end at the width of their fields; rows by the record get the room back."""

@@ -7,10 +7,9 @@ caret is in the structure is stated by `HexAccessibility.tell_place`.
 from __future__ import annotations
 
 import weakref
-from functools import partial
 from typing import Any
 
-from PySide6.QtCore import QCoreApplication, QObject, QPoint, QPointF, QRect, QTimer
+from PySide6.QtCore import QObject, QPoint, QPointF, QRect
 from PySide6.QtGui import (
     QAccessible,
     QAccessibleAnnouncementEvent,
@@ -22,12 +21,12 @@ from shiboken6 import VoidPtr
 
 from shardscope.session.copy_bytes import as_seen
 from shardscope.session.proposed_bytes import about
+from shardscope.views.hex.folds import fold_words
 from shardscope.views.hex.grid import HexPart
 from shardscope.views.hex.layout import HexLayout, cell_at_column, hex_column
 from shardscope.views.hex.state import HexState
 
 NOT_LOADED = "not loaded"
-_INSTALLED = "shardscopeHexFactory"
 _NULL = VoidPtr(0)
 
 
@@ -38,19 +37,21 @@ class RowText:
         layout: The rows.
         caret: A byte of the row.
         data: The bytes of the row from its first one on, or None while they are not there.
+        folded: Number of rows of equal bytes that the row stands for, or 0.
     """
 
-    def __init__(self, layout: HexLayout, caret: int, data: bytes | None) -> None:
+    def __init__(self, layout: HexLayout, caret: int, data: bytes | None, folded: int = 0) -> None:
         self.layout = layout
         row = layout.row_of(caret)
         self.start = max(layout.row_start(row), 0)
         self.stop = min(layout.row_start(row) + layout.width, layout.size)
         seen = {"width": layout.width, "lead": layout.lead, "digits": layout.digits}
-        if data is None:
-            self.text = f"{self.start:0{layout.digits}x}  {NOT_LOADED}"
+        if data is None or folded:
+            words = fold_words(folded, data[0]) if data else NOT_LOADED
+            self.text = f"{self.start:0{layout.digits}x}  {words}"
         else:
             self.text = as_seen(data, start=self.start, **seen)
-        self._loaded = data is not None
+        self._loaded = data is not None and not folded
 
     @property
     def first_column(self) -> int:
@@ -119,7 +120,8 @@ class HexAccessibility(QObject):
         start, stop = max(start, 0), min(start + rows.width, rows.size)
         data = self.state.pages.bytes_at(self.state.name, start, stop)
         proposed = about(self.state.proposed, self.state.name)
-        return RowText(rows, caret, data if data is None or proposed is None else proposed.seen(start, data))
+        fold = self.state.folds.at(rows.row_of(caret)) or range(0)
+        return RowText(rows, caret, data if data is None or proposed is None else proposed.seen(start, data), len(fold))
 
 
 class _Text(QAccessibleTextInterface):
@@ -208,36 +210,6 @@ class HexAccessible(QAccessibleWidget):
         if kind == QAccessible.Text.Description:
             return news.description
         return super().text(kind)
-
-
-class _HexFactory:
-    """Makes the interfaces of hex views, and keeps each until Qt has deleted it.
-
-    Qt deletes an interface when its widget is destroyed; were Python to do it before, Qt would hold a dead pointer.
-    """
-
-    def __init__(self) -> None:
-        self._kept: dict[int, HexAccessible] = {}
-
-    def __call__(self, name: str, widget: QObject) -> HexAccessible | None:
-        news = getattr(widget, "accessibility", None)
-        if not isinstance(news, HexAccessibility):
-            return None
-        made = HexAccessible(news)
-        self._kept[id(made)] = made
-        widget.destroyed.connect(partial(self._forget_later, id(made)))
-        return made
-
-    def _forget_later(self, key: int, widget: QObject | None = None) -> None:
-        QTimer.singleShot(0, partial(self._kept.pop, key, None))
-
-
-def install_factory() -> None:
-    """Make Qt ask hex views for their interface; the application remembers that it was done."""
-    application = QCoreApplication.instance()
-    if application is not None and not application.property(_INSTALLED):
-        application.setProperty(_INSTALLED, True)
-        QAccessible.installFactory(_HexFactory())
 
 
 def _alive(weak: weakref.ref[HexAccessibility]) -> HexAccessibility:

@@ -43,7 +43,8 @@ class HexActions:
         find_next: The next hit.
         find_previous: The hit before.
         letters: Whether runs begin with a letter.
-        fields: Whether the fields is beside the bytes.
+        fields: Whether the fields are beside the bytes.
+        fold: Whether rows of equal bytes share a line.
         larger: Larger bytes.
         smaller: Smaller bytes.
     """
@@ -87,6 +88,10 @@ class HexActions:
         self.fields.setCheckable(True)
         self.fields.setChecked(True)
         self.fields.setToolTip(self.tr("The names and values of the fields of each row, where there is room"))
+        self.fold = self._action(self.tr("Fol&d rows of equal bytes"))
+        self.fold.setCheckable(True)
+        self.fold.setChecked(True)
+        self.fold.setToolTip(self.tr("Show rows of one value as one line; a click or Enter shows them all"))
         self.larger = self._action(self.tr("&Larger bytes"), "Ctrl+Alt++")
         self.smaller = self._action(self.tr("S&maller bytes"), "Ctrl+Alt+-")
 
@@ -95,7 +100,7 @@ class HexActions:
         always = (self.copy, *self.copies, self.copy_offset, self.select_field, self.select_section, self.find_these)
         for action in (*always, self.leads, self.goto, self.find, self.find_next, self.find_previous):
             action.setEnabled(is_open)
-        for action in (self.letters, self.fields, self.larger, self.smaller):
+        for action in (self.letters, self.fields, self.fold, self.larger, self.smaller):
             action.setEnabled(is_open)
 
     @property

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from PySide6.QtCore import QEvent, QModelIndex, QObject, QPointF, QSize, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QMouseEvent, QResizeEvent, QStandardItem, QStandardItemModel
-from PySide6.QtWidgets import QApplication, QCompleter, QHBoxLayout, QLineEdit, QListView, QSizePolicy, QWidget
+from PySide6.QtWidgets import QApplication, QCompleter, QHBoxLayout, QLabel, QLineEdit, QListView, QSizePolicy, QWidget
 
 from shardcore.model.text import shown
 from shardcore.operations.goto import GotoError
@@ -105,6 +105,9 @@ class AddressBar(QWidget):
         self.field.setCompleter(self.completer)
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
+        self.label = QLabel(self.tr("Go to:"))
+        self.label.setBuddy(self.field)
+        row.addWidget(self.label)
         row.addWidget(self.field)
         self.field.textEdited.connect(lambda _: self._offer())
         self.field.textChanged.connect(self._preview)

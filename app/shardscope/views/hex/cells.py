@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -126,9 +126,10 @@ def gather(
     )
 
 
-def roles_in(cells: ByteCells) -> list[tuple[SectionRole, FieldRole]]:
+def roles_in(parts: Iterable[ByteCells]) -> list[tuple[SectionRole, FieldRole]]:
     """Return the section and field roles of some cells, without repetition, in the order of the roles."""
-    shades = np.unique(cells.shade[cells.state == CellState.LOADED] // 2).tolist()
+    kinds = (cells.shade[cells.state == CellState.LOADED] // 2 for cells in parts)
+    shades = sorted({shade for kind in kinds for shade in np.unique(kind).tolist()})
     return [(SECTION_ROLES[shade // len(FieldRole)], FieldRole(shade % len(FieldRole))) for shade in shades]
 
 
@@ -145,24 +146,25 @@ def failed_in(pages: PageCache, name: str, start: int, stop: int) -> list[tuple[
 
 def run_at(pages: PageCache, name: str, offset: int) -> tuple[int, int, int] | None:
     """Return the run around a byte, `(start, stop, role)`, as far as neighbouring pages in memory know it."""
-    found = _run_of(pages.get(name, offset // PAGE), offset)
+    found = run_in(pages.get(name, offset // PAGE), offset)
     if found is None:
         return None
     start, stop, role, parity = found
     while start % PAGE == 0 and start > 0:
-        before = _run_of(pages.get(name, start // PAGE - 1), start - 1)
+        before = run_in(pages.get(name, start // PAGE - 1), start - 1)
         if before is None or before[2:] != (role, parity):
             break
         start = before[0]
     while stop % PAGE == 0:
-        after = _run_of(pages.get(name, stop // PAGE), stop)
+        after = run_in(pages.get(name, stop // PAGE), stop)
         if after is None or after[2:] != (role, parity):
             break
         stop = after[1]
     return start, stop, role
 
 
-def _run_of(page: BytePage | None, offset: int) -> tuple[int, int, int, int] | None:
+def run_in(page: BytePage | None, offset: int) -> tuple[int, int, int, int] | None:
+    """Return the run of a page around a byte, `(start, stop, role, parity)`."""
     if page is None or page.runs is None:
         return None
     runs = page.runs

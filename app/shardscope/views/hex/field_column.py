@@ -5,19 +5,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 from html import escape
 
-from PySide6.QtCore import QObject, QPointF, QRectF, Qt, Signal
+from PySide6.QtCore import QObject, QPointF, Qt, Signal
 from PySide6.QtGui import QFont, QFontMetricsF, QPainter, QStaticText
 
 from shardcore import Span
 from shardscope.session.words import span_words
 from shardscope.views.hex.fields import FieldNames, NamedField
 from shardscope.views.hex.grid import HexGrid
+from shardscope.views.hex.layout import ScreenRows
 from shardscope.widgets import fonts as type_
 from shardscope.widgets.elided import cut_text
 from shardscope.widgets.theme import Palette
 
 LEAST = 110
 """Pixels: with less room there is no column."""
+
+WISH = 150
+"""Pixels that the bytes make room for, by narrower gaps."""
 
 MOST_DIGITS = 64
 """Digits of a wide column: the same for all rows, so that the panels beside the bytes are stable."""
@@ -161,28 +165,28 @@ class FieldColumn(QObject):
                 break
         return FieldLine(tuple(pieces), tuple(places), fields)
 
-    def paint(self, painter: QPainter, grid: HexGrid, palette: Palette, top: int, rows: int) -> None:
+    def paint(self, painter: QPainter, grid: HexGrid, palette: Palette, rows: ScreenRows) -> None:
         """Paint the fields of some rows."""
         if not self.shown:
             return
         painter.setFont(self._font)
         dy = grid.rounded((grid.row - QFontMetricsF(self._font).height()) / 2)
         left = self.left(grid)
-        for row in range(rows):
-            for piece in self.line(grid, top + row).pieces:
+        for line in range(rows.lines):
+            for piece in self.line(grid, rows.row_at(line)).pieces:
                 painter.setPen(getattr(palette, piece.colour))
-                painter.drawStaticText(QPointF(left + piece.x, grid.row_y(row) + dy), piece.text)
+                painter.drawStaticText(QPointF(left + piece.x, grid.row_y(line) + dy), piece.text)
 
     # --- the pointer ---
 
-    def place_at(self, grid: HexGrid, point: QPointF, rows: range) -> FieldPosition | None:
+    def place_at(self, grid: HexGrid, point: QPointF, rows: ScreenRows) -> FieldPosition | None:
         """Return the field under a point of the viewport, which shows these rows."""
         line, x = self._line_at(grid, point, rows), point.x() - self.left(grid)
         if line is None:
             return None
         return next((place for place in line.places if place.left <= x < place.right), None)
 
-    def target_at(self, grid: HexGrid, point: QPointF, rows: range) -> Span | None:
+    def target_at(self, grid: HexGrid, point: QPointF, rows: ScreenRows) -> Span | None:
         """Return what a click on a point selects: a field, or what it points to when the click is on its arrow."""
         place = self.place_at(grid, point, rows)
         if place is None:
@@ -190,13 +194,13 @@ class FieldColumn(QObject):
         on_arrow = place.field.target is not None and point.x() - self.left(grid) >= place.arrow
         return place.field.target if on_arrow else place.field.span
 
-    def _line_at(self, grid: HexGrid, point: QPointF, rows: range) -> FieldLine | None:
-        row = int((point.y() - grid.header) // grid.row)
-        if not self.shown or point.x() < self.left(grid) or not 0 <= row < len(rows):
+    def _line_at(self, grid: HexGrid, point: QPointF, rows: ScreenRows) -> FieldLine | None:
+        line = int((point.y() - grid.header) // grid.row)
+        if not self.shown or point.x() < self.left(grid) or not 0 <= line < rows.lines:
             return None
-        return self.line(grid, rows[row])
+        return self.line(grid, rows.row_at(line))
 
-    def tip_at(self, grid: HexGrid, point: QPointF, rows: range) -> str:
+    def tip_at(self, grid: HexGrid, point: QPointF, rows: ScreenRows) -> str:
         """Return all fields that begin in a row, whole: what is cut off can be read here."""
         line = self._line_at(grid, point, rows)
         fields = line.fields if line is not None else ()
@@ -212,7 +216,3 @@ class FieldColumn(QObject):
         if field.target is None:
             return ""
         return f" → {escape(span_words(field.target))}"
-
-    def rect(self, grid: HexGrid, area: QRectF) -> QRectF:
-        """Return where the column is in the viewport."""
-        return QRectF(self.left(grid), grid.header, max(area.right() - self.left(grid), 0), area.height())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from PySide6.QtCore import QObject, Signal
@@ -77,10 +77,10 @@ class FieldNames(QObject):
         self._known.clear()
         self.changed.emit()
 
-    def want(self, name: str, start: int, stop: int) -> None:
-        """Request the fields that begin in `[start, stop)` of a source; of several requests the newest wins."""
-        numbers = range(start // STRETCH, -(-stop // STRETCH))
-        missing = [number for number in numbers if (name, number) not in self._known][:MOST]
+    def want(self, name: str, ranges: Iterable[tuple[int, int]]) -> None:
+        """Request the fields that begin in some bytes of a source; of several requests the newest wins."""
+        numbers = {number for start, stop in ranges for number in range(start // STRETCH, -(-stop // STRETCH))}
+        missing = sorted(number for number in numbers if (name, number) not in self._known)[:MOST]
         if not missing:
             return
         current = self._round

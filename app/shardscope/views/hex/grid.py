@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from enum import Enum
 
 from PySide6.QtCore import QPointF, QRectF
-from PySide6.QtGui import QFont, QFontMetricsF, QPolygonF
+from PySide6.QtGui import QBrush, QFont, QFontMetricsF, QPainter, QPolygonF
 
 from shardscope.session.copy_bytes import GROUP
-from shardscope.views.hex.layout import HexLayout, cell_at_column, hex_column
+from shardscope.views.hex.layout import HexLayout, ScreenRows, cell_at_column
 
 _SAMPLE = 128
 _LETTER = 0.77
@@ -38,9 +38,10 @@ class HexGrid:
     """The geometry of a hex view.
 
     Attributes:
-        tight: Whether margins are narrow.
+        tight: Whether margins are narrow, and the gaps between bytes.
         font: The fixed font, spaced so that every character is `cell` wide.
         cell: Width of a character.
+        gap: Between two bytes; twice that between groups.
         row: Height of a row.
         header: Height of the line with the column numbers.
         hex_x: Where the hex part begins.
@@ -66,12 +67,13 @@ class HexGrid:
         self.letter_y = self.rounded((self.row - QFontMetricsF(self.letters).height()) / 2)
         letter = QFontMetricsF(self.letters).horizontalAdvance("0" * _SAMPLE) / _SAMPLE
         self.letters.setLetterSpacing(QFont.SpacingType.AbsoluteSpacing, self.cell - letter)
-        self.letter_dx = self.rounded((self.cell - letter) / 2)
+        self.gap = 2 * self.rounded(self.cell / 4) if tight else self.cell
+        self.letter_dx = round((self.gap - letter) / 2 * ratio) / ratio
         self.header = self.rounded(self.row + 4)
         self.margin = self.rounded(_TIGHT if tight else _MARGIN)
         self.gutter = self.rounded(self.margin * 2 + layout.digits * self.cell)
         self.hex_x = self.rounded(self.gutter + self.margin + self.cell / 2)
-        self.text_x = self.rounded(self.hex_x + layout.hex_columns * self.cell + 2 * self.margin)
+        self.text_x = self.rounded(self.byte_x(layout.width - 1) + 2 * self.cell + 2 * self.margin)
         self.width = self.rounded(self.text_x + layout.width * self.cell + self.margin)
 
     def rounded(self, length: float) -> float:
@@ -82,28 +84,40 @@ class HexGrid:
         """Return the upper edge of a row, counted from the top of the screen."""
         return self.header + row * self.row
 
+    def byte_x(self, cell: int) -> float:
+        """Return the left edge of the first digit of a byte."""
+        return self.hex_x + cell * (2 * self.cell + self.gap) + cell // GROUP * self.gap
+
     def edge(self, cell: int, part: HexPart) -> float:
         """Return the left edge of a cell; of the cell after the last one, the right edge of the row."""
         if part is HexPart.TEXT:
             return self.text_x + cell * self.cell
         if cell == self.layout.width:
-            return self.hex_x + (self.layout.hex_columns + 0.5) * self.cell
-        gap = 1.0 if cell % GROUP == 0 and cell > 0 else 0.5
-        return self.hex_x + (hex_column(cell) - gap) * self.cell
+            return self.byte_x(cell - 1) + 2 * self.cell + self.gap / 2
+        return self.byte_x(cell) - (self.gap if cell % GROUP == 0 and cell > 0 else self.gap / 2)
 
     def rect(self, block: Block, part: HexPart) -> QRectF:
         """Return the pixels of a block."""
         left, right = self.edge(block.cell, part), self.edge(block.stop, part)
         return QRectF(left, self.row_y(block.row), right - left, (block.last - block.row) * self.row)
 
-    def blocks(self, start: int, stop: int, top: int, rows: int) -> Iterator[Block]:
-        """Yield the bytes `[start, stop)` as at most three blocks, cut to the rows `[top, top + rows)`."""
+    def reach(self, rows: ScreenRows) -> tuple[int, int]:
+        """Return the bytes of the rows of a screen, and of those beside it, which frames reach into."""
         layout = self.layout
-        start, stop = max(start, layout.row_start(top)), min(stop, layout.row_start(top + rows))
+        return max(layout.row_start(rows.top - 1), 0), layout.row_start(rows.row_at(rows.lines) + 1)
+
+    def blocks(self, start: int, stop: int, rows: ScreenRows) -> Iterator[Block]:
+        """Yield the bytes `[start, stop)` as at most three blocks, cut to the rows of a screen."""
+        layout = self.layout
+        start = max(start, layout.row_start(rows.top))
+        stop = min(stop, layout.row_start(rows.row_at(rows.lines)))
         if start >= stop:
             return
-        first, last = layout.row_of(start) - top, layout.row_of(stop - 1) - top
-        left, right = layout.column_of(start), layout.column_of(stop - 1) + 1
+        above, below = layout.row_of(start), layout.row_of(stop - 1)
+        first, last = rows.line_of(above), rows.line_of(below)
+        # Of a row below the first one of a fold the whole line stands for its bytes.
+        left = layout.column_of(start) if rows.row_at(first) == above else 0
+        right = layout.column_of(stop - 1) + 1 if rows.row_at(last) == below else layout.width
         if first == last:
             yield Block(first, first + 1, left, right)
             return
@@ -116,13 +130,28 @@ class HexGrid:
         if right < layout.width:
             yield Block(last, last + 1, 0, right)
 
-    def outlines(self, start: int, stop: int, top: int, rows: int, part: HexPart) -> list[QPolygonF]:
+    def fill(self, painter: QPainter, start: int, stop: int, rows: ScreenRows, brush: QBrush) -> None:
+        """Fill the bytes `[start, stop)`, and their text."""
+        for block in self.blocks(start, stop, rows):
+            self.fill_block(painter, block, brush)
+
+    def fill_block(self, painter: QPainter, block: Block, brush: QBrush) -> None:
+        for part in HexPart:
+            painter.fillRect(self.rect(block, part), brush)
+
+    def frame(self, painter: QPainter, start: int, stop: int, rows: ScreenRows) -> None:
+        """Draw a line around the bytes `[start, stop)`, and around their text."""
+        for part in HexPart:
+            for line in self.outlines(start, stop, rows, part):
+                painter.drawPolyline(line)
+
+    def outlines(self, start: int, stop: int, rows: ScreenRows, part: HexPart) -> list[QPolygonF]:
         """The outline of the bytes `[start, stop)`, as lines: one that is closed, or two where the rows do not touch.
 
         Those two are open where the bytes go on, so that they read as one. Edges above and below the screen lie
         outside it.
         """
-        blocks = list(self.blocks(start, stop, top - 1, rows + 2))
+        blocks = list(self.blocks(start, stop, ScreenRows(rows.top - 1, rows.lines + 2, rows.folds)))
         rects = [self.rect(block, part).translated(0, -self.row) for block in blocks]
         if len(rects) == 1:
             return [QPolygonF(rects[0])]
@@ -148,4 +177,5 @@ class HexGrid:
         if part is HexPart.TEXT:
             cell = int((point.x() - self.text_x) // self.cell)
             return min(max(cell, 0), self.layout.width - 1), part
-        return cell_at_column((point.x() - self.hex_x) / self.cell, self.layout.width), part
+        column = (point.x() - self.hex_x) / self.cell
+        return cell_at_column(column, self.layout.width, self.gap / self.cell), part

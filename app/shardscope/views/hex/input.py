@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import operator
+from collections.abc import Callable, Sequence
 from types import MappingProxyType
 
 from PySide6.QtCore import Qt
@@ -18,7 +19,14 @@ _STEPS = MappingProxyType({Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1})
 
 
 def caret_after(
-    key: int, *, control: bool, caret: int, layout: HexLayout, page: int, sections: Sequence[Section]
+    key: int,
+    *,
+    control: bool,
+    caret: int,
+    layout: HexLayout,
+    page: int,
+    sections: Sequence[Section],
+    away: Callable[[int, int], int] = operator.add,
 ) -> int | None:
     """Return the byte a key goes to; None for keys that do not move the caret.
 
@@ -28,8 +36,9 @@ def caret_after(
             previous and next section.
         caret: Where the caret is.
         layout: The rows.
-        page: Rows of a screen.
+        page: Lines of a screen.
         sections: Of the source.
+        away: Returns the row some lines below a row.
     """
     if layout.size == 0:
         return None
@@ -38,27 +47,19 @@ def caret_after(
     chosen = Qt.Key(key)
     if chosen in _STEPS:
         return layout.clamp(caret + _STEPS[chosen])
-    rows = {Qt.Key.Key_Up: -1, Qt.Key.Key_Down: 1, Qt.Key.Key_PageUp: -page, Qt.Key.Key_PageDown: page}.get(chosen)
-    if rows is not None:
-        return _rows_away(caret, rows, layout)
+    lines = {Qt.Key.Key_Up: -1, Qt.Key.Key_Down: 1, Qt.Key.Key_PageUp: -page, Qt.Key.Key_PageDown: page}.get(chosen)
+    if lines is not None:
+        row = away(layout.row_of(caret), lines)
+        if abs(lines) == 1 and not 0 <= row < layout.rows:
+            return caret
+        # A shorter first or last row is still reached.
+        return layout.clamp(layout.row_start(row) + layout.column_of(caret))
     row_start = layout.row_start(layout.row_of(caret))
     if chosen is Qt.Key.Key_Home:
         return layout.clamp(row_start)
     if chosen is Qt.Key.Key_End:
         return layout.clamp(row_start + layout.width - 1)
     return None
-
-
-def _rows_away(caret: int, rows: int, layout: HexLayout) -> int:
-    """Return the offset some rows away in the same column; at the ends the first or last byte."""
-    target = caret + rows * layout.width
-    if 0 <= target < layout.size:
-        return target
-    if abs(rows) == 1:
-        # A shorter first or last row is still reached; beyond it the caret stays.
-        row = layout.row_of(caret) + rows
-        return layout.clamp(target) if 0 <= row < layout.rows else caret
-    return layout.clamp(target)
 
 
 def _far(key: int, caret: int, layout: HexLayout, sections: Sequence[Section]) -> int | None:
@@ -126,14 +127,23 @@ def key(state: HexState, event: QKeyEvent) -> bool:
         return True
     caret = state.selection.caret
     if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and state.layout.size:
-        state.activated.emit(caret)
+        if not state.unfold(caret):
+            state.activated.emit(caret)
         return True
     target = caret_after(
-        event.key(), control=control, caret=caret, layout=state.layout, page=state.page_rows, sections=state.sections
+        event.key(),
+        control=control,
+        caret=caret,
+        layout=state.layout,
+        page=state.page_rows,
+        sections=state.sections,
+        away=state.folds.away,
     )
     if target is None:
         return False
+    if event.key() in _STEPS:
+        state.unfold(target)
     if event.key() in (Qt.Key.Key_PageUp, Qt.Key.Key_PageDown) and not control:
-        state.scroll_by(state.layout.row_of(target) - state.layout.row_of(caret))
+        state.keep_line(target)
     state.move_caret(target, extend=bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier))
     return True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from shardscope.session.copy_bytes import GROUP
@@ -47,11 +48,6 @@ class HexLayout:
         """Characters of the longest offset, at least eight."""
         return max(len(offset_words(max(self.size - 1, 0))), 8)
 
-    @property
-    def hex_columns(self) -> int:
-        """Characters of the hex part of a row."""
-        return hex_column(self.width - 1) + 2
-
     def offset_text(self, offset: int) -> str:
         """Return an offset for the gutter, as wide as the others."""
         return offset_words(offset).rjust(self.digits)
@@ -73,13 +69,61 @@ class HexLayout:
         return min(max(offset, 0), max(self.size - 1, 0))
 
 
+@dataclass(frozen=True)
+class ScreenRows:
+    """Rows on the lines of a screen. A line has one row, or the rows of a fold.
+
+    Attributes:
+        top: The first row.
+        lines: Number of lines.
+        folds: Rows that share a line, ascending; none begins above `top`.
+    """
+
+    top: int
+    lines: int
+    folds: tuple[range, ...] = ()
+
+    def row_at(self, line: int) -> int:
+        """Return the row of a line, of a fold the first one; beside the screen a line is a row."""
+        row = self.top + line
+        for fold in self.folds:
+            if row <= fold.start:
+                break
+            row += len(fold) - 1
+        return row
+
+    def line_of(self, row: int) -> int:
+        """Return the line of a row, negative above the screen."""
+        return row - self.top - sum(min(max(row - fold.start, 0), len(fold) - 1) for fold in self.folds)
+
+    def part(self, line: int, count: int) -> ScreenRows:
+        """Return some of the lines."""
+        top, stop = self.row_at(line), self.row_at(line + count)
+        return ScreenRows(top, count, tuple(fold for fold in self.folds if top <= fold.start < stop))
+
+    def parts(self) -> Iterator[tuple[int, ScreenRows]]:
+        """Yield the folds and the rows between them, each after the number of its first line."""
+        line = 0
+        for fold in self.folds:
+            at = self.line_of(fold.start)
+            if at > line:
+                yield line, self.part(line, at - line)
+            yield at, self.part(at, 1)
+            line = at + 1
+        if line < self.lines:
+            yield line, self.part(line, self.lines - line)
+
+
 def hex_column(cell: int) -> int:
     """The character at which a byte of a row begins: two digits and a space each, one more space between groups."""
     return 3 * cell + cell // GROUP
 
 
-def cell_at_column(column: float, width: int) -> int:
-    """The byte nearest to a character of the hex part, `column` counted from its first one, fractions allowed."""
-    group, rest = divmod(column + 0.5, 3 * GROUP + 1)
-    cell = int(group) * GROUP + min(int(rest // 3), GROUP - 1)
+def cell_at_column(column: float, width: int, gap: float = 1.0) -> int:
+    """The byte nearest to a character of the hex part, `column` counted from its first one, fractions allowed.
+
+    `gap` is the space between two bytes, in characters.
+    """
+    group, rest = divmod(column + gap / 2, (2 + gap) * GROUP + gap)
+    cell = int(group) * GROUP + min(int(rest // (2 + gap)), GROUP - 1)
     return min(max(cell, 0), width - 1)

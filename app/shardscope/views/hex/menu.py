@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 
 from PySide6.QtCore import QCoreApplication, QPoint, Qt
 from PySide6.QtWidgets import QMenu, QWidget
 
 from shardscope.views.hex.actions import HexActions
-from shardscope.views.hex.width import CHOICES
+from shardscope.views.hex.row_choice import RowChoice
 from shardscope.widgets.picture import add_picture
 
 translate = QCoreApplication.translate
@@ -24,18 +23,24 @@ class HexMenuActions:
         go: Goes to the object that the bytes belong to.
         look_up: Looks it up.
         extract: Extracts it.
-        set_width: Changes how many bytes a row has, as it is written in the menu.
         told: Takes a sentence about what became of a picture.
     """
 
     go: Callable[[], object]
     look_up: Callable[[], object]
     extract: Callable[[], object]
-    set_width: Callable[[str], object]
     told: Callable[[str, bool], object]
 
 
-def hex_menu(view: QWidget, parent: QWidget, actions: HexActions, deeds: HexMenuActions, *, row: int | None) -> QMenu:
+def add_looks(menu: QMenu, actions: HexActions, rows: RowChoice) -> None:
+    """Add how the bytes are shown to a menu."""
+    rows.fill(menu)
+    menu.addActions([actions.fold, actions.fields, actions.letters, actions.larger, actions.smaller])
+
+
+def hex_menu(
+    view: QWidget, parent: QWidget, actions: HexActions, deeds: HexMenuActions, rows: RowChoice, *, row: int | None
+) -> QMenu:
     """Return the menu of the hex view.
 
     Args:
@@ -43,6 +48,7 @@ def hex_menu(view: QWidget, parent: QWidget, actions: HexActions, deeds: HexMenu
         parent: Owns the menu.
         actions: What can be done with bytes.
         deeds: What else the panel does.
+        rows: The choice of the bytes per row.
         row: The row of the object that the selected bytes belong to, if they do.
     """
     menu = QMenu(parent)
@@ -74,10 +80,7 @@ def hex_menu(view: QWidget, parent: QWidget, actions: HexActions, deeds: HexMenu
     menu.addSeparator()
     menu.addActions([actions.find_these, actions.find, actions.goto])
     menu.addSeparator()
-    rows = menu.addMenu(translate("HexMenu", "&Row width"))
-    for name in CHOICES:
-        rows.addAction(name, partial(deeds.set_width, name))
-    menu.addActions([actions.letters, actions.fields, actions.larger, actions.smaller])
+    add_looks(menu, actions, rows)
     menu.addSeparator()
     add_picture(menu, view, "bytes", deeds.told)
     return menu

@@ -78,6 +78,8 @@ class HexMouse(QObject):
             return
         offset, self._part = found
         extend = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
+        if not extend:
+            self._state.unfold(offset)
         self._state.move_caret(offset, extend=extend, part=self._part)
 
     def _press_right(self, event: QMouseEvent) -> None:
@@ -101,7 +103,9 @@ class HexMouse(QObject):
             return
         found = self._state.offset_at(event.position())
         place = self._column.place_at(self._state.grid, event.position(), self._state.rows_on_screen)
-        self._viewport.setCursor(Qt.CursorShape.PointingHandCursor if place is not None else Qt.CursorShape.IBeamCursor)
+        folded = found is not None and self._state.folds.at(self._state.layout.row_of(found[0])) is not None
+        shape = Qt.CursorShape.PointingHandCursor if place is not None or folded else Qt.CursorShape.IBeamCursor
+        self._viewport.setCursor(shape)
         if place is not None:
             self._state.set_hover((place.field.span.start, place.field.span.stop))
         else:

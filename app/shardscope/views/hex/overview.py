@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
 from html import escape
 
 from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
     QAccessible,
+    QAccessibleAnnouncementEvent,
     QAction,
     QActionGroup,
     QColor,
@@ -36,6 +36,7 @@ from shardscope.session.highlights import Arrow, Light, arrows_in, lights_in
 from shardscope.session.marks import Marks
 from shardscope.session.notes import notes_in
 from shardscope.session.pages import PAGE, PageCache
+from shardscope.session.sections import sections_in
 from shardscope.session.words import cut_end, grouped, offset_words, range_words, share_text
 from shardscope.widgets import theme
 from shardscope.widgets.badges import badge_font, badge_size, paint_badge
@@ -150,7 +151,7 @@ _RANK = {Severity.NOTE: 0, Severity.WARNING: 1, Severity.ERROR: 2}
 class Overview(QWidget):
     """Shows one source; `jumped` carries the offset that was clicked."""
 
-    spoken_role = QAccessible.Role.Graphic
+    spoken_role = QAccessible.Role.Slider
 
     jumped = Signal(object)
     section_chosen = Signal(object)
@@ -216,6 +217,16 @@ class Overview(QWidget):
         if (start, stop) != self._selection:
             self._selection = (start, stop)
             self.update()
+            if self.hasFocus() and QAccessible.isActive():
+                QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self, self.spoken_value))
+
+    @property
+    def spoken_value(self) -> str:
+        """Return where the selection is, for screen readers: `0x1171 of 0x13c8, index`."""
+        start = self._selection[0]
+        names = (section.name for section in sections_in(self._sections, start, start + 1))
+        place = self.secrets.text(f"{start:#x} of {self._size:#x}", Aspect.OFFSET)
+        return ", ".join((place, *names)) if self._size else ""
 
     def set_findings(self, findings: Iterable[Finding]) -> None:
         """Mark what findings are about."""
@@ -312,7 +323,7 @@ class Overview(QWidget):
         if self._size:
             strip = self._strip()
             arrows = arrows_in(self._arrows, self.name)
-            self._paint_sections(painter, colours, strip, labelled=not arrows)
+            paint_strip(painter, colours, self._scale, strip, self.label if not arrows else None)
             self._paint_loaded(painter, colours, strip)
             self._paint_hits(painter, colours, strip)
             self._paint_marks(painter, colours, strip)
@@ -330,11 +341,6 @@ class Overview(QWidget):
             painter.setBrush(Qt.BrushStyle.NoBrush)
             painter.drawRect(self.rect().adjusted(1, 1, -2, -2))
         painter.end()
-
-    def _paint_sections(
-        self, painter: QPainter, colours: theme.Palette, strip: QRectF, *, labelled: bool = True
-    ) -> None:
-        paint_strip(painter, colours, self._scale, strip, self.label if labelled else None)
 
     def _paint_loaded(self, painter: QPainter, colours: theme.Palette, strip: QRectF) -> None:
         if self._fetched is None:
@@ -446,14 +452,11 @@ class Overview(QWidget):
             action = QAction(text, choice)
             action.setCheckable(True)
             action.setChecked(self.schematic is schematic)
-            action.triggered.connect(partial(self._choose_scale, schematic))
+            action.triggered.connect(lambda _=False, chosen=schematic: self.set_schematic(chosen))
             menu.addAction(action)
         menu.addSeparator()
         add_picture(menu, self, "overview", self.told.emit)
         return menu
-
-    def _choose_scale(self, schematic: bool, checked: bool = False) -> None:
-        self.set_schematic(schematic)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         if event.button() == Qt.MouseButton.LeftButton and self._size:

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from PySide6.QtCore import QPoint, QPointF, QRect, QRectF, QSizeF, Qt
 from PySide6.QtGui import (
+    QBrush,
     QColor,
     QFontMetricsF,
     QImage,
@@ -22,12 +23,11 @@ from PySide6.QtGui import (
     QStaticText,
 )
 
-from shardcore.operations.notes import Note
+from shardcore import Span
 from shardscope.session.highlights import Light
 from shardscope.views.hex.cells import ByteCells
 from shardscope.views.hex.field_column import FieldColumn
 from shardscope.views.hex.grid import Block, HexGrid, HexPart
-from shardscope.views.hex.layout import hex_column
 from shardscope.views.hex.paint_rows import HexRowPainter
 from shardscope.views.hex.scene import HexScene, Range
 from shardscope.widgets.badges import badge_font, badge_size, paint_badge
@@ -45,18 +45,13 @@ def paint_lights(painter: QPainter, grid: HexGrid, palette: Palette, scene: HexS
     """Paint light on bytes, and a line around them; only the line, dashed, for those that are hollow."""
     fill = QColor(palette.accent)
     fill.setAlphaF(_FILL)
-    painter.setBrush(Qt.BrushStyle.NoBrush)
     for light in scene.lights:
-        start, stop = _reach(light)
+        start, stop = _reach(light.span)
         if not light.hollow:
-            for block in grid.blocks(start, stop, scene.top, scene.rows):
-                for part in HexPart:
-                    painter.fillRect(grid.rect(block, part), fill)
+            grid.fill(painter, start, stop, scene.rows, QBrush(fill))
         style = Qt.PenStyle.DashLine if light.hollow else Qt.PenStyle.SolidLine
         painter.setPen(QPen(palette.accent, grid.rounded(1), style))
-        for part in HexPart:
-            for line in grid.outlines(start, stop, scene.top, scene.rows, part):
-                painter.drawPolyline(line)
+        grid.frame(painter, start, stop, scene.rows)
 
 
 def paint_numbers(painter: QPainter, grid: HexGrid, palette: Palette, scene: HexScene) -> None:
@@ -78,15 +73,15 @@ def paint_numbers(painter: QPainter, grid: HexGrid, palette: Palette, scene: Hex
         taken.append(paint_badge(painter, palette, area.topLeft(), light.number, hollow=light.hollow))
 
 
-def _reach(light: Light) -> tuple[int, int]:
-    """Return the bytes of a light; a place between bytes is shown on the byte after it."""
-    return light.span.start, max(light.span.stop, light.span.start + 1)
+def _reach(span: Span) -> tuple[int, int]:
+    """Return the bytes of a light or a note; a place between bytes is shown on the byte after it."""
+    return span.start, max(span.stop, span.start + 1)
 
 
 def _corner(grid: HexGrid, scene: HexScene, light: Light) -> QPointF | None:
     """Return the upper left corner of what can be seen of a light; None where nothing can."""
-    start, stop = _reach(light)
-    block = next(grid.blocks(start, stop, scene.top, scene.rows), None)
+    start, stop = _reach(light.span)
+    block = next(grid.blocks(start, stop, scene.rows), None)
     return grid.rect(block, HexPart.HEX).topLeft() if block is not None else None
 
 
@@ -95,27 +90,19 @@ def _corner(grid: HexGrid, scene: HexScene, light: Light) -> QPointF | None:
 
 def paint_notes(painter: QPainter, grid: HexGrid, palette: Palette, scene: HexScene) -> None:
     """Paint a dashed line around the bytes of notes."""
-    painter.setBrush(Qt.BrushStyle.NoBrush)
     painter.setPen(QPen(palette.text, grid.rounded(1), Qt.PenStyle.DashLine))
     for note in scene.notes:
-        for part in HexPart:
-            for line in grid.outlines(*_noted(note), scene.top, scene.rows, part):
-                painter.drawPolyline(line)
+        grid.frame(painter, *_reach(note.span), scene.rows)
 
 
 def paint_flags(painter: QPainter, grid: HexGrid, palette: Palette, scene: HexScene) -> None:
     """Paint a flag in the gap before the first byte of each note."""
     for note in scene.notes:
         start = note.span.start
-        for block in grid.blocks(start, start + 1, scene.top, scene.rows):
+        for block in grid.blocks(start, start + 1, scene.rows):
             corner = grid.rect(block, HexPart.HEX).topLeft()
             area = QRectF(corner, QSizeF(grid.cell * 0.62, grid.row * 0.7))
             paint_flag(painter, area, palette.text, palette.base)
-
-
-def _noted(note: Note) -> tuple[int, int]:
-    """Return the bytes of a note; a place between bytes is shown on the byte after it."""
-    return note.span.start, max(note.span.stop, note.span.start + 1)
 
 
 # --- arrows ---
@@ -129,7 +116,7 @@ def paint_arrows(painter: QPainter, grid: HexGrid, palette: Palette, scene: HexS
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
     for arrow in scene.arrows:
         one, other = _middle(grid, scene, arrow.start.start), _middle(grid, scene, arrow.stop.start)
-        seen = (grid.header < point.y() < grid.row_y(scene.rows) for point in (one, other))
+        seen = (grid.header < point.y() < grid.row_y(scene.rows.lines) for point in (one, other))
         if not any(seen):
             continue  # it would only cross the screen
         path, end = arrow_path(one, other)
@@ -147,13 +134,13 @@ def paint_arrows(painter: QPainter, grid: HexGrid, palette: Palette, scene: HexS
 def _middle(grid: HexGrid, scene: HexScene, offset: int) -> QPointF:
     """Return the middle of a byte; beyond the screen just outside of it."""
     layout = grid.layout
-    row = layout.row_of(offset) - scene.top
+    row = scene.rows.line_of(layout.row_of(offset))
     cell = layout.column_of(offset)
     x = grid.rect(Block(0, 1, cell, cell + 1), HexPart.HEX).center().x()
     if row < 0:
         return QPointF(x, grid.header - _AWAY)
-    if row >= scene.rows:
-        return QPointF(x, grid.row_y(scene.rows) + _AWAY)
+    if row >= scene.rows.lines:
+        return QPointF(x, grid.row_y(scene.rows.lines) + _AWAY)
     return QPointF(x, grid.row_y(row) + grid.row / 2)
 
 
@@ -183,7 +170,7 @@ Paint = Callable[[QPainter, int, int], None]
 
 
 class RowCanvas:
-    """The rows of one screen; row `n` has the place `n` modulo the number of places, so that scrolling moves none.
+    """The lines of one screen, in places around a ring: those that stay on the screen keep theirs.
 
     Attributes:
         painted: Number of rows painted so far.
@@ -205,7 +192,6 @@ class RowCanvas:
         place: QRectF,
         row: float,
         ratio: float,
-        top: int,
         keys: Sequence[Hashable],
         paint: Paint,
     ) -> None:
@@ -216,16 +202,17 @@ class RowCanvas:
             place: Where the rows stand there; cut at its bottom.
             row: Height of a row.
             ratio: Device pixels per pixel.
-            top: The number of the first row.
-            keys: What each row looks like: equal keys are equal pictures.
+            keys: Which row it is, and what it looks like: equal keys are equal pictures.
             paint: Paints rows.
         """
         self._fit(place.width(), row, len(keys), ratio)
         places = len(self._keys)
+        kept = {key: slot for slot, key in enumerate(self._keys) if key is not None}
+        top = next((kept[key] - number for number, key in enumerate(keys) if key in kept), 0)
         for first, count in self._missing(top, keys):
             self._paint(first, count, (top + first) % places * row, paint)
             for number in range(first, first + count):
-                self._keys[(top + number) % places] = (top + number, keys[number])
+                self._keys[(top + number) % places] = keys[number]
         # In device pixels, so that the picture is copied and not scaled.
         painter.save()
         painter.scale(1 / ratio, 1 / ratio)
@@ -252,7 +239,7 @@ class RowCanvas:
         places, first = len(self._keys), -1
         for number in range(len(keys) + 1):
             slot = (top + number) % places
-            wanted = number < len(keys) and self._keys[slot] != (top + number, keys[number])
+            wanted = number < len(keys) and self._keys[slot] != keys[number]
             if first >= 0 and (not wanted or slot == 0):
                 yield first, number - first
                 first = -1
@@ -308,7 +295,8 @@ class HexPainter:
             scroll: Pixels that the view is scrolled to the right.
         """
         grid = self.grid
-        bottom = QRectF(0, grid.row_y(scene.rows), area.width(), max(area.height() - grid.row_y(scene.rows), 0))
+        below = grid.row_y(scene.rows.lines)
+        bottom = QRectF(0, below, area.width(), max(area.height() - below, 0))
         painter.fillRect(bottom, self.palette.base)
         painter.fillRect(QRectF(0, bottom.top(), grid.gutter, bottom.height()), self.palette.window)
         painter.fillRect(QRectF(grid.gutter, bottom.top(), grid.rounded(1), bottom.height()), self.palette.border)
@@ -317,13 +305,13 @@ class HexPainter:
         else:
             # A drawing of lines and letters has no use for pictures of rows.
             painter.save()
-            painter.setClipRect(QRectF(0, grid.header, area.width(), scene.rows * grid.row))
-            self.rows.paint(painter, scene, cells_of(scene.top, scene.rows), area.width(), scroll)
+            painter.setClipRect(QRectF(0, grid.header, area.width(), scene.rows.lines * grid.row))
+            self._paint_rows(painter, scene, cells_of, area, scroll)
             painter.restore()
         self._current_row(painter, scene)
         painter.save()
         # Frames go on below the screen, but not into the strip that has no room for a row.
-        painter.setClipRect(QRectF(grid.gutter, grid.header, area.width() - grid.gutter, scene.rows * grid.row))
+        painter.setClipRect(QRectF(grid.gutter, grid.header, area.width() - grid.gutter, scene.rows.lines * grid.row))
         painter.translate(-scroll, 0)
         paint_notes(painter, grid, self.palette, scene)
         paint_lights(painter, grid, self.palette, scene)
@@ -339,31 +327,37 @@ class HexPainter:
         grid = self.grid
 
         def paint(onto: QPainter, first: int, count: int) -> None:
-            start, stop = (grid.layout.row_start(scene.top + row) for row in (first, first + count))
-            hits = [hit for hit in scene.hits if hit[0] < stop and hit[1] > start]
-            part = replace(scene, top=scene.top + first, rows=count, hits=hits)
             onto.translate(0, -grid.header)
-            self.rows.paint(onto, part, cells_of(part.top, part.rows), area.width(), scroll)
+            self._paint_rows(onto, replace(scene, rows=scene.rows.part(first, count)), cells_of, area, scroll)
 
         place = QRectF(0, grid.header, area.width(), area.height() - grid.header)
-        keys = [self._key(scene, row, scroll) for row in range(scene.rows)]
-        self.canvas.draw(painter, place, grid.row, grid.ratio, scene.top, keys, paint)
+        keys = [self._key(scene, line, scroll) for line in range(scene.rows.lines)]
+        self.canvas.draw(painter, place, grid.row, grid.ratio, keys, paint)
 
-    def _key(self, scene: HexScene, row: int, scroll: float) -> Hashable:
-        """Return what a row looks like, besides its bytes and what `forget` receives."""
-        start = self.grid.layout.row_start(scene.top + row)
-        return scroll, _inside(scene.selection, start, start + self.grid.layout.width)
+    def _paint_rows(self, painter: QPainter, scene: HexScene, cells_of: CellsOf, area: QRectF, scroll: float) -> None:
+        for line, rows in scene.rows.parts():
+            start, stop = self.grid.layout.row_start(rows.top), self.grid.layout.row_start(rows.row_at(rows.lines))
+            hits = [hit for hit in scene.hits if hit[0] < stop and hit[1] > start]
+            painter.translate(0, line * self.grid.row)
+            part = replace(scene, rows=rows, hits=hits)
+            self.rows.paint(painter, part, cells_of(rows.top, rows.lines), area.width(), scroll)
+            painter.translate(0, -line * self.grid.row)
+
+    def _key(self, scene: HexScene, line: int, scroll: float) -> Hashable:
+        """Return what a line looks like, besides its bytes and what `forget` receives."""
+        start, stop = (self.grid.layout.row_start(scene.rows.row_at(at)) for at in (line, line + 1))
+        return scroll, start, stop, _inside(scene.selection, start, stop)
 
     # --- over the rows ---
 
     def _current_row(self, painter: QPainter, scene: HexScene) -> None:
         """The offset of the row with the caret is stronger than the others."""
         grid = self.grid
-        row = grid.layout.row_of(scene.caret) - scene.top if scene.caret >= 0 else -1
-        if not 0 <= row < scene.rows:
+        row = scene.rows.line_of(grid.layout.row_of(scene.caret)) if scene.caret >= 0 else -1
+        if not 0 <= row < scene.rows.lines:
             return
         y = grid.row_y(row)
-        offset = max(grid.layout.row_start(scene.top + row), 0)
+        offset = max(grid.layout.row_start(scene.rows.row_at(row)), 0)
         painter.fillRect(QRectF(0, y, grid.gutter, grid.row), self.palette.window)
         painter.setFont(grid.font)
         painter.setPen(self.palette.text)
@@ -384,7 +378,7 @@ class HexPainter:
             self._outline(painter, scene, *scene.selection, QPen(ink, self.grid.rounded(wide)))
         if scene.caret < 0:
             return
-        for block in self.grid.blocks(scene.caret, scene.caret + 1, scene.top, scene.rows):
+        for block in self.grid.blocks(scene.caret, scene.caret + 1, scene.rows):
             for part in HexPart:
                 strong = scene.focused and part is scene.part
                 width = self.grid.rounded(2) if strong else thin
@@ -397,22 +391,19 @@ class HexPainter:
     def _half(self, painter: QPainter, block: Block) -> None:
         """A bar below the digit that is typed next."""
         grid, high = self.grid, self.grid.rounded(3)
-        left = grid.hex_x + (hex_column(block.cell) + 1) * grid.cell
+        left = grid.byte_x(block.cell) + grid.cell
         bottom = grid.row_y(block.row) + grid.row - high
         painter.fillRect(QRectF(left, bottom, grid.cell, high), self.palette.accent)
 
     def _outline(self, painter: QPainter, scene: HexScene, start: int, stop: int, pen: QPen) -> None:
         painter.setPen(pen)
-        painter.setBrush(Qt.BrushStyle.NoBrush)
-        for part in HexPart:
-            for line in self.grid.outlines(start, stop, scene.top, scene.rows, part):
-                painter.drawPolyline(line)
+        self.grid.frame(painter, start, stop, scene.rows)
 
     def _reasons(self, painter: QPainter, scene: HexScene) -> None:
         """Paint the reason why bytes are missing, on their first row."""
         painter.setFont(self.grid.font)
         for (start, _), reason in scene.failed:
-            row = max(self.grid.layout.row_of(start) - scene.top, 0)
+            row = max(scene.rows.line_of(self.grid.layout.row_of(start)), 0)
             text = f" not readable: {reason} "
             wide = QFontMetricsF(self.grid.font).horizontalAdvance(text)
             place = QRectF(self.grid.edge(0, HexPart.HEX), self.grid.row_y(row), wide, self.grid.row)
@@ -433,7 +424,7 @@ class HexPainter:
         painter.save()
         painter.setClipRect(QRectF(grid.gutter, 0, area.width() - grid.gutter, grid.header))
         for cell, text in enumerate(self._columns):
-            x = grid.hex_x + hex_column(cell) * grid.cell - scroll
+            x = grid.byte_x(cell) - scroll
             if grid.gutter - 3 * grid.cell < x < area.width():
                 painter.setPen(self.palette.text if cell == current else self.palette.muted)
                 painter.drawStaticText(QPointF(x, y), text)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QLineF, QPointF, QRectF, Qt
-from PySide6.QtGui import QBrush, QColor, QFont, QGlyphRun, QPaintEngine, QPainter, QPen, QRawFont
+from PySide6.QtGui import QBrush, QColor, QFont, QGlyphRun, QPaintEngine, QPainter, QPen, QRawFont, QStaticText
 
 from shardcore import FieldRole, Severity
 from shardscope.session.copy_bytes import PRINTABLE
@@ -20,6 +20,7 @@ from shardscope.session.pages import PageState
 from shardscope.session.sections import sections_in
 from shardscope.views.hex.cells import SECTION_ROLES, SHADES, ByteCells, CellState
 from shardscope.views.hex.field_column import FieldColumn
+from shardscope.views.hex.folds import fold_words
 from shardscope.views.hex.grid import Block, HexGrid, HexPart
 from shardscope.views.hex.layout import hex_column
 from shardscope.views.hex.proposed import paint_frames, paint_hatch
@@ -39,32 +40,27 @@ def paint_crossed(painter: QPainter, grid: HexGrid, palette: Palette, scene: Hex
         return
     colour = QColor(palette.warning)
     colour.setAlphaF(_CROSSED)
-    for start, stop in scene.sandboxed.inside(*_bytes(grid, scene)):
-        for block in grid.blocks(start, stop, scene.top, scene.rows):
-            for part in HexPart:
-                painter.fillRect(grid.rect(block, part), QBrush(colour, Qt.BrushStyle.DiagCrossPattern))
+    for start, stop in scene.sandboxed.inside(*grid.reach(scene.rows)):
+        grid.fill(painter, start, stop, scene.rows, QBrush(colour, Qt.BrushStyle.DiagCrossPattern))
 
 
 def paint_over(painter: QPainter, grid: HexGrid, palette: Palette, scene: HexScene) -> None:
     """Draw the frames around them, and the wedges."""
     if scene.sandboxed is None:
         return
-    painter.setBrush(Qt.BrushStyle.NoBrush)
     painter.setPen(QPen(palette.warning, grid.rounded(1.5), Qt.PenStyle.DotLine))
-    for start, stop in scene.sandboxed.inside(*_bytes(grid, scene)):
-        for part in HexPart:
-            for polygon in grid.outlines(start, stop, scene.top, scene.rows, part):
-                painter.drawPolygon(polygon)
+    for start, stop in scene.sandboxed.inside(*grid.reach(scene.rows)):
+        grid.frame(painter, start, stop, scene.rows)
     painter.save()
     painter.setPen(Qt.PenStyle.NoPen)
     painter.setBrush(palette.warning)
     layout = grid.layout
-    for place, _ in scene.sandboxed.cuts_in(*_bytes(grid, scene)):
+    for place, _ in scene.sandboxed.cuts_in(*grid.reach(scene.rows)):
         # At the end of the source there is no byte to stand before: after the last one then.
         last = place >= layout.size and place > 0
         at = place - 1 if last else place
-        row, cell = layout.row_of(at) - scene.top, layout.column_of(at) + last
-        if not 0 <= row < scene.rows:
+        row, cell = scene.rows.line_of(layout.row_of(at)), layout.column_of(at) + last
+        if not 0 <= row < scene.rows.lines:
             continue
         y, wide = grid.row_y(row), grid.cell * 0.7
         for part in HexPart:
@@ -72,12 +68,6 @@ def paint_over(painter: QPainter, grid: HexGrid, palette: Palette, scene: HexSce
             painter.drawPolygon([QPointF(x - wide, y), QPointF(x + wide, y), QPointF(x, y + grid.row * 0.5)])
             painter.drawRect(int(x), int(y), max(int(grid.rounded(1)), 1), int(grid.row))
     painter.restore()
-
-
-def _bytes(grid: HexGrid, scene: HexScene) -> tuple[int, int]:
-    """Return the bytes of the rows; frames reach into the rows beside them."""
-    layout = grid.layout
-    return max(layout.row_start(scene.top - 1), 0), layout.row_start(scene.top + scene.rows + 1)
 
 
 Codes = NDArray[np.uint8]
@@ -129,10 +119,10 @@ class RowGlyphs:
         self._grid = grid
         self._face = _Face(grid.font, grid)
         self._small = _Face(grid.letters, grid)
-        columns = [hex_column(cell) for cell in range(grid.layout.width)]
-        self._hex_x = [grid.hex_x + (column + digit) * grid.cell for column in columns for digit in (0, 1)]
+        bytes_x = [grid.byte_x(cell) for cell in range(grid.layout.width)]
+        self._hex_x = [x + digit * grid.cell for x in bytes_x for digit in (0, 1)]
         self._text_x = [grid.text_x + cell * grid.cell for cell in range(grid.layout.width)]
-        self._letter_x = [grid.hex_x + (column - 1) * grid.cell + grid.letter_dx for column in columns]
+        self._letter_x = [x - grid.gap + grid.letter_dx for x in bytes_x]
         self._offset_x = [grid.margin + digit * grid.cell for digit in range(grid.layout.digits)]
         self._places: dict[str, list[QPointF]] = {}
 
@@ -223,17 +213,18 @@ class HexRowPainter:
 
         Args:
             painter: The painter.
-            scene: What.
-            cells: The cells of the rows of the scene.
+            scene: What. Its rows follow each other, or are one fold.
+            cells: The cells of the rows of the scene, of a fold those of its first row.
             width: Of the viewport.
             scroll: Pixels that the view is scrolled to the right.
         """
         top = self.grid.header
-        painter.fillRect(QRectF(0, top, width, scene.rows * self.grid.row), self.palette.base)
+        painter.fillRect(QRectF(0, top, width, scene.rows.lines * self.grid.row), self.palette.base)
         painter.translate(-scroll, 0)
         self._backgrounds(painter, scene, cells)
         self._field_edges(painter, scene, cells)
-        self._underlines(painter, cells)
+        if not scene.rows.folds:
+            self._underlines(painter, cells)
         self._gaps(painter, scene, cells)
         paint_hatch(painter, self.grid, self.palette, scene)
         paint_crossed(painter, self.grid, self.palette, scene)
@@ -244,7 +235,7 @@ class HexRowPainter:
         self._marks(painter, scene)
         self._borders(painter, scene)
         if self._column is not None:
-            self._column.paint(painter, self.grid, self.palette, scene.top, scene.rows)
+            self._column.paint(painter, self.grid, self.palette, scene.rows)
         painter.translate(scroll, 0)
         self._gutter(painter, scene, cells)
 
@@ -263,10 +254,10 @@ class HexRowPainter:
         for row, last, cell, stop, value in _blocks(_stretches(colours)):
             if (brush := brushes.get(value)) is None:
                 brush = brushes[value] = QBrush(QColor.fromRgb(value))
-            self._fill(painter, Block(row, last, cell, stop), brush)
+            self.grid.fill_block(painter, Block(row, last, cell, stop), brush)
         for number, lines in self._hatched:
             for row, last, cell, stop, _ in _blocks(_stretches(loaded & (cells.shade // SHADES == number))):
-                self._fill(painter, Block(row, last, cell, stop), lines)
+                self.grid.fill_block(painter, Block(row, last, cell, stop), lines)
 
     def _field_edges(self, painter: QPainter, scene: HexScene, cells: ByteCells) -> None:
         """A thin line around each field: before its first byte, and over all of its bytes below another field's."""
@@ -309,24 +300,22 @@ class HexRowPainter:
             failed = gap.state is PageState.FAILED
             colour = self.palette.error if failed else self.palette.missing
             pattern = Qt.BrushStyle.FDiagPattern if failed else Qt.BrushStyle.BDiagPattern
-            self._fill_range(painter, scene, gap.start, gap.stop, QBrush(colour, pattern))
+            self.grid.fill(painter, gap.start, gap.stop, scene.rows, QBrush(colour, pattern))
             if scene.selection is not None:
                 start, stop = max(gap.start, scene.selection[0]), min(gap.stop, scene.selection[1])
-                self._fill_range(painter, scene, start, stop, QBrush(self.palette.selection))
-
-    def _fill_range(self, painter: QPainter, scene: HexScene, start: int, stop: int, brush: QBrush) -> None:
-        for block in self.grid.blocks(start, stop, scene.top, scene.rows):
-            self._fill(painter, block, brush)
-
-    def _fill(self, painter: QPainter, block: Block, brush: QBrush) -> None:
-        for part in HexPart:
-            painter.fillRect(self.grid.rect(block, part), brush)
+                self.grid.fill(painter, start, stop, scene.rows, QBrush(self.palette.selection))
 
     # --- the text ---
 
     def _texts(self, painter: QPainter, scene: HexScene, cells: ByteCells) -> None:
-        selected = _within(cells, [scene.selection] if scene.selection is not None else [])
-        self.glyphs.bytes(painter, cells, self.palette.text, self.palette.zero, selected)
+        if scene.rows.folds:
+            words = QStaticText(f"… {fold_words(len(scene.rows.folds[0]), int(cells.data[0, 0]))}")
+            painter.setFont(self.grid.font)
+            painter.setPen(self.palette.text)
+            painter.drawStaticText(QPointF(self.grid.hex_x, self.grid.row_y(0) + self.grid.text_y), words)
+        else:
+            selected = _within(cells, [scene.selection] if scene.selection is not None else [])
+            self.glyphs.bytes(painter, cells, self.palette.text, self.palette.zero, selected)
         if scene.letters or self.palette.safe:
             painter.setPen(self.palette.zero)
             self.glyphs.letters(painter, cells)
@@ -337,8 +326,8 @@ class HexRowPainter:
         """A box around what a search found; one in each row that it touches."""
         thin = self.grid.rounded(1)
         boxes: list[QRectF] = []
-        for start, stop in scene.hits:
-            for block in self.grid.blocks(start, stop, scene.top, scene.rows):
+        for start, stop in scene.hits if not scene.rows.folds else ():
+            for block in self.grid.blocks(start, stop, scene.rows):
                 rect = [self.grid.rect(block, part) for part in HexPart]
                 boxes += [one.adjusted(thin / 2, thin / 2, -thin / 2, -thin / 2) for one in rect]
         if boxes:
@@ -347,16 +336,14 @@ class HexRowPainter:
             painter.drawRects(boxes)
 
     def _marks(self, painter: QPainter, scene: HexScene) -> None:
-        layout = self.grid.layout
-        start, stop = layout.row_start(scene.top), layout.row_start(scene.top + scene.rows)
         colours = {
             Severity.ERROR: self.palette.error,
             Severity.WARNING: self.palette.warning,
             Severity.NOTE: self.palette.note,
         }
         thick = self.grid.rounded(2)
-        for mark in scene.marks.inside(start, stop):
-            for block in self.grid.blocks(mark.start, mark.stop, scene.top, scene.rows):
+        for mark in scene.marks.inside(*self.grid.reach(scene.rows)):
+            for block in self.grid.blocks(mark.start, mark.stop, scene.rows):
                 for row in range(block.row, block.last):
                     bottom = self.grid.row_y(row + 1) - thick
                     for part in HexPart:
@@ -365,13 +352,13 @@ class HexRowPainter:
 
     def _borders(self, painter: QPainter, scene: HexScene) -> None:
         """A line where a section begins; of one that begins in the row above, the part that lies in this one."""
-        layout = self.grid.layout
-        start, stop = layout.row_start(max(scene.top - 1, 0)), layout.row_start(scene.top + scene.rows)
+        layout, rows = self.grid.layout, scene.rows
+        start, stop = layout.row_start(max(rows.top - 1, 0)), layout.row_start(rows.row_at(rows.lines))
         thin = self.grid.rounded(1)
         for section in sections_in(scene.sections, max(start, 0), stop):
             if section.start <= max(start, 0):
                 continue
-            row, cell = layout.row_of(section.start) - scene.top, layout.column_of(section.start)
+            row, cell = rows.line_of(layout.row_of(section.start)), layout.column_of(section.start)
             colour = self.palette.edge(section.role)
             for part in HexPart:
                 left, middle = self.grid.edge(0, part), self.grid.edge(cell, part)
@@ -385,7 +372,7 @@ class HexRowPainter:
 
     def _gutter(self, painter: QPainter, scene: HexScene, cells: ByteCells) -> None:
         grid = self.grid
-        height = scene.rows * grid.row
+        height = scene.rows.lines * grid.row
         painter.fillRect(QRectF(0, grid.header, grid.gutter, height), self.palette.window)
         painter.fillRect(QRectF(grid.gutter, grid.header, grid.rounded(1), height), self.palette.border)
         painter.setPen(self.palette.muted)

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from PySide6.QtCore import QEvent, QPoint, Signal
+from PySide6.QtCore import QPoint, Signal
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QMenu, QSizePolicy, QToolButton, QVBoxLayout, QWidget
 
 from shardcore import Cancelled, DataSet, FormatError, Node, Report, Section, Shard, ShardError, Span
 from shardcore.model.children import RowRange
@@ -35,7 +35,7 @@ from shardscope.views.hex.breadcrumb import Breadcrumb
 from shardscope.views.hex.copier import HexCopier, LineForm
 from shardscope.views.hex.drawing_place import DrawingPlace
 from shardscope.views.hex.legend import Legend
-from shardscope.views.hex.menu import HexMenuActions, hex_menu, open_menu
+from shardscope.views.hex.menu import HexMenuActions, add_looks, hex_menu, open_menu
 from shardscope.views.hex.overview import Overview
 from shardscope.views.hex.row_choice import RowChoice
 from shardscope.views.hex.scene import HexSelection, Range
@@ -142,10 +142,6 @@ LOW = 330
 """Below this height the strip and the legend give their room to the bytes."""
 
 
-PATH = 160
-"""Pixels of the path beside the tabs, before the number of bytes in a row has its label."""
-
-
 @dataclass(frozen=True, slots=True)
 class HexPlace:
     """View state of the bytes of a document.
@@ -202,7 +198,6 @@ class HexPanel(QWidget):
         self.rows = RowChoice(self.state)
         self.decoded_button = QToolButton()
         self._about = QWidget()
-        self._per_row = QLabel(self.tr("Per row:"))
         self.searching = Searching(session, self.state, self.overview)
         self.search = self.searching.bar
         self.legend = Legend()
@@ -229,9 +224,6 @@ class HexPanel(QWidget):
         about.setSpacing(10)
         about.addWidget(self.breadcrumb, 1)
         about.addWidget(self.decoded_button)
-        about.addWidget(self._per_row)
-        about.addWidget(self.rows.chip)
-        about.addWidget(self.rows.box)
         line = self._line = QHBoxLayout()
         line.setContentsMargins(10, 2, 10, 0)
         line.setSpacing(10)
@@ -252,7 +244,7 @@ class HexPanel(QWidget):
         self._line.addWidget(last)
 
     def tell_about(self, shown: bool) -> None:
-        """Show the path of the selected bytes and the width of rows, or not: nobody sees the bytes."""
+        """Show the path of the selected bytes, or not: they are not seen."""
         self._about.setVisible(shown)
 
     @property
@@ -261,21 +253,10 @@ class HexPanel(QWidget):
         by_record = self.rows.width.mode is RowMode.RECORD
         return math.inf if self.drawings.in_front or by_record else self.view.full_width
 
-    def event(self, event: QEvent) -> bool:
-        if event.type() == QEvent.Type.LayoutRequest:
-            self._fit_line()
-        return super().event(event)
-
-    def _fit_line(self) -> None:
-        """Show the label of the row width where tabs and path leave room for it."""
-        hidden = self._per_row.sizeHint().width() + self._line.spacing() if self._per_row.isHidden() else 0
-        self._per_row.setVisible(self._line.sizeHint().width() + hidden + PATH <= self.width())
-
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         tall = self.room() >= LOW
         self.overview.setVisible(tall)
-        self._fit_line()
         self.legend.setVisible(tall and not self.drawings.in_front)
         self.drawings.fit()
 
@@ -283,6 +264,7 @@ class HexPanel(QWidget):
         self.state.selection_changed.connect(self._selected_here)
         self.state.activated.connect(lambda _: self.follow_pointer())
         self.view.menu_requested.connect(self._open_menu)
+        self.view.header_menu_requested.connect(self._open_header_menu)
         self.state.view_changed.connect(self._view_moved)
         self.state.layout_changed.connect(self._view_moved)
         self.overview.jumped.connect(self._jump)
@@ -328,6 +310,7 @@ class HexPanel(QWidget):
         actions.find_previous.triggered.connect(lambda: self.searching.again(backward=True))
         actions.letters.toggled.connect(self.state.set_letters)
         actions.fields.toggled.connect(self.view.set_column)
+        actions.fold.toggled.connect(self.state.set_folding)
         actions.larger.triggered.connect(lambda: self.state.set_zoom(fonts.zoomed(self.state.zoom, larger=True)))
         actions.smaller.triggered.connect(lambda: self.state.set_zoom(fonts.zoomed(self.state.zoom, larger=False)))
         self._path_changed(())
@@ -676,8 +659,12 @@ class HexPanel(QWidget):
             go=lambda: self._session.select_row(row if row is not None else -1),
             look_up=lambda: self.look_up_wanted.emit(key),
             extract=lambda: self.extract_wanted.emit(row),
-            set_width=self.rows.choose_text,
             told=self._session.say,
         )
         known = row if key is not None else None
-        open_menu(hex_menu(self.view, self, self.actions_, deeds, row=known), place)
+        open_menu(hex_menu(self.view, self, self.actions_, deeds, self.rows, row=known), place)
+
+    def _open_header_menu(self, place: QPoint) -> None:
+        menu = QMenu(self)
+        add_looks(menu, self.actions_, self.rows)
+        open_menu(menu, place)

@@ -14,7 +14,7 @@ from PySide6.QtGui import QBrush, QColor, QPainter, QPen
 
 from shardscope.session.proposed_bytes import Proposed
 from shardscope.views.hex.cells import ByteCells, CellState
-from shardscope.views.hex.grid import HexGrid, HexPart
+from shardscope.views.hex.grid import HexGrid
 from shardscope.views.hex.scene import HexScene
 from shardscope.widgets.theme import Palette
 
@@ -59,10 +59,8 @@ def paint_hatch(painter: QPainter, grid: HexGrid, palette: Palette, scene: HexSc
     colour = QColor(_colour(palette, proposed))
     colour.setAlphaF(_HATCH)
     pattern = Qt.BrushStyle.BDiagPattern if proposed.shows_new else Qt.BrushStyle.FDiagPattern
-    for start, stop in proposed.marks(*_bytes(grid, scene)):
-        for block in grid.blocks(start, stop, scene.top, scene.rows):
-            for part in HexPart:
-                painter.fillRect(grid.rect(block, part), QBrush(colour, pattern))
+    for start, stop in proposed.marks(*grid.reach(scene.rows)):
+        grid.fill(painter, start, stop, scene.rows, QBrush(colour, pattern))
 
 
 def paint_frames(painter: QPainter, grid: HexGrid, palette: Palette, scene: HexScene) -> None:
@@ -71,20 +69,11 @@ def paint_frames(painter: QPainter, grid: HexGrid, palette: Palette, scene: HexS
     if proposed is None:
         return
     line = Qt.PenStyle.SolidLine if proposed.shows_new else Qt.PenStyle.DashLine
-    painter.setBrush(Qt.BrushStyle.NoBrush)
-    for start, stop in proposed.marks(*_bytes(grid, scene)):
+    for start, stop in proposed.marks(*grid.reach(scene.rows)):
         width = grid.rounded(2) if start == proposed.current else grid.rounded(1)
         painter.setPen(QPen(_colour(palette, proposed), width, line))
-        for part in HexPart:
-            for polygon in grid.outlines(start, stop, scene.top, scene.rows, part):
-                painter.drawPolygon(polygon)
+        grid.frame(painter, start, stop, scene.rows)
 
 
 def _colour(palette: Palette, proposed: Proposed) -> QColor:
     return palette.ok if proposed.shows_new else palette.error
-
-
-def _bytes(grid: HexGrid, scene: HexScene) -> tuple[int, int]:
-    """Return the bytes of the rows; frames reach into the rows beside them."""
-    layout = grid.layout
-    return max(layout.row_start(scene.top - 1), 0), layout.row_start(scene.top + scene.rows + 1)

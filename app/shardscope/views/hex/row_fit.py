@@ -24,10 +24,17 @@ class RowRule:
     origin: int = 0
     shrinks: bool = False
 
-    def grid(self, font: QFont, size: int, ratio: float, room: float) -> HexGrid:
-        """Return the geometry for a source of `size` bytes in `room` pixels."""
+    def grid(self, font: QFont, size: int, ratio: float, room: float, beside: float = 0) -> HexGrid:
+        """Return the geometry for a source of `size` bytes in `room` pixels.
+
+        Rows are tight, too, where that leaves `beside` pixels for the fields.
+        """
         layout = HexLayout.aligned(size, self.width, self.origin)
         made = HexGrid(font, layout, ratio)
+        if self.shrinks and made.width + beside > room > 0:
+            tight = HexGrid(font, layout, ratio, tight=True)
+            if tight.width + beside <= room:
+                return tight
         # Before anything is measured there is no room at all.
         while self.shrinks and made.width > room > 0:
             made = HexGrid(font, layout, ratio, tight=True)

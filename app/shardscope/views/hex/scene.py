@@ -12,6 +12,7 @@ from shardscope.session.marks import Marks
 from shardscope.session.proposed_bytes import Proposed
 from shardscope.session.sandbox_changes import Sandboxed
 from shardscope.views.hex.grid import HexPart
+from shardscope.views.hex.layout import ScreenRows
 
 Range = tuple[int, int]
 """Bytes, half-open."""
@@ -35,8 +36,7 @@ class HexScene:
     """Overlays that are painted besides the cells.
 
     Attributes:
-        top: The first row.
-        rows: Number of rows.
+        rows: The rows on the screen.
         sections: Of the source; their borders are drawn.
         selection: The selected bytes, half-open, or None.
         caret: The byte with the caret, or -1.
@@ -56,8 +56,7 @@ class HexScene:
         half: Whether the second digit of the byte with the caret is typed next.
     """
 
-    top: int
-    rows: int
+    rows: ScreenRows
     sections: Sequence[Section]
     selection: Range | None
     caret: int

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 
 from PySide6.QtWidgets import QAbstractSlider, QScrollBar
@@ -16,60 +17,68 @@ class RowScroller:
     Args:
         bar: The bar. Its values are 32-bit; nothing but this class reads them.
         moved: Called when the top row changed.
+        away: Returns the row some lines below a row; a line has a row, or several.
+
+    Attributes:
+        top: The first row on the screen.
+        last_top: The top row when the last row is at the bottom.
     """
 
-    def __init__(self, bar: QScrollBar, moved: Callable[[], None]) -> None:
+    def __init__(
+        self, bar: QScrollBar, moved: Callable[[], None], away: Callable[[int, int], int] = operator.add
+    ) -> None:
         self._bar = bar
         self._moved = moved
+        self._away = away
         self._total = 1
         self._visible = 1
         self._rest = 0.0
-        self.top = 0
+        self.top = self.last_top = 0
         bar.actionTriggered.connect(self._act)
 
     @property
-    def last_top(self) -> int:
-        """The top row when the last row is at the bottom."""
-        return max(self._total - self._visible, 0)
-
-    @property
     def visible(self) -> int:
-        """Rows that are completely on the screen."""
+        """Lines that are completely on the screen."""
         return self._visible
 
     def resize(self, total: int, visible: int) -> None:
-        """Set the number of rows and of those that fit; keep the top row, or the last one at the bottom."""
+        """Set the number of rows and of lines that fit; keep the top row, or the last one at the bottom."""
         at_end = total == self._total and 0 < self.top == self.last_top
         self._total, self._visible = total, max(visible, 1)
-        last = self.last_top
+        last = self.last_top = max(self._away(total, -self._visible), 0)
         self._bar.setRange(0, min(last, THUMB))
         self._bar.setPageStep(self._visible if last <= THUMB else max(THUMB * self._visible // total, 1))
-        self.go(last if at_end else self.top)
+        # Where rows were folded there may be nothing below them: the rows above stay where they are.
+        self._to(last if at_end else min(self.top, max(total - self._visible, 0)))
 
     def go(self, top: int) -> None:
         """Scroll to a top row, as far as there are rows."""
-        before, self.top = self.top, min(max(top, 0), self.last_top)
-        self._bar.setValue(self._value(self.top))
-        if self.top != before:
+        self._to(min(max(top, 0), self.last_top))
+
+    def _to(self, top: int) -> None:
+        before, self.top = self.top, top
+        self._bar.setValue(self._value(top))
+        if top != before:
             self._moved()
 
+    def _lines_away(self, lines: int) -> int:
+        return min(max(self._away(self.top, lines), 0), max(self.last_top, self.top))
+
     def roll(self, rows: float) -> None:
-        """Scroll by parts of rows, as fine wheels do; what is less than a row is kept for the next time."""
+        """Scroll by parts of lines, as fine wheels do; what is less than one is kept for the next time."""
         if rows * self._rest < 0:
             self._rest = 0.0
         whole, self._rest = divmod(abs(rows) + abs(self._rest), 1)
         sign = -1 if rows < 0 else 1
         self._rest *= sign
-        self.go(self.top + sign * int(whole))
+        self._to(self._lines_away(sign * int(whole)))
 
     def show(self, row: int, *, centre: bool = False) -> None:
         """Scroll as little as needed to show a row; with `centre`, to a third of the screen when it was not shown."""
-        if self.top <= row < self.top + self._visible:
+        if self.top <= row < self._away(self.top, self._visible):
             return
-        if centre:
-            self.go(row - self._visible // 3)
-        else:
-            self.go(row if row < self.top else row - self._visible + 1)
+        above = self._visible // 3 if centre else 0 if row < self.top else self._visible - 1
+        self.go(self._away(row, -above))
 
     def _value(self, top: int) -> int:
         last = self.last_top
@@ -85,11 +94,10 @@ class RowScroller:
         }
         chosen = kind(action)
         if chosen in steps:
-            top = self.top + steps[chosen]
+            top = self._lines_away(steps[chosen])
         else:
             position, last = self._bar.sliderPosition(), self.last_top
-            top = position if last <= THUMB else position * last // THUMB
-        top = min(max(top, 0), self.last_top)
+            top = min(max(position if last <= THUMB else position * last // THUMB, 0), last)
         # The bar takes this position when the action is done.
         self._bar.setSliderPosition(self._value(top))
         before, self.top = self.top, top

@@ -12,6 +12,7 @@ from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import (
     QComboBox,
     QHBoxLayout,
+    QLabel,
     QLineEdit,
     QMenu,
     QProgressBar,
@@ -177,7 +178,9 @@ class SearchBar(QWidget):
         row.setSpacing(5)
         column.addLayout(row)
         buttons = (self.earlier, self.before, self.after, self.all, self.stop)
-        for widget in (self.kind, self.field, *buttons, self.progress):
+        self.label = QLabel(self.tr("Find:"))
+        self.label.setBuddy(self.field)
+        for widget in (self.label, self.kind, self.field, *buttons, self.progress):
             row.addWidget(widget)
         row.setStretchFactor(self.field, 1)
         row.addWidget(self._button("✕", "searchClose", self.tr("Close (Esc)"), self.close_bar))
@@ -273,11 +276,7 @@ class SearchBar(QWidget):
         self._say(text, wrong=wrong)
 
     def _listed(self, source: Source, name: str, patterns: Sequence[Pattern], job: Job) -> HitList:
-        return HitList.of(name, self._what, patterns, search(source, patterns, job.progress))
-
-    @property
-    def _what(self) -> str:
-        return self.field.text()
+        return HitList.of(name, self.field.text(), patterns, search(source, patterns, job.progress))
 
     def _knows(self, source: str, patterns: Sequence[Pattern]) -> bool:
         return self.hits.source == source and tuple(self.hits.patterns) == tuple(patterns) and self.hits.count > 0

@@ -24,9 +24,11 @@ from shardscope.session.notes import notes_in
 from shardscope.session.pages import PAGE, PageCache
 from shardscope.session.proposed_bytes import Proposed, about
 from shardscope.session.sandbox_changes import Sandboxed
+from shardscope.session.sections import sections_in
 from shardscope.views.hex.cells import ByteCells, failed_in, gather, roles_in, run_at
+from shardscope.views.hex.folds import RowFolds
 from shardscope.views.hex.grid import HexGrid, HexPart
-from shardscope.views.hex.layout import MAX_WIDTH, HexLayout
+from shardscope.views.hex.layout import MAX_WIDTH, HexLayout, ScreenRows
 from shardscope.views.hex.proposed import with_new
 from shardscope.views.hex.row_fit import AUTOMATIC, RowRule
 from shardscope.views.hex.scene import HexScene, HexSelection, Range
@@ -118,6 +120,9 @@ class HexState(QObject):
         sandboxed: What was changed of the file in a sandbox, or None.
         notes: The notes on the source.
         edits: Takes what is typed; None where the file is read only.
+        beside: Pixels that are wanted right of the rows.
+        folding: Whether rows of equal bytes share a line.
+        folds: Finds them.
     """
 
     read_only = Signal()
@@ -134,12 +139,8 @@ class HexState(QObject):
     """The screen is to be painted again."""
     layout_changed = Signal()
     """Layout and grid are new ones."""
-    runs_changed = Signal()
-    """Bytes came, or got their colours."""
-    bytes_changed = Signal()
-    """All bytes may be others."""
     looks_changed = Signal()
-    """Emitted when the same bytes have other marks."""
+    """Rows have other bytes, colours or marks."""
     view_changed = Signal()
     """Told soon after: other bytes or colours are on the screen."""
 
@@ -162,6 +163,10 @@ class HexState(QObject):
         self.sandboxed: Sandboxed | None = None
         self.notes: tuple[Note, ...] = ()
         self.edits: ByteEdits | None = None
+        self.beside = 0.0
+        self.folding = True
+        self.folds = RowFolds(pages, self._cut)
+        self._unfolded: set[int] = set()
         self._half_at = -1
         self._early: list[int] = []
         self.layout = HexLayout(0)
@@ -174,7 +179,7 @@ class HexState(QObject):
         self._ahead = 0
         self._soon = Debounce(self, self.view_changed)
         self._across = area.horizontalScrollBar()
-        self._scroller = RowScroller(area.verticalScrollBar(), self._scrolled)
+        self._scroller = RowScroller(area.verticalScrollBar(), self._scrolled, self.folds.away)
         pages.changed.connect(self._page_changed)
         pages.cleared.connect(self._pages_cleared)
 
@@ -196,29 +201,23 @@ class HexState(QObject):
         return self._scroller.visible
 
     @property
-    def shown_rows(self) -> int:
-        """Rows on the screen, whole ones only; what is left below them is blank."""
-        return min(self._scroller.visible, self.layout.rows - self._scroller.top)
-
-    @property
-    def rows_on_screen(self) -> range:
-        """Their numbers."""
-        return range(self.top_row, self.top_row + self.shown_rows)
+    def rows_on_screen(self) -> ScreenRows:
+        """Return the rows on the screen, whole ones only; what is left below them is blank."""
+        return self.folds.screen(self._scroller.top, self._scroller.visible)
 
     @property
     def visible_bytes(self) -> tuple[int, int]:
-        """The bytes on the screen, half-open."""
-        first = self.layout.row_start(self.top_row)
-        return max(first, 0), min(self.layout.row_start(self.top_row + self.shown_rows), self.layout.size)
+        """The bytes on the screen, half-open, those in folds included."""
+        rows = self.rows_on_screen
+        return self._bytes_of(rows.top, rows.row_at(rows.lines))
 
     @property
-    def font_size(self) -> float:
-        """The size of the bytes, in points."""
-        return self._font.pointSizeF()
+    def stretches(self) -> list[Range]:
+        """Return the bytes on the screen that are seen: of a fold those of its first row."""
+        return [self._bytes_of(part.top, part.top + part.lines) for _, part in self.rows_on_screen.parts()]
 
-    def cells(self) -> ByteCells:
-        """Return the cells of the rows on the screen."""
-        return self.cells_of(self.top_row, self.shown_rows)
+    def _bytes_of(self, row: int, stop: int) -> Range:
+        return max(self.layout.row_start(row), 0), min(self.layout.row_start(stop), self.layout.size)
 
     def cells_of(self, top: int, rows: int) -> ByteCells:
         """Return the cells of some rows."""
@@ -229,8 +228,7 @@ class HexState(QObject):
         """Return what is to be painted."""
         span, start, stop = self._span, *self.visible_bytes
         return HexScene(
-            top=self.top_row,
-            rows=self.shown_rows,
+            rows=self.rows_on_screen,
             sections=self.sections,
             selection=span if span[1] - span[0] > 1 else None,
             caret=self._caret if self.layout.size else -1,
@@ -240,7 +238,7 @@ class HexState(QObject):
             marks=self.marks,
             letters=self.letters,
             frames=self.frames,
-            hits=hits_in(self.pages, self.name, self.patterns, start, stop, self.layout.size),
+            hits=self._hits(),
             failed=failed_in(self.pages, self.name, start, stop),
             proposed=about(self.proposed, self.name),
             lights=lights_in(self.lights, self.name),
@@ -252,7 +250,12 @@ class HexState(QObject):
 
     def roles_on_screen(self) -> list[tuple[SectionRole, FieldRole]]:
         """The section and field roles of the bytes on the screen, without repetition, in the order of the roles."""
-        return roles_in(self.cells())
+        return roles_in(self.cells_of(part.top, part.lines) for _, part in self.rows_on_screen.parts())
+
+    def _hits(self) -> tuple[Range, ...]:
+        size, parts = self.layout.size, self.stretches if self.patterns else ()
+        found = (hits_in(self.pages, self.name, self.patterns, *part, size) for part in parts)
+        return tuple(sorted({hit for hits in found for hit in hits})[:MOST])
 
     def marks_at(self, offset: int) -> list[Mark]:
         """Return the findings about a byte, the worst first."""
@@ -275,6 +278,7 @@ class HexState(QObject):
         self._span = (0, min(size, 1))
         self.hover = None
         self.frames = ()
+        self._unfolded.clear()
         self.marks = Marks()
         self.notes = ()
         self._scroller.top = 0
@@ -294,7 +298,7 @@ class HexState(QObject):
     def set_notes(self, notes: Sequence[Note]) -> None:
         """Show the notes on the source."""
         self.notes = tuple(notes)
-        self.changed.emit()
+        self._look_otherwise()
 
     def set_patterns(self, patterns: Sequence[Pattern]) -> None:
         """Mark all bytes that one of some patterns fits."""
@@ -304,8 +308,7 @@ class HexState(QObject):
     def set_proposed(self, proposed: Proposed | None) -> None:
         """Mark what is going to change, and show it in place where that is needed; the source stays as it is."""
         self.proposed = proposed
-        self.bytes_changed.emit()
-        self.changed.emit()
+        self._look_otherwise()
 
     def set_sandboxed(self, sandboxed: Sandboxed | None) -> None:
         """Mark what was changed of the file in a sandbox; None where there is no sandbox."""
@@ -324,6 +327,8 @@ class HexState(QObject):
         self.changed.emit()
 
     def _look_otherwise(self) -> None:
+        # What is said of bytes opens their folds.
+        self._resize_bars()
         self.looks_changed.emit()
         self.changed.emit()
 
@@ -340,6 +345,48 @@ class HexState(QObject):
         """Set whether runs begin with the letter of their role."""
         self.letters = shown
         self._look_otherwise()
+
+    # --- folds ---
+
+    def set_folding(self, wanted: bool) -> None:
+        """Set whether rows of equal bytes share a line; all that were unfolded are folded again."""
+        line = self.rows_on_screen.line_of(self._caret_row)
+        self.folding = wanted
+        self._unfolded.clear()
+        self._hold(line)
+        self.layout_changed.emit()
+        self.changed.emit()
+
+    def unfold(self, offset: int) -> bool:
+        """Show all rows that are folded with the row of a byte; False where none are."""
+        fold = self.folds.at(self.layout.row_of(offset))
+        if fold is None:
+            return False
+        self._unfolded.add(self.layout.row_start(fold.start + 1))
+        top = self.top_row
+        self._look_otherwise()
+        self._scroller.go(top)
+        self._request()
+        return True
+
+    def _show_row(self, offset: int) -> None:
+        """Unfold the row of a byte, unless it is the one that its fold shows."""
+        fold = self.folds.at(self.layout.row_of(offset))
+        if fold is not None and self.layout.row_of(offset) > fold.start:
+            self.unfold(offset)
+
+    def _cut(self, start: int, stop: int) -> bool:
+        """Return whether bytes must not be folded: they may change, or something begins or ends inside of them."""
+        if not self.folding or self.edits is not None or about(self.proposed, self.name) is not None:
+            return True
+        edges = [section.start for section in sections_in(self.sections, start, stop)]
+        for mark in self.marks.inside(start, stop):
+            edges += [mark.start, mark.stop]
+        for note in notes_in(self.notes, start, stop):
+            edges += [note.span.start, note.span.stop]
+        return any(start < edge < stop for edge in (*edges, *self._unfolded))
+
+    # --- looks ---
 
     def set_zoom(self, zoom: float) -> None:
         """Make the bytes larger or smaller than everything else in the window."""
@@ -365,6 +412,7 @@ class HexState(QObject):
         start = self.layout.clamp(span.start)
         stop = min(max(span.stop, start), self.layout.size)
         self._caret, self._anchor, self._span = start, max(stop - 1, start), (start, stop)
+        self._show_row(start)
         if reveal:
             self.reveal(start)
         self._caret_changed()
@@ -377,16 +425,35 @@ class HexState(QObject):
     @property
     def caret_seen(self) -> bool:
         """Return whether the row of the caret is on the screen."""
-        return self.layout.row_of(self._caret) in self.rows_on_screen
+        rows = self.rows_on_screen
+        return 0 <= rows.line_of(self._caret_row) < rows.lines
+
+    @property
+    def _caret_row(self) -> int:
+        return self.layout.row_of(self._caret)
 
     def show_caret(self) -> None:
         """Scroll as little as needed to show the row of the caret."""
-        self._scroller.show(self.layout.row_of(self._caret))
+        self._scroller.show(self._caret_row)
 
-    def scroll_by(self, rows: float) -> None:
-        """Scroll some rows down, or up when negative; parts of rows add up."""
-        self._ahead = 1 if rows > 0 else -1
-        self._scroller.roll(rows)
+    def _hold(self, line: int) -> None:
+        """Keep the caret on a line of the screen; bring it into view where it is not on the screen."""
+        self._resize_bars()
+        above = line if 0 <= line < self._scroller.visible else self._scroller.visible // 3
+        self._scroller.go(self.folds.away(self._caret_row, -above))
+        self._request()
+
+    def keep_line(self, offset: int) -> None:
+        """Scroll until a byte is on the line of the caret, if that is on the screen."""
+        self._ahead = 1 if offset > self._caret else -1
+        if self.caret_seen:
+            line = self.rows_on_screen.line_of(self._caret_row)
+            self._scroller.go(self.folds.away(self.layout.row_of(offset), -line))
+
+    def scroll_by(self, lines: float) -> None:
+        """Scroll some lines down, or up when negative; parts of lines add up."""
+        self._ahead = 1 if lines > 0 else -1
+        self._scroller.roll(lines)
 
     def scroll_to(self, offset: int) -> None:
         """Make the row of a byte the top row."""
@@ -405,7 +472,8 @@ class HexState(QObject):
             self._anchor = self._caret
         low, high = sorted((self._anchor, self._caret))
         self._span = (low, min(high + 1, self.layout.size))
-        self._scroller.show(self.layout.row_of(self._caret))
+        self._show_row(self._caret)
+        self.show_caret()
         self._show_column(self._caret)
         self._caret_changed()
         self.selection_changed.emit(self.selection)
@@ -425,8 +493,10 @@ class HexState(QObject):
     def set_edits(self, edits: ByteEdits | None) -> None:
         """Let bytes be typed, or not."""
         if edits is not self.edits:
+            line = self.rows_on_screen.line_of(self._caret_row)
             self.edits, self._half_at = edits, -1
             self._early.clear()
+            self._hold(line)
             self.changed.emit()
 
     def type_digit(self, digit: int) -> None:
@@ -520,19 +590,17 @@ class HexState(QObject):
 
     def _relayout(self, size: int) -> None:
         """Make layout and grid again; the caret stays on its row of the screen when it was on it."""
-        before = self.layout.row_of(self._caret) - self._scroller.top
-        visible = 0 <= before < self._scroller.visible
+        line = self.rows_on_screen.line_of(self._caret_row)
         self.grid = self._fitted(size)
         self.layout = self.grid.layout
-        self._resize_bars()
-        row = self.layout.row_of(self._caret)
-        self._scroller.go(row - (before if visible else self._scroller.visible // 3))
-        self._request()
+        self.folds.use(self.name, self.layout)
+        self._hold(line)
         self.layout_changed.emit()
         self.changed.emit()
 
     def _fitted(self, size: int) -> HexGrid:
-        return self._rule.grid(self._font, size, self.area.devicePixelRatioF(), self.area.viewport().width())
+        room = self.area.viewport().width()
+        return self._rule.grid(self._font, size, self.area.devicePixelRatioF(), room, self.beside)
 
     def _resize_bars(self) -> None:
         grid, room = self.grid, self.area.viewport().size()
@@ -557,9 +625,10 @@ class HexState(QObject):
         grid = self.grid
         place = QPointF(point.x() + self._across.value(), point.y())
         cell, found = grid.cell_at(place, part)
-        row = int((place.y() - grid.header) // grid.row)
-        row, below = min(row, self.shown_rows - 1), row >= self.shown_rows
-        offset = self.layout.row_start(self._scroller.top + row) + cell
+        rows = self.rows_on_screen
+        line = int((place.y() - grid.header) // grid.row)
+        line, below = min(line, rows.lines - 1), line >= rows.lines
+        offset = self.layout.row_start(rows.row_at(line)) + cell
         outside = point.x() < grid.gutter or place.x() > grid.width or not 0 <= offset < self.layout.size
         if part is None and (outside or below or place.y() < grid.header):
             return None
@@ -568,9 +637,9 @@ class HexState(QObject):
     def byte_rect(self, offset: int) -> QRectF:
         """Return where a byte is, in pixels of the viewport, in the part where the caret is strong."""
         grid = self.grid
-        row, cell = self.layout.row_of(offset) - self._scroller.top, self.layout.column_of(offset)
+        line, cell = self.rows_on_screen.line_of(self.layout.row_of(offset)), self.layout.column_of(offset)
         left, right = grid.edge(cell, self.part), grid.edge(cell + 1, self.part)
-        return QRectF(left - self._across.value(), grid.row_y(row), right - left, grid.row)
+        return QRectF(left - self._across.value(), grid.row_y(line), right - left, grid.row)
 
     # --- pages ---
 
@@ -591,7 +660,9 @@ class HexState(QObject):
         if name != self.name:
             return
         # Rows that left the screen for a moment may be kept, too.
-        self.runs_changed.emit()
+        self.looks_changed.emit()
+        self._show_row(self._caret)
+        self._resize_bars()
         start, stop = self.visible_bytes
         if number * PAGE < stop and (number + 1) * PAGE > start:
             self._request()
@@ -601,6 +672,5 @@ class HexState(QObject):
             self.type_digit(digit)
 
     def _pages_cleared(self) -> None:
-        self.bytes_changed.emit()
         self._request()
-        self.changed.emit()
+        self._look_otherwise()

@@ -108,11 +108,8 @@ class SourceTabs(QTabBar):
             self.setTabButton(number, QTabBar.ButtonPosition.RightSide, self._close_button(source.name))
         self.blockSignals(blocked)
         self._set_current(number)
-        self._show_when_needed()
-
-    def _show_when_needed(self) -> None:
-        """One source needs no tab, unless there are drawings beside it."""
-        self.setVisible(len(self.sources) > 1 or self._drawing)
+        # Also with one source: the line keeps its height when others come.
+        self.show()
 
     @property
     def has_drawing(self) -> bool:
@@ -132,7 +129,6 @@ class SourceTabs(QTabBar):
             self.drawing_in_front = False
             self.removeTab(len(self.sources))
         self.blockSignals(blocked)
-        self._show_when_needed()
 
     def bring_drawing(self, in_front: bool, name: str = "") -> None:
         """Bring the drawings to the front, or the source of that name."""
@@ -179,7 +175,7 @@ class SourceTabs(QTabBar):
     def _remove(self, number: int) -> None:
         del self.sources[number]
         self.removeTab(number)
-        self._show_when_needed()
+        self.setVisible(bool(self.sources))
 
     def _set_current(self, number: int) -> None:
         """Another source is shown; the drawings stay in front of it."""

@@ -4,33 +4,40 @@ from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QPoint, QRectF, Qt, Signal
 from PySide6.QtGui import QContextMenuEvent, QFocusEvent, QKeyEvent, QPainter, QPaintEvent, QResizeEvent, QWheelEvent
-from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QWidget
+from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QToolButton, QWidget
 
 from shardscope.session.pages import PageCache
 from shardscope.views.hex import input as hex_input
-from shardscope.views.hex.accessible import HexAccessibility, install_factory
-from shardscope.views.hex.field_column import FieldColumn
+from shardscope.views.hex.accessible import HexAccessibility, HexAccessible
+from shardscope.views.hex.field_column import WISH, FieldColumn
 from shardscope.views.hex.fields import FieldNames
 from shardscope.views.hex.mouse import HexMouse
 from shardscope.views.hex.paint import HexPainter
 from shardscope.views.hex.state import HexState
 from shardscope.widgets import theme
+from shardscope.widgets.accessible_roles import install_roles
+
+_LOOKS = 28
+"""Width of the button in the header."""
 
 
 class HexView(QAbstractScrollArea):
     """Paints a `HexState`, and hands events to those that change it.
 
-    `menu_requested` carries the global position, `field_chosen` the bytes of a field that was clicked beside the bytes.
+    `menu_requested` and `header_menu_requested` carry the global position, `field_chosen` the bytes of a field that was
+    clicked beside the bytes.
 
     Attributes:
         state: What is shown.
         accessibility: For screen readers.
         names: The names of the fields on the screen, while they are shown.
         column: Shows them.
+        looks: Opens the menu of the header: how the bytes are shown.
         paints: Number of times it was painted.
     """
 
     menu_requested = Signal(object)
+    header_menu_requested = Signal(object)
     field_chosen = Signal(object)
 
     # Making the scroll bars already sends events.
@@ -43,19 +50,28 @@ class HexView(QAbstractScrollArea):
         self.paints = 0
         self.names = FieldNames(pages, self)
         self.column = FieldColumn(self.names, self)
+        self.state.beside = WISH
         self._painter = HexPainter(self.state.grid, theme.of(self), self.column)
         self._mouse = HexMouse(self.state, self.column)
         self._mouse.chosen.connect(self.field_chosen)
         self.state.changed.connect(self.viewport().update)
         self.state.layout_changed.connect(self._make_painter)
-        self.state.runs_changed.connect(self._forget_runs)
-        self.state.bytes_changed.connect(self._forget_rows)
-        self.state.looks_changed.connect(self._forget_looks)
+        self.state.looks_changed.connect(self._forget)
         self.state.view_changed.connect(self._ask_names)
         self.names.changed.connect(self._ask_names)
-        self.column.changed.connect(self._forget_looks)
+        self.column.changed.connect(self._forget)
         self.column.changed.connect(self.viewport().update)
-        install_factory()
+        self.looks = QToolButton(self.viewport())
+        self.looks.setObjectName("bytesLooks")
+        self.looks.setText("⋯")
+        self.looks.setToolTip(self.tr("Bytes per row, folds and fields"))
+        self.looks.setAccessibleName(self.tr("How the bytes are shown"))
+        self.looks.setCursor(Qt.CursorShape.ArrowCursor)
+        self.looks.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.looks.clicked.connect(
+            lambda: self.header_menu_requested.emit(self.looks.mapToGlobal(self.looks.rect().bottomLeft()))
+        )
+        install_roles()
         self.setObjectName("hexView")
         self.setAccessibleName(self.tr("Bytes"))
         self.setFrameShape(QFrame.Shape.NoFrame)
@@ -64,6 +80,10 @@ class HexView(QAbstractScrollArea):
         self.viewport().setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
         self.viewport().setCursor(Qt.CursorShape.IBeamCursor)
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOn)
+
+    def spoken_interface(self) -> HexAccessible:
+        """Return the interface for screen readers."""
+        return HexAccessible(self.accessibility)
 
     @property
     def full_width(self) -> float:
@@ -74,6 +94,8 @@ class HexView(QAbstractScrollArea):
     def set_column(self, wanted: bool) -> None:
         """Set whether the fields are shown beside the bytes, if there is room."""
         self.column.wanted = wanted
+        self.state.beside = WISH if wanted else 0
+        self.state.fit_area()
         self._fit_column()
 
     def _make_painter(self) -> None:
@@ -81,20 +103,16 @@ class HexView(QAbstractScrollArea):
         self._painter = HexPainter(self.state.grid, theme.of(self), self.column)
 
     def _fit_column(self) -> None:
+        high = round(self.state.grid.header) - 1
+        self.looks.setGeometry(self.viewport().width() - _LOOKS, 0, _LOOKS, high)
         self.column.fit(self.state.grid, self.viewport().width(), self.state.name, self.font())
         self._ask_names()
 
     def _ask_names(self) -> None:
         if self.column.shown and self.state.layout.size:
-            self.names.want(self.state.name, *self.state.visible_bytes)
+            self.names.want(self.state.name, self.state.stretches)
 
-    def _forget_looks(self) -> None:
-        self._painter.forget()
-
-    def _forget_runs(self) -> None:
-        self._painter.forget()
-
-    def _forget_rows(self) -> None:
+    def _forget(self) -> None:
         self._painter.forget()
 
     def paintEvent(self, event: QPaintEvent) -> None:
@@ -137,6 +155,9 @@ class HexView(QAbstractScrollArea):
         if event.reason() == QContextMenuEvent.Reason.Keyboard:
             caret = self.state.byte_rect(self.state.selection.caret)
             place = self.viewport().mapToGlobal(caret.bottomLeft().toPoint())
+        elif event.pos().y() < self.state.grid.header:
+            self.header_menu_requested.emit(QPoint(place))
+            return
         self.menu_requested.emit(QPoint(place))
 
     def focusInEvent(self, event: QFocusEvent) -> None:

@@ -10,9 +10,6 @@ from shardcore import Node
 from shardcore.model.details import record_size
 from shardscope.views.hex.layout import MAX_WIDTH
 
-CHOICES = ("Auto", *(f"{width} bytes" for width in (8, 16, 24, 32)), "Record")
-"""Values that the control offers; any other number can be typed."""
-
 DEFAULT = 16
 """Bytes per row by default; fewer if they do not fit."""
 
@@ -34,20 +31,12 @@ class RowWidth:
 
     @property
     def text(self) -> str:
-        """As the control shows it."""
+        """As the menu shows it."""
         return f"{self.width} bytes" if self.mode is RowMode.FIXED else self.mode.value.capitalize()
 
 
-def parse_width(text: str) -> RowWidth | None:
-    """Return a choice from what was typed; None when it is none."""
-    word = text.strip().lower()
-    for mode in (RowMode.AUTO, RowMode.RECORD):
-        if word == mode.value:
-            return RowWidth(mode)
-    digits = word.split()[0] if word else ""
-    if digits.isdecimal() and 1 <= int(digits) <= MAX_WIDTH:
-        return RowWidth(RowMode.FIXED, int(digits))
-    return None
+CHOICES = (RowWidth(RowMode.AUTO), *(RowWidth(RowMode.FIXED, width) for width in (8, 16, 24, 32)))
+"""Values that the menu offers, besides the record and any other number."""
 
 
 def record_of(path: Sequence[Node], source: str) -> tuple[int, int] | None:

@@ -13,6 +13,7 @@ from shardcore.testing import rounds
 from shardscope.session.pages import PageCache
 from shardscope.views.hex.accessible import NOT_LOADED, RowText
 from shardscope.views.hex.layout import HexLayout
+from shardscope.views.hex.panel import HexPanel
 from shardscope.views.hex.view import HexView
 from tests.app.hex_samples import DATA, SECTIONS, SIZE, SampleReader
 
@@ -47,6 +48,16 @@ def test_the_row_is_a_text(view: HexView) -> None:
     position = text.cursorPosition()
     assert text.text(position, position + 2) == f"{DATA[25]:02x}"
     assert face.text(QAccessible.Text.Value) == text.text(0, -1)
+
+
+def test_the_overview_has_a_value_and_the_fields_have_labels(swh: HexPanel) -> None:
+    """Where the selection is, and in which section; a placeholder is not the only label."""
+    swh.state.move_caret(0x1171)
+    face = QAccessible.queryAccessibleInterface(swh.overview)
+    assert face.text(QAccessible.Text.Value) == "0x1171 of 0x13c8, index"
+    for label, field in ((swh.address.label, swh.address.field), (swh.search.label, swh.search.field)):
+        assert label.buddy() is field
+        assert label.text()
 
 
 def test_the_caret_follows(view: HexView) -> None:

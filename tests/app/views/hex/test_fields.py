@@ -3,37 +3,36 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QPoint, QPointF, Qt
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import QMenu
 from pytestqt.qtbot import QtBot
 
 from shardcore import SectionRole, Span
 from shardscope.session.session import Session
 from shardscope.views.hex.panel import HexPanel
+from shardscope.views.hex.width import RowMode, RowWidth
 from tests.app.hex_samples import section
 
 SLOT = 40
 
 
 def test_the_caret_has_its_field_and_its_record_framed(qtbot: QtBot, swh: HexPanel, session: Session) -> None:
-    """A click frames the field and the record of the byte; the record is selected by its action, then by its chip."""
+    """A click frames the field and the record of the byte; the record is selected by its action, and fills a row."""
     index = section(session, SectionRole.INDEX).start
     qtbot.waitUntil(lambda: bool(swh.state.frames))
-    assert swh.rows.chip.isHidden()
     before = swh.view.geometry()
     swh.view.state.move_caret(index + 2 * SLOT + 35)
     slot = (index + 2 * SLOT, index + 3 * SLOT)
     qtbot.waitUntil(lambda: swh.state.frames == ((slot[0] + 32, slot[1]), slot))
-    assert swh.rows.chip.text() == "One slot"
     assert swh.view.geometry() == before
-    swh.rows.chip.click()
+    menu = QMenu(swh)
+    swh.rows.fill(menu)
+    next(action for action in menu.findChildren(QAction) if action.text() == "One slot (40 bytes)").trigger()
     assert (swh.state.layout.width, swh.state.layout.column_of(index)) == (SLOT, 0)
-    assert swh.rows.chip.isChecked()
-    assert swh.rows.box.currentText() == "Record"
-    swh.rows.chip.click()
+    swh.set_row_width(RowWidth(RowMode.AUTO))
     assert swh.state.layout.width == 16
     swh.actions_.select_record.trigger()
     assert session.selection.span == Span("", *slot)
-    session.select_span(Span("", 100, 101))
-    qtbot.waitUntil(swh.rows.chip.isHidden)
 
 
 def test_fields_stand_beside_the_bytes(qtbot: QtBot, swh: HexPanel, session: Session) -> None:

@@ -38,7 +38,7 @@ def test_the_pointer_finds_each_cell(width: int) -> None:
 @given(widths)
 def test_half_characters_belong_to_the_nearest_byte(width: int) -> None:
     """Both digits of a byte are its own; the background has no hole, and the bytes stand in order."""
-    halves = range(2 * HexLayout(10, width).hex_columns + 2)
+    halves = range(2 * (hex_column(width - 1) + 2) + 2)
     owners = [cell_at_column((half - 1) / 2, width) for half in halves]  # the part begins half a character before
     assert owners == sorted(owners)
     assert set(owners) == set(range(width))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ from shardscope.session.marks import Marks
 from shardscope.session.pages import PAGE, PageCache
 from shardscope.views.hex.cells import ByteCells, CellState, gather, run_at
 from shardscope.views.hex.grid import Block, HexGrid, HexPart
-from shardscope.views.hex.layout import HexLayout, hex_column
+from shardscope.views.hex.layout import HexLayout, ScreenRows, hex_column
 from shardscope.views.hex.paint import HexPainter
 from shardscope.views.hex.paint_rows import RowGlyphs
 from shardscope.views.hex.scene import HexScene
@@ -41,11 +42,10 @@ def load(qtbot: QtBot, pages: PageCache, size: int) -> None:
     qtbot.waitUntil(lambda: all((p := pages.get("", n)) is not None and p.runs is not None for n in range(last + 1)))
 
 
-def scene(rows: int, **changes: object) -> HexScene:
+def scene(rows: int, top: int = 0, **changes: object) -> HexScene:
     """A scene with nothing but cells."""
     plain = HexScene(
-        top=0,
-        rows=rows,
+        rows=ScreenRows(top, rows),
         sections=SECTIONS,
         selection=None,
         caret=-1,
@@ -68,7 +68,7 @@ def cells_of(pages: PageCache, layout: HexLayout) -> Callable[[int, int], ByteCe
 def painted(pages: PageCache, layout: HexLayout, ratio: float, what: HexScene) -> tuple[QImage, HexGrid]:
     """A picture of the rows of a scene."""
     grid = HexGrid(theme.fixed_font(), layout, ratio)
-    image = QImage(round(grid.width * ratio), round((grid.row_y(what.rows)) * ratio), QImage.Format.Format_RGB32)
+    image = QImage(round(grid.width * ratio), round((grid.row_y(what.rows.lines)) * ratio), QImage.Format.Format_RGB32)
     image.setDevicePixelRatio(ratio)
     painter = QPainter(image)
     area = QRectF(0, 0, image.width() / ratio, image.height() / ratio)
@@ -251,18 +251,18 @@ def test_every_field_has_a_border_around_it(full: PageCache, width: int) -> None
 
 def test_outlines_go_around_the_bytes() -> None:
     """One polygon around touching rows, two where they do not touch, none outside the screen."""
-    grid = HexGrid(QFont("DejaVu Sans Mono", 10), HexLayout(1000), 1.0)
-    assert len(grid.outlines(20, 90, 0, 10, HexPart.HEX)) == 1
-    one, other = grid.outlines(31, 33, 0, 10, HexPart.HEX)
+    grid, rows = HexGrid(QFont("DejaVu Sans Mono", 10), HexLayout(1000), 1.0), ScreenRows(0, 10)
+    assert len(grid.outlines(20, 90, rows, HexPart.HEX)) == 1
+    one, other = grid.outlines(31, 33, rows, HexPart.HEX)
     # They are one frame: each is open where the bytes go on.
     right, left = grid.edge(16, HexPart.HEX), grid.edge(0, HexPart.HEX)
     assert [point.x() for point in (one.first(), one.last())] == [right, right]
     assert [point.x() for point in (other.first(), other.last())] == [left, left]
     assert not one.isClosed()
     assert not other.isClosed()
-    assert grid.outlines(500, 600, 0, 10, HexPart.HEX) == []
-    assert len(grid.outlines(0, 2**62, 0, 10, HexPart.TEXT)) == 1
-    (polygon,) = grid.outlines(20, 90, 0, 10, HexPart.HEX)
+    assert grid.outlines(500, 600, rows, HexPart.HEX) == []
+    assert len(grid.outlines(0, 2**62, rows, HexPart.TEXT)) == 1
+    (polygon,) = grid.outlines(20, 90, rows, HexPart.HEX)
     assert polygon.isClosed()
     box = polygon.boundingRect()
     assert (box.top(), box.bottom()) == (grid.row_y(1), grid.row_y(6))
@@ -275,7 +275,7 @@ def test_only_rows_that_change_are_painted(full: PageCache) -> None:
     hexes = HexPainter(grid, theme.palette("light"))
     image = QImage(round(grid.width), round(grid.row_y(20)), QImage.Format.Format_RGB32)
     painter = QPainter(image)
-    steps: list[tuple[dict[str, object], int]] = [
+    steps: list[tuple[dict[str, Any], int]] = [
         ({}, 20),
         ({"caret": 33, "hover": (16, 48), "frames": [(32, 40)], "focused": True}, 0),
         ({"top": 1}, 1),

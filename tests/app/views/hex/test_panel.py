@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QPoint, Qt
-from PySide6.QtGui import QGuiApplication
+from PySide6.QtGui import QContextMenuEvent, QGuiApplication
 from PySide6.QtWidgets import QMenu
 from pytestqt.qtbot import QtBot
 
@@ -18,7 +18,7 @@ from shardscope.session.pages import PAGE, PageState
 from shardscope.session.session import IndexState, Session
 from shardscope.views.hex.panel import HexPanel
 from shardscope.views.hex.tabs import stored_span
-from shardscope.views.hex.width import RowMode, RowWidth, parse_width
+from shardscope.views.hex.width import RowMode, RowWidth
 from shardscope.widgets import theme
 from tests.app.hex_samples import SampleReader, section
 
@@ -114,34 +114,26 @@ def test_rows_become_records(qtbot: QtBot, swh: HexPanel, session: Session) -> N
     assert swh.view.state.layout.width == 16
 
 
-@pytest.mark.parametrize(
-    ("text", "choice"),
-    [
-        ("16", RowWidth(RowMode.FIXED, 16)),
-        (" 48 bytes", RowWidth(RowMode.FIXED, 48)),
-        ("record", RowWidth(RowMode.RECORD)),
-        ("0", None),
-        ("9999", None),
-        ("-3", None),
-        ("x", None),
-        ("", None),
-    ],
-)
-def test_row_widths_are_understood(text: str, choice: RowWidth | None) -> None:
-    """Numbers from 1 to 1024 and the two words; nothing else."""
-    assert parse_width(text) == choice
+def test_the_header_says_how_bytes_are_shown(qtbot: QtBot, swh: HexPanel) -> None:
+    """A click on its button or the right button on it opens the menu of the rows; another number is asked for."""
 
+    def texts() -> list[str]:
+        menu = next(one for one in swh.findChildren(QMenu) if one.isVisible() and one.parent() is swh)
+        found = [action.text().replace("&", "") for action in menu.actions()]
+        menu.close()
+        return found
 
-def test_any_row_width_can_be_typed(qtbot: QtBot, swh: HexPanel) -> None:
-    """The control takes a number that it does not offer, and drops what is none."""
-    field = swh.rows.box.lineEdit()
-    assert field is not None
-    field.setText("13")
-    field.editingFinished.emit()
+    qtbot.mouseClick(swh.view.looks, Qt.MouseButton.LeftButton)
+    expected = ["Bytes per row: Auto", "Fold rows of equal bytes", "Fields beside the bytes"]
+    assert texts()[:3] == expected
+    dialog = swh.rows.ask()
+    dialog.setIntValue(13)
+    dialog.accept()
     assert swh.view.state.layout.width == 13
-    field.setText("nonsense")
-    field.editingFinished.emit()
-    assert (field.text(), swh.view.state.layout.width) == ("13 bytes", 13)
+    place = QPoint(60, 5)
+    reason = QContextMenuEvent.Reason.Mouse
+    swh.view.contextMenuEvent(QContextMenuEvent(reason, place, swh.view.viewport().mapToGlobal(place)))
+    assert texts()[0] == "Bytes per row: 13 bytes"
 
 
 def test_pointers_are_followed(qtbot: QtBot, swh: HexPanel, session: Session) -> None:
@@ -186,7 +178,8 @@ def test_the_menu_offers_everything(qtbot: QtBot, swh: HexPanel) -> None:
     swh.view.menu_requested.emit(QPoint(10, 10))
     menu = next(m for m in swh.findChildren(QMenu) if m.isVisible() and m.parent() is swh)
     texts = {action.text().replace("&", "") for action in menu.actions()}
-    assert {"Copy", "Copy as", "Select field", "Select section", "Follow pointer", "Go to …", "Row width"} <= texts
+    assert {"Copy", "Copy as", "Select field", "Select section", "Follow pointer", "Go to …"} <= texts
+    assert "Bytes per row: Auto" in texts
     menu.close()
 
 

@@ -13,6 +13,7 @@ from shardcore import Finding, Severity, SourceError, Span
 from shardcore.testing import PatternSource
 from shardscope.session.pages import PAGE, PageCache
 from shardscope.views.hex.grid import HexPart
+from shardscope.views.hex.layout import ScreenRows
 from shardscope.views.hex.scene import HexSelection
 from shardscope.views.hex.view import HexView
 from shardscope.widgets import theme
@@ -313,8 +314,8 @@ def test_rows_are_whole(qtbot: QtBot, view: HexView) -> None:
     for height in range(300, 330, 4):
         view.resize(900, height)
         grid, room = state.grid, view.viewport().height()
-        assert state.shown_rows == state.page_rows == int((room - grid.header) // grid.row)
-        below = QPointF(grid.hex_x + 3, grid.row_y(state.shown_rows) + 1)
+        assert state.rows_on_screen.lines == state.page_rows == int((room - grid.header) // grid.row)
+        below = QPointF(grid.hex_x + 3, grid.row_y(state.rows_on_screen.lines) + 1)
         assert below.y() > room or state.offset_at(below) is None
         assert view.column.place_at(grid, below, state.rows_on_screen) is None
     qtbot.keyClick(view, Qt.Key.Key_End, Qt.KeyboardModifier.ControlModifier)
@@ -323,7 +324,7 @@ def test_rows_are_whole(qtbot: QtBot, view: HexView) -> None:
     # Dragging over the blank strip goes no farther than the last row.
     found = state.offset_at(QPointF(grid.hex_x + 3, view.viewport().height() - 1.0), HexPart.HEX)
     assert found is not None
-    assert state.layout.row_of(found[0]) == state.top_row + state.shown_rows - 1
+    assert state.layout.row_of(found[0]) == state.top_row + state.rows_on_screen.lines - 1
 
 
 def test_a_new_row_width_keeps_the_caret_in_place(view: HexView) -> None:
@@ -354,7 +355,7 @@ def test_painting_never_reads(qtbot: QtBot, pages: PageCache, reader: SampleRead
     view.state.set_source("", SIZE, SECTIONS)
     view.show()
     held = view.viewport().grab().toImage()
-    area = view.state.grid.rect(next(view.state.grid.blocks(0, 64, 0, 4)), HexPart.HEX).toRect()
+    area = view.state.grid.rect(next(view.state.grid.blocks(0, 64, ScreenRows(0, 4))), HexPart.HEX).toRect()
     colours = {
         held.pixel(x, y) for x in range(area.left(), area.right()) for y in range(area.top() + 25, area.bottom())
     }
