@@ -131,6 +131,10 @@ FORMAT = Format(
         "chunklen": Detail("chunk length"),
         "typesize": Detail("typesize", unit="byte"),
     },
+    summary={
+        "header.typesize": Detail("typesize", unit="byte"),
+        "header.chunk_size": Detail("chunk size", unit="byte"),
+    },
     peers=lazily("shardcore.formats.bloscpack.other_readers:peers"),
     practice=lazily("shardcore.formats.bloscpack.practice:practice"),
     salvage=lazily("shardcore.formats.bloscpack.salvage:salvage"),

@@ -106,6 +106,10 @@ FORMAT = Format(
         "start": Detail("uncompressed offset", "byte {:,}"),
         "segments": Detail("segments", "chunks {start:,}..{end:,} of xorb {xorb}, {bytes:,} bytes"),
     },
+    summary={
+        "footer.materialized_bytes": Detail("file contents", unit="byte"),
+        "footer.stored_bytes": Detail("in xorbs", unit="byte"),
+    },
     peers=lazily("shardcore.formats.mdb.other_readers:peers"),
     practice=lazily("shardcore.formats.mdb.practice:practice"),
     salvage=lazily("shardcore.formats.mdb.salvage:salvage"),

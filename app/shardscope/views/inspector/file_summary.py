@@ -1,0 +1,249 @@
+"""Summary of the open file: what it is, how much is in it, and where."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QImage, QPainter, QPaintEvent, QPixmap
+from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+
+from shardcore import DataSet, SectionRole, Shard, ShardError, Span
+from shardcore.model.number_words import plural, size_text
+from shardcore.model.source_name import SourceName
+from shardcore.shards.registry import format_of
+from shardscope.session.error_words import plain_words
+from shardscope.session.fetch_cost import whole
+from shardscope.session.object_counts import MOST_COUNTED_FAR, count
+from shardscope.session.open_request import members_at_hand
+from shardscope.session.session import Session
+from shardscope.session.words import cut_middle, share_text
+from shardscope.views.inspector.node_details import DetailRow
+from shardscope.views.inspector.object_details import detail_text
+from shardscope.views.inspector.parts import Form
+from shardscope.views.preview.volume_slice import first_slice, is_shown
+from shardscope.views.preview.volume_view import times
+from shardscope.widgets import theme
+from shardscope.widgets.strip_paint import paint_ground
+from shardscope.widgets.wrap_text import WrapText
+
+MOST_PARTS = 16
+"""Sections or shards that are listed; others are counted."""
+
+REMOTE_SLICE = 1 << 20
+"""Bytes of a remote volume of which a slice is shown unasked, at most."""
+
+_PICTURE = 132
+"""Pixels of the longer edge of the slice."""
+
+
+@dataclass(frozen=True, slots=True)
+class FilePart:
+    """A section, or a shard of a data set; `role` is that of a section."""
+
+    name: str
+    span: Span
+    role: SectionRole | None = None
+    doc: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What is known of a file without reading more than opening did, and a slice of it where it is small enough."""
+
+    rows: tuple[DetailRow, ...]
+    parts: tuple[tuple[str, tuple[FilePart, ...]], ...]
+    picture: QImage | None
+
+
+def summary_of(shard: Shard, *, remote: bool) -> Summary:
+    """Return the summary of a shard; runs in a job."""
+    known = format_of(shard.format)
+    rows = [DetailRow("format", f"{known.title} v{shard.version}" if shard.version else known.title)]
+    rows += _object_rows(shard, remote=remote)
+    if (size := shard.size) is not None:
+        rows.append(DetailRow("size", plural(size, "byte")))
+    if shard.checksum:
+        rows.append(DetailRow("checksum", shard.checksum))
+    fields = {name: _plain(value) for name, value in shard.fields.items()}
+    named = {name.replace(".", "_"): value for name, value in fields.items()}
+    for name, detail in known.summary.items():
+        if name in fields:
+            rows.append(DetailRow(detail.label, detail_text(detail, fields[name], named)))
+    picture = None
+    try:
+        grid = shard.chunk_grid()
+        if grid is not None:
+            rows.append(DetailRow("array", f"{times(grid.shape)} · {grid.dtype.name}"))
+            rows.append(DetailRow("chunk", times(grid.chunk)))
+            if is_shown(grid) and (not remote or 0 < whole(shard) <= REMOTE_SLICE):
+                picture = first_slice(grid)
+    except ShardError as error:
+        rows.append(DetailRow("array", plain_words(error), tone="error"))
+    if shard.damage is not None:
+        rows.append(DetailRow("error", plain_words(shard.damage), tone="error"))
+    return Summary(tuple(rows), tuple(_parts(shard)), picture)
+
+
+def _plain(value: object) -> object:
+    return value.rstrip(b"\0").decode("latin-1") if isinstance(value, bytes) else value
+
+
+def _object_rows(shard: Shard, *, remote: bool) -> Iterator[DetailRow]:
+    """Yield how many objects there are, by kind where there are several, and how they are compressed."""
+    total, listing = shard.declared_objects, shard.listing
+    if total is None:
+        yield DetailRow("objects", "not counted yet", tone="muted")
+    if total is None or listing is None or len(listing) > MOST_COUNTED_FAR or (remote and not shard.loaded):
+        if total is not None:
+            yield DetailRow("objects", f"{total:,}", strong=True)
+        return
+    census = count(shard)
+    kinds = ", ".join(plural(number, kind) for kind, number in census.kinds) if len(census.kinds) > 1 else ""
+    yield DetailRow("objects", f"{total:,} ({kinds})" if kinds else f"{total:,}", strong=True)
+    details = format_of(shard.format).details
+    codecs = [name for name, _ in census.codecs if name not in ("none", "unread", "unknown")]
+    if codecs:
+        yield DetailRow("codec", ", ".join(details["codec"].form.format(one) if "codec" in details else one for one in codecs))
+
+
+def _parts(shard: Shard) -> Iterator[tuple[str, tuple[FilePart, ...]]]:
+    """Yield the shards of a data set, and the sections of the file that is shown first."""
+    members = members_at_hand(shard) if isinstance(shard, DataSet) else ()
+    if members:
+        yield (
+            plural(len(members), "shard").capitalize(),
+            tuple(FilePart(one.name, Span(str(SourceName(one.name)), 0, max(one.size, 0))) for one in members),
+        )
+    first = str(SourceName(members[0].name)) if members else ""
+    found = shard.sections_of(first)
+    sections = tuple(FilePart(_named(s.name, s.role), Span(first, s.start, s.stop), s.role, s.doc) for s in found if s.size)
+    if sections:
+        yield f"Sections of {cut_middle(members[0].name)}" if members else "Sections", sections
+
+
+def _named(name: str, role: SectionRole) -> str:
+    return name if role.value in name.split() else f"{name} ({role.value})"
+
+
+class ShareBar(QWidget):
+    """Share of a part in the whole."""
+
+    def __init__(self, role: SectionRole | None, share: float) -> None:
+        super().__init__()
+        self._role, self._share = role, share
+        self.setFixedHeight(6)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter, colours, body = QPainter(self), theme.of(self), self.rect().toRectF()
+        painter.fillRect(body, colours.raised)
+        body.setWidth(max(body.width() * self._share, 2))
+        if self._role is None:
+            painter.fillRect(body, colours.accent)
+        else:
+            paint_ground(painter, colours, self._role, body)
+        painter.end()
+
+
+class FileSummary(QWidget):
+    """Shows the summary of what is open; the buttons request what most people do next."""
+
+    verify_wanted = Signal()
+    extract_wanted = Signal()
+    learn_wanted = Signal()
+    slice_wanted = Signal()
+
+    def __init__(self, session: Session) -> None:
+        super().__init__()
+        self.setObjectName("fileSummary")
+        self._session = session
+        self._lists: list[QWidget] = []
+        self.links: list[WrapText] = []
+        self.title = WrapText(bold=True)
+        self.form = Form(self.tr("FILE"))
+        self.form.title.hide()
+        self.load = WrapText(self.tr("Load index"), link=True)
+        self.load.clicked.connect(session.want_index)
+        self.picture = QLabel()
+        self.picture.setObjectName("summarySlice")
+        self.picture.setAccessibleName(self.tr("Slice of the array"))
+        self.buttons = {
+            text: self._button(text, wanted)
+            for text, wanted in (
+                (self.tr("Verify"), self.verify_wanted),
+                (self.tr("Extract all"), self.extract_wanted),
+                (self.tr("Learn"), self.learn_wanted),
+            )
+        }
+        row = QHBoxLayout()
+        row.setSpacing(4)
+        for button in self.buttons.values():
+            row.addWidget(button)
+        row.addStretch(1)
+        self._column = QVBoxLayout(self)
+        self._column.setContentsMargins(0, 0, 0, 0)
+        self._column.setSpacing(6)
+        for widget in (self.title, self.form, self.load, self.picture):
+            self._column.addWidget(widget)
+        self._column.addLayout(row)
+
+    def _button(self, text: str, wanted: object) -> QPushButton:
+        button = QPushButton(text)
+        button.clicked.connect(lambda _=False: wanted.emit())
+        return button
+
+    def refresh(self) -> None:
+        """Look again at what is open."""
+        shard, remote = self._session.shard, self._session.request.is_remote
+        if shard is None:
+            return
+        self.title.set_text(self._session.request.title)
+        self.load.setVisible(False)
+        self._session.ask(
+            lambda shard, _: summary_of(shard, remote=remote),
+            self._show,
+            failed=lambda error: self.form.set_rows([DetailRow("error", plain_words(error), tone="error")]),
+            key=("summary", self),
+        )
+
+    def _show(self, found: Summary) -> None:
+        shard = self._session.shard
+        self.form.set_rows(found.rows)
+        self.load.setVisible(shard is not None and shard.declared_objects is None and not shard.loaded)
+        self.picture.setVisible(found.picture is not None)
+        if found.picture is not None:
+            edges = Qt.AspectRatioMode.KeepAspectRatio, Qt.TransformationMode.FastTransformation
+            self.picture.setPixmap(QPixmap.fromImage(found.picture.scaled(_PICTURE, _PICTURE, *edges)))
+        for one in self._lists:
+            one.hide()
+            one.deleteLater()
+        self.links = []
+        self._lists = [self._list(title, parts) for title, parts in found.parts]
+        for number, one in enumerate(self._lists):
+            self._column.insertWidget(4 + number, one)
+            one.show()
+
+    def _list(self, title: str, parts: Sequence[FilePart]) -> QWidget:
+        box = QWidget()
+        grid = QGridLayout(box)
+        grid.setContentsMargins(0, 4, 0, 2)
+        grid.setHorizontalSpacing(8)
+        grid.setVerticalSpacing(2)
+        grid.setColumnStretch(0, 1)
+        grid.addWidget(WrapText(title, tone="muted", bold=True), 0, 0, 1, 2)
+        total = sum(part.span.size for part in parts)
+        for row, part in enumerate(parts[:MOST_PARTS]):
+            link = WrapText(cut_middle(part.name, 40), link=True)
+            link.setToolTip(part.doc)
+            link.clicked.connect(partial(self._session.select_span, part.span, self))
+            share = part.span.size / max(total, 1)
+            figures = f"{size_text(part.span.size)} · {share_text(part.span.size, total)}"
+            grid.addWidget(link, 2 * row + 1, 0)
+            grid.addWidget(WrapText(figures, tone="muted"), 2 * row + 1, 1)
+            grid.addWidget(ShareBar(part.role, share), 2 * row + 2, 0, 1, 2)
+            self.links.append(link)
+        if more := len(parts[MOST_PARTS:]):
+            grid.addWidget(WrapText(self.tr("… and {0} more").format(f"{more:,}"), tone="muted"), grid.rowCount(), 0, 1, 2)
+        return box
