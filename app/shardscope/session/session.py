@@ -140,7 +140,10 @@ class Session(Documents):
     tab_wanted = Signal(object, object)
     """An `OpenRequest` to open in another tab, and the `Span` to select there or None."""
 
-    PARKED = (*Documents.PARKED, "selection", "walk", "lights", "arrows", "_pointing", "question", "report", "_history", "caret")
+    PARKED = (
+        *(*Documents.PARKED, "selection", "caret", "walk", "lights", "arrows"),
+        *("_pointing", "question", "report", "_history"),
+    )
 
     def __init__(self, jobs: Jobs, parent: QObject | None = None) -> None:
         super().__init__(jobs, parent)

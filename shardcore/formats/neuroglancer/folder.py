@@ -444,6 +444,11 @@ class NeuroglancerKeySpaces(DataSet):
         """The folders of the key spaces, relative to this one, and what they hold: `4_4_40` to `scale 4_4_40`."""
         return {each.folder or ".": each.space.title for each in self.spaces}
 
+    @property
+    def key_space_details(self) -> dict[str, tuple[str, ...]]:
+        """Kind, size, resolution and storage of each key space."""
+        return {each.folder or ".": each.space.details for each in self.spaces}
+
     def chunk_grid(self, scale: str = "") -> ChunkGrid | None:
         """Return the chunks of a scale, by default of the first; None where there is no volume.
 

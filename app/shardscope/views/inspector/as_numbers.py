@@ -53,7 +53,7 @@ class Reading:
 
 
 def readings(data: bytes) -> tuple[Reading, ...]:
-    """Return the bytes as all number types, as a time where one is plausible, as a GUID, as text, and the first in bits.
+    """Return the bytes as all number types, a time where one is plausible, a GUID, text, and the bits of the first.
 
     Args:
         data: The bytes from the place on; fewer than `MOST` only at the end of the source.

@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QPushButton, QVB
 from shardcore import DataSet, SectionRole, Shard, ShardError, Span
 from shardcore.model.number_words import plural, size_text
 from shardcore.model.source_name import SourceName
+from shardcore.shards.format import Detail
 from shardcore.shards.registry import format_of
 from shardscope.session.error_words import plain_words
 from shardscope.session.fetch_cost import whole
@@ -104,9 +105,10 @@ def _object_rows(shard: Shard, *, remote: bool) -> Iterator[DetailRow]:
     kinds = ", ".join(plural(number, kind) for kind, number in census.kinds) if len(census.kinds) > 1 else ""
     yield DetailRow("objects", f"{total:,} ({kinds})" if kinds else f"{total:,}", strong=True)
     details = format_of(shard.format).details
-    codecs = [name for name, _ in census.codecs if name not in ("none", "unread", "unknown")]
+    known = details.get("codec", Detail("codec", "{}"))
+    codecs = [known.form.format(name) for name, _ in census.codecs if name not in ("none", "unread", "unknown")]
     if codecs:
-        yield DetailRow("codec", ", ".join(details["codec"].form.format(one) if "codec" in details else one for one in codecs))
+        yield DetailRow(known.label, ", ".join(codecs))
 
 
 def _parts(shard: Shard) -> Iterator[tuple[str, tuple[FilePart, ...]]]:
@@ -118,14 +120,14 @@ def _parts(shard: Shard) -> Iterator[tuple[str, tuple[FilePart, ...]]]:
             tuple(FilePart(one.name, Span(str(SourceName(one.name)), 0, max(one.size, 0))) for one in members),
         )
     first = str(SourceName(members[0].name)) if members else ""
-    found = shard.sections_of(first)
-    sections = tuple(FilePart(_named(s.name, s.role), Span(first, s.start, s.stop), s.role, s.doc) for s in found if s.size)
+    found = [one for one in shard.sections_of(first) if one.size]
+    sections = tuple(FilePart(_named(s.name, s.role), Span(first, s.start, s.stop), s.role, s.doc) for s in found)
     if sections:
         yield f"Sections of {cut_middle(members[0].name)}" if members else "Sections", sections
 
 
 def _named(name: str, role: SectionRole) -> str:
-    return name if role.value in name.split() else f"{name} ({role.value})"
+    return name if role.value in name.split() else f"{name} · {role.value}"
 
 
 class ShareBar(QWidget):
@@ -153,7 +155,6 @@ class FileSummary(QWidget):
     verify_wanted = Signal()
     extract_wanted = Signal()
     learn_wanted = Signal()
-    slice_wanted = Signal()
 
     def __init__(self, session: Session) -> None:
         super().__init__()
@@ -235,15 +236,17 @@ class FileSummary(QWidget):
         grid.addWidget(WrapText(title, tone="muted", bold=True), 0, 0, 1, 2)
         total = sum(part.span.size for part in parts)
         for row, part in enumerate(parts[:MOST_PARTS]):
-            link = WrapText(cut_middle(part.name, 40), link=True)
+            link = WrapText(part.name if part.role else cut_middle(part.name), link=True)
             link.setToolTip(part.doc)
             link.clicked.connect(partial(self._session.select_span, part.span, self))
-            share = part.span.size / max(total, 1)
-            figures = f"{size_text(part.span.size)} · {share_text(part.span.size, total)}"
+            figures = size_text(part.span.size)
+            if part.role is not None:
+                figures += f" · {share_text(part.span.size, total)}"
             grid.addWidget(link, 2 * row + 1, 0)
-            grid.addWidget(WrapText(figures, tone="muted"), 2 * row + 1, 1)
-            grid.addWidget(ShareBar(part.role, share), 2 * row + 2, 0, 1, 2)
+            grid.addWidget(WrapText(figures, tone="muted"), 2 * row + 1, 1, Qt.AlignmentFlag.AlignRight)
+            grid.addWidget(ShareBar(part.role, part.span.size / max(total, 1)), 2 * row + 2, 0, 1, 2)
             self.links.append(link)
         if more := len(parts[MOST_PARTS:]):
-            grid.addWidget(WrapText(self.tr("… and {0} more").format(f"{more:,}"), tone="muted"), grid.rowCount(), 0, 1, 2)
+            left_out = self.tr("… and {0} more").format(f"{more:,}")
+            grid.addWidget(WrapText(left_out, tone="muted"), grid.rowCount(), 0, 1, 2)
         return box

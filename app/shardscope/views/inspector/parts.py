@@ -106,7 +106,7 @@ class Numbers(QTableWidget):
         super().__init__(0, 3)
         self.setObjectName("inspectorNumbers")
         self.setAccessibleName(self.tr("The bytes at the caret, as numbers"))
-        self.setHorizontalHeaderLabels(["", self.tr("little-endian"), self.tr("big-endian")])
+        self.setHorizontalHeaderLabels(["", self.tr("little (le)"), self.tr("big (be)")])
         header = self.horizontalHeader()
         header.setSectionResizeMode(QHeaderView.ResizeMode.Stretch)
         header.setSectionResizeMode(0, QHeaderView.ResizeMode.ResizeToContents)
