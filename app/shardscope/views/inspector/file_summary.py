@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import QRectF, Qt, Signal
 from PySide6.QtGui import QImage, QPainter, QPaintEvent, QPixmap
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
@@ -139,7 +139,8 @@ class ShareBar(QWidget):
         self.setFixedHeight(6)
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        painter, colours, body = QPainter(self), theme.of(self), self.rect().toRectF()
+        colours, body = theme.of(self), QRectF(self.rect())
+        painter = QPainter(self)
         painter.fillRect(body, colours.raised)
         body.setWidth(max(body.width() * self._share, 2))
         if self._role is None:

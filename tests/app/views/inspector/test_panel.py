@@ -1,4 +1,4 @@
-"""The inspector: the passport of the selection, and the bytes at the caret as numbers."""
+"""The inspector: details of the selection, the summary of the file, and the bytes at the caret as numbers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def inspector(session: Session, qtbot: QtBot, data: Path) -> Inspector:
     """An inspector on the small sample."""
     made = Inspector(session)
     qtbot.addWidget(made)
-    made.resize(380, 800)
+    made.resize(280, 800)
     made.show()
     open_in(session, qtbot, data / "swh/small.shard")
     return made
@@ -45,17 +45,6 @@ def text(inspector: Inspector, name: str) -> str:
     """The value of a row about the node; empty when there is none."""
     widget = inspector.node_form.value(name)
     return widget.text if widget is not None else ""
-
-
-def test_teaches_when_empty(session: Session, qtbot: QtBot, data: Path) -> None:
-    """It says what to do while nothing is open, and while nothing is selected."""
-    made = Inspector(session)
-    qtbot.addWidget(made)
-    made.show()
-    assert "Open a shard" in made.hint.text
-    open_in(session, qtbot, data / "swh/small.shard")
-    assert made.hint.isVisible()
-    assert "Select a byte" in made.hint.text
 
 
 def test_passport_of_a_field(inspector: Inspector, session: Session, qtbot: QtBot) -> None:
@@ -88,7 +77,7 @@ def test_numbers_at_the_caret(inspector: Inspector, session: Session, qtbot: QtB
     assert inspector.numbers.value("u64", 1) == str(int.from_bytes(content[67:75], "little"))
     assert inspector.numbers.value("u64", 2) == str(int.from_bytes(content[67:75], "big"))
     assert inspector.numbers.value("u8") == str(content[67])
-    assert "67" in inspector.numbers_title.text()
+    assert inspector.numbers_title.text == "Data inspector (at 0x43)"
     select(session, qtbot, len(content) - 2)
     assert inspector.numbers.value("u16") == str(int.from_bytes(content[-2:], "little"))
     assert inspector.numbers.value("u32") == "—"
@@ -186,8 +175,10 @@ def test_nothing_is_cut(inspector: Inspector, session: Session, qtbot: QtBot) ->
 
 
 def test_closing_clears(inspector: Inspector, session: Session, qtbot: QtBot) -> None:
-    """Nothing of a closed shard stays."""
+    """The file is selected once one is open; nothing of a closed shard stays."""
+    assert inspector.file.isVisible()
     select(session, qtbot, 64)
+    assert not inspector.file.isVisible()
     session.close()
     assert inspector.hint.isVisible()
     assert "Open a shard" in inspector.hint.text
@@ -216,21 +207,24 @@ def test_the_value_comes_first_and_says_how_it_adds_up(inspector: Inspector, ses
     assert inspector.value._font().family() == theme.fixed_font().family()
 
 
-def test_the_numbers_are_folded_and_mark_the_type_of_the_field(
-    inspector: Inspector, session: Session, qtbot: QtBot
-) -> None:
-    """The table of numbers is opened by who wants it; the reading of the field itself is bold, no other."""
+def test_the_numbers_mark_the_type_of_the_field(inspector: Inspector, session: Session, qtbot: QtBot) -> None:
+    """The table of numbers is shown for every selection; the reading of the field itself is bold, no other."""
+    for choose in (session.select_nothing, lambda: session.select_row(12), lambda: session.select_span(Span("", 0, 0))):
+        choose()
+        settle(session, qtbot)
+        assert inspector.numbers.isVisible()
     select(session, qtbot, 72)
-    assert not inspector.numbers.isVisible()
-    inspector.numbers_title.click()
-    assert inspector.numbers.isVisible()
 
     def bold() -> list[tuple[str, int]]:
         table = inspector.numbers
         cells = [(row, column, table.item(row, column)) for row in range(table.rowCount()) for column in (1, 2)]
         return [(table.item(row, 0).text(), column) for row, column, item in cells if item and item.font().bold()]
 
-    assert bold() == [("u64", 2)]
+    assert bold() == [("u64 be", 1)]
+    session.select_nothing()
+    settle(session, qtbot)
+    # The caret stays where it was.
+    assert inspector.numbers.value("u64", 2) == "520"
     select(session, qtbot, 73)
     assert bold() == []
 
@@ -311,7 +305,7 @@ def test_a_card_is_copied_shown_and_written(
 ) -> None:
     """What is selected is copied as Markdown, and shown as a card that becomes a picture, a page, a text."""
     select(session, qtbot, 72)
-    inspector.copy_card.click()
+    inspector.more.menu().actions()[0].trigger()
     assert QGuiApplication.clipboard().text().startswith("### index\\_size")
     sheet = inspector.show_card()
     assert sheet is not None
@@ -336,9 +330,9 @@ def test_marks_of_the_documentation_are_not_shown(
 
 
 def test_labels_of_the_details(inspector: Inspector, session: Session, qtbot: QtBot) -> None:
-    """The buttons and the dialogs name the details."""
+    """The menu and the dialogs name the details."""
     select(session, qtbot, 72)
-    assert [inspector.copy_card.text(), inspector.passport.text()] == ["Copy details", "Export details…"]
+    assert [action.text() for action in inspector.more.menu().actions()] == ["&Copy details", "&Export details…"]
     sheet = inspector.show_card()
     assert sheet is not None
     qtbot.addWidget(sheet)
