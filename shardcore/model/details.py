@@ -244,8 +244,8 @@ def markdown(card: Card) -> str:
         ("stated in", card.specification),
         ("object", card.key),
     ]
-    lines += ["| | |", "|---|---|"]
-    lines += [f"| {name} | {_code(text) if name in _CODE else _quiet(text)} |" for name, text in facts if text]
+    table = [f"| {name} | {_code(text) if name in _CODE else _quiet(text)} |" for name, text in facts if text]
+    lines += [table[0], "|---|---|", *table[1:]]
     if card.differs is not None:
         lines += ["", f"> **The page says:** {card.differs.page}.  "]
         lines += [f"> **In practice:** {card.differs.practice}."]

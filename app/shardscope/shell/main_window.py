@@ -59,7 +59,6 @@ from shardscope.shell.file_dialogs import FileDialogs
 from shardscope.shell.file_tabs import FileTabBar
 from shardscope.shell.help_menu import HelpMenu
 from shardscope.shell.job_status import JobStatus
-from shardscope.shell.key_spaces import KeySpaceCards
 from shardscope.shell.lecture import LectureScreen
 from shardscope.shell.notes import NotesShell
 from shardscope.shell.notices import Notices, NoticeTone
@@ -83,7 +82,7 @@ from shardscope.views.notes.panel import NotesPanel
 from shardscope.views.objects.drag_files import MOST_FILES, DraggedNode
 from shardscope.views.objects.drag_out import DragOut
 from shardscope.views.objects.panel import ObjectPanel
-from shardscope.views.places.places import PlacesPanel
+from shardscope.views.places.places import KeySpaceCards, PlacesPanel
 from shardscope.views.preview.panel import PreviewPanel
 from shardscope.views.structure.tree import StructureTree
 from shardscope.views.trace.panel import TracePanel
@@ -521,10 +520,11 @@ class MainWindow(QMainWindow):
         self.welcome.learn_requested.connect(self.learn)
         self.places.chosen.connect(self.open)
         self.spaces.chosen.connect(self.open)
-        summary = self.panels.panel(Inspector).file
-        summary.verify_wanted.connect(self.actions_.verify[Depth.CONTENT].trigger)
-        summary.extract_wanted.connect(self.objects.actions_.extract_all.trigger)
-        summary.learn_wanted.connect(self.help.teaching.this_file.trigger)
+        self.panels.panel(Inspector).file.offer(
+            (self.tr("Verify"), self.actions_.verify[Depth.CONTENT]),
+            (self.tr("Extract all"), self.objects.actions_.extract_all),
+            (self.tr("Learn"), self.help.teaching.this_file),
+        )
         self.breaking.tell_in(self.changing.chip)
         self.objects.offer_salvage(self.breaking.actions.salvage)
         self.giving_way = CompactLayout(session, self.panels, self.hex, self)

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from PySide6.QtCore import QRectF, Qt, Signal
-from PySide6.QtGui import QImage, QPainter, QPaintEvent, QPixmap
+from PySide6.QtCore import QRectF, Qt
+from PySide6.QtGui import QAction, QImage, QPainter, QPaintEvent, QPixmap
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from shardcore import DataSet, SectionRole, Shard, ShardError, Span
@@ -151,11 +151,7 @@ class ShareBar(QWidget):
 
 
 class FileSummary(QWidget):
-    """Shows the summary of what is open; the buttons request what most people do next."""
-
-    verify_wanted = Signal()
-    extract_wanted = Signal()
-    learn_wanted = Signal()
+    """Shows the summary of what is open, and what most people do next."""
 
     def __init__(self, session: Session) -> None:
         super().__init__()
@@ -171,30 +167,23 @@ class FileSummary(QWidget):
         self.picture = QLabel()
         self.picture.setObjectName("summarySlice")
         self.picture.setAccessibleName(self.tr("Slice of the array"))
-        self.buttons = {
-            text: self._button(text, wanted)
-            for text, wanted in (
-                (self.tr("Verify"), self.verify_wanted),
-                (self.tr("Extract all"), self.extract_wanted),
-                (self.tr("Learn"), self.learn_wanted),
-            )
-        }
-        row = QHBoxLayout()
-        row.setSpacing(4)
-        for button in self.buttons.values():
-            row.addWidget(button)
-        row.addStretch(1)
+        self.buttons = QWidget()
         self._column = QVBoxLayout(self)
         self._column.setContentsMargins(0, 0, 0, 0)
         self._column.setSpacing(6)
-        for widget in (self.title, self.form, self.load, self.picture):
+        for widget in (self.title, self.form, self.load, self.picture, self.buttons):
             self._column.addWidget(widget)
-        self._column.addLayout(row)
 
-    def _button(self, text: str, wanted: object) -> QPushButton:
-        button = QPushButton(text)
-        button.clicked.connect(lambda _=False: wanted.emit())
-        return button
+    def offer(self, *actions: tuple[str, QAction]) -> None:
+        """Add a button for each action, with a short text of its own."""
+        row = QHBoxLayout(self.buttons)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(4)
+        for text, action in actions:
+            button = QPushButton(text)
+            button.clicked.connect(action.trigger)
+            row.addWidget(button)
+        row.addStretch(1)
 
     def refresh(self) -> None:
         """Look again at what is open."""
@@ -214,6 +203,7 @@ class FileSummary(QWidget):
         shard = self._session.shard
         self.form.set_rows(found.rows)
         self.load.setVisible(shard is not None and shard.declared_objects is None and not shard.loaded)
+        self.buttons.setVisible(not (isinstance(shard, DataSet) and shard.key_spaces))
         self.picture.setVisible(found.picture is not None)
         if found.picture is not None:
             edges = Qt.AspectRatioMode.KeepAspectRatio, Qt.TransformationMode.FastTransformation

@@ -15,9 +15,8 @@ from PySide6.QtWidgets import (
     QVBoxLayout,
     QWidget,
 )
-from shiboken6 import isValid
 
-from shardcore import Node, Section, Shard, Span
+from shardcore import Node, Shard, Span
 from shardcore.model.details import Card, card_of, headline, markdown, sum_text
 from shardcore.model.node import ExternalBytes
 from shardcore.model.number_words import plural
@@ -29,7 +28,6 @@ from shardscope.session.debounce import Debounce
 from shardscope.session.error_words import plain_words
 from shardscope.session.highlights import ReferenceQuery
 from shardscope.session.jobs import Job
-from shardscope.session.sections import section_at
 from shardscope.session.selection import Selection
 from shardscope.session.session import Session
 from shardscope.session.words import cut_end, grouped, node_name, short_name, source_words
@@ -430,27 +428,12 @@ class Inspector(QScrollArea):
 
     def show_card(self) -> DetailsDialog | None:
         """Show what is selected as a card."""
-        card, shard, node = self.card(), self._session.shard, self._node
-        if card is None or shard is None or node is None:
+        card = self.card()
+        if card is None:
             return None
-        source = shard.source
-        section = section_at(shard.sections, node.span.start) if not node.span.source and len(self._path) > 1 else None
-        size = source.size if source is not None else None
-        sheet = DetailsDialog(card, section.role if section is not None else None, size, self.window())
+        sheet = DetailsDialog(card, self.window())
         sheet.open()
-        if section is None and node.span.source:
-            self._ask_role(node.span, sheet)
         return sheet
-
-    def _ask_role(self, span: Span, sheet: DetailsDialog) -> None:
-        """Tell a card in which section of a member, or of what bytes decode to, it lies."""
-
-        def take(sections: tuple[Section, ...]) -> None:
-            section = section_at(sections, span.start)
-            if section is not None and isValid(sheet):
-                sheet.view.tell_role(section.role)
-
-        self._session.ask(lambda shard, _: shard.sections_of(span.source), take, key=("role", self))
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)

@@ -30,8 +30,10 @@ from shardscope.widgets.wrap_text import WrapText
 
 _NAMES = tuple(reading.name for reading in readings(b""))
 
-_WIDE = ("u64", "i64", "f64")
+_WIDE = ("u64", "i64", "f32", "f64")
 """Numbers whose two byte orders have a row each: a narrow panel has no room for both side by side."""
+
+_BREAK = "\u200b"
 
 _LONG = ("time", "GUID", "text")
 """Readings that take two lines."""
@@ -202,7 +204,7 @@ class Numbers(QTableWidget):
 
     def _text(self, row: int, column: int) -> str:
         item = self.item(row, column)
-        return item.text() if item is not None else ""
+        return item.text().replace(_BREAK, "") if item is not None else ""
 
     def _set(self, row: int, column: int, text: str) -> None:
         item = self.item(row, column)
@@ -211,7 +213,8 @@ class Numbers(QTableWidget):
             if column:
                 item.setFont(self._font)
             self.setItem(row, column, item)
-        item.setText(shown(text))
+        # A GUID breaks at its hyphens, which Qt does not do before a digit.
+        item.setText(shown(text).replace("-", f"-{_BREAK}"))
         item.setToolTip(tip(text))
 
 
