@@ -692,6 +692,8 @@ class MainWindow(QMainWindow):
             # Lists of the file before may be in front of both, where docks were dragged about or the window is small.
             self.panels.raise_("objects")
             self.panels.raise_("structure")
+            if self.panels.folded:
+                self.panels.raise_("inspector")
 
     def _learn(self, shard: Shard) -> None:
         if not self.help.teaching.learn(shard.format):

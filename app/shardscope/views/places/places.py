@@ -25,7 +25,7 @@ from PySide6.QtWidgets import (
 from shardcore import DataSet, Folder, Shard, Span
 from shardcore.model.number_words import plural
 from shardcore.model.source_name import SourceName
-from shardcore.model.text import shell_line, shown_lines, typed
+from shardcore.model.text import shell_line, typed
 from shardcore.model.text import shown as shown_text
 from shardcore.shards.registry import all_formats
 from shardcore.sources.remote.address import is_address
@@ -394,7 +394,9 @@ class KeySpaceCards(QScrollArea):
         grid.setSpacing(10)
         grid.addWidget(title, 0, 0)
         for number, (folder, details) in enumerate(list(shard.key_space_details.items())[:MOST_CARDS]):
-            card = QCommandLinkButton(shown_text(folder), shown_lines("\n".join(details)))
+            # Each of the facts stays on one line.
+            facts = " · ".join(one.replace(" ", "\u00a0") for one in details)
+            card = QCommandLinkButton(shown_text(folder), shown_text(facts))
             card.setIcon(QIcon())
             card.setCursor(Qt.CursorShape.PointingHandCursor)
             where = _inside(shard.folder, folder)

@@ -8,24 +8,32 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from PySide6.QtGui import QGuiApplication
+from PySide6.QtGui import QFontMetrics, QGuiApplication
 from pytestqt.qtbot import QtBot
 
 from shardcore import Source, SourceError, Span, State
+from shardcore.teaching import assets
 from shardscope.session.session import Session
 from shardscope.views.inspector.node_details import PENDING, RAW
 from shardscope.views.inspector.panel import Inspector
 from shardscope.widgets import theme
+from shardscope.widgets.wrap_text import WrapText
 from tests.app.conftest import open_in
 
 
 @pytest.fixture
-def inspector(session: Session, qtbot: QtBot, data: Path) -> Inspector:
-    """An inspector on the small sample."""
+def made(session: Session, qtbot: QtBot) -> Inspector:
+    """An inspector of the usual width."""
     made = Inspector(session)
     qtbot.addWidget(made)
     made.resize(280, 800)
     made.show()
+    return made
+
+
+@pytest.fixture
+def inspector(made: Inspector, session: Session, qtbot: QtBot, data: Path) -> Inspector:
+    """The same on the small sample."""
     open_in(session, qtbot, data / "swh/small.shard")
     return made
 
@@ -166,12 +174,67 @@ def test_copying(inspector: Inspector, session: Session, qtbot: QtBot, data: Pat
 
 def test_nothing_is_cut(inspector: Inspector, session: Session, qtbot: QtBot) -> None:
     """In a narrow dock every value has the height that its width asks for, and nothing is wider than the dock."""
-    inspector.resize(260, 800)
-    session.select_row(0)
+    for choose in (lambda: session.select_row(0), lambda: session.select_span(Span("", 4465, 4505))):
+        choose()
+        settle(session, qtbot)
+        _assert_whole(inspector, qtbot)
+
+
+SUMMARIES = (
+    ("swh/small.shard", "Software Heritage Read Shard v1", "12", "index"),
+    ("xorb/chunks.xorb", "Xet xorb v1", "6", "info block · footer"),
+    ("bloscpack/array.blp", "Bloscpack v3", "3", "offsets · index"),
+    ("des/archive", "Data Easy Store", "12 (11 objects, 1 bigfile)", "index"),
+    ("mdb/cache", "Xet MDB shard", "20 (8 files, 2 xorbs, 10 chunks)", "file info · index"),
+    ("neuroglancer/volume", "Neuroglancer precomputed, sharded v1", "32", "shard index"),
+)
+
+
+@pytest.mark.parametrize(("sample", "format", "objects", "index"), SUMMARIES)
+def test_the_summary_of_a_sample(
+    session: Session, qtbot: QtBot, made: Inspector, sample: str, format: str, objects: str, index: str
+) -> None:
+    """A file is summed up by format, objects and sections, whole in 280 pixels; a link selects a section."""
+    open_in(session, qtbot, assets.resources() / "samples" / sample)
+    qtbot.waitUntil(lambda: [row.text for row in made.file.form.rows][:2] == [format, objects])
     settle(session, qtbot)
-    values = [*inspector.node_form.values, *inspector.object_form.values]
+    assert not made.file.load.isVisible()
+    assert made.file.picture.isVisible() is (sample in ("bloscpack/array.blp", "neuroglancer/volume"))
+    _assert_whole(made, qtbot)
+    link = next(link for link in made.file.links if link.text == index)
+    link.clicked.emit()
+    settle(session, qtbot)
+    assert session.selection.path
+    assert not made.file.isVisible()
+
+
+def test_what_is_not_counted_is_not_none(
+    session: Session, qtbot: QtBot, made: Inspector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Objects that opening does not count are not 0; the index is offered."""
+    monkeypatch.setattr("shardscope.session.opened.AUTO_INDEX_BYTES", 0)
+    with qtbot.waitSignal(session.opened):
+        session.open(str(assets.resources() / "samples/des/archive"))
+    settle(session, qtbot)
+    assert made.file.form.rows[1].text == "not counted yet"
+    assert made.file.load.isVisible()
+    made.file.load.clicked.emit()
+    qtbot.waitUntil(lambda: made.file.form.rows[1].text.startswith("12"))
+
+
+def _assert_whole(made: Inspector, qtbot: QtBot) -> None:
+    values = made.findChildren(WrapText)
     qtbot.waitUntil(lambda: all(value.height() >= value.heightForWidth(value.width()) for value in values))
-    assert inspector.widget().width() <= inspector.viewport().width()
+    assert made.widget().width() <= made.viewport().width()
+    table = made.numbers
+    for row in range(table.rowCount()):
+        for column in range(3):
+            item, span = table.item(row, column), table.columnSpan(row, column)
+            assert item is not None
+            metrics = QFontMetrics(item.font())
+            room = sum(table.columnWidth(one) - 6 for one in range(column, column + span))
+            lines = table.rowHeight(row) // metrics.height()
+            assert metrics.horizontalAdvance(item.text()) <= room * lines, item.text()
 
 
 def test_closing_clears(inspector: Inspector, session: Session, qtbot: QtBot) -> None:
