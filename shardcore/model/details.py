@@ -134,7 +134,6 @@ class Card:
     """A selection, told so that somebody else finds and understands it.
 
     Attributes:
-        file: What is open, for people.
         path: The names from the file down to it.
         value: What it states, as a person reads it; empty for what is made of others.
         adds: How the value adds up, or empty.
@@ -151,7 +150,6 @@ class Card:
         link: The line for a shell that opens the window at it.
     """
 
-    file: str
     path: tuple[str, ...]
     value: str
     adds: str
@@ -202,7 +200,6 @@ def card_of(
     if part is not None:
         place = f"{part.start:,} to {part.stop:,}, {plural(part.size, 'byte')}; of {place}"
     return Card(
-        visible(file),
         tuple(visible(name) for name in names),
         _cut(visible(headline(node))),
         sum_text(node),

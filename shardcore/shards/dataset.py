@@ -504,11 +504,6 @@ class DataSet(Shard):
         return {}
 
     @property
-    def key_space_details(self) -> dict[str, tuple[str, ...]]:
-        """Facts about each of `key_spaces`, a few words each: what it holds, its size, how it is stored."""
-        return {folder: (name,) for folder, name in self.key_spaces.items()}
-
-    @property
     def declared_objects(self) -> int | None:
         """The sum over all members after `load_index` or `count_objects`; None before."""
         return self._counted if self._joining.value is None else len(self._joining.value)

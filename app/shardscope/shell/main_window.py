@@ -691,9 +691,8 @@ class MainWindow(QMainWindow):
         if not self.breaking.stays:
             # Lists of the file before may be in front of both, where docks were dragged about or the window is small.
             self.panels.raise_("objects")
-            self.panels.raise_("structure")
-            if self.panels.folded:
-                self.panels.raise_("inspector")
+            for name in ("structure", "inspector")[: 1 + self.panels.folded]:
+                self.panels.raise_(name)
 
     def _learn(self, shard: Shard) -> None:
         if not self.help.teaching.learn(shard.format):

@@ -444,11 +444,6 @@ class NeuroglancerKeySpaces(DataSet):
         """The folders of the key spaces, relative to this one, and what they hold: `4_4_40` to `scale 4_4_40`."""
         return {each.folder or ".": each.space.title for each in self.spaces}
 
-    @property
-    def key_space_details(self) -> dict[str, tuple[str, ...]]:
-        """Kind, size, resolution and storage of each key space."""
-        return {each.folder or ".": each.space.details for each in self.spaces}
-
     def chunk_grid(self, scale: str = "") -> ChunkGrid | None:
         """Return the chunks of a scale, by default of the first; None where there is no volume.
 
@@ -479,12 +474,16 @@ class NeuroglancerKeySpaces(DataSet):
 
     @property
     def tree(self) -> Node:
-        """One node per key space."""
-        doc = "A key space of its own: open its folder."
-        specs = {each.folder or ".": _spec_of(each) for each in self.spaces}
+        """One node per key space, with what it holds in its `doc`."""
         kids = tuple(
-            Node(folder, Span("", 0, 0), text=name, doc=doc, children=specs.get(folder, ()))
-            for folder, name in self.key_spaces.items()
+            Node(
+                each.folder or ".",
+                Span("", 0, 0),
+                text=each.space.title,
+                doc=each.space.details,
+                children=_spec_of(each),
+            )
+            for each in self.spaces
         )
         return Node(self.uri, Span("", 0, 0), children=kids)
 

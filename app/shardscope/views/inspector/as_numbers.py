@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from codecs import getincrementaldecoder
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -70,17 +71,9 @@ def readings(data: bytes) -> tuple[Reading, ...]:
 def text_of(data: bytes) -> str:
     """Return the printable text, as UTF-8, that the bytes begin with; cut at the first byte that is none."""
     # A character may be cut in two at the end of what is looked at.
-    text = data[:MOST].decode("utf-8", "ignore") if _is_text(data) else data[:MOST].decode("utf-8", "replace")
+    text = getincrementaldecoder("utf-8")("replace").decode(data[:MOST])
     end = next((at for at, c in enumerate(text) if not c.isprintable() or c == "\ufffd"), len(text))
     return text[:end]
-
-
-def _is_text(data: bytes) -> bool:
-    try:
-        data[:MOST].decode("utf-8")
-    except UnicodeDecodeError as error:
-        return error.reason == "unexpected end of data" and len(data) >= MOST
-    return True
 
 
 def _number(name: str, code: str, data: bytes) -> Reading:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import partial
 
 from PySide6.QtCore import QRectF, Qt
-from PySide6.QtGui import QAction, QImage, QPainter, QPaintEvent, QPixmap
-from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtGui import QAction, QImage, QPainter, QPaintEvent, QPixmap, QResizeEvent
+from PySide6.QtWidgets import QBoxLayout, QGridLayout, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from shardcore import DataSet, SectionRole, Shard, ShardError, Span
 from shardcore.model.number_words import plural, size_text
@@ -27,7 +27,6 @@ from shardscope.views.inspector.parts import Form
 from shardscope.views.preview.volume_slice import first_slice, is_shown
 from shardscope.views.preview.volume_view import times
 from shardscope.widgets import theme
-from shardscope.widgets.strip_paint import paint_ground
 from shardscope.widgets.wrap_text import WrapText
 
 MOST_PARTS = 16
@@ -35,6 +34,9 @@ MOST_PARTS = 16
 
 REMOTE_SLICE = 1 << 20
 """Bytes of a remote volume of which a slice is shown unasked, at most."""
+
+TWO_COLUMNS = 560
+"""From this width on the parts are beside the facts."""
 
 _PICTURE = 132
 """Pixels of the longer edge of the slice."""
@@ -143,10 +145,7 @@ class ShareBar(QWidget):
         painter = QPainter(self)
         painter.fillRect(body, colours.raised)
         body.setWidth(max(body.width() * self._share, 2))
-        if self._role is None:
-            painter.fillRect(body, colours.accent)
-        else:
-            paint_ground(painter, colours, self._role, body)
+        painter.fillRect(body, colours.accent if self._role is None else colours.section(self._role))
         painter.end()
 
 
@@ -168,11 +167,16 @@ class FileSummary(QWidget):
         self.picture.setObjectName("summarySlice")
         self.picture.setAccessibleName(self.tr("Slice of the array"))
         self.buttons = QWidget()
-        self._column = QVBoxLayout(self)
-        self._column.setContentsMargins(0, 0, 0, 0)
-        self._column.setSpacing(6)
+        self._sides = QBoxLayout(QBoxLayout.Direction.TopToBottom, self)
+        self._sides.setContentsMargins(0, 0, 0, 0)
+        self._sides.setSpacing(16)
+        first, self._column = QVBoxLayout(), QVBoxLayout()
         for widget in (self.title, self.form, self.load, self.picture, self.buttons):
-            self._column.addWidget(widget)
+            first.addWidget(widget)
+        for column in (first, self._column):
+            column.setSpacing(6)
+            self._sides.addLayout(column, 1)
+        first.addStretch(1)
 
     def offer(self, *actions: tuple[str, QAction]) -> None:
         """Add a button for each action, with a short text of its own."""
@@ -184,6 +188,11 @@ class FileSummary(QWidget):
             button.clicked.connect(action.trigger)
             row.addWidget(button)
         row.addStretch(1)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        wide = event.size().width() >= TWO_COLUMNS
+        self._sides.setDirection(QBoxLayout.Direction.LeftToRight if wide else QBoxLayout.Direction.TopToBottom)
 
     def refresh(self) -> None:
         """Look again at what is open."""
@@ -213,8 +222,8 @@ class FileSummary(QWidget):
             one.deleteLater()
         self.links = []
         self._lists = [self._list(title, parts) for title, parts in found.parts]
-        for number, one in enumerate(self._lists):
-            self._column.insertWidget(4 + number, one)
+        for one in self._lists:
+            self._column.addWidget(one)
             one.show()
 
     def _list(self, title: str, parts: Sequence[FilePart]) -> QWidget:

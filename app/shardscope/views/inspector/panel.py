@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from PySide6.QtCore import QEvent, QSize, Qt, QTimer, Signal
+from PySide6.QtCore import QEvent, Qt, QTimer, Signal
 from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
@@ -29,7 +29,7 @@ from shardscope.session.error_words import plain_words
 from shardscope.session.highlights import ReferenceQuery
 from shardscope.session.jobs import Job
 from shardscope.session.selection import Selection
-from shardscope.session.session import Session
+from shardscope.session.session import IndexState, Session
 from shardscope.session.words import cut_end, grouped, node_name, short_name, source_words
 from shardscope.views.inspector.as_numbers import MOST
 from shardscope.views.inspector.details_dialog import DetailsDialog
@@ -174,14 +174,11 @@ class Inspector(QScrollArea):
         session.closed.connect(self._show_selection)
         WhileVisible(session.selection_changed, self, self._show_selection)
         WhileVisible(session.opened, self, lambda _: self.file.refresh())
-        WhileVisible(session.index_changed, self, lambda _: self.file.refresh())
+        WhileVisible(session.index_changed, self, lambda state: state is IndexState.LOADING or self.file.refresh())
         session.typed_changed.connect(self._forget_bytes)
         session.question_changed.connect(self._show_leads)
         session.secrets.changed.connect(self._show)
         self._show_selection()
-
-    def sizeHint(self) -> QSize:
-        return QSize(280, 560)
 
     # --- what is shown ---
 

@@ -393,13 +393,13 @@ class KeySpaceCards(QScrollArea):
         grid.setContentsMargins(16, 16, 16, 16)
         grid.setSpacing(10)
         grid.addWidget(title, 0, 0)
-        for number, (folder, details) in enumerate(list(shard.key_space_details.items())[:MOST_CARDS]):
+        for number, node in enumerate(shard.tree.children[:MOST_CARDS]):
             # Each of the facts stays on one line.
-            facts = " · ".join(one.replace(" ", "\u00a0") for one in details)
-            card = QCommandLinkButton(shown_text(folder), shown_text(facts))
+            facts = shown_text(node.doc).replace(" ", "\u00a0").replace("·\u00a0", "· ")
+            card = QCommandLinkButton(shown_text(node.name), facts)
             card.setIcon(QIcon())
             card.setCursor(Qt.CursorShape.PointingHandCursor)
-            where = _inside(shard.folder, folder)
+            where = _inside(shard.folder, node.name)
             card.clicked.connect(lambda _=False, where=where: self.chosen.emit(where))
             grid.addWidget(card, 1 + number // 2, number % 2)
         grid.setRowStretch(grid.rowCount(), 1)

@@ -96,7 +96,7 @@ def test_all_bytes_of_a_step_are_lit_with_their_numbers(desk: Desk, qtbot: QtBot
     assert card.places.computed.text == "computed, no bytes; it uses"
     assert [link.text for link in card.places.links] == ["5,008 … 5,012 · 4 bytes"]
     assert "spreads keys evenly" in card.why.text
-    assert desk.inspector.file.isVisible()
+    qtbot.waitUntil(desk.inspector.file.isVisible)
     desk.session.close()
     assert desk.session.lights == ()
 
