@@ -128,7 +128,6 @@ class Card:
     """A selection, told so that somebody else finds and understands it.
 
     Attributes:
-        file: What is open, for people.
         path: The names from the file down to it.
         value: What it states, as a person reads it; empty for what is made of others.
         adds: How the value adds up, or empty.
@@ -145,7 +144,6 @@ class Card:
         link: The line for a shell that opens the window at it.
     """
 
-    file: str
     path: tuple[str, ...]
     value: str
     adds: str
@@ -195,7 +193,6 @@ def card_of(
     if part is not None:
         place = f"{range_text(part.start, part.stop)}; in {place}"
     return Card(
-        visible(file),
         tuple(visible(name) for name in names),
         _cut(visible(headline(node))),
         sum_text(node),
@@ -237,8 +234,8 @@ def markdown(card: Card) -> str:
         ("stated in", card.specification),
         ("object", card.key),
     ]
-    lines += ["| | |", "|---|---|"]
-    lines += [f"| {name} | {_code(text) if name in _CODE else _quiet(text)} |" for name, text in facts if text]
+    table = [f"| {name} | {_code(text) if name in _CODE else _quiet(text)} |" for name, text in facts if text]
+    lines += [table[0], "|---|---|", *table[1:]]
     if card.differs is not None:
         lines += ["", f"> **Specification:** {card.differs.page}.  "]
         lines += [f"> **In practice:** {card.differs.practice}."]

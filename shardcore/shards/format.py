@@ -98,6 +98,8 @@ class Format:
             begin with a few bytes, and go on at another place.
         folder_mark: Name of the one file by which a data set of the format is recognised; empty where there is none.
         details: Presentation of the facts about its objects, by name; a fact that is not listed is shown by its name.
+        summary: Presentation of the fields (`Shard.fields`) that a summary of a file shows: what its writer
+            chose. Other fields are named in forms with `_` for the dot.
         peers: What other readers do about damage, as far as it is known.
         salvage: Objects that can still be read from a damaged file; see `shardcore.shards.salvage`. None where a
             lookup finds all of them.
@@ -124,6 +126,7 @@ class Format:
     folder_mark: str = ""
     head_names: str = ""
     details: Mapping[str, Detail] = field(default_factory=dict)
+    summary: Mapping[str, Detail] = field(default_factory=dict)
     peers: Callable[[], tuple[Peer, ...]] = tuple
     salvage: Callable[[Damaged], Iterator[SalvagedObject]] | None = None
     specification: str = ""

@@ -29,12 +29,14 @@ class Census:
     Attributes:
         kinds: Number of rows of each kind that there is, in the order of the format.
         states: The same by state.
+        codecs: The same by codec, of the rows that are objects.
         largest: The largest known size.
         constant: Names of the columns that state the same in every row, and the state where all are live.
     """
 
     kinds: tuple[tuple[str, int], ...]
     states: tuple[tuple[str, int], ...]
+    codecs: tuple[tuple[str, int], ...]
     largest: int
     constant: frozenset[str]
 
@@ -70,7 +72,7 @@ def count(shard: Shard, progress: Progress = no_progress) -> Census:
         "shard": not isinstance(shard, DataSet) or len(shard.members) < 2,
     }
     names = frozenset(name for name, same in constant.items() if same)
-    return Census(_present(objects.kinds, kinds), by_state, largest, names)
+    return Census(_present(objects.kinds, kinds), by_state, _present(objects.codecs, codecs), largest, names)
 
 
 def _present(names: Sequence[str], counts: NDArray[np.int64]) -> tuple[tuple[str, int], ...]:

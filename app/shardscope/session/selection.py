@@ -15,7 +15,7 @@ class Selection:
     """Selected bytes, node and object.
 
     Attributes:
-        span: The bytes; None when nothing is selected, or a row without bytes.
+        span: The bytes; None when the file is selected, or a row without bytes.
         row: The object's row in `Shard.objects`, when there is one.
         path: The nodes from the source down to the one that is named: the smallest that holds all the bytes. Empty
             until that is known.
@@ -33,6 +33,11 @@ class Selection:
     complete: bool = False
     error: str = ""
     origin: object = field(default=None, compare=False)
+
+    @property
+    def is_file(self) -> bool:
+        """Return whether no bytes and no object are selected: that is the file as a whole."""
+        return self.span is None and self.row is None
 
 
 def of_span(shard: Shard, span: Span, path: tuple[Node, ...] = ()) -> Selection:

@@ -109,7 +109,8 @@ class Session(Documents):
     """The only holder of what is open, selected and looked up. Lives on the GUI thread; everything that reads is a job.
 
     Attributes:
-        selection: The selection.
+        selection: The selection; without bytes and row, the file is selected.
+        caret: The byte that was selected last; None before any was.
         walk: The lookup that is walked through.
         lights: What the current step of it lights, numbered.
         arrows: What leads where, as it is requested last.
@@ -139,11 +140,15 @@ class Session(Documents):
     tab_wanted = Signal(object, object)
     """An `OpenRequest` to open in another tab, and the `Span` to select there or None."""
 
-    PARKED = (*Documents.PARKED, "selection", "walk", "lights", "arrows", "_pointing", "question", "report", "_history")
+    PARKED = (
+        *(*Documents.PARKED, "selection", "caret", "walk", "lights", "arrows"),
+        *("_pointing", "question", "report", "_history"),
+    )
 
     def __init__(self, jobs: Jobs, parent: QObject | None = None) -> None:
         super().__init__(jobs, parent)
         self.selection = Selection()
+        self.caret: Span | None = None
         self.walk = TraceWalk()
         self.lights: tuple[Light, ...] = ()
         self.arrows: tuple[Arrow, ...] = ()
@@ -195,6 +200,7 @@ class Session(Documents):
         super()._reset()
         self._history = History()
         self.selection = Selection()
+        self.caret = None
         self.walk = TraceWalk()
         self._light((), ())
         self._set_question(None)
@@ -232,11 +238,13 @@ class Session(Documents):
         return chosen.span if isinstance(chosen, Selection) else document.select
 
     def _arrive(self, select: Span | None) -> None:
-        """Go to the place that was requested, or to the damage."""
+        """Go to the place that was requested, or to the damage; else select the file."""
         damage = self.shard.damage if self.shard is not None else None
         place = select or (damage.span if damage is not None else None)
         if place is not None:
             self.select_span(self._inside(place), self)
+        else:
+            self.select_nothing(self)
 
     def _inside(self, span: Span) -> Span:
         """Return a place that exists: damage may point past the end of the file, and a reloaded file may be shorter."""
@@ -286,8 +294,7 @@ class Session(Documents):
         """Select a node of the tree, given by the path from the root down to it."""
         if self.shard is None or not path:
             return
-        if len(path) == 1 and self.shard.source is None:
-            # A data set has no bytes of its own.
+        if len(path) == 1:
             self._select(Selection(None, None, path, complete=True, origin=origin), remember)
         else:
             self._select(Selection(path[-1].span, None, path, origin=origin), remember)
@@ -315,7 +322,7 @@ class Session(Documents):
             self._select(replace(self._history.go(step), origin=self), remember=False)
 
     def _select(self, chosen: Selection, remember: bool) -> None:
-        self.selection = chosen
+        self._set_selection(chosen)
         if remember:
             self._history.add(chosen)
         else:
@@ -324,6 +331,11 @@ class Session(Documents):
         self.selection_changed.emit(chosen)
         if chosen.span is not None or chosen.row is not None:
             self._complete(chosen)
+
+    def _set_selection(self, chosen: Selection) -> None:
+        self.selection = chosen
+        if chosen.span is not None:
+            self.caret = Span(chosen.span.source, chosen.span.start, chosen.span.start)
 
     def _complete(self, chosen: Selection) -> None:
         def work(shard: Shard, job: Job) -> Selection:
@@ -334,7 +346,7 @@ class Session(Documents):
         def take(found: Selection) -> None:
             if self.selection is not chosen:
                 return
-            self.selection = replace(found, origin=chosen.origin)
+            self._set_selection(replace(found, origin=chosen.origin))
             self._history.complete(chosen, self.selection)
             self.selection_changed.emit(self.selection)
 
@@ -346,7 +358,7 @@ class Session(Documents):
         )
 
     def select_nothing(self, origin: object = None) -> None:
-        """Nothing is selected any more: no bytes, no object."""
+        """Select the file: no bytes of it, and no object."""
         if self.shard is not None:
             self._select(Selection(complete=True, origin=origin), remember=False)
 

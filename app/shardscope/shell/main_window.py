@@ -31,7 +31,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from shardcore import DataSet, RemoteOptions, Shard, Span
+from shardcore import DataSet, Depth, RemoteOptions, Shard, Span
 from shardcore.model.text import shown
 from shardcore.teaching import assets
 from shardcore.teaching.lessons.fresh import is_fresh
@@ -73,11 +73,12 @@ from shardscope.tasks.new_shard.new_shards import NewShardDialog, NewShards
 from shardscope.views.diff.window import CompareShards
 from shardscope.views.findings.hits import HitsTable
 from shardscope.views.hex.panel import HexPanel
+from shardscope.views.inspector.panel import Inspector
 from shardscope.views.notes.panel import NotesPanel
 from shardscope.views.objects.drag_files import MOST_FILES, DraggedNode
 from shardscope.views.objects.drag_out import DragOut
 from shardscope.views.objects.panel import ObjectPanel
-from shardscope.views.places.places import PlacesPanel
+from shardscope.views.places.places import KeySpaceCards, PlacesPanel
 from shardscope.views.preview.panel import PreviewPanel
 from shardscope.views.structure.tree import StructureTree
 from shardscope.views.trace.panel import TracePanel
@@ -396,8 +397,9 @@ class MainWindow(QMainWindow):
         notes = self.panels.panel(NotesPanel)
         self.noting = NotesShell(self.session, notes, self.hex.actions_, self.settings, self)
         self.pages = QStackedWidget(self)
-        self.pages.addWidget(self.welcome)
-        self.pages.addWidget(self.hex)
+        self.spaces = KeySpaceCards(self)
+        for page in (self.welcome, self.hex, self.spaces):
+            self.pages.addWidget(page)
         centre = self._centre = FixedSizeFrame(self.pages, CENTRE, self)
         # Whatever the pages would like, notices have the room they need.
         self.pages.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Ignored)
@@ -486,6 +488,12 @@ class MainWindow(QMainWindow):
         self.welcome.preview_requested.connect(self.preview)
         self.welcome.learn_requested.connect(self.learn)
         self.places.chosen.connect(self.open)
+        self.spaces.chosen.connect(self.open)
+        self.panels.panel(Inspector).file.offer(
+            (self.tr("Verify"), self.actions_.verify[Depth.CONTENT]),
+            (self.tr("Extract all"), self.objects.actions_.extract_all),
+            (self.tr("Learn"), self.help.teaching.this_file),
+        )
         self.breaking.tell_in(self.changing.chip)
         self.objects.offer_salvage(self.breaking.actions.salvage)
         self.giving_way = CompactLayout(session, self.panels, self.hex, self)
@@ -614,15 +622,15 @@ class MainWindow(QMainWindow):
         self.line.say("")
         self.notices.clear()
         self._name()
+        self._show_work(shard)
         if self.session.switching:
             self.help.teaching.this_file.setEnabled(True)
             return
         if not is_fresh(self.session.uri):
             self.settings.add_recent(self.session.uri)
         self._refresh_recent()
-        self._show_work()
         self._enable(is_open=True)
-        self._bring_lists(shard)
+        self._bring_lists()
         self.troubles.tell_damage()
         if self.session.uri == self._to_learn:
             self._learn(shard)
@@ -647,16 +655,13 @@ class MainWindow(QMainWindow):
         self.setWindowTitle(f"{name}[*]{sandbox} — Shardscope")
         self.line.tell_format(shard.title, shard.why)
 
-    def _bring_lists(self, shard: Shard) -> None:
+    def _bring_lists(self) -> None:
         """Show the lists of a file that was just opened."""
-        # Of several key spaces one is chosen first; everything else has its members and sections in the tree.
-        choice = isinstance(shard, DataSet) and bool(shard.key_spaces)
         if not self.breaking.stays:
             # Lists of the file before may be in front of both, where docks were dragged about or the window is small.
             self.panels.raise_("objects")
-            self.panels.raise_("structure")
-            if choice:
-                self.panels.show("places")
+            for name in ("structure", "inspector")[: 1 + self.panels.folded]:
+                self.panels.raise_(name)
 
     def _learn(self, shard: Shard) -> None:
         if not self.help.teaching.learn(shard.format):
@@ -717,7 +722,7 @@ class MainWindow(QMainWindow):
             self.show_part("inspector")
 
     def _show_welcome(self) -> None:
-        if self.pages.currentWidget() is self.hex:
+        if self._at_work:
             self._layout.keep()
         self.setWindowTitle("Shardscope[*]")
         self.line.tell_format("", "")
@@ -725,12 +730,22 @@ class MainWindow(QMainWindow):
         self.panels.hide()
         self.pages.setCurrentWidget(self.welcome)
 
-    def _show_work(self) -> None:
-        if self.pages.currentWidget() is self.hex:
-            return
-        self.pages.setCurrentWidget(self.hex)
-        self._layout.bring_back()
-        self.hex.view.setFocus(Qt.FocusReason.OtherFocusReason)
+    @property
+    def _at_work(self) -> bool:
+        return self.pages.currentWidget() is not self.welcome
+
+    def _show_work(self, shard: Shard) -> None:
+        """Show the bytes; of several key spaces one is chosen first."""
+        page: QWidget = self.hex
+        before, at_work = self.pages.currentWidget(), self._at_work
+        if isinstance(shard, DataSet) and shard.key_spaces:
+            self.spaces.fill(shard)
+            page = self.spaces
+        self.pages.setCurrentWidget(page)
+        if not at_work:
+            self._layout.bring_back()
+        if page is not before or page is self.spaces:
+            page.setFocus(Qt.FocusReason.OtherFocusReason)
 
     # --- looks ---
 
@@ -788,6 +803,8 @@ class MainWindow(QMainWindow):
             self.session.clear_question()
         elif event.key() == Qt.Key.Key_Escape and self.isFullScreen():
             self.toggle_full_screen()
+        elif event.key() == Qt.Key.Key_Escape:
+            self.session.select_nothing()
         else:
             super().keyPressEvent(event)
 
@@ -796,7 +813,7 @@ class MainWindow(QMainWindow):
         QTimer.singleShot(0, self, self._fit)
 
     def _fit(self) -> None:
-        if self.pages.currentWidget() is self.hex:
+        if self._at_work:
             self.panels.fit(self.size())
             self.giving_way.fit()
 
@@ -857,7 +874,7 @@ class MainWindow(QMainWindow):
             self._ask_to_end(writing)
             event.ignore()
             return
-        if self.pages.currentWidget() is self.hex:
+        if self._at_work:
             self._layout.keep()
         self.tab_memory.save()
         self.settings.play_speed, self.settings.bytes_zoom = motion.speed(), self.hex.state.zoom

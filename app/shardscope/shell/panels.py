@@ -45,7 +45,7 @@ _EDGES = 10
 _NARROW_LISTS = 340
 """Of the structure and of the objects, where the window is narrow."""
 
-_WIDTHS = MappingProxyType({Area.LeftDockWidgetArea: (420, 760, 0.36), Area.RightDockWidgetArea: (364, 480, 0.12)})
+_WIDTHS = MappingProxyType({Area.LeftDockWidgetArea: (420, 760, 0.36), Area.RightDockWidgetArea: (280, 480, 0.12)})
 
 
 def default_widths(window: int) -> dict[Area, int]:

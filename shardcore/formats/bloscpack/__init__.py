@@ -132,6 +132,10 @@ FORMAT = Format(
         "chunklen": Detail("chunk length"),
         "typesize": Detail("typesize", unit="byte"),
     },
+    summary={
+        "header.typesize": Detail("typesize", unit="byte"),
+        "header.chunk_size": Detail("chunk size", unit="byte"),
+    },
     peers=lazily("shardcore.formats.bloscpack.other_readers:peers"),
     salvage=lazily("shardcore.formats.bloscpack.salvage:salvage"),
 )

@@ -130,6 +130,7 @@ FORMAT = Format(
         "uncompressed_size": Detail(),
         "flags": Detail(),
     },
+    summary={"dataset.n_bits": Detail("routing", "{} bits of the digest")},
     peers=lazily("shardcore.formats.des.other_readers:peers"),
     salvage=lazily("shardcore.formats.des.salvage:salvage"),
 )

@@ -107,6 +107,10 @@ FORMAT = Format(
         "start": Detail("uncompressed offset", "{:#x}"),
         "segments": Detail("segments", "chunks {start:,}..{end:,} of xorb {xorb}, {bytes:,} bytes"),
     },
+    summary={
+        "footer.materialized_bytes": Detail("file contents", unit="byte"),
+        "footer.stored_bytes": Detail("in xorbs", unit="byte"),
+    },
     peers=lazily("shardcore.formats.mdb.other_readers:peers"),
     salvage=lazily("shardcore.formats.mdb.salvage:salvage"),
 )

@@ -122,6 +122,13 @@ FORMAT = Format(
         "order": Detail("order", yes="Fortran: x varies fastest"),
         "index_size": Detail(),
     },
+    summary={
+        "space.name": Detail("key space"),
+        "spec.hash": Detail("hash"),
+        "spec.preshift_bits": Detail("bits", "preshift {}, minishard {spec_minishard_bits}, shard {spec_shard_bits}"),
+        "spec.data_encoding": Detail("encoding", "{}; minishard index {spec_minishard_index_encoding}"),
+        "dataset.key_spaces": Detail("key spaces"),
+    },
     peers=lazily("shardcore.formats.neuroglancer.other_readers:peers"),
     salvage=lazily("shardcore.formats.neuroglancer.salvage:salvage"),
 )

@@ -476,12 +476,16 @@ class NeuroglancerKeySpaces(DataSet):
 
     @property
     def tree(self) -> Node:
-        """One node per key space."""
-        doc = "A separate key space: open its folder."
-        specs = {each.folder or ".": _spec_of(each) for each in self.spaces}
+        """One node per key space, with what it holds in its `doc`."""
         kids = tuple(
-            Node(folder, Span("", 0, 0), text=name, doc=doc, children=specs.get(folder, ()))
-            for folder, name in self.key_spaces.items()
+            Node(
+                each.folder or ".",
+                Span("", 0, 0),
+                text=each.space.title,
+                doc=each.space.details,
+                children=_spec_of(each),
+            )
+            for each in self.spaces
         )
         return Node(self.uri, Span("", 0, 0), children=kids)
 

@@ -128,6 +128,17 @@ class KeySpace:
         """Return its name, and how it is stored where that is not in shards."""
         return self.name if self.sharded else f"{self.name}, one file per {self.kind.object_kind}"
 
+    @property
+    def details(self) -> str:
+        """Return what it holds, its size and resolution, and how it is stored."""
+        stored = "sharded" if self.sharded else f"one file per {self.kind.object_kind}"
+        if (scale := self.scale) is None:
+            return f"{self.name} · {stored}"
+        kind = "segmentation" if scale.labels else "image"
+        size = " × ".join(f"{length:,}" for length in scale.size)
+        nanometres = " × ".join(f"{length:g}" for length in scale.resolution)
+        return " · ".join((f"{kind} scale", f"{size} voxels", *([f"{nanometres} nm"] if nanometres else ()), stored))
+
 
 @dataclass(frozen=True, slots=True)
 class Info:

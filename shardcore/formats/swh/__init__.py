@@ -51,6 +51,10 @@ FORMAT = Format(
     ),
     begins=(b"SWHShard",),
     details={"offset": Detail()},
+    summary={
+        "hash_function.hash_name": Detail("hash", "CHD over {}, seed {hash_function_seed}"),
+        "hash_function.table_size": Detail("slots", "{:,}"),
+    },
     peers=lazily("shardcore.formats.swh.other_readers:peers"),
     salvage=lazily("shardcore.formats.swh.salvage:salvage"),
 )

@@ -285,8 +285,8 @@ def answer_file_dialog(person: Person, name: str, path: Path) -> None:
 def make_a_card(person: Person) -> None:
     """The passport of the selected bytes; its link opens them again."""
     person.press("alt+2")
-    tab_until(person, lambda state: state["spoken"] == "Export details…", "the passport")
-    person.press("space")
+    tab_until(person, lambda state: state["spoken"] == "Copy or export details", "the details")
+    person.press("space", "e")
     person.until(lambda state: state["front"] == "cardSheet", "the card")
     person.take_keyboard()
     person.press("alt+l")

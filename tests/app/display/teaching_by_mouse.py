@@ -231,7 +231,8 @@ def save_as(person: Person, path: Path) -> None:
 def make_a_card(person: Person) -> None:
     """The passport of the selected bytes; its link opens them again."""
     person.click("tab:Inspector")
-    person.click("button:Export details…")
+    person.click("button:⋯")
+    person.click("menu:Export details…")
     person.until(lambda state: state["front"] == "cardSheet", "the card")
     person.look("card")
     person.click("button:Copy link")

@@ -11,7 +11,7 @@ import pytest
 from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
 from PySide6.QtGui import QAction, QDropEvent, QKeySequence
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QMessageBox, QWidget
+from PySide6.QtWidgets import QApplication, QCommandLinkButton, QMessageBox, QWidget
 from pytestqt.qtbot import QtBot
 
 from shardcore import Node, Span
@@ -20,6 +20,7 @@ from shardscope.session.session import IndexState
 from shardscope.shell.main_window import MainWindow
 from shardscope.shell.screenshot import settle
 from shardscope.startup.settings import Settings
+from shardscope.views.inspector.panel import Inspector
 from shardscope.views.objects.panel import why_none
 from shardscope.views.preview.panel import PreviewPanel
 from shardscope.views.structure.tree import StructureTree
@@ -132,6 +133,15 @@ def test_a_data_set_of_key_spaces_has_no_objects_yet(window: MainWindow, qtbot: 
     """The list of objects requests the choice of a key space, instead of an index that is never read."""
     opened(window, qtbot, assets.path("samples/neuroglancer/segmentation/info").parent)
     assert why_none(window.session) == "Choose a key space first."
+    cards = window.spaces.findChildren(QCommandLinkButton)
+    assert window.spaces.isVisible()
+    assert [card.text() for card in cards] == ["16_16_16", "32_32_32", "mesh", "skeletons"]
+    facts = "segmentation scale · 64 × 64 × 64 voxels · 16 × 16 × 16 nm · sharded"
+    assert cards[0].description().replace("\u00a0", " ") == facts
+    with qtbot.waitSignal(window.session.opened):
+        cards[2].click()
+    assert window.session.uri.endswith("segmentation/mesh")
+    assert window.hex.isVisible()
 
 
 def test_every_action_has_words_and_no_shortcut_is_given_twice(window: MainWindow) -> None:
@@ -171,6 +181,29 @@ def test_a_list_of_panels_and_files_opens_by_one_key(small: MainWindow, qtbot: Q
 
 
 # --- one selection ---
+
+
+def test_opening_selects_the_file(small: MainWindow, qtbot: QtBot) -> None:
+    """The file is selected first, and again by Esc, by the first part of the path and by the root of the tree."""
+    tree = small.panels.panel(StructureTree)
+
+    def is_file() -> bool:
+        settle(small, 40)
+        assert current_node(small) == tree.nodes.node(tree.nodes.index(0, 0))
+        return small.session.selection.is_file and small.panels.panel(Inspector).file.isVisible()
+
+    assert is_file()
+    for choose in (
+        lambda: QTest.keyClick(small.hex.view, Qt.Key.Key_Escape),
+        lambda: small.hex.breadcrumb.linkActivated.emit("0"),
+        lambda: tree.setCurrentIndex(tree.nodes.index(0, 0)),
+    ):
+        small.hex.view.state.move_caret(700)
+        qtbot.waitUntil(lambda: small.session.selection.complete and small.session.selection.row is not None)
+        settle(small, 40)
+        choose()
+        assert is_file()
+        assert small.session.caret == Span("", 700, 700)
 
 
 @pytest.mark.thorough

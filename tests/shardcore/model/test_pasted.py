@@ -126,7 +126,6 @@ def test_nothing_that_is_copied_acts(key: str, tmp_path: Path) -> None:
         card.link,
         card.place,
         card.key,
-        card.file,
         key_text(key),
     ]
     for form in forms:

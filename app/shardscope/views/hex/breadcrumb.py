@@ -22,13 +22,14 @@ _ROOM = 12
 
 
 class Breadcrumb(QLabel):
-    """`chosen` carries the `Span` of the part that was clicked.
+    """`chosen` carries the `Span` of the part that was clicked; `file_chosen` is emitted for the first.
 
     It is one stop of Tab: left and right go from part to part, Return follows. Qt would make a stop of each link, and
     keep Shift+Tab there.
     """
 
     chosen = Signal(object)
+    file_chosen = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -134,7 +135,9 @@ class Breadcrumb(QLabel):
         return f'<a href="{number}" style="{style}">{escape(_cut(name))}</a>'
 
     def _follow(self, link: str) -> None:
-        if link.isdigit() and int(link) < len(self._path):
+        if link == "0":
+            self.file_chosen.emit()
+        elif link.isdigit() and int(link) < len(self._path):
             self.chosen.emit(self._path[int(link)].span)
 
 

@@ -22,7 +22,6 @@ from shardscope.views.hex.cells import SECTION_ROLES, SHADES, ByteCells, CellSta
 from shardscope.views.hex.field_column import FieldColumn
 from shardscope.views.hex.folds import fold_words
 from shardscope.views.hex.grid import Block, HexGrid, HexPart
-from shardscope.views.hex.layout import hex_column
 from shardscope.views.hex.proposed import paint_frames, paint_hatch
 from shardscope.views.hex.scene import HexScene, Range
 from shardscope.widgets.theme import FIELD_LETTERS, HATCHED, Palette

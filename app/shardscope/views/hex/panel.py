@@ -279,6 +279,7 @@ class HexPanel(QWidget):
         self.actions_.fields.toggled.connect(lambda _: self.full_width_changed.emit())
         self.state.hovered.connect(self.drawings.light)
         self.breadcrumb.chosen.connect(self._session.select_span)
+        self.breadcrumb.file_chosen.connect(self._session.select_nothing)
         self.address.chosen.connect(lambda offset: self._session.select_span(self._byte(offset)))
         self.address.key_chosen.connect(lambda key: self._session.look_up(key, selects=True))
         self.address.left.connect(self.view.setFocus)
@@ -349,10 +350,7 @@ class HexPanel(QWidget):
             self.naming.learn()
         if self._session.switching:
             return
-        if shard.source is not None:
-            # The caret is on the first byte; what that is should not wait for a click.
-            self._session.select_span(self.state.selection.span, self, remember=False)
-        elif isinstance(shard, DataSet) and (members := members_at_hand(shard)):
+        if isinstance(shard, DataSet) and (members := members_at_hand(shard)):
             first = members[0]
             self._session.select_span(Span(str(SourceName(first.name)), 0, min(first.size, 1)), self, remember=False)
 

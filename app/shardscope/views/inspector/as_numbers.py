@@ -1,10 +1,13 @@
-"""The bytes at a place, read as every common number, as a time, as text and as bits. No Qt."""
+"""Bytes at an offset as integers, floats, a time, a GUID, text and bits. No Qt."""
 
 from __future__ import annotations
 
 import struct
+from codecs import getincrementaldecoder
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from uuid import UUID
 
 import numpy as np
 
@@ -51,35 +54,26 @@ class Reading:
 
 
 def readings(data: bytes) -> tuple[Reading, ...]:
-    """The bytes as all number types, as times where these are plausible, as text, and the bits of the first byte.
+    """Return the bytes as all number types, a time where one is plausible, a GUID, text, and the bits of the first.
 
     Args:
         data: The bytes from the place on; fewer than `MOST` only at the end of the source.
     """
-    found = [_number(name, code, data) for name, code in _NUMBERS]
-    found += [Reading("time", text) for text in _times(data)]
-    found.append(Reading("text", text_of(data) or TOO_FEW))
-    if data:
-        found.append(Reading("bit", "7 6 5 4  3 2 1 0"))
-        high, low = f"{data[0]:08b}"[:4], f"{data[0]:08b}"[4:]
-        found.append(Reading("is", f"{' '.join(high)}  {' '.join(low)}"))
-    return tuple(found)
+    return (
+        *(_number(name, code, data) for name, code in _NUMBERS),
+        Reading("time", next(_times(data), TOO_FEW)),
+        Reading("GUID", str(UUID(bytes_le=data[:16])) if len(data) >= 16 else TOO_FEW),
+        Reading("text", text_of(data) or TOO_FEW),
+        Reading("binary", f"{data[0] >> 4:04b} {data[0] & 15:04b}" if data else TOO_FEW),
+    )
 
 
 def text_of(data: bytes) -> str:
     """Return the printable text, as UTF-8, that the bytes begin with; cut at the first byte that is none."""
     # A character may be cut in two at the end of what is looked at.
-    text = data[:MOST].decode("utf-8", "ignore") if _is_text(data) else data[:MOST].decode("utf-8", "replace")
+    text = getincrementaldecoder("utf-8")("replace").decode(data[:MOST])
     end = next((at for at, c in enumerate(text) if not c.isprintable() or c == "\ufffd"), len(text))
     return text[:end]
-
-
-def _is_text(data: bytes) -> bool:
-    try:
-        data[:MOST].decode("utf-8")
-    except UnicodeDecodeError as error:
-        return error.reason == "unexpected end of data" and len(data) >= MOST
-    return True
 
 
 def _number(name: str, code: str, data: bytes) -> Reading:
@@ -92,9 +86,8 @@ def _number(name: str, code: str, data: bytes) -> Reading:
     return Reading(name, str(little), None if size == 1 else str(big))
 
 
-def _times(data: bytes) -> list[str]:
-    """Return the moments that counts since 1970 at the place may mean, where these are plausible."""
-    texts = []
+def _times(data: bytes) -> Iterator[str]:
+    """Yield the moments that counts since 1970 at the place may mean, where these are plausible."""
     for name, size, milliseconds in _TIMES:
         for order in ("little", "big"):
             count = int.from_bytes(data[:size], "little" if order == "little" else "big") * milliseconds
@@ -103,5 +96,4 @@ def _times(data: bytes) -> list[str]:
             moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=count)
             unit, digits = ("s", "seconds") if milliseconds == 1000 else ("ms", "milliseconds")
             shown = moment.replace(tzinfo=None).isoformat(" ", digits)
-            texts.append(f"{shown} UTC · {name} {unit}, {order}")
-    return texts
+            yield f"{shown} UTC · {name} {unit}, {order}"

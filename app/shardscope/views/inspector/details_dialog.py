@@ -1,115 +1,97 @@
-"""The passport of a selection as a dialog: looked at, copied, saved as a picture or a page."""
+"""Details of a selection as a dialog: looked at, copied, saved as a picture or a page."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from PySide6.QtCore import QMarginsF, QRect, QSize, Qt
 from PySide6.QtGui import (
-    QAccessible,
+    QAbstractTextDocumentLayout,
     QGuiApplication,
     QImage,
-    QImageWriter,
     QPageLayout,
     QPageSize,
+    QPaintDevice,
     QPainter,
-    QPaintEvent,
+    QPalette,
     QPdfWriter,
     QTextDocument,
 )
 from PySide6.QtSvg import QSvgGenerator
-from PySide6.QtWidgets import (
-    QDialog,
-    QFileDialog,
-    QFrame,
-    QHBoxLayout,
-    QLabel,
-    QPushButton,
-    QScrollArea,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QDialog, QFileDialog, QHBoxLayout, QLabel, QPushButton, QTextBrowser, QVBoxLayout, QWidget
 
-from shardcore import SectionRole
 from shardcore.model.details import Card, markdown
-from shardscope.views.inspector.details_page import card_document, card_size, paint_card
 from shardscope.widgets import theme
-from shardscope.widgets.clipboard import copy_lines, copy_text
+from shardscope.widgets.clipboard import copy_text
 from shardscope.widgets.file_dialogs import ask_target
+
+WIDTH = 600
+"""Of a picture, in pixels at 100 %."""
 
 SCALE = 2
 """Points of a picture for each pixel."""
 
+_MARGIN = 18
 _PRINT_RESOLUTION = 144
 
 
-class CardView(QWidget):
-    """The card, painted."""
+class CardView(QTextBrowser):
+    """The details as a page."""
 
-    spoken_role = QAccessible.Role.Graphic
-
-    def __init__(self, card: Card, role: SectionRole | None, size: int | None) -> None:
+    def __init__(self, card: Card) -> None:
         super().__init__()
-        self._card, self._role, self._size = card, role, size
+        self._card = card
         self.setObjectName("cardView")
         self.setAccessibleName(card.name)
-        self.setAccessibleDescription(markdown(card))
-        self.setFixedSize(card_size(self._document(theme.of(self))).toSize())
+        self.setOpenLinks(False)
+        self.document().setDocumentMargin(_MARGIN)
+        self.setMarkdown(markdown(card))
 
-    def _document(self, colours: theme.Palette) -> QTextDocument:
-        return card_document(self._card, colours, self._size)
+    def _page(self) -> QTextDocument:
+        page = QTextDocument()
+        page.setDocumentMargin(_MARGIN)
+        page.setDefaultFont(self.font())
+        page.setMarkdown(markdown(self._card))
+        page.setTextWidth(WIDTH)
+        return page
 
-    def tell_role(self, role: SectionRole) -> None:
-        """Set the section in which the bytes lie."""
-        self._role = role
-        self.update()
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        colours = theme.of(self)
-        paint_card(painter, self._document(colours), colours, self._role)
+    def _paint(self, device: QPaintDevice, page: QTextDocument, scale: float = 1) -> None:
+        """Paint the page in black: pictures are for paper and pages."""
+        context = QAbstractTextDocumentLayout.PaintContext()
+        context.palette.setColor(QPalette.ColorRole.Text, theme.palette("light").text)
+        painter = QPainter(device)
+        painter.scale(scale, scale)
+        page.documentLayout().draw(painter, context)
         painter.end()
 
     def picture(self) -> QImage:
-        """Return the card as points, in the light theme: pictures are for paper and pages."""
-        colours = theme.palette("light")
-        document = self._document(colours)
-        size = card_size(document).toSize()
-        image = QImage(size * SCALE, QImage.Format.Format_ARGB32_Premultiplied)
+        """Return the page as points."""
+        page = self._page()
+        image = QImage(page.size().toSize() * SCALE, QImage.Format.Format_RGB32)
         image.setDevicePixelRatio(SCALE)
-        image.fill(Qt.GlobalColor.transparent)
-        painter = QPainter(image)
-        paint_card(painter, document, colours, self._role)
-        painter.end()
+        image.fill(Qt.GlobalColor.white)
+        self._paint(image, page)
         return image
 
     def write(self, path: Path) -> bool:
-        """Write the card; the ending says how: `.md`, `.svg`, `.pdf`, else PNG.
+        """Write the page; the ending says how: `.md`, `.svg`, `.pdf`, else PNG.
 
         Returns:
             Whether it could be written.
         """
         kind = path.suffix.lower()
         try:
-            if kind == ".md":
-                path.write_text(markdown(self._card), encoding="utf-8")
-                return True
-            with path.open("wb"):
-                pass
+            path.write_text(markdown(self._card) if kind == ".md" else "", encoding="utf-8")
         except OSError:
             return False
-        if kind not in (".svg", ".pdf"):
-            return QImageWriter(str(path), b"png").write(self.picture())
-        colours = theme.palette("light")
-        document = self._document(colours)
-        size = card_size(document).toSize()
-        device = self._svg(path, size) if kind == ".svg" else self._pdf(path)
-        painter = QPainter(device)
-        if kind == ".pdf":
-            painter.scale(device.logicalDpiX() / self.logicalDpiX(), device.logicalDpiY() / self.logicalDpiY())
-        paint_card(painter, document, colours, self._role)
-        painter.end()
-        return True
+        page = self._page()
+        if kind == ".svg":
+            self._paint(self._svg(path, page.size().toSize()), page)
+        elif kind == ".pdf":
+            writer = self._pdf(path)
+            self._paint(writer, page, writer.logicalDpiX() / self.logicalDpiX())
+        return kind in (".md", ".svg", ".pdf") or self.picture().save(str(path), "PNG")
 
     def _svg(self, path: Path, size: QSize) -> QSvgGenerator:
         generator = QSvgGenerator()
@@ -123,54 +105,44 @@ class CardView(QWidget):
     def _pdf(self, path: Path) -> QPdfWriter:
         writer = QPdfWriter(str(path))
         writer.setPageSize(QPageSize(QPageSize.PageSizeId.A4))
-        writer.setPageMargins(QMarginsF(18, 18, 18, 18), QPageLayout.Unit.Millimeter)
+        writer.setPageMargins(QMarginsF(12, 12, 12, 12), QPageLayout.Unit.Millimeter)
         writer.setResolution(_PRINT_RESOLUTION)
         writer.setTitle(self._card.name)
         return writer
 
 
 class DetailsDialog(QDialog):
-    """Shows the card, with what can be done with it."""
+    """Shows the details, with what can be done with them."""
 
-    def __init__(self, card: Card, role: SectionRole | None, size: int | None, parent: QWidget | None = None) -> None:
+    def __init__(self, card: Card, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("cardSheet")
         self.setWindowTitle(self.tr("Details"))
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self._card = card
-        self.view = CardView(card, role, size)
-        area = QScrollArea()
-        area.setFrameShape(QFrame.Shape.NoFrame)
-        area.setWidget(self.view)
-        area.setAlignment(Qt.AlignmentFlag.AlignHCenter)
+        self.view = CardView(card)
         self.said = QLabel()
         self.said.setTextFormat(Qt.TextFormat.PlainText)
         self.said.setObjectName("cardSaid")
         row = QHBoxLayout()
         row.addWidget(self.said, 1)
-        self.copy_text = self._button(self.tr("&Copy as Markdown"), self._copy_text)
         self.copy_picture = self._button(self.tr("Copy &picture"), self._copy_picture)
         self.copy_link = self._button(self.tr("Copy &link"), self._copy_link)
         self.copy_link.setToolTip(self.tr("Copies the line that opens these bytes again: in a shell, or in Open as…"))
         self.save = self._button(self.tr("&Save…"), self.ask_save)
         close = self._button(self.tr("Close"), self.accept)
-        for button in (self.copy_text, self.copy_picture, self.copy_link, self.save, close):
+        for button in (self.copy_picture, self.copy_link, self.save, close):
             row.addWidget(button)
         column = QVBoxLayout(self)
-        column.addWidget(area, 1)
+        column.addWidget(self.view, 1)
         column.addLayout(row)
-        room = self.screen().availableGeometry().size() * 0.9
-        self.resize(QSize(self.view.width() + 48, self.view.height() + 90).boundedTo(room))
+        self.resize(QSize(WIDTH + 60, 620).boundedTo(self.screen().availableGeometry().size() * 0.9))
 
-    def _button(self, text: str, act: object) -> QPushButton:
+    def _button(self, text: str, act: Callable[[], object]) -> QPushButton:
         button = QPushButton(text)
         button.setAutoDefault(False)
-        button.clicked.connect(lambda _=False: act())  # type: ignore[operator]
+        button.clicked.connect(lambda _=False: act())
         return button
-
-    def _copy_text(self) -> None:
-        copy_lines(markdown(self._card))
-        self.said.setText(self.tr("Copied."))
 
     def _copy_picture(self) -> None:
         QGuiApplication.clipboard().setImage(self.view.picture())

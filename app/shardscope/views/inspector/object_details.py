@@ -71,7 +71,7 @@ def _extra_rows(ref: ObjectRef, details: Mapping[str, Detail]) -> list[DetailRow
         detail = details.get(name, Detail(name.replace("_", " ")))
         in_key = isinstance(value, str) and ref.key is not None and len(value) >= _DIGEST and ref.key.endswith(value)
         if detail.label and not in_key:
-            text = _detail_text(detail, value, facts)
+            text = detail_text(detail, value, facts)
             text = numbers(text) if "#x" in detail.form else text
             rows.append(cut_row(detail.label, text, mono=_is_raw(value)))
     return rows[:MOST_EXTRAS]
@@ -93,7 +93,7 @@ def _plain(value: Any) -> str:
     return said(value, MOST_LETTERS)
 
 
-def _detail_text(detail: Detail, value: Any, facts: Mapping[str, Any]) -> str:
+def detail_text(detail: Detail, value: Any, facts: Mapping[str, Any]) -> str:
     """Return a fact as its format presents it."""
     if detail.yes:
         return detail.yes if value else detail.no or _plain(value)

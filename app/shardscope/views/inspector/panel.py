@@ -1,24 +1,22 @@
-"""The inspector: the passport of what is selected, and the bytes at the caret as numbers."""
+"""The inspector: details of what is selected, or a summary of the file, and the bytes at the caret as numbers."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from PySide6.QtCore import QEvent, QSize, Qt, QTimer, Signal
+from PySide6.QtCore import QEvent, Qt, QTimer, Signal
 from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
-    QPushButton,
+    QMenu,
     QScrollArea,
-    QSizePolicy,
     QStackedWidget,
     QToolButton,
     QVBoxLayout,
     QWidget,
 )
-from shiboken6 import isValid
 
-from shardcore import Node, Section, Shard, Span
+from shardcore import Node, Shard, Span
 from shardcore.model.details import Card, card_of, markdown, sum_text
 from shardcore.model.node import ExternalBytes
 from shardcore.model.number_words import plural
@@ -30,9 +28,8 @@ from shardscope.session.debounce import Debounce
 from shardscope.session.error_words import plain_words
 from shardscope.session.highlights import ReferenceQuery
 from shardscope.session.jobs import Job
-from shardscope.session.sections import section_at
 from shardscope.session.selection import Selection
-from shardscope.session.session import Session
+from shardscope.session.session import IndexState, Session
 from shardscope.session.words import (
     cut_end,
     grouped,
@@ -44,6 +41,7 @@ from shardscope.session.words import (
 )
 from shardscope.views.inspector.as_numbers import MOST
 from shardscope.views.inspector.details_dialog import DetailsDialog
+from shardscope.views.inspector.file_summary import FileSummary
 from shardscope.views.inspector.node_details import MOST_LARGE, RAW, ToPage, first_bytes, node_rows
 from shardscope.views.inspector.object_details import object_rows
 from shardscope.views.inspector.parts import Form, Numbers
@@ -178,50 +176,35 @@ class Inspector(QScrollArea):
         self._late = Debounce(self, self._show_late, LATE_MILLISECONDS)
         self._bytes = _Bytes()
         self._build()
-        session.opened.connect(self._show_selection)
         session.closed.connect(self._show_selection)
         WhileVisible(session.selection_changed, self, self._show_selection)
+        WhileVisible(session.opened, self, lambda _: self.file.refresh())
+        WhileVisible(session.index_changed, self, lambda state: state is IndexState.LOADING or self.file.refresh())
         session.typed_changed.connect(self._forget_bytes)
         session.question_changed.connect(self._show_leads)
         session.secrets.changed.connect(self._show)
         self._show_selection()
 
-    def sizeHint(self) -> QSize:
-        return QSize(360, 560)
-
     # --- what is shown ---
 
     def _show_selection(self, *_: object) -> None:
         """Follow the selection. What is shown stays until all is known of the new one, but not for long."""
-        selection = self._session.selection
-        nothing = selection.span is None and selection.row is None
-        self.pages.setCurrentIndex(1 if nothing else 0)
-        self.hint.set_text(self._nothing())
-        if nothing:
+        selection, shard = self._session.selection, self._session.shard
+        self.pages.setCurrentIndex(1 if shard is None else 0)
+        if shard is None:
             self._late.stop()
             self._bytes = _Bytes()
-            self._path, self._node, self._caret = (), None, None
             return
-        self._take_selection(selection)
+        self._take_selection(selection, shard)
         if selection.complete and not self._ask():
             self._show()
         elif not self._late.isActive():
             self._late.start()
 
-    def _nothing(self) -> str:
-        """Return what to do where nothing is selected."""
-        if self._session.shard is None:
-            return self.tr("Open a shard to see what its bytes mean.")
-        return self.tr(
-            "Select a byte, a part of the structure or an object.\n\n"
-            "This panel then tells what it is, what it holds, and where it points."
-        )
-
-    def _take_selection(self, selection: Selection) -> None:
-        span = selection.span
-        self._path = selection.path
+    def _take_selection(self, selection: Selection, shard: Shard) -> None:
+        self._path = () if selection.is_file else selection.path
         self._node = _with_elsewhere(self._path)
-        self._caret = Span(span.source, span.start, span.start) if span is not None else None
+        self._caret = self._session.caret or (Span("", 0, 0) if shard.source is not None else None)
         self._trouble = ""
 
     def _show_late(self) -> None:
@@ -234,6 +217,9 @@ class Inspector(QScrollArea):
         """Everything, with the bytes that are there."""
         self._late.stop()
         secrets, ref = self._session.secrets.now, self._session.selection.ref
+        is_file = self._session.selection.is_file
+        self.file.setVisible(is_file and not secrets)
+        self.leads.setVisible(not is_file)
         node = secrets.node(self._node) if self._node is not None else None
         error = secrets.text(grouped(self._trouble or self._session.selection.error))
         self.error.set_text(error)
@@ -254,7 +240,7 @@ class Inspector(QScrollArea):
         if ref is not None and (shard := self._session.shard) is not None:
             rows = object_rows(ref, format_of(shard.format).details)
             self.object_form.set_rows([row.seen(secrets) for row in rows])
-        self.cards.setVisible(node is not None and not secrets)
+        self.more.setVisible(node is not None and not secrets)
         self._show_numbers()
 
     def _show_value(self, node: Node) -> None:
@@ -273,21 +259,16 @@ class Inspector(QScrollArea):
         """The numbers from the caret on; the field's own reading stands out where the caret is at its beginning."""
         caret, node = self._caret, self._node
         self.numbers_title.setVisible(caret is not None)
-        self.numbers.setVisible(caret is not None and self.numbers_title.isChecked())
+        self.numbers.setVisible(caret is not None)
         if caret is None:
             return
         secrets = self._session.secrets.now
         start = secrets.text(offset_words(caret.start), Aspect.OFFSET)
-        self.numbers_title.setText(self.tr("As numbers, from byte {0}").format(start))
+        self.numbers_title.set_text(self.tr("Data inspector (at {0})").format(start))
         begins = node is not None and (node.span.source, node.span.start) == (caret.source, caret.start)
         own = node.type if node is not None and begins else ""
         data = self._bytes.at_caret if self._bytes.caret == caret else None
         self.numbers.set_data(data, own, hidden=secrets.decoded)
-
-    def _fold(self, shown: bool) -> None:
-        """Show or hide the table of numbers."""
-        self.numbers_title.setArrowType(Qt.ArrowType.DownArrow if shown else Qt.ArrowType.RightArrow)
-        self.numbers.setVisible(shown and self._caret is not None)
 
     # --- bytes ---
 
@@ -376,25 +357,30 @@ class Inspector(QScrollArea):
         self.leads.ask.clicked.connect(self._session.ask_leads)
         self.leads.clear.clicked.connect(self._session.clear_question)
         self.leads.followed.connect(self._follow)
-        self._build_fold()
+        self.numbers = Numbers()
+        self.numbers_title = WrapText(tone="muted", bold=True)
+        self.file = FileSummary(self._session)
         for form in (self.node_form, self.object_form):
             form.followed.connect(self._follow)
         content = QWidget()
         column = QVBoxLayout(content)
         column.setContentsMargins(10, 12, 10, 14)
         column.setSpacing(8)
-        for widget in (self.name, self.value, self.sum, self.doc, self.error, self.node_form):
+        head = QHBoxLayout()
+        head.addWidget(self.name, 1)
+        head.addWidget(self._make_menu(), 0, Qt.AlignmentFlag.AlignTop)
+        column.addLayout(head)
+        for widget in (self.value, self.sum, self.doc, self.error, self.node_form, self.file):
             column.addWidget(widget)
         column.addSpacing(6)
         column.addWidget(self.object_form)
         column.addSpacing(6)
         column.addWidget(self.leads)
         column.addSpacing(6)
-        column.addWidget(self._make_cards())
         column.addWidget(self.numbers_title)
         column.addWidget(self.numbers)
         column.addStretch(1)
-        self.hint = WrapText(tone="muted")
+        self.hint = WrapText(self.tr("Open a shard to see what its bytes mean."), tone="muted")
         self.hint.setObjectName("inspectorHint")
         empty = QWidget()
         middle = QVBoxLayout(empty)
@@ -406,22 +392,21 @@ class Inspector(QScrollArea):
         self.pages.addWidget(empty)
         self.setWidget(self.pages)
 
-    def _make_cards(self) -> QWidget:
-        """Return the buttons that make a card of what is shown."""
-        self.cards = QWidget()
-        self.copy_card = QPushButton(self.tr("Copy details"))
-        self.copy_card.setToolTip(self.tr("Copies what this is, as Markdown, with lines that find it again"))
-        self.copy_card.clicked.connect(lambda _=False: self._copy_card())
-        self.passport = QPushButton(self.tr("Export details…"))
-        self.passport.setToolTip(self.tr("Shows the details as a card: copy it, save it as a picture, or print it"))
-        self.passport.clicked.connect(lambda _=False: self.show_card())
-        row = QHBoxLayout(self.cards)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(4)
-        row.addWidget(self.copy_card)
-        row.addWidget(self.passport)
-        row.addStretch(1)
-        return self.cards
+    def _make_menu(self) -> QToolButton:
+        """Return the menu of what can be done with the details."""
+        self.more = QToolButton()
+        self.more.setObjectName("inspectorMore")
+        self.more.setText("⋯")
+        self.more.setAccessibleName(self.tr("Copy or export details"))
+        self.more.setToolTip(self.tr("Copy or export details"))
+        self.more.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.more.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        self.more.setStyleSheet("QToolButton::menu-indicator { image: none; }")
+        menu = QMenu(self.more)
+        menu.addAction(self.tr("&Copy details"), self._copy_card)
+        menu.addAction(self.tr("&Export details…"), self.show_card)
+        self.more.setMenu(menu)
+        return self.more
 
     # --- cards ---
 
@@ -445,43 +430,12 @@ class Inspector(QScrollArea):
 
     def show_card(self) -> DetailsDialog | None:
         """Show what is selected as a card."""
-        card, shard, node = self.card(), self._session.shard, self._node
-        if card is None or shard is None or node is None:
+        card = self.card()
+        if card is None:
             return None
-        source = shard.source
-        section = section_at(shard.sections, node.span.start) if not node.span.source and len(self._path) > 1 else None
-        size = source.size if source is not None else None
-        sheet = DetailsDialog(card, section.role if section is not None else None, size, self.window())
+        sheet = DetailsDialog(card, self.window())
         sheet.open()
-        if section is None and node.span.source:
-            self._ask_role(node.span, sheet)
         return sheet
-
-    def _ask_role(self, span: Span, sheet: DetailsDialog) -> None:
-        """Tell a card in which section of a member, or of what bytes decode to, it lies."""
-
-        def take(sections: tuple[Section, ...]) -> None:
-            section = section_at(sections, span.start)
-            if section is not None and isValid(sheet):
-                sheet.view.tell_role(section.role)
-
-        self._session.ask(lambda shard, _: shard.sections_of(span.source), take, key=("role", self))
-
-    def _build_fold(self) -> None:
-        self.numbers = Numbers()
-        self.numbers_title = QToolButton()
-        self.numbers_title.setObjectName("inspectorNumbersFold")
-        self.numbers_title.setAccessibleName(self.tr("Show the bytes at the caret as numbers"))
-        self.numbers_title.setToolTip(self.tr("Show or hide the bytes at the caret, read as every type of number"))
-        self.numbers_title.setCheckable(True)
-        # Its arrow stands under the names above it.
-        self.numbers_title.setStyleSheet("QToolButton { padding: 3px 0px; }")
-        self.numbers_title.setAutoRaise(True)
-        self.numbers_title.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
-        # Else its text would keep the dock wide.
-        self.numbers_title.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
-        self.numbers_title.toggled.connect(self._fold)
-        self._fold(False)
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)

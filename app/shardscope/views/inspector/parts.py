@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import QPoint, Qt, Signal
-from PySide6.QtGui import QKeyEvent, QKeySequence
+from PySide6.QtGui import QFontMetrics, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QAbstractScrollArea,
@@ -29,6 +29,14 @@ from shardscope.widgets.plain_text import tip
 from shardscope.widgets.wrap_text import WrapText
 
 _NAMES = tuple(reading.name for reading in readings(b""))
+
+_WIDE = ("u64", "i64", "f32", "f64")
+"""Numbers whose two byte orders have a row each: a narrow panel has no room for both side by side."""
+
+_BREAK = "\u200b"
+
+_LONG = ("time", "GUID", "text")
+"""Readings that take two lines."""
 
 
 class Form(QWidget):
@@ -100,7 +108,7 @@ class Numbers(QTableWidget):
         super().__init__(0, 3)
         self.setObjectName("inspectorNumbers")
         self.setAccessibleName(self.tr("The bytes at the caret, as numbers"))
-        self.setHorizontalHeaderLabels([self.tr("as"), self.tr("little-endian"), self.tr("big-endian")])
+        self.setHorizontalHeaderLabels(["", self.tr("little (le)"), self.tr("big (be)")])
         header = self.horizontalHeader()
         header.setSectionResizeMode(QHeaderView.ResizeMode.Stretch)
         header.setSectionResizeMode(0, QHeaderView.ResizeMode.ResizeToContents)
@@ -109,7 +117,6 @@ class Numbers(QTableWidget):
         self.verticalHeader().hide()
         self.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
         self.setShowGrid(False)
-        self.setWordWrap(False)
         # Both ends of a number say what it is: its sign and its exponent.
         self.setTextElideMode(Qt.TextElideMode.ElideMiddle)
         self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
@@ -139,8 +146,10 @@ class Numbers(QTableWidget):
             rows = [Reading(name, PENDING, PENDING) for name in _NAMES]
         else:
             rows = readings(data)
+        rows = [line for reading in rows for line in _lines(reading)]
         self.clearSpans()
         self.setRowCount(len(rows))
+        line = QFontMetrics(self._font).height()
         for number, reading in enumerate(rows):
             self._set(number, 0, reading.name)
             self._set(number, 1, reading.little)
@@ -148,28 +157,28 @@ class Numbers(QTableWidget):
             if reading.big is None:
                 self.setSpan(number, 1, 1, 2)
             self._embolden(number, reading, own)
-            self.setRowHeight(number, self.fontMetrics().height() + 5)
+            self.setRowHeight(number, line * (1 + (reading.name in _LONG)) + 4)
         height = self.horizontalHeader().sizeHint().height() + sum(self.rowHeight(n) for n in range(len(rows))) + 2
         self.setFixedHeight(height)
 
     def _embolden(self, row: int, reading: Reading, own: str) -> None:
         """The reading of the field itself is in heavier type; the others are what it might be."""
         kind, _, order = own.partition(" ")
-        column = 2 if order == "BE" and reading.big is not None else 1
+        big = order == "BE"
+        column = 2 if big and reading.big is not None else 1
+        own_names = (kind, _ordered(kind, big=big))
         for at in range(3):
             item = self.item(row, at)
             if item is not None:
                 font = item.font()
-                font.setBold(reading.name == kind and at in (0, column))
+                font.setBold(reading.name in own_names and at in (0, column))
                 item.setFont(font)
 
     def value(self, name: str, column: int = 1) -> str:
         """The text of a cell by the name of its row: column 1 little-endian, 2 big-endian; empty when there is none."""
-        for row in range(self.rowCount()):
-            if (item := self.item(row, 0)) is not None and item.text() == name:
-                cell = self.item(row, column)
-                return cell.text() if cell is not None else ""
-        return ""
+        if name in _WIDE:
+            name, column = _ordered(name, big=column == 2), 1
+        return next((self._text(row, column) for row in range(self.rowCount()) if self._text(row, 0) == name), "")
 
     def copy(self) -> None:
         """Put the selected cells on the clipboard: tabs between columns, lines between rows."""
@@ -195,7 +204,7 @@ class Numbers(QTableWidget):
 
     def _text(self, row: int, column: int) -> str:
         item = self.item(row, column)
-        return item.text() if item is not None else ""
+        return item.text().replace(_BREAK, "") if item is not None else ""
 
     def _set(self, row: int, column: int, text: str) -> None:
         item = self.item(row, column)
@@ -204,8 +213,21 @@ class Numbers(QTableWidget):
             if column:
                 item.setFont(self._font)
             self.setItem(row, column, item)
-        item.setText(shown(text))
+        # A GUID breaks at its hyphens, which Qt does not do before a digit.
+        item.setText(shown(text).replace("-", f"-{_BREAK}"))
         item.setToolTip(tip(text))
+
+
+def _lines(reading: Reading) -> list[Reading]:
+    """Return the rows of a reading."""
+    if reading.name not in _WIDE or reading.big is None:
+        return [reading]
+    little, big = (_ordered(reading.name, big=big) for big in (False, True))
+    return [Reading(little, reading.little), Reading(big, reading.big)]
+
+
+def _ordered(name: str, *, big: bool) -> str:
+    return f"{name} {'be' if big else 'le'}"
 
 
 def _shape(row: DetailRow) -> tuple[bool, bool, bool]:

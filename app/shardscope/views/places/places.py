@@ -7,13 +7,17 @@ from enum import Enum
 from pathlib import Path, PurePosixPath
 
 from PySide6.QtCore import QEvent, QModelIndex, QPersistentModelIndex, QPoint, Qt, QTimer, Signal
-from PySide6.QtGui import QShowEvent
+from PySide6.QtGui import QIcon, QShowEvent
 from PySide6.QtWidgets import (
     QComboBox,
+    QCommandLinkButton,
+    QFrame,
+    QGridLayout,
     QHBoxLayout,
     QLabel,
     QLineEdit,
     QMenu,
+    QScrollArea,
     QVBoxLayout,
     QWidget,
 )
@@ -41,6 +45,8 @@ from shardscope.widgets.clipboard import copy_text
 from shardscope.widgets.place_model import MemberPlaces, PlaceEntry, PlaceModel
 from shardscope.widgets.sample_words import sample_title
 from shardscope.widgets.while_visible import WhileVisible
+
+MOST_CARDS = 60
 
 MOST_FILES = 100_000
 """Files of a folder that are listed."""
@@ -366,6 +372,39 @@ def shards_in(folder: Folder, name: str, job: Job) -> list[PlaceEntry]:
             if len(found) == MOST_FILES:
                 break
     return found
+
+
+class KeySpaceCards(QScrollArea):
+    """A card for each key space of a data set, in the place of the bytes; `chosen` carries the address of one."""
+
+    chosen = Signal(object)
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setObjectName("keySpaces")
+        self.setAccessibleName(self.tr("Key spaces"))
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setWidgetResizable(True)
+
+    def fill(self, shard: DataSet) -> None:
+        """Show the key spaces of a data set; of very many the first: the list of places has all."""
+        page, title = QWidget(), QLabel(self.tr("Choose a key space"))
+        grid = QGridLayout(page)
+        grid.setContentsMargins(16, 16, 16, 16)
+        grid.setSpacing(10)
+        grid.addWidget(title, 0, 0)
+        for number, node in enumerate(shard.tree.children[:MOST_CARDS]):
+            # Each of the facts stays on one line.
+            facts = shown_text(node.doc).replace(" ", "\u00a0").replace("·\u00a0", "· ")
+            card = QCommandLinkButton(shown_text(node.name), facts)
+            card.setIcon(QIcon())
+            card.setCursor(Qt.CursorShape.PointingHandCursor)
+            where = _inside(shard.folder, node.name)
+            card.clicked.connect(lambda _=False, where=where: self.chosen.emit(where))
+            grid.addWidget(card, 1 + number // 2, number % 2)
+        grid.setRowStretch(grid.rowCount(), 1)
+        self.setWidget(page)
+        self.setFocusProxy(page.findChild(QCommandLinkButton))
 
 
 def _inside(folder: Folder, name: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -46,9 +47,29 @@ Kept = LruCache[tuple[str, tuple[int, ...]], tuple[Chunk]]
 
 def is_shown(grid: ChunkGrid) -> bool:
     """Return whether an array can be shown as slices: numbers on two axes or more, in chunks that are not too large."""
+    return grid.dtype.kind in "iufb" and sum(length > 1 for length in grid.shape) > 1 and chunk_size(grid) <= MOST_CHUNK
+
+
+def planes_of(grid: ChunkGrid) -> list[tuple[int, int]]:
+    """Return the pairs of axes that make a plane, across and down; the first is the one that is shown first."""
+    pairs = list(combinations([axis for axis, length in enumerate(grid.shape) if length > 1], 2))
+    # Rows of a matrix are rows of the picture; named axes (x, y, z) begin with the one across.
+    return pairs if grid.axes else [(across, down) for down, across in reversed(pairs)]
+
+
+def chunk_size(grid: ChunkGrid) -> int:
+    """Return the decoded bytes of a chunk."""
     size = int(np.prod([min(a, b) for a, b in zip(grid.chunk, grid.shape, strict=True)], dtype=object))
-    size *= grid.dtype.itemsize * int(np.prod(grid.inner, dtype=object))
-    return grid.dtype.kind in "iufb" and sum(length > 1 for length in grid.shape) > 1 and size <= MOST_CHUNK
+    return size * grid.dtype.itemsize * int(np.prod(grid.inner, dtype=object))
+
+
+def first_slice(grid: ChunkGrid) -> QImage | None:
+    """Return the slice that is shown first, read at once; None where it takes more than `MOST_CHUNK` bytes."""
+    shown = VolumeSlice(grid, *planes_of(grid)[0], Kept(KEPT))
+    if len(shown.chunks) * chunk_size(grid) > MOST_CHUNK:
+        return None
+    shown.put(list(grid.read_cells(one.cell for one in shown.chunks)))
+    return shown.image() if ChunkState.SHOWN in shown.states.values() else None
 
 
 def keep(kept: Kept, grid: ChunkGrid, cell: GridCell, chunk: Chunk) -> None:

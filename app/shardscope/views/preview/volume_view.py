@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from itertools import combinations
 from math import prod
 from typing import Any
 
@@ -39,7 +38,7 @@ from shardscope.views.preview.levels import LevelsBar, statistics_of
 from shardscope.views.preview.picture_frame import PictureFrame
 from shardscope.views.preview.plane import ZoomBar
 from shardscope.views.preview.volume_plane import VolumePlane, shard_colour
-from shardscope.views.preview.volume_slice import KEPT, ChunkState, Kept, VolumeSlice, is_shown, keep
+from shardscope.views.preview.volume_slice import KEPT, ChunkState, Kept, VolumeSlice, is_shown, keep, planes_of
 from shardscope.widgets.elided import Elided
 from shardscope.widgets.tick_box import TickBox
 from shardscope.widgets.while_visible import WhileVisible
@@ -293,17 +292,11 @@ class VolumeView(QWidget):
             self.scales.addItem(f"{scale.name.removeprefix('scale ')} · {times(scale.shape)}", scale.name)
         self.scales.setCurrentIndex(self.scales.findData(grid.name))
         self.scales.setVisible(len(grid.scales) > 1)
-        large = [axis for axis, length in enumerate(grid.shape) if length > 1]
-        pairs = list(combinations(large, 2))
-        if not grid.axes:
-            # Rows of a matrix are rows of the picture; named axes (x, y, z) begin with the one across.
-            pairs = [(across, down) for down, across in pairs]
+        pairs = planes_of(grid)
         self.axes.blockSignals(True)
         self.axes.clear()
         for across, down in pairs:
             self.axes.addItem(f"{self._name(across)} × {self._name(down)}", (across, down))
-        if not grid.axes:
-            self.axes.setCurrentIndex(len(pairs) - 1)
         self.axes.blockSignals(False)
         self.axes.setVisible(len(pairs) > 1)
         self._show_axes()

@@ -612,6 +612,8 @@ class StructureTree(QTreeView):
                 self.session.message.emit(self.tr("In this file page and practice agree, as far as is known."))
         elif root.isValid():
             self.expand(root)
+            if self.session.selection.is_file:
+                self._show(root)
             self._expand_again(root, 0, self.nodes.rowCount(root) - 1)
 
     def _names(self, index: Index) -> tuple[str, ...]:
@@ -650,6 +652,8 @@ class StructureTree(QTreeView):
             return
         if selection.path:
             self.nodes.reveal(selection.path)
+        elif selection.is_file and (root := self.nodes.index(0, 0)).isValid():
+            self._show(root)
         else:
             self._following = True
             self.selectionModel().clear()

@@ -1,4 +1,4 @@
-"""The inspector: the passport of the selection, and the bytes at the caret as numbers."""
+"""The inspector: details of the selection, the summary of the file, and the bytes at the caret as numbers."""
 
 from __future__ import annotations
 
@@ -8,24 +8,32 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from PySide6.QtGui import QGuiApplication
+from PySide6.QtGui import QFontMetrics, QGuiApplication
 from pytestqt.qtbot import QtBot
 
 from shardcore import Source, SourceError, Span, State
+from shardcore.teaching import assets
 from shardscope.session.session import Session
 from shardscope.views.inspector.node_details import PENDING, RAW
 from shardscope.views.inspector.panel import Inspector
 from shardscope.widgets import theme
+from shardscope.widgets.wrap_text import WrapText
 from tests.app.conftest import open_in
 
 
 @pytest.fixture
-def inspector(session: Session, qtbot: QtBot, data: Path) -> Inspector:
-    """An inspector on the small sample."""
+def made(session: Session, qtbot: QtBot) -> Inspector:
+    """An inspector of the usual width."""
     made = Inspector(session)
     qtbot.addWidget(made)
-    made.resize(380, 800)
+    made.resize(280, 800)
     made.show()
+    return made
+
+
+@pytest.fixture
+def inspector(made: Inspector, session: Session, qtbot: QtBot, data: Path) -> Inspector:
+    """The same on the small sample."""
     open_in(session, qtbot, data / "swh/small.shard")
     return made
 
@@ -45,17 +53,6 @@ def text(inspector: Inspector, name: str) -> str:
     """The value of a row about the node; empty when there is none."""
     widget = inspector.node_form.value(name)
     return widget.text if widget is not None else ""
-
-
-def test_teaches_when_empty(session: Session, qtbot: QtBot, data: Path) -> None:
-    """It says what to do while nothing is open, and while nothing is selected."""
-    made = Inspector(session)
-    qtbot.addWidget(made)
-    made.show()
-    assert "Open a shard" in made.hint.text
-    open_in(session, qtbot, data / "swh/small.shard")
-    assert made.hint.isVisible()
-    assert "Select a byte" in made.hint.text
 
 
 def test_passport_of_a_field(inspector: Inspector, session: Session, qtbot: QtBot) -> None:
@@ -88,7 +85,7 @@ def test_numbers_at_the_caret(inspector: Inspector, session: Session, qtbot: QtB
     assert inspector.numbers.value("u64", 1) == str(int.from_bytes(content[67:75], "little"))
     assert inspector.numbers.value("u64", 2) == str(int.from_bytes(content[67:75], "big"))
     assert inspector.numbers.value("u8") == str(content[67])
-    assert "0x43" in inspector.numbers_title.text()
+    assert inspector.numbers_title.text == "Data inspector (at 0x43)"
     select(session, qtbot, len(content) - 2)
     assert inspector.numbers.value("u16") == str(int.from_bytes(content[-2:], "little"))
     assert inspector.numbers.value("u32") == "—"
@@ -177,17 +174,74 @@ def test_copying(inspector: Inspector, session: Session, qtbot: QtBot, data: Pat
 
 def test_nothing_is_cut(inspector: Inspector, session: Session, qtbot: QtBot) -> None:
     """In a narrow dock every value has the height that its width asks for, and nothing is wider than the dock."""
-    inspector.resize(260, 800)
-    session.select_row(0)
+    for choose in (lambda: session.select_row(0), lambda: session.select_span(Span("", 4465, 4505))):
+        choose()
+        settle(session, qtbot)
+        _assert_whole(inspector, qtbot)
+
+
+SUMMARIES = (
+    ("swh/small.shard", "Software Heritage Read Shard v1", "12", "index"),
+    ("xorb/chunks.xorb", "Xet xorb v1", "6", "info block · footer"),
+    ("bloscpack/array.blp", "Bloscpack v3", "3", "offsets · index"),
+    ("des/archive", "Data Easy Store", "12 (11 objects, 1 bigfile)", "index"),
+    ("mdb/cache", "Xet MDB shard", "20 (8 files, 2 xorbs, 10 chunks)", "file info · index"),
+    ("neuroglancer/volume", "Neuroglancer precomputed, sharded v1", "32", "shard index"),
+)
+
+
+@pytest.mark.parametrize(("sample", "format", "objects", "index"), SUMMARIES)
+def test_the_summary_of_a_sample(
+    session: Session, qtbot: QtBot, made: Inspector, sample: str, format: str, objects: str, index: str
+) -> None:
+    """A file is summed up by format, objects and sections, whole in 280 pixels; a link selects a section."""
+    open_in(session, qtbot, assets.resources() / "samples" / sample)
+    qtbot.waitUntil(lambda: [row.text for row in made.file.form.rows][:2] == [format, objects])
     settle(session, qtbot)
-    values = [*inspector.node_form.values, *inspector.object_form.values]
+    assert not made.file.load.isVisible()
+    assert made.file.picture.isVisible() is (sample in ("bloscpack/array.blp", "neuroglancer/volume"))
+    _assert_whole(made, qtbot)
+    link = next(link for link in made.file.links if link.text == index)
+    link.clicked.emit()
+    settle(session, qtbot)
+    assert session.selection.path
+    assert not made.file.isVisible()
+
+
+def test_what_is_not_counted_is_not_none(
+    session: Session, qtbot: QtBot, made: Inspector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Objects that opening does not count are not 0; the index is offered."""
+    monkeypatch.setattr("shardscope.session.opened.AUTO_INDEX_BYTES", 0)
+    with qtbot.waitSignal(session.opened):
+        session.open(str(assets.resources() / "samples/des/archive"))
+    settle(session, qtbot)
+    assert made.file.form.rows[1].text == "not counted yet"
+    assert made.file.load.isVisible()
+    made.file.load.clicked.emit()
+    qtbot.waitUntil(lambda: made.file.form.rows[1].text.startswith("12"))
+
+
+def _assert_whole(made: Inspector, qtbot: QtBot) -> None:
+    values = made.findChildren(WrapText)
     qtbot.waitUntil(lambda: all(value.height() >= value.heightForWidth(value.width()) for value in values))
-    assert inspector.widget().width() <= inspector.viewport().width()
+    assert made.widget().width() <= made.viewport().width()
+    table = made.numbers
+    for row in range(table.rowCount()):
+        for column in range(3):
+            item, span = table.item(row, column), table.columnSpan(row, column)
+            assert item is not None
+            metrics = QFontMetrics(item.font())
+            room = sum(table.columnWidth(one) - 6 for one in range(column, column + span))
+            lines = table.rowHeight(row) // metrics.height()
+            assert metrics.horizontalAdvance(item.text()) <= room * lines, item.text()
 
 
 def test_closing_clears(inspector: Inspector, session: Session, qtbot: QtBot) -> None:
-    """Nothing of a closed shard stays."""
+    """The file is selected once one is open; nothing of a closed shard stays."""
+    assert inspector.file.isVisible()
     select(session, qtbot, 64)
+    assert not inspector.file.isVisible()
     session.close()
     assert inspector.hint.isVisible()
     assert "Open a shard" in inspector.hint.text
@@ -216,21 +270,24 @@ def test_the_value_comes_first_and_says_how_it_adds_up(inspector: Inspector, ses
     assert inspector.value._font().family() == theme.fixed_font().family()
 
 
-def test_the_numbers_are_folded_and_mark_the_type_of_the_field(
-    inspector: Inspector, session: Session, qtbot: QtBot
-) -> None:
-    """The table of numbers is opened by who wants it; the reading of the field itself is bold, no other."""
+def test_the_numbers_mark_the_type_of_the_field(inspector: Inspector, session: Session, qtbot: QtBot) -> None:
+    """The table of numbers is shown for every selection; the reading of the field itself is bold, no other."""
+    for choose in (session.select_nothing, lambda: session.select_row(12), lambda: session.select_span(Span("", 0, 0))):
+        choose()
+        settle(session, qtbot)
+        assert inspector.numbers.isVisible()
     select(session, qtbot, 72)
-    assert not inspector.numbers.isVisible()
-    inspector.numbers_title.click()
-    assert inspector.numbers.isVisible()
 
     def bold() -> list[tuple[str, int]]:
         table = inspector.numbers
         cells = [(row, column, table.item(row, column)) for row in range(table.rowCount()) for column in (1, 2)]
         return [(table.item(row, 0).text(), column) for row, column, item in cells if item and item.font().bold()]
 
-    assert bold() == [("u64", 2)]
+    assert bold() == [("u64 be", 1)]
+    session.select_nothing()
+    settle(session, qtbot)
+    # The caret stays where it was.
+    assert inspector.numbers.value("u64", 2) == "520"
     select(session, qtbot, 73)
     assert bold() == []
 
@@ -311,7 +368,7 @@ def test_a_card_is_copied_shown_and_written(
 ) -> None:
     """What is selected is copied as Markdown, and shown as a card that becomes a picture, a page, a text."""
     select(session, qtbot, 72)
-    inspector.copy_card.click()
+    inspector.more.menu().actions()[0].trigger()
     assert QGuiApplication.clipboard().text().startswith("### index\\_size")
     sheet = inspector.show_card()
     assert sheet is not None
@@ -336,9 +393,9 @@ def test_marks_of_the_documentation_are_not_shown(
 
 
 def test_labels_of_the_details(inspector: Inspector, session: Session, qtbot: QtBot) -> None:
-    """The buttons and the dialogs name the details."""
+    """The menu and the dialogs name the details."""
     select(session, qtbot, 72)
-    assert [inspector.copy_card.text(), inspector.passport.text()] == ["Copy details", "Export details…"]
+    assert [action.text() for action in inspector.more.menu().actions()] == ["&Copy details", "&Export details…"]
     sheet = inspector.show_card()
     assert sheet is not None
     qtbot.addWidget(sheet)

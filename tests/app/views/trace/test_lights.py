@@ -96,7 +96,7 @@ def test_all_bytes_of_a_step_are_lit_with_their_numbers(desk: Desk, qtbot: QtBot
     assert card.places.computed.text == "computed, no bytes; it uses"
     assert [link.text for link in card.places.links] == ["0x1390–0x1393 · 4 bytes"]
     assert "spreads keys evenly" in card.why.text
-    assert desk.inspector.pages.currentIndex() == 1
+    qtbot.waitUntil(desk.inspector.file.isVisible)
     desk.session.close()
     assert desk.session.lights == ()
 

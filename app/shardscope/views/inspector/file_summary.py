@@ -1,0 +1,252 @@
+"""Summary of the open file: what it is, how much is in it, and where."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from PySide6.QtCore import QRectF, Qt
+from PySide6.QtGui import QAction, QImage, QPainter, QPaintEvent, QPixmap, QResizeEvent
+from PySide6.QtWidgets import QBoxLayout, QGridLayout, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+
+from shardcore import DataSet, SectionRole, Shard, ShardError, Span
+from shardcore.model.number_words import plural, size_text
+from shardcore.model.source_name import SourceName
+from shardcore.shards.format import Detail
+from shardcore.shards.registry import format_of
+from shardscope.session.error_words import plain_words
+from shardscope.session.fetch_cost import whole
+from shardscope.session.object_counts import MOST_COUNTED_FAR, count
+from shardscope.session.open_request import members_at_hand
+from shardscope.session.session import Session
+from shardscope.session.words import cut_middle, share_text
+from shardscope.views.inspector.node_details import DetailRow
+from shardscope.views.inspector.object_details import detail_text
+from shardscope.views.inspector.parts import Form
+from shardscope.views.preview.volume_slice import first_slice, is_shown
+from shardscope.views.preview.volume_view import times
+from shardscope.widgets import theme
+from shardscope.widgets.wrap_text import WrapText
+
+MOST_PARTS = 16
+"""Sections or shards that are listed; others are counted."""
+
+REMOTE_SLICE = 1 << 20
+"""Bytes of a remote volume of which a slice is shown unasked, at most."""
+
+TWO_COLUMNS = 560
+"""From this width on the parts are beside the facts."""
+
+_PICTURE = 132
+"""Pixels of the longer edge of the slice."""
+
+
+@dataclass(frozen=True, slots=True)
+class FilePart:
+    """A section, or a shard of a data set; `role` is that of a section."""
+
+    name: str
+    span: Span
+    role: SectionRole | None = None
+    doc: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What is known of a file without reading more than opening did, and a slice of it where it is small enough."""
+
+    rows: tuple[DetailRow, ...]
+    parts: tuple[tuple[str, tuple[FilePart, ...]], ...]
+    picture: QImage | None
+
+
+def summary_of(shard: Shard, *, remote: bool) -> Summary:
+    """Return the summary of a shard; runs in a job."""
+    known = format_of(shard.format)
+    rows = [DetailRow("format", f"{known.title} v{shard.version}" if shard.version else known.title)]
+    rows += _object_rows(shard, remote=remote)
+    if (size := shard.size) is not None:
+        rows.append(DetailRow("size", plural(size, "byte")))
+    if shard.checksum:
+        rows.append(DetailRow("checksum", shard.checksum))
+    fields = {name: _plain(value) for name, value in shard.fields.items()}
+    named = {name.replace(".", "_"): value for name, value in fields.items()}
+    for name, detail in known.summary.items():
+        if name in fields:
+            rows.append(DetailRow(detail.label, detail_text(detail, fields[name], named)))
+    picture = None
+    try:
+        grid = shard.chunk_grid()
+        if grid is not None:
+            rows.append(DetailRow("array", f"{times(grid.shape)} · {grid.dtype.name}"))
+            rows.append(DetailRow("chunk", times(grid.chunk)))
+            if is_shown(grid) and (not remote or 0 < whole(shard) <= REMOTE_SLICE):
+                picture = first_slice(grid)
+    except ShardError as error:
+        rows.append(DetailRow("array", plain_words(error), tone="error"))
+    if shard.damage is not None:
+        rows.append(DetailRow("error", plain_words(shard.damage), tone="error"))
+    return Summary(tuple(rows), tuple(_parts(shard)), picture)
+
+
+def _plain(value: object) -> object:
+    return value.rstrip(b"\0").decode("latin-1") if isinstance(value, bytes) else value
+
+
+def _object_rows(shard: Shard, *, remote: bool) -> Iterator[DetailRow]:
+    """Yield how many objects there are, by kind where there are several, and how they are compressed."""
+    total, listing = shard.declared_objects, shard.listing
+    if total is None:
+        yield DetailRow("objects", "not counted yet", tone="muted")
+    if total is None or listing is None or len(listing) > MOST_COUNTED_FAR or (remote and not shard.loaded):
+        if total is not None:
+            yield DetailRow("objects", f"{total:,}", strong=True)
+        return
+    census = count(shard)
+    kinds = ", ".join(plural(number, kind) for kind, number in census.kinds) if len(census.kinds) > 1 else ""
+    yield DetailRow("objects", f"{total:,} ({kinds})" if kinds else f"{total:,}", strong=True)
+    details = format_of(shard.format).details
+    known = details.get("codec", Detail("codec", "{}"))
+    codecs = [known.form.format(name) for name, _ in census.codecs if name not in ("none", "unread", "unknown")]
+    if codecs:
+        yield DetailRow(known.label, ", ".join(codecs))
+
+
+def _parts(shard: Shard) -> Iterator[tuple[str, tuple[FilePart, ...]]]:
+    """Yield the shards of a data set, and the sections of the file that is shown first."""
+    members = members_at_hand(shard) if isinstance(shard, DataSet) else ()
+    if members:
+        yield (
+            plural(len(members), "shard").capitalize(),
+            tuple(FilePart(one.name, Span(str(SourceName(one.name)), 0, max(one.size, 0))) for one in members),
+        )
+    first = str(SourceName(members[0].name)) if members else ""
+    found = [one for one in shard.sections_of(first) if one.size]
+    sections = tuple(FilePart(_named(s.name, s.role), Span(first, s.start, s.stop), s.role, s.doc) for s in found)
+    if sections:
+        yield f"Sections of {cut_middle(members[0].name)}" if members else "Sections", sections
+
+
+def _named(name: str, role: SectionRole) -> str:
+    return name if role.value in name.split() else f"{name} · {role.value}"
+
+
+class ShareBar(QWidget):
+    """Share of a part in the whole."""
+
+    def __init__(self, role: SectionRole | None, share: float) -> None:
+        super().__init__()
+        self._role, self._share = role, share
+        self.setFixedHeight(6)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        colours, body = theme.of(self), QRectF(self.rect())
+        painter = QPainter(self)
+        painter.fillRect(body, colours.raised)
+        body.setWidth(max(body.width() * self._share, 2))
+        painter.fillRect(body, colours.accent if self._role is None else colours.section(self._role))
+        painter.end()
+
+
+class FileSummary(QWidget):
+    """Shows the summary of what is open, and what most people do next."""
+
+    def __init__(self, session: Session) -> None:
+        super().__init__()
+        self.setObjectName("fileSummary")
+        self._session = session
+        self._lists: list[QWidget] = []
+        self.links: list[WrapText] = []
+        self.title = WrapText(bold=True)
+        self.form = Form(self.tr("FILE"))
+        self.form.title.hide()
+        self.load = WrapText(self.tr("Load index"), link=True)
+        self.load.clicked.connect(session.want_index)
+        self.picture = QLabel()
+        self.picture.setObjectName("summarySlice")
+        self.picture.setAccessibleName(self.tr("Slice of the array"))
+        self.buttons = QWidget()
+        self._sides = QBoxLayout(QBoxLayout.Direction.TopToBottom, self)
+        self._sides.setContentsMargins(0, 0, 0, 0)
+        self._sides.setSpacing(16)
+        first, self._column = QVBoxLayout(), QVBoxLayout()
+        for widget in (self.title, self.form, self.load, self.picture, self.buttons):
+            first.addWidget(widget)
+        for column in (first, self._column):
+            column.setSpacing(6)
+            self._sides.addLayout(column, 1)
+        first.addStretch(1)
+
+    def offer(self, *actions: tuple[str, QAction]) -> None:
+        """Add a button for each action, with a short text of its own."""
+        row = QHBoxLayout(self.buttons)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(4)
+        for text, action in actions:
+            button = QPushButton(text)
+            button.clicked.connect(action.trigger)
+            row.addWidget(button)
+        row.addStretch(1)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        wide = event.size().width() >= TWO_COLUMNS
+        self._sides.setDirection(QBoxLayout.Direction.LeftToRight if wide else QBoxLayout.Direction.TopToBottom)
+
+    def refresh(self) -> None:
+        """Look again at what is open."""
+        shard, remote = self._session.shard, self._session.request.is_remote
+        if shard is None:
+            return
+        self.title.set_text(self._session.request.title)
+        self.load.setVisible(False)
+        self._session.ask(
+            lambda shard, _: summary_of(shard, remote=remote),
+            self._show,
+            failed=lambda error: self.form.set_rows([DetailRow("error", plain_words(error), tone="error")]),
+            key=("summary", self),
+        )
+
+    def _show(self, found: Summary) -> None:
+        shard = self._session.shard
+        self.form.set_rows(found.rows)
+        self.load.setVisible(shard is not None and shard.declared_objects is None and not shard.loaded)
+        self.buttons.setVisible(not (isinstance(shard, DataSet) and shard.key_spaces))
+        self.picture.setVisible(found.picture is not None)
+        if found.picture is not None:
+            edges = Qt.AspectRatioMode.KeepAspectRatio, Qt.TransformationMode.FastTransformation
+            self.picture.setPixmap(QPixmap.fromImage(found.picture.scaled(_PICTURE, _PICTURE, *edges)))
+        for one in self._lists:
+            one.hide()
+            one.deleteLater()
+        self.links = []
+        self._lists = [self._list(title, parts) for title, parts in found.parts]
+        for one in self._lists:
+            self._column.addWidget(one)
+            one.show()
+
+    def _list(self, title: str, parts: Sequence[FilePart]) -> QWidget:
+        box = QWidget()
+        grid = QGridLayout(box)
+        grid.setContentsMargins(0, 4, 0, 2)
+        grid.setHorizontalSpacing(8)
+        grid.setVerticalSpacing(2)
+        grid.setColumnStretch(0, 1)
+        grid.addWidget(WrapText(title, tone="muted", bold=True), 0, 0, 1, 2)
+        total = sum(part.span.size for part in parts)
+        for row, part in enumerate(parts[:MOST_PARTS]):
+            link = WrapText(part.name if part.role else cut_middle(part.name), link=True)
+            link.setToolTip(part.doc)
+            link.clicked.connect(partial(self._session.select_span, part.span, self))
+            figures = size_text(part.span.size)
+            if part.role is not None:
+                figures += f" · {share_text(part.span.size, total)}"
+            grid.addWidget(link, 2 * row + 1, 0)
+            grid.addWidget(WrapText(figures, tone="muted"), 2 * row + 1, 1, Qt.AlignmentFlag.AlignRight)
+            grid.addWidget(ShareBar(part.role, part.span.size / max(total, 1)), 2 * row + 2, 0, 1, 2)
+            self.links.append(link)
+        if more := len(parts[MOST_PARTS:]):
+            left_out = self.tr("… and {0} more").format(f"{more:,}")
+            grid.addWidget(WrapText(left_out, tone="muted"), grid.rowCount(), 0, 1, 2)
+        return box
