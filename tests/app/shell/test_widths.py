@@ -169,10 +169,10 @@ def test_panels_share_what_the_bytes_cannot_fill(qtbot: QtBot, settings: Setting
     settle(window, 30)
     assert (tree.width(), inspector.width()) == before, "the panels are stable while drawings come and go"
     window.hex.drawings.hide()
-    window.hex.set_row_width(RowWidth(RowMode.RECORD))
+    window.hex.rows.choose(RowWidth(RowMode.RECORD))
     settle(window, 30)
     assert tree.width() + inspector.width() < sum(before)
-    window.hex.set_row_width(RowWidth(RowMode.AUTO))
+    window.hex.rows.choose(RowWidth(RowMode.AUTO))
     settle(window, 30)
     assert view.width() <= view.full_width + 1
     for dock in window.panels.by_name.values():

@@ -88,7 +88,7 @@ class HexActions:
         self.fields.setCheckable(True)
         self.fields.setChecked(True)
         self.fields.setToolTip(self.tr("The names and values of the fields of each row, where there is room"))
-        self.fold = self._action(self.tr("Fol&d rows of equal bytes"))
+        self.fold = self._action(self.tr("Fold rows of e&qual bytes"))
         self.fold.setCheckable(True)
         self.fold.setChecked(True)
         self.fold.setToolTip(self.tr("Show rows of one value as one line; a click or Enter shows them all"))

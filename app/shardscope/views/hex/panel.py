@@ -44,7 +44,7 @@ from shardscope.views.hex.state import HexState
 from shardscope.views.hex.status import HexStatus
 from shardscope.views.hex.tabs import OpenSource, SourceTabs, stored_span
 from shardscope.views.hex.view import HexView
-from shardscope.views.hex.width import RowMode, RowWidth
+from shardscope.views.hex.width import RowMode
 from shardscope.widgets import fonts
 
 
@@ -614,10 +614,6 @@ class HexPanel(QWidget):
         self.legend.setVisible(self.room() >= LOW and not in_front)
 
     # --- around the bytes ---
-
-    def set_row_width(self, width: RowWidth) -> None:
-        """Change how many bytes a row has."""
-        self.rows.choose(width)
 
     def _view_moved(self) -> None:
         self.overview.set_view(*self.state.visible_bytes)

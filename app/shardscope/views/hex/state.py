@@ -327,8 +327,9 @@ class HexState(QObject):
         self.changed.emit()
 
     def _look_otherwise(self) -> None:
-        # What is said of bytes opens their folds.
+        # What is said of bytes opens their folds, and closes them.
         self._resize_bars()
+        self._request()
         self.looks_changed.emit()
         self.changed.emit()
 
@@ -350,12 +351,16 @@ class HexState(QObject):
 
     def set_folding(self, wanted: bool) -> None:
         """Set whether rows of equal bytes share a line; all that were unfolded are folded again."""
-        line = self.rows_on_screen.line_of(self._caret_row)
+        line = self._caret_line
         self.folding = wanted
         self._unfolded.clear()
-        self._hold(line)
-        self.layout_changed.emit()
-        self.changed.emit()
+        self._fold_anew(line)
+
+    def _fold_anew(self, line: int) -> None:
+        """Rows are folded otherwise: the caret stays on its line, if it was on the screen."""
+        self._look_otherwise()
+        if line >= 0:
+            self._hold(line)
 
     def unfold(self, offset: int) -> bool:
         """Show all rows that are folded with the row of a byte; False where none are."""
@@ -366,7 +371,6 @@ class HexState(QObject):
         top = self.top_row
         self._look_otherwise()
         self._scroller.go(top)
-        self._request()
         return True
 
     def _show_row(self, offset: int) -> None:
@@ -425,8 +429,14 @@ class HexState(QObject):
     @property
     def caret_seen(self) -> bool:
         """Return whether the row of the caret is on the screen."""
+        return self._caret_line >= 0
+
+    @property
+    def _caret_line(self) -> int:
+        """Return the line of the caret; -1 where it is not on the screen."""
         rows = self.rows_on_screen
-        return 0 <= rows.line_of(self._caret_row) < rows.lines
+        line = rows.line_of(self._caret_row)
+        return line if line < rows.lines else -1
 
     @property
     def _caret_row(self) -> int:
@@ -447,8 +457,7 @@ class HexState(QObject):
         """Scroll until a byte is on the line of the caret, if that is on the screen."""
         self._ahead = 1 if offset > self._caret else -1
         if self.caret_seen:
-            line = self.rows_on_screen.line_of(self._caret_row)
-            self._scroller.go(self.folds.away(self.layout.row_of(offset), -line))
+            self._scroller.go(self.folds.away(self.layout.row_of(offset), -self._caret_line))
 
     def scroll_by(self, lines: float) -> None:
         """Scroll some lines down, or up when negative; parts of lines add up."""
@@ -493,11 +502,10 @@ class HexState(QObject):
     def set_edits(self, edits: ByteEdits | None) -> None:
         """Let bytes be typed, or not."""
         if edits is not self.edits:
-            line = self.rows_on_screen.line_of(self._caret_row)
+            line = self._caret_line
             self.edits, self._half_at = edits, -1
             self._early.clear()
-            self._hold(line)
-            self.changed.emit()
+            self._fold_anew(line)
 
     def type_digit(self, digit: int) -> None:
         """Overwrite half of the byte with the caret; after the second half the caret goes on."""
@@ -590,7 +598,7 @@ class HexState(QObject):
 
     def _relayout(self, size: int) -> None:
         """Make layout and grid again; the caret stays on its row of the screen when it was on it."""
-        line = self.rows_on_screen.line_of(self._caret_row)
+        line = self._caret_line
         self.grid = self._fitted(size)
         self.layout = self.grid.layout
         self.folds.use(self.name, self.layout)
@@ -672,5 +680,4 @@ class HexState(QObject):
             self.type_digit(digit)
 
     def _pages_cleared(self) -> None:
-        self._request()
         self._look_otherwise()

@@ -141,11 +141,12 @@ class SourceTabs(QTabBar):
             self.setCurrentIndex(self.sources.index(open_one))
         self.blockSignals(blocked)
 
-    def close_source(self, number: int) -> None:
+    def close_source(self, name: str, checked: bool = False) -> None:
         """Close a decoded source; the stored one stays."""
-        if stored_span(self.sources[number].name) is not None:
+        source = self.known(name)
+        if source is not None and stored_span(name) is not None:
             blocked = self.blockSignals(True)
-            self._remove(number)
+            self._remove(self.sources.index(source))
             self.blockSignals(blocked)
             self._changed(self.currentIndex())
 
@@ -156,13 +157,8 @@ class SourceTabs(QTabBar):
         button.setFixedSize(20, 20)
         button.setToolTip(self.tr("Close"))
         button.setAccessibleName(self.tr("Close this tab"))
-        button.clicked.connect(partial(self._close_named, name))
+        button.clicked.connect(partial(self.close_source, name))
         return button
-
-    def _close_named(self, name: str, checked: bool = False) -> None:
-        source = self.known(name)
-        if source is not None:
-            self.close_source(self.sources.index(source))
 
     def clear(self) -> None:
         """Close all, the drawings too."""

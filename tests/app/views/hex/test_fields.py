@@ -29,7 +29,7 @@ def test_the_caret_has_its_field_and_its_record_framed(qtbot: QtBot, swh: HexPan
     swh.rows.fill(menu)
     next(action for action in menu.findChildren(QAction) if action.text() == "One slot (40 bytes)").trigger()
     assert (swh.state.layout.width, swh.state.layout.column_of(index)) == (SLOT, 0)
-    swh.set_row_width(RowWidth(RowMode.AUTO))
+    swh.rows.choose(RowWidth(RowMode.AUTO))
     assert swh.state.layout.width == 16
     swh.actions_.select_record.trigger()
     assert session.selection.span == Span("", *slot)

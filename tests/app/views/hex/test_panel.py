@@ -105,12 +105,12 @@ def test_messages_beside_the_address_push_nothing_aside(qtbot: QtBot, swh: HexPa
 
 def test_rows_become_records(qtbot: QtBot, swh: HexPanel, session: Session) -> None:
     """In record mode rows have the size of the record under the caret, and begin where it begins."""
-    swh.set_row_width(RowWidth(RowMode.RECORD))
+    swh.rows.choose(RowWidth(RowMode.RECORD))
     index = section(session, SectionRole.INDEX).start
     swh.view.state.move_caret(index + 2 * SLOT + 35)
     qtbot.waitUntil(lambda: swh.view.state.layout.width == SLOT)
     assert swh.view.state.layout.column_of(index) == 0
-    swh.set_row_width(RowWidth(RowMode.FIXED, 16))
+    swh.rows.choose(RowWidth(RowMode.FIXED, 16))
     assert swh.view.state.layout.width == 16
 
 
@@ -307,9 +307,9 @@ def test_decoded_bytes_have_a_tab(qtbot: QtBot, session: Session, panel: HexPane
     assert panel.view.state.selection.caret == 3
     panel.actions_.decoded.trigger()
     assert panel.view.state.selection.span == stored
-    panel.tabs.close_source(1)
+    panel.tabs.close_source(panel.tabs.sources[1].name)
     assert len(panel.tabs.sources) == 1
-    panel.tabs.close_source(0)
+    panel.tabs.close_source(panel.tabs.sources[0].name)
     assert len(panel.tabs.sources) == 1
 
 
