@@ -79,7 +79,7 @@ def _archive() -> Entry:
         "des",
         "main",
         "Data Easy Store",
-        "12 documents, one tombstoned, in files by 8 bits",
+        "12 documents in 8 shards, one tombstoned",
         "The uid is computed into the name of the file that holds it; one number has two parts, one document is a "
         "BigFile, and one was deleted in a sidecar.",
         Key("invoice-2026-017", "A uid of letters: the lowest 8 bits of its CRC-32 name the file."),

@@ -72,7 +72,7 @@ def _worked(folder: Path) -> Entry:
         "neuroglancer",
         "main",
         "Neuroglancer precomputed",
-        "worked by hand: 4 keys in two shards",
+        "4 keys in 2 shards, small enough to follow by hand",
         "Four short words under four keys, one bit dropped, one for the minishard, one for the shard: done by hand.",
         Key("12", "12 is 1100b: the lowest bit is dropped, minishard 0, shard 1."),
         Key("9", "1 and 9 share minishard 0 of shard 0: the second key is the sum of two differences."),

@@ -11,9 +11,9 @@ from shardscope.session.words import grouped
 
 WORDS: Mapping[Remedy, str] = MappingProxyType(
     {
-        Remedy.DELETED: "choose File > Change how it is read…, and Deleted objects, to read it",
-        Remedy.XORBS: "choose File > Change how it is read…, and the folder that holds them",
-        Remedy.SPEC: "choose File > Open with…, and give the specification, or open one of the files",
+        Remedy.DELETED: "choose File > Reopen with options…, and Deleted objects, to read it",
+        Remedy.XORBS: "choose File > Reopen with options…, and the folder that holds them",
+        Remedy.SPEC: "choose File > Open as…, and give the specification, or open one of the files",
         Remedy.WORK: "the command `shardcore` can be told to read more of it",
         Remedy.LIMIT: "extract it instead: files are written piece by piece",
         Remedy.REPLACE: "choose another folder, or have it replaced",
@@ -53,7 +53,7 @@ ACTIONS: Mapping[Remedy, str] = MappingProxyType(
     {
         Remedy.DELETED: "Show tombstoned data",
         Remedy.XORBS: "Choose the xorb folder…",
-        Remedy.SPEC: "Open with…",
+        Remedy.SPEC: "Open as…",
         Remedy.PROFILE: "Choose a profile…",
         Remedy.RIGHTS: "Try anonymous",
         Remedy.PAYER: "Try anonymous",

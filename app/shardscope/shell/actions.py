@@ -144,15 +144,15 @@ class WindowActions:
         self.open = self._action(self.tr("&Open…"), commands.ask_file, Key.Open)
         self.open_folder = self._action(self.tr("Open &folder…"), commands.ask_folder, "Ctrl+Shift+D")
         self.open_address = self._action(self.tr("Open a&ddress…"), commands.open_address, "Ctrl+U")
-        self.open_with = self._action(self.tr("Open &with…"), commands.open_with, "Ctrl+Shift+O")
-        self.change = self._action(self.tr("Change &how it is read…"), commands.change)
+        self.open_with = self._action(self.tr("Open &as…"), commands.open_with, "Ctrl+Shift+O")
+        self.change = self._action(self.tr("Reopen with o&ptions…"), commands.change)
         self.reload = self._action(self.tr("&Reload"), session.reload, Key.Refresh)
         self.close = self._action(self.tr("&Close"), session.close)
         self.close.setShortcuts([QKeySequence("Ctrl+W"), QKeySequence("Ctrl+F4")])
         self.quit = self._action(self.tr("&Quit"), window.close, Key.Quit)
         self.back = self._action(self.tr("&Back"), session.back, "Alt+Left")
         self.forward = self._action(self.tr("&Forward"), session.forward, "Alt+Right")
-        self.load_index = self._action(self.tr("Read the &index"), session.want_index)
+        self.load_index = self._action(self.tr("Load &index"), session.want_index)
         self.about = self._action(self.tr("&About Shardscope"), commands.about)
         self.default_layout = self._action(self.tr("&Default layout"), commands.default_layout)
         self.reduced_motion = QAction(self.tr("Reduced &motion"), window)
@@ -168,7 +168,7 @@ class WindowActions:
         self.zooms = [zoom_in, zoom_out, self._action(self.tr("&100 %"), commands.reset_zoom, "Ctrl+0")]
         self.picture = self._action(self.tr("Save picture of the &window…"), commands.save_picture)
         self.filter = self._action(self.tr("F&ilter objects"), commands.to_filter, "Ctrl+L")
-        self.trace_key = self._action(self.tr("&Look up a key…"), commands.to_trace, "Ctrl+T")
+        self.trace_key = self._action(self.tr("&Look up key…"), commands.to_trace, "Ctrl+T")
         self.stop = self._action(self.tr("&Stop all jobs"), commands.stop_jobs, "Ctrl+.")
         self.verify = {
             depth: self._action(
@@ -267,16 +267,17 @@ class WindowActions:
         themes = view.addMenu(self.tr("&Theme"))
         themes.addActions(list(self.themes.values()))
         view.addAction(self.reduced_motion)
-        toggles = [dock.toggleViewAction() for dock in docks.by_name.values()]
-        view.addMenu(self.tr("&Panels")).addActions(toggles)
-        self.panels += toggles
+        self._add_panels(view.addMenu(self.tr("&Panels")), docks, panels)
         view.addAction(self.default_layout)
         view.addSeparator()
         view.addActions([self.lecture, self.full_screen])
         view.addActions(self.zooms)
         view.addAction(self.picture)
-        self.go = bar.addMenu(self.tr("&Go"))
-        self._fill_go(self.go, panels, bytes_)
+        go = self.go = bar.addMenu(self.tr("&Go"))
+        go.addActions([bytes_.goto, bytes_.follow, bytes_.leads, bytes_.inside, self.back, self.forward])
+        go.addActions([bytes_.previous_note, bytes_.next_note])
+        go.addSeparator()
+        go.addActions([self.filter, self.trace_key, self.go_to])
         tools = bar.addMenu(self.tr("&Tools"))
         tools.addActions(list(self.verify.values()))
         tools.addAction(objects.check)
@@ -296,18 +297,19 @@ class WindowActions:
         self.go.insertSeparator(self.filter)
         self.file.insertActions(self.quit, [bar.reopen, restore])
 
-    def _fill_go(self, go: QMenu, panels: Sequence[Panel], bytes_: HexActions) -> None:
-        go.addActions([bytes_.goto, bytes_.follow, bytes_.leads, bytes_.inside, self.back, self.forward])
-        go.addActions([bytes_.previous_note, bytes_.next_note])
-        go.addSeparator()
-        go.addActions([self.filter, self.trace_key, self.go_to])
-        go.addSeparator()
+    def _add_panels(self, menu: QMenu, docks: PanelDocks, panels: Sequence[Panel]) -> None:
+        """Entries that open and close a panel; its keys go there, and never close it."""
         for panel in panels:
-            act = partial(self._commands.show_part, panel.name, focus=True)
-            self.panels.append(self._action(self.tr("To {0}").format(panel.shown_title.lower()), act, panel.shortcut))
-            go.addAction(self.panels[-1])
-            keys = self.panels[-1].shortcut().toString(QKeySequence.SequenceFormat.NativeText)
-            self.panels.append(self.quick.addAction(f"&{panel.shown_title} ({keys})", act))
+            go = self._action(
+                f"&{panel.shown_title}", partial(self._commands.show_part, panel.name, focus=True), panel.shortcut
+            )
+            go.setProperty("group", menu.title().replace("&", ""))
+            toggle = docks.by_name[panel.name].toggleViewAction()
+            toggle.setText(f"{go.text()}\t{go.shortcut().toString(QKeySequence.SequenceFormat.NativeText)}")
+            menu.addAction(toggle)
+            self.panels += [go, toggle]
+            self.quick.addAction(go)
+            self._window.addAction(go)
         self.quick.addSeparator()
         self.quick.addMenu(self.recent)
         self.quick.addMenu(self.samples)

@@ -36,7 +36,7 @@ class HelpMenu(QObject):
         self._panels = panels
         self.teaching = teaching
         self.shortcuts = self._action(self.tr("&Keyboard shortcuts"), "F1", lambda: show_shortcuts(window))
-        self.page = self._action(self.tr("&Page of the format"), "Alt+F1", self._show_page)
+        self.page = self._action(self.tr("&Format reference"), "Alt+F1", self._show_page)
         self.glossary = self._action(self.tr("&Glossary"), "", self._show_glossary)
         self.whats_this = QWhatsThis.createAction(window)
         self.whats_this.setIcon(QIcon())

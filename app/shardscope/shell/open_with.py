@@ -61,7 +61,7 @@ class OpenWith(QDialog):
     ) -> None:
         super().__init__(parent)
         self.setObjectName("openWith")
-        self.setWindowTitle(self.tr("Change how it is read") if shard is not None else self.tr("Open with"))
+        self.setWindowTitle(self.tr("Reopen with options") if shard is not None else self.tr("Open as"))
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self._formats = {one.name: one for one in formats}
         self._labels: dict[str, QLabel] = {}

@@ -69,7 +69,7 @@ class Panel:
         title: The content on its tab and in the menus, in English.
         area: Where it is stored at the first start.
         group: Panels of one group share a place of the area, the first in front.
-        shortcut: Goes there.
+        shortcut: Goes there; digits follow the order on the screen.
         make: Creates the content. It takes the keyboard by its focus proxy.
         on_demand: Closed at the first start; it is opened by its command, and its tab has a button that closes it.
     """
@@ -92,17 +92,17 @@ _LEFT, _RIGHT, _BELOW = Area.LeftDockWidgetArea, Area.RightDockWidgetArea, Area.
 
 PANELS = (
     Panel("structure", "Structure", _LEFT, "file", "Alt+1", lambda session, _: StructureTree(session)),
-    Panel("objects", "Objects", _LEFT, "lists", "Alt+4", ObjectPanel),
-    Panel("inspector", "Inspector", _RIGHT, "byte", "Alt+2", lambda session, _: Inspector(session)),
-    Panel("trace", "Trace", _RIGHT, "byte", "Alt+3", lambda session, _: TracePanel(session)),
+    Panel("objects", "Objects", _LEFT, "lists", "Alt+2", ObjectPanel),
+    Panel("inspector", "Inspector", _RIGHT, "byte", "Alt+3", lambda session, _: Inspector(session)),
+    Panel("trace", "Lookup", _RIGHT, "byte", "Alt+4", lambda session, _: TracePanel(session)),
     Panel("preview", "Preview", _RIGHT, "byte", "Alt+P", lambda session, _: PreviewPanel(session)),
     Panel("findings", "Findings", _BELOW, "results", "Alt+5", lambda session, _: FindingsTable(session), True),
-    Panel("hits", "Hits", _BELOW, "results", "Alt+9", lambda session, _: HitsTable(session), True),
+    Panel("hits", "Hits", _BELOW, "results", "Alt+6", lambda session, _: HitsTable(session), True),
     Panel("notes", "Notes", _BELOW, "results", "Alt+N", lambda session, _: NotesPanel(session), True),
-    Panel("transfers", "Activity", _BELOW, "results", "Alt+6", Transfers, True),
+    Panel("transfers", "Activity", _BELOW, "results", "Alt+7", Transfers, True),
     Panel("lessons", "Lessons", _RIGHT, "byte", "Alt+L", LessonPanel, True),
     Panel("sandbox", "Sandbox", _RIGHT, "byte", "Alt+B", lambda session, _: SandboxPanel(session), True),
-    Panel("charts", "Charts", _LEFT, "file", "Alt+0", lambda session, _: Charts(session), True),
-    Panel("formatPage", "Format page", _LEFT, "file", "Alt+8", lambda session, _: FormatPage(session), True),
-    Panel("places", "Places", _LEFT, "file", "Alt+7", PlacesPanel, True),
+    Panel("charts", "Charts", _LEFT, "file", "Alt+8", lambda session, _: Charts(session), True),
+    Panel("formatPage", "Format reference", _LEFT, "file", "Alt+9", lambda session, _: FormatPage(session), True),
+    Panel("places", "Places", _LEFT, "file", "Alt+0", PlacesPanel, True),
 )

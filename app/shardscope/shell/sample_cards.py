@@ -7,9 +7,18 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QEvent, QRect, QRectF, QSize, Qt, QTimer, Signal
+from PySide6.QtCore import QEvent, QRectF, Qt, QTimer, Signal
 from PySide6.QtGui import QAccessible, QKeyEvent, QPainter, QPaintEvent, QPen, QResizeEvent
-from PySide6.QtWidgets import QAbstractButton, QGridLayout, QMenu, QSizePolicy, QToolButton, QWidget
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QGridLayout,
+    QHBoxLayout,
+    QMenu,
+    QSizePolicy,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
 
 import shardcore
 from shardcore import DataSet, SectionRole, Shard
@@ -22,6 +31,7 @@ from shardscope.widgets.plain_text import tip
 from shardscope.widgets.sample_words import sample_title
 from shardscope.widgets.strip_paint import paint_ground, paint_letter
 from shardscope.widgets.strip_scale import widths_to_scale
+from shardscope.widgets.wrap_text import WrapText
 
 _CARDS = (Role.MAIN, Role.FEATURED)
 """Samples with a card of their own."""
@@ -55,7 +65,7 @@ def parts_of(shard: Shard) -> tuple[StripSection, ...]:
 
 
 class SampleCard(QAbstractButton):
-    """Opens a sample: by a click, by Return, by the space bar.
+    """Opens a sample: by a click anywhere on it, by Return, by the space bar.
 
     Attributes:
         sample: Which one.
@@ -83,11 +93,31 @@ class SampleCard(QAbstractButton):
         # A featured sample is there for what is in it, not for its format.
         self.learn.setVisible(sample.role is not Role.FEATURED)
         self.more = self._more_button(others)
-        self._open = self.tr("Open")
+        self._lay_out()
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setCursor(Qt.CursorShape.PointingHandCursor)
-        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self.setAttribute(Qt.WidgetAttribute.WA_Hover)
+
+    def _lay_out(self) -> None:
+        head = QHBoxLayout()
+        head.setSpacing(4)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(_PAD, _PAD - 2, _PAD, _PAD + _STRIP + 6)
+        column.setSpacing(4)
+        column.addLayout(head)
+        title, about = WrapText(self.sample.title, bold=True), WrapText(self.sample.about, tone="muted")
+        for text in (title, about):
+            # The whole card is one button.
+            text.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+            text.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        head.addWidget(title, 1)
+        head.addWidget(self.learn)
+        head.addWidget(self.more)
+        column.addWidget(about)
+        column.addStretch(1)
+        policy = QSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        policy.setHeightForWidth(True)
+        self.setSizePolicy(policy)
 
     def _more_button(self, others: Sequence[Sample]) -> QToolButton:
         button = QToolButton(self)
@@ -96,7 +126,6 @@ class SampleCard(QAbstractButton):
         button.setToolTip(self.tr("Further samples of this format, a damaged one and an odd one among them"))
         button.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
-        button.setStyleSheet("QToolButton::menu-indicator { image: none; }")
         menu = QMenu(button)
         menu.setToolTipsVisible(True)
         for one in others:
@@ -112,17 +141,6 @@ class SampleCard(QAbstractButton):
         self.parts = parts
         self.update()
 
-    def sizeHint(self) -> QSize:
-        return QSize(280, 2 * self.fontMetrics().height() + _STRIP + 3 * _PAD)
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        top = _PAD - 5
-        for button in (self.learn, self.more):
-            size = button.sizeHint()
-            button.setGeometry(self.width() - _PAD - size.width(), top, size.width(), size.height())
-            top += size.height()
-
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
             self.click()
@@ -137,31 +155,8 @@ class SampleCard(QAbstractButton):
         painter.setPen(QPen(colours.accent if strong else colours.border, 2 if strong else 1))
         painter.setBrush(colours.raised if self.underMouse() or self.isDown() else colours.base)
         painter.drawRoundedRect(QRectF(self.rect()).adjusted(1, 1, -1, -1), 8, 8)
-        metrics = self.fontMetrics()
-        line = metrics.height()
-        inner = self.rect().adjusted(_PAD, _PAD - 2, -_PAD, -_PAD)
-        beside = self.learn.geometry()
-        go = metrics.horizontalAdvance(self._open) + 14
-        left = (inner.right() if self.learn.isHidden() else beside.left() - 6) - go
-        pill = QRect(left, beside.top(), go, beside.height())
-        painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(colours.accent)
-        painter.drawRoundedRect(pill, 5, 5)
-        painter.setPen(colours.base)
-        painter.drawText(pill, Qt.AlignmentFlag.AlignCenter, self._open)
-        words = (
-            (self.sample.title, colours.text, left - inner.left() - 10),
-            (
-                self.sample.about,
-                colours.muted,
-                (self.more.x() - 8 if self.more.menu().actions() else inner.right()) - inner.left(),
-            ),
-        )
-        for number, (text, colour, width) in enumerate(words):
-            painter.setPen(colour)
-            place = QRect(inner.left(), inner.top() + number * (line + 6), width, line)
-            painter.drawText(place, 0, metrics.elidedText(text, Qt.TextElideMode.ElideMiddle, width))
-        self._paint_strip(painter, QRectF(inner.left(), inner.bottom() - _STRIP + 2, inner.width(), _STRIP))
+        inner = self.rect().adjusted(_PAD, 0, -_PAD, -_PAD)
+        self._paint_strip(painter, QRectF(inner.left(), inner.bottom() - _STRIP, inner.width(), _STRIP))
         painter.end()
 
     def _paint_strip(self, painter: QPainter, place: QRectF) -> None:

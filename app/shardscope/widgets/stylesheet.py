@@ -15,7 +15,8 @@ _SHEET = Template("""
 QToolTip { background: $raised; color: $text; border: 1px solid $border; padding: 5px 7px; }
 QMainWindow::separator { background: $window; width: 5px; height: 5px; }
 QMainWindow::separator:hover { background: $accent; }
-QDockWidget { color: $muted; font-weight: 600; titlebar-close-icon: url("$close"); titlebar-normal-icon: url("$float"); }
+QDockWidget { color: $muted; font-weight: 600;
+    titlebar-close-icon: url("$close"); titlebar-normal-icon: url("$float"); }
 QDockWidget::close-button, QDockWidget::float-button { border: none; border-radius: 4px; padding: 2px; }
 QDockWidget::close-button:hover, QDockWidget::float-button:hover { background: $border; }
 QDockWidget::title { background: $window; padding: 5px 8px; border-bottom: 1px solid $border; }
@@ -51,10 +52,13 @@ QPushButton { background: $raised; border: 1px solid $border; border-radius: 5px
 QToolButton:focus { border: 2px solid $accent; padding: 2px 6px; }
 QToolButton#editChip { border: none; border-radius: 6px; padding: 0 7px; }
 QToolButton#editChip:focus { border: 1px solid $text; padding: 0 6px; }
-SampleCard QToolButton { background: $raised; border: 1px solid $border; padding: 1px 6px; }
-SampleCard QToolButton[popupMode="2"] { background: transparent; border-color: transparent; padding: 1px 6px; }
-SampleCard QToolButton[popupMode="2"]:hover { border-color: $accent; }
-SampleCard QToolButton:focus { border: 2px solid $accent; padding: 0 5px; }
+SampleCard QToolButton { background: transparent; border: none; color: $accent; padding: 0 4px; }
+SampleCard QToolButton[popupMode="2"] { padding: 0 0 0 4px; }
+SampleCard QToolButton:hover { text-decoration: underline; }
+SampleCard QToolButton:focus { border: 1px solid $accent; padding: 0 3px; }
+SampleCard QToolButton::menu-indicator { image: none; }
+QListView#recentList { border: 1px solid $border; border-radius: 8px; }
+QListView#recentList:focus { border: 2px solid $accent; padding: 0; }
 QWidget#objectChips QToolButton:focus, QToolButton#recordChip:focus {
     border: 2px solid $accent; padding: 0 7px; }
 QWidget#objectChips QToolButton:checked:focus, QToolButton#recordChip:checked:focus { border-color: $text; }

@@ -92,7 +92,7 @@ def count_budget(shard: Shard, progress: Progress, *, remote: bool, agreed: bool
         shares = shard.byte_shares
         return ChartData(shares) if shares else ChartData(why="The file has no bytes.")
     if not shard.listed and not agreed:
-        return ChartData(why="The files of this data set are not listed yet. Read the index to see how large they are.")
+        return ChartData(why="The files of this data set are not listed yet. Load the index to see how large they are.")
     cost = 0 if shard.loaded else min(shard.index_bytes, whole(shard))
     if cost > (0 if remote else CHEAP) and not agreed:
         why = f"Byte budget: reading the index of each file reads up to {cost:,} bytes."
@@ -179,7 +179,7 @@ def count_load(shard: Shard, name: str, progress: Progress, *, remote: bool, agr
     chosen = next((source for source in sources if source.name == name), sources[0])
     choices = tuple((source.name, source.title) for source in sources) if len(sources) > 1 else ()
     if chosen.reads and isinstance(shard, DataSet) and not shard.listed and not agreed:
-        why = f"{chosen.title}: the files of this data set are not listed yet. Read the index to count them."
+        why = f"{chosen.title}: the files of this data set are not listed yet. Load the index to count them."
         return ChartData(why=why, choices=choices, chosen=chosen.name)
     cost = min(chosen.reads, whole(shard))
     if cost > (0 if remote else CHEAP) and not agreed:

@@ -407,7 +407,7 @@ class ChartPages(QWidget):
             self.more.setEnabled(True)
             self.more.setVisible(True)
         elif waits and shard is not None and not shard.loaded and found is not None and found.why:
-            self.more.setText(self.tr("The index is being read …") if loading else self.tr("Read the index"))
+            self.more.setText(self.tr("The index is being read …") if loading else self.tr("Load index"))
             self.more.setEnabled(not loading)
             self.more.setVisible(True)
         elif found is not None and found.cost:

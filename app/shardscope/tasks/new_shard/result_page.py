@@ -46,7 +46,7 @@ class WritingPage(QWidget):
         self.hide_button = self.buttons.addButton(
             self.tr("Go on in the &background"), QDialogButtonBox.ButtonRole.RejectRole
         )
-        self.hide_button.setToolTip(self.tr("Transfers shows how far it is"))
+        self.hide_button.setToolTip(self.tr("Progress is shown in Activity"))
         for button in (self.stop, self.hide_button):
             button.setAutoDefault(False)
         self.stop.clicked.connect(self.stop_wanted)

@@ -1,4 +1,4 @@
-"""*Compare with*: two shards side by side, their fields, their objects, and their bytes."""
+"""*Diff with*: two shards side by side, their fields, their objects, and their bytes."""
 
 from __future__ import annotations
 
@@ -474,7 +474,7 @@ def _titled(request: OpenRequest) -> str:
 
 
 class CompareShards(QObject):
-    """The menu *Compare with*, and the windows that it opens.
+    """The menu *Diff with*, and the windows that it opens.
 
     Attributes:
         menu: A file, a folder or an address is chosen there, or another tab.
@@ -488,10 +488,10 @@ class CompareShards(QObject):
         super().__init__(parent)
         self._session, self._window = session, parent
         self.windows: list[DiffWindow] = []
-        self.menu = QMenu(self.tr("&Compare with"), parent)
+        self.menu = QMenu(self.tr("&Diff with"), parent)
         self.menu.setObjectName("compareWith")
         self.menu.setToolTipsVisible(True)
-        title = self.tr("Compare with")
+        title = self.tr("Diff with")
         self._add(self.tr("&File…"), "Ctrl+Alt+D", lambda: ask_file(parent, title, self.compare_path))
         self._add(self.tr("Fol&der…"), "", lambda: ask_folder(parent, title, self.compare_path))
         self._add(self.tr("&Address…"), "", self.address_wanted.emit)

@@ -209,4 +209,4 @@ def tab_title(name: str) -> str:
     stored = stored_span(name)
     if stored is not None:
         return QCoreApplication.translate("SourceTabs", "Decoded {0}").format(f"{stored.start:,}–{stored.stop:,}")
-    return SourceName.parse(name).path or QCoreApplication.translate("SourceTabs", "Stored")
+    return SourceName.parse(name).path or QCoreApplication.translate("SourceTabs", "Bytes")

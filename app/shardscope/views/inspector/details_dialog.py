@@ -151,7 +151,7 @@ class DetailsDialog(QDialog):
         self.copy_text = self._button(self.tr("&Copy as Markdown"), self._copy_text)
         self.copy_picture = self._button(self.tr("Copy &picture"), self._copy_picture)
         self.copy_link = self._button(self.tr("Copy &link"), self._copy_link)
-        self.copy_link.setToolTip(self.tr("Copies the line that opens these bytes again: in a shell, or in Open with…"))
+        self.copy_link.setToolTip(self.tr("Copies the line that opens these bytes again: in a shell, or in Open as…"))
         self.save = self._button(self.tr("&Save…"), self.ask_save)
         close = self._button(self.tr("Close"), self.accept)
         for button in (self.copy_text, self.copy_picture, self.copy_link, self.save, close):

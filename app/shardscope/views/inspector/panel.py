@@ -106,7 +106,7 @@ class LeadsForm(QWidget):
         count = plural(len(leads.found) + leads.more, "reference", "references") if leads.found else "No references"
         text = self.tr("{0} to {1}.").format(count, place)
         if not leads.complete:
-            text += " " + self.tr("Read the index to see all.")
+            text += " " + self.tr("Load the index to see all.")
         self.told.set_text(text)
         for lead in leads.found[:SHOWN]:
             self._add(lead)

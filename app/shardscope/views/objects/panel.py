@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
-from PySide6.QtGui import QAction, QDragEnterEvent, QDropEvent, QResizeEvent
+from PySide6.QtGui import QAction, QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QPushButton, QSizePolicy, QToolButton, QVBoxLayout, QWidget
 
 from shardcore import DataSet, NotAShard
@@ -148,7 +148,7 @@ class FilterField(QLineEdit):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setPlaceholderText(self.tr("Key, part, >4K"))
+        self.setPlaceholderText(self.tr("Filter: key, *part*, >4K"))
         self.setToolTip(
             self.tr(
                 "Any of these, with blanks between them; all must fit.\n"
@@ -260,7 +260,7 @@ class ObjectPanel(QWidget):
         self.hide_unused = QAction(self.tr("&Hide unused and deleted rows"), self)
         self.hide_unused.setCheckable(True)
         self.hide_unused.setToolTip(self.tr("Leaves out the rows that hold no object, or one that was deleted"))
-        self.load_button = QPushButton(self.tr("Read the index"), self)
+        self.load_button = QPushButton(self.tr("Load index"), self)
         self.load_button.setToolTip(
             self.tr("Reads the whole index: objects can be sorted then, and every byte explained")
         )
@@ -292,19 +292,7 @@ class ObjectPanel(QWidget):
         button.clicked.connect(lambda: self._turn(step))
         return button
 
-    def _button(self, action: QAction, text: str) -> QPushButton:
-        """Return a button for what the menus offer, too; it is enabled when they are."""
-        button = QPushButton(text, self)
-        button.setToolTip(action.toolTip())
-        button.setAccessibleName(text)
-        button.setEnabled(action.isEnabled())
-        button.clicked.connect(lambda _=False: action.trigger())
-        action.changed.connect(lambda: button.setEnabled(action.isEnabled()))
-        return button
-
     def _lay_out(self) -> None:
-        self.look_up_button = self._button(self.actions_.trace, self.tr("Look up"))
-        self.extract_button = self._button(self.actions_.extract, self.tr("Extract…"))
         bar = QHBoxLayout()
         bar.setContentsMargins(8, 4, 8, 4)
         bar.setSpacing(6)
@@ -316,7 +304,7 @@ class ObjectPanel(QWidget):
         foot = self._foot = QHBoxLayout(line)
         foot.setContentsMargins(8, 2, 8, 2)
         foot.addWidget(self.status, 1)
-        for button in (self.load_button, self.earlier, self.later, self.look_up_button, self.extract_button):
+        for button in (self.load_button, self.earlier, self.later):
             foot.addWidget(button)
         line.setFixedHeight(max(self.load_button.sizeHint().height(), self.earlier.sizeHint().height()) + 4)
         self.table.setMinimumSize(0, 48)
@@ -329,8 +317,11 @@ class ObjectPanel(QWidget):
 
     def offer_salvage(self, action: QAction) -> None:
         """Show the button that recovers objects while damage hides all of them."""
-        self.salvage_button = self._button(action, action.text().replace("&", ""))
-        self._foot.insertWidget(1, self.salvage_button)
+        button = self.salvage_button = QPushButton(action.text().replace("&", ""), self)
+        button.setToolTip(action.toolTip())
+        button.setAccessibleName(button.text())
+        button.clicked.connect(lambda _: action.trigger())
+        self._foot.insertWidget(1, button)
         self._update()
 
     def _connect(self) -> None:
@@ -653,9 +644,9 @@ class ObjectPanel(QWidget):
     def _update(self) -> None:
         total, state = self._total, self._session.index_state
         self.load_button.setVisible(self._session.shard is not None and state in (IndexState.NONE, IndexState.FAILED))
-        words = self.tr("Read the index")
+        words = self.tr("Load index")
         if self._large_ahead:
-            words = self.tr("Read index: {0}").format(size_text(self._session.index_ahead))
+            words = self.tr("Load index: {0}").format(size_text(self._session.index_ahead))
         self.load_button.setText(words)
         first, last = self.model.block
         paged = last - first < self.model.total
@@ -667,7 +658,7 @@ class ObjectPanel(QWidget):
             none = none_by_damage(self._session)
             self.salvage_button.setVisible(none)
         if (why := why_none(self._session)) is not None:
-            self._say_rows([why])
+            self.status.setText(self._session.secrets.text(why))
             return
         all_rows = self._view.plain or self.model.total == total
         parts = [plural(total, "row") if all_rows else f"{self.model.total:,} of {plural(total, 'row')}"]
@@ -683,24 +674,7 @@ class ObjectPanel(QWidget):
         if self._note:
             # What the user can mend comes first; what else there is to say comes last.
             parts.insert(0 if self._refused else len(parts), self._note)
-        self._say_rows(parts)
-
-    def _say_rows(self, parts: list[str]) -> None:
-        """Write below the table what there is; buttons that menus offer, too, leave the first words their room."""
         self.status.setText(self._session.secrets.text("  ·  ".join(parts)))
-        salvage = self.salvage_button
-        pressed = [one for one in (salvage, self.load_button, self.earlier, self.later) if one and not one.isHidden()]
-        margins, between = self._foot.contentsMargins(), self._foot.spacing()
-        needed = "  ·  ".join(part for part in parts if part in (parts[0], self.sums.text))
-        room = self.width() - margins.left() - margins.right() - self.fontMetrics().horizontalAdvance(f"{needed}…")
-        room -= sum(one.sizeHint().width() + between for one in pressed)
-        for button in (self.extract_button, self.look_up_button):
-            room -= button.sizeHint().width() + between
-            button.setVisible(room >= 0 and (salvage is None or salvage.isHidden()))
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self._update()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if watched is self.filter and event.type() == QEvent.Type.KeyPress:

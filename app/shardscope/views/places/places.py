@@ -197,7 +197,7 @@ class PlacesPanel(QWidget):
             case Group.NEAR:
                 places = self.browsing.places if self.browsing.uri else self._near
             case Group.RECENT:
-                places = [PlaceEntry(uri, name_of(uri), _folder_of(uri)) for uri in self._settings.recent]
+                places = recent_places(self._settings)
             case Group.SAMPLES:
                 places = [
                     PlaceEntry(str(one.path), sample_title(one), one.about, level=one.role is not assets.Role.MAIN)
@@ -370,6 +370,11 @@ def shards_in(folder: Folder, name: str, job: Job) -> list[PlaceEntry]:
 
 def _inside(folder: Folder, name: str) -> str:
     return f"{folder.uri.rstrip('/')}/{name}"
+
+
+def recent_places(settings: Settings) -> list[PlaceEntry]:
+    """Return what was opened, the last first."""
+    return [PlaceEntry(uri, name_of(uri), _folder_of(uri)) for uri in settings.recent]
 
 
 def _folder_of(uri: str) -> str:

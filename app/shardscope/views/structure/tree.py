@@ -312,10 +312,11 @@ class NodeDelegate(QStyledItemDelegate):
         left = right - sum(size.width() + 1 for size in sizes)
         # No letter of the name looks out from below them.
         behind = ground if selected else colours.base
+        strong = selected and self._tree.hasFocus()
         painter.fillRect(QRectF(left - 4, option.rect.top(), right + 2 - left + 4, option.rect.height()), behind)
         for light, size in zip(lights, sizes, strict=True):
             place = QPointF(left, option.rect.center().y() - size.height() / 2 + 1)
-            paint_badge(painter, colours, place, light.number, hollow=light.hollow, inverted=selected and self._tree.hasFocus())
+            paint_badge(painter, colours, place, light.number, hollow=light.hollow, inverted=strong)
             left += size.width() + 1
         painter.restore()
 

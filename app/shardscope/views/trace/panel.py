@@ -55,7 +55,7 @@ class TracePanel(QWidget):
     def __init__(self, session: Session, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("tracePanel")
-        self.setAccessibleName(self.tr("Trace of a lookup"))
+        self.setAccessibleName(self.tr("Lookup"))
         self.trace: Trace | None = None
         self.cards: list[StepCard] = []
         self._session = session
@@ -300,7 +300,7 @@ class TracePanel(QWidget):
         self.field = QLineEdit()
         self.field.setObjectName("traceKey")
         self.field.setAccessibleName(self.tr("Key to look up"))
-        self.field.setPlaceholderText(self.tr("Key or beginning"))
+        self.field.setPlaceholderText(self.tr("Key or prefix"))
         self.field.setFont(theme.fixed_font())
         self.field.setClearButtonEnabled(True)
         self.field.returnPressed.connect(self._look_up)
