@@ -51,7 +51,8 @@ def part_mnemonics(menu: QMenu | QMenuBar) -> None:
         own = QKeySequence.mnemonic(action.text()).toString()
         if own in taken:
             plain = action.text().replace("&", "")
-            letters = [n for n, letter in enumerate(plain) if letter.isalpha() and f"Alt+{letter.upper()}" not in taken]
+            words = plain.partition("\t")[0]
+            letters = [n for n, letter in enumerate(words) if letter.isalpha() and f"Alt+{letter.upper()}" not in taken]
             # The first letter of a word is found sooner than one within.
             free = min(letters, key=lambda n: (n > 0 and plain[n - 1] != " ", n), default=None)
             action.setText(plain if free is None else f"{plain[:free]}&{plain[free:]}")
@@ -306,6 +307,7 @@ class WindowActions:
             go.setProperty("group", menu.title().replace("&", ""))
             toggle = docks.by_name[panel.name].toggleViewAction()
             toggle.setText(f"{go.text()}\t{go.shortcut().toString(QKeySequence.SequenceFormat.NativeText)}")
+            toggle.setToolTip(panel.shown_title)
             menu.addAction(toggle)
             self.panels += [go, toggle]
             self.quick.addAction(go)

@@ -17,7 +17,7 @@ QMainWindow::separator { background: $window; width: 5px; height: 5px; }
 QMainWindow::separator:hover { background: $accent; }
 QDockWidget { color: $muted; font-weight: 600;
     titlebar-close-icon: url("$close"); titlebar-normal-icon: url("$float"); }
-QDockWidget::close-button, QDockWidget::float-button { border: none; border-radius: 4px; padding: 2px; }
+QDockWidget::close-button, QDockWidget::float-button { border: none; border-radius: 4px; icon-size: 14px; }
 QDockWidget::close-button:hover, QDockWidget::float-button:hover { background: $border; }
 QDockWidget::title { background: $window; padding: 5px 8px; border-bottom: 1px solid $border; }
 QMenuBar { background: $window; border-bottom: 1px solid $border; }

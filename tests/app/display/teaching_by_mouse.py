@@ -33,7 +33,7 @@ def by_mouse(person: Person, sample: Sample, folder: Path) -> None:
 
 def walk(person: Person) -> None:
     """A key that is offered, step by step to its end and back; then what a first reader pays."""
-    person.click("tab:Trace")
+    person.click("tab:Lookup")
     person.click("traceOffer")
     person.until(lambda state: state["outcome"] and state["steps"] and state["step"] >= 0, "the lookup")
     last = person.ask("state")["steps"] - 1
@@ -252,7 +252,7 @@ def open_link(person: Person, span: list[int]) -> None:
     """Opens what the clipboard has, by the menu."""
     person.click("byte:" + str(person.ask("state")["first_byte"] + 20))
     person.click("menu:File")
-    person.click("menu:Open with…")
+    person.click("menu:Open as…")
     person.until(lambda state: state["front"] == "openWith", "the dialog")
     person.take_keyboard()
     person.press("ctrl+a", "ctrl+v")

@@ -384,7 +384,7 @@ WELCOME = (
     Row("File > Open…", FILE_DIALOG),
     Row("File > Open folder…", FILE_DIALOG),
     Row("File > Open address…", dialog("AddressDialog")),
-    Row("File > Open with…", dialog("OpenWith")),
+    Row("File > Open as…", dialog("OpenWith")),
     Row("File > New shard…", dialog("NewShardDialog")),
     Row("File > New empty file in the sandbox…", dialog("QInputDialog")),
     *(
@@ -419,12 +419,12 @@ WELCOME = (
 
 SWH = (
     Row("File > Convert to…", dialog("NewShardDialog")),
-    Row("File > Compare with > File…", FILE_DIALOG),
-    Row("File > Compare with > Folder…", FILE_DIALOG),
-    Row("File > Compare with > Address…", dialog("AddressDialog")),
+    Row("File > Diff with > File…", FILE_DIALOG),
+    Row("File > Diff with > Folder…", FILE_DIALOG),
+    Row("File > Diff with > Address…", dialog("AddressDialog")),
     Row("File > Extract…", dialog("ExtractDialog")),
     Row("File > Extract all…", dialog("ExtractDialog")),
-    Row("File > Change how it is read…", dialog("OpenWith")),
+    Row("File > Reopen with options…", dialog("OpenWith")),
     changing("File > Reload", lambda window: id(window.session.shard)),
     Row("Edit > Copy", copies("00"), at(32, 40)),
     Row("Edit > Copy as > Copy as hex", copies("53 57 48 53"), at(0, 8)),
@@ -479,8 +479,8 @@ SWH = (
     Row("Go > Back", selects(40, 48), two_places),
     Row("Go > Forward", selects(4000, 4008), forward),
     Row("Go > Filter objects", focused(lambda window: window.objects.filter)),
-    Row("Go > Look up a key…", brings("trace"), away("trace")),
-    *(Row(f"Go > To {panel.shown_title.lower()}", brings(panel.name), away(panel.name)) for panel in PANELS),
+    Row("Go > Look up key…", brings("trace"), away("trace")),
+    *(Row(f"Panels > {panel.shown_title}", brings(panel.name), away(panel.name)) for panel in PANELS),
     *(
         Row(
             f"Tools > Verify {depth.value}",
@@ -497,7 +497,7 @@ SWH = (
     Row("Learn > Make a mission…", FILE_DIALOG),
     Row("Learn > Lessons", brings("lessons"), away("lessons")),
     Row("Learn > Teach me this file", brings("lessons"), away("lessons")),
-    Row("Help > Page of the format", brings("formatPage"), away("formatPage")),
+    Row("Help > Format reference", brings("formatPage"), away("formatPage")),
     Row("Help > Glossary", brings("formatPage"), away("formatPage")),
     Row("Objects > Choose columns automatically", lambda window: not window.settings.columns("swh"), choose_column),
     Row(
@@ -513,9 +513,9 @@ SWH = (
         lambda window: window.objects.table.columnWidth(1) != 399,
         widen,
     ),
-    Row("Trace > Next step", lambda window: window.session.walk.step == 1, look_up(0)),
-    Row("Trace > Previous step", lambda window: window.session.walk.step == 0, look_up(1)),
-    Row("Trace > Play", lambda window: window.session.walk.step > 0, look_up(0)),
+    Row("Lookup > Next step", lambda window: window.session.walk.step == 1, look_up(0)),
+    Row("Lookup > Previous step", lambda window: window.session.walk.step == 0, look_up(1)),
+    Row("Lookup > Play", lambda window: window.session.walk.step > 0, look_up(0)),
     Row("Lessons > Next", lesson_step(STEP + 1), lesson(STEP)),
     Row("Lessons > Back", lesson_step(STEP), lesson(STEP + 1)),
     changing("Edit > Allow changes to this file", lambda window: window.changing.switch.allowed),
@@ -567,7 +567,7 @@ OTHERS = {
 }
 """What only some files offer."""
 
-UNREAD = (Row("Tools > Read the index", lambda window: window.session.index_state is IndexState.LOADED),)
+UNREAD = (Row("Tools > Load index", lambda window: window.session.index_state is IndexState.LOADED),)
 """The index is not read by itself."""
 
 SERVED = (Row("Edit > Copy as > Copy as curl command", copies("curl "), at(0, 8)),)
@@ -576,7 +576,7 @@ SERVED = (Row("Edit > Copy as > Copy as curl command", copies("curl "), at(0, 8)
 
 # --- all of them ---
 
-OWNERS = {"NotesPanel": "Notes", "TracePanel": "Trace", "LessonPanel": "Lessons"}
+OWNERS = {"NotesPanel": "Notes", "TracePanel": "Lookup", "LessonPanel": "Lessons", "MainWindow": "Panels"}
 DYNAMIC = ("File > Open recent > /",)
 """Entries that the user's own files make; the test of recent files has them."""
 
@@ -585,7 +585,7 @@ def in_menus(menu: QWidget, path: Sequence[str] = ()) -> Iterator[tuple[str, QAc
     """The actions of a menu and those inside it, with their menus and texts."""
     for action in menu.actions():
         inner = cast("QMenu | None", action.menu())
-        name = (*path, action.text().replace("&", ""))
+        name = (*path, action.text().replace("&", "").partition("\t")[0])
         if inner is not None:
             yield from in_menus(inner, name)
         elif not action.isSeparator():

@@ -295,7 +295,7 @@ def test_a_large_index_is_read_when_it_is_asked_for(
     assert session.index_state is IndexState.NONE
     assert server.log.sent < 1 << 20
     assert panel.load_button.isVisibleTo(panel)
-    assert panel.load_button.text() == "Read index: 175 MiB"
+    assert panel.load_button.text() == "Load index: 175 MiB"
     assert panel.model.total == HUGE["slots"]
     panel.filter.setText(bill.key)
     panel._apply_now()
@@ -355,7 +355,7 @@ def test_many_remote_shards_are_read_when_they_are_looked_at(
         assert len(store.log) <= 4, str(store.log)
         assert window.session.index_state is IndexState.NONE
         panel = window.objects
-        assert panel.load_button.text().startswith("Read index: ")
+        assert panel.load_button.text().startswith("Load index: ")
         panel.filter.setText("3*")
         panel._apply_now()
         qtbot.waitUntil(lambda: window.session.index_state is IndexState.LOADED)

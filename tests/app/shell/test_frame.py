@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QRect, QSize, Qt
+from PySide6.QtCore import QEvent, QRect, QSize, Qt
 from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel, QLineEdit, QMenu, QTabBar, QToolButton, QWidget
@@ -26,6 +26,8 @@ from shardscope.shell.screenshot import settle
 from shardscope.shell.still import FixedSizeFrame
 from shardscope.startup.settings import Settings
 from shardscope.views.objects.table import ObjectTable
+from shardscope.widgets import theme
+from shardscope.widgets.wrap_text import WrapText
 
 NORMAL = QSize(1440, 840)
 ROOT = Path(__file__).parents[3]
@@ -110,7 +112,51 @@ def test_one_bar_one_path_one_status_line(small: MainWindow) -> None:
     labels = [label for label in small.findChildren(QLabel) if label.isVisible()]
     assert sum(label.text().startswith("offset ") for label in labels) == 1
     assert small.hex.status.offset.mapTo(small, small.hex.status.offset.pos()).y() > small.height() - 60
-    assert [small.hex.tabs.tabText(number) for number in range(small.hex.tabs.count())] == ["Stored", "Drawing"]
+    assert [small.hex.tabs.tabText(number) for number in range(small.hex.tabs.count())] == ["Bytes", "Drawing"]
+
+
+@pytest.mark.parametrize("scale", [1.0, 2.0])
+def test_icons_are_sharp_and_in_the_ink_of_the_theme(window: MainWindow, scale: float) -> None:
+    """At 1x and 2x an icon has the pixels that it is painted with; tool tips end with the keys; narrow, words go."""
+    window.set_theme("dark")
+    for button in window.top.findChildren(QToolButton):
+        if not button.objectName().startswith("top"):
+            continue
+        picture = button.icon().pixmap(QSize(16, 16), scale).toImage()
+        assert picture.size() == QSize(16, 16) * scale
+        pixels = [picture.pixelColor(x, y) for x in range(picture.width()) for y in range(picture.height())]
+        assert theme.palette("dark").text.name() in {pixel.name() for pixel in pixels if pixel.alpha() == 255}
+    assert window.top.find_button.toolTip().endswith("(Ctrl+F)")
+    assert window.top.find_button.toolButtonStyle() is Qt.ToolButtonStyle.ToolButtonTextBesideIcon
+    window.resize(LEAST)
+    QApplication.processEvents()
+    assert window.top.find_button.toolButtonStyle() is Qt.ToolButtonStyle.ToolButtonIconOnly
+
+
+def test_the_selection_is_strong_where_the_keyboard_is(small: MainWindow) -> None:
+    """The tree and the table paint selected rows with the accent while they have the keyboard, else with a tint."""
+    small.session.select_row(0)
+    settle(small, 40)
+    colours = theme.of(small)
+    for view in (small.tree, small.objects.table):
+        place = view.visualRect(view.currentIndex().siblingAtColumn(1))
+        grounds = []
+        for taker in (small.hex.view, view):
+            taker.setFocus()
+            QApplication.processEvents()
+            row = view.viewport().grab(place).toImage()
+            grounds.append(row.pixelColor(row.width() - 3, 3).name())
+        assert grounds == [theme.mixed(colours.base, colours.accent, 0.18).name(), colours.accent.name()]
+
+
+def test_the_title_of_a_panel_has_its_buttons_under_the_mouse(small: MainWindow) -> None:
+    """They are seen over the title, not over the content, and always have names for screen readers."""
+    dock = small.panels.by_name["structure"]
+    buttons = [dock.findChild(QAbstractButton, f"qt_dockwidget_{name}button") for name in ("float", "close")]
+    for at, kind, seen in ((dock, "Enter", 1), (dock.widget(), "Enter", 0), (dock.widget(), "Leave", 1)):
+        QApplication.sendEvent(at, QEvent(QEvent.Type[kind]))
+        assert {button.graphicsEffect().opacity() for button in buttons} == {seen}
+    assert all(button.isVisible() and button.accessibleName() for button in buttons)
 
 
 def test_five_panels_are_there_at_the_first_start(small: MainWindow) -> None:
@@ -382,7 +428,7 @@ ALWAYS = {
         "Open folder…",
         "Find key in folder…",
         "Open address…",
-        "Open with…",
+        "Open as…",
         "New shard…",
         "New empty file in the sandbox…",
         "Compare formats…",
@@ -395,7 +441,7 @@ ALWAYS = {
     *("Zoom in", "Zoom out", "100 %"),
     *("As the system", "Light", "Dark", "Light, colour-blind safe", "Dark, colour-blind safe", "Dark room"),
     *("From zip…", "From folder…"),
-    *("Lessons", "Exercises…", "Glossary", "Keyboard shortcuts", "Page of the format", "Reduced motion"),
+    *("Lessons", "Exercises…", "Glossary", "Keyboard shortcuts", "Format reference", "Reduced motion"),
     *("Save picture of the window…", "What is this?", "Compare formats…"),
 }
 
@@ -429,7 +475,7 @@ def test_what_needs_a_file_is_off_without_one(window: MainWindow) -> None:
 def test_with_a_file_actions_are_on_and_off_again(small: MainWindow) -> None:
     """A file turns them on, closing it turns them off."""
     enabled = {action.text().replace("&", "") for action in menu_actions(small) if action.isEnabled()}
-    assert {"Go to …", "Find …", "Reload", "Close", "Verify content", "To objects", "Default layout"} <= enabled
+    assert {"Go to …", "Find …", "Reload", "Close", "Verify content", "Look up key…", "Default layout"} <= enabled
     small.session.close()
     enabled = {action.text().replace("&", "") for action in menu_actions(small) if action.isEnabled()}
     assert enabled == ALWAYS | {"Reopen closed tab"}
@@ -556,5 +602,8 @@ def test_sample_cards_have_their_strips(window: MainWindow, qtbot: QtBot) -> Non
     cards = window.welcome.samples.cards
     qtbot.waitUntil(lambda: all(card.parts for card in cards), timeout=20_000)
     assert cards[0].parts[0].role is SectionRole.HEADER
+    for card in cards:
+        for text in card.findChildren(WrapText):
+            assert text.height() >= text.heightForWidth(text.width())
     assert window.welcome.verticalScrollBar().maximum() > 0
     assert not window.welcome.horizontalScrollBar().isVisible()

@@ -104,7 +104,7 @@ def test_a_sample_is_opened_read_and_closed(window: MainWindow, hands: Hands) ->
     # The tree stands on the field that owns the byte.
     hands.press("Down")
     assert selected(window) == Span("", 40, 48)
-    hands.press("Alt+4")
+    hands.press("Alt+2")
     assert hands.at.objectName() == "objectTable"
     hands.press("Down")
     hands.press("Down")
@@ -160,7 +160,7 @@ def test_help_is_at_hand(window: MainWindow, hands: Hands) -> None:
     hands.press("F1")
     assert hands.at.objectName() == "shortcutSearch"
     hands.press("Escape")
-    hands.press("Alt+8")
+    hands.press("Alt+9")
     assert hands.at.objectName() == "pageText"
     field = window.panels.by_name["formatPage"].widget()
     assert field.isVisible()
@@ -191,7 +191,7 @@ def test_a_format_is_learnt_from_its_sample(window: MainWindow) -> None:
 @pytest.mark.thorough
 def test_objects_are_extracted(window: MainWindow, hands: Hands, tmp_path: Path) -> None:
     """Ctrl+E on a row opens the sheet; a folder typed, Return: the file is there, and the sheet is gone."""
-    hands.press("Alt+4")
+    hands.press("Alt+2")
     hands.press("Down")
     hands.press("Ctrl+E")
     assert hands.at.window().objectName() == "extractSheet"
@@ -214,7 +214,7 @@ def test_the_role_of_a_byte_opens_its_row(window: MainWindow, hands: Hands) -> N
     window.session.select_span(Span("", 72, 73))
     settle(window, 40)
     inspector = window.panels.panel(Inspector)
-    hands.press("Alt+2")
+    hands.press("Alt+3")
     for _ in range(20):
         if hands.at is inspector.node_form.value("role"):
             break
@@ -226,7 +226,11 @@ def test_the_role_of_a_byte_opens_its_row(window: MainWindow, hands: Hands) -> N
 
 @pytest.mark.thorough
 def test_every_panel_is_one_key_away(window: MainWindow, hands: Hands) -> None:
-    """Alt and a number puts the keyboard into each panel of the table."""
+    """Alt and a digit or letter puts the keyboard into each panel; the digits follow the order on the screen."""
+    digits = [panel for panel in PANELS if panel.shortcut[-1].isdigit()]
+    assert [panel.shortcut for panel in digits] == [f"Alt+{number % 10}" for number in range(1, 11)]
+    seen = [window.panels.by_name[panel.name] for panel in digits if window.panels.in_front(panel.name)]
+    assert seen == sorted(seen, key=lambda dock: (dock.x(), dock.y()))
     for panel in PANELS:
         hands.press(panel.shortcut)
         dock = window.panels.by_name[panel.name]
@@ -287,7 +291,7 @@ def test_tab_reaches_the_tree_and_the_objects_and_comes_back(window: MainWindow,
             assert hands.at is one
 
 
-@pytest.mark.parametrize("way", [("Alt+4",), ("Ctrl+L", "Down")])
+@pytest.mark.parametrize("way", [("Alt+2",), ("Ctrl+L", "Down")])
 def test_the_first_down_selects_the_first_object(window: MainWindow, hands: Hands, way: tuple[str, ...]) -> None:
     """Focus selects nothing; the first key selects row 0, the next one row 1."""
     for keys in way:

@@ -163,7 +163,7 @@ def test_a_list_of_panels_and_files_opens_by_one_key(small: MainWindow, qtbot: Q
     assert quick.isVisible()
     assert quick.activeAction() is quick.actions()[0]
     texts = [action.text().replace("&", "") for action in quick.actions() if not action.isSeparator()]
-    assert texts[0] == "Structure (Alt+1)"
+    assert texts[0] == "Structure"
     assert texts[-2:] == ["Open recent", "Open sample"]
     qtbot.keyClick(quick, Qt.Key.Key_C)
     qtbot.waitUntil(lambda: not small.panels.by_name["charts"].isHidden())

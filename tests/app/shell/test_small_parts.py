@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from PySide6 import QtWidgets
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
@@ -153,7 +153,11 @@ def test_the_welcome_page(qtbot: QtBot, tmp_path: Path) -> None:
     settings.add_recent("/data/somewhere/last.shard")
     page.refresh()
     assert page.recent.isVisible()
-    assert page.recent.item(0).text().startswith("last.shard")
+    for width, beside in ((1000, True), (640, False)):
+        page.resize(width, 600)
+        QtWidgets.QApplication.processEvents()
+        assert (page.recent.mapTo(page, QPoint()).x() > page.samples.geometry().right()) is beside
+    assert page.recent.model().index(0, 0).data().startswith("last.shard")
     with qtbot.waitSignal(page.chosen) as caught:
         QTest.keyClick(page.recent, Qt.Key.Key_Return)
     assert caught.args == ["/data/somewhere/last.shard"]

@@ -67,7 +67,8 @@ def texts(window: MainWindow) -> Iterator[tuple[QWidget | QAction, str, bool]]:
             found = text()
             yield part, found if isinstance(found, str) else "", False
     for action in window.findChildren(QAction):
-        yield action, action.text(), False
+        # What is behind a tab are keys, which menus write at the right.
+        yield action, re.sub(r"\tAlt\+\w$", "", action.text()), False
         yield action, action.toolTip(), is_markup(action.toolTip())
 
 
@@ -101,5 +102,5 @@ def test_nothing_out_of_a_file_acts(window: MainWindow, qtbot: QtBot, strange: P
     assert wrong(window) == []
     window.session.close()
     settle(window, 60)
-    assert window.welcome.recent.count() == 1
+    assert window.welcome.recent.model().rowCount() == 1
     assert wrong(window) == []

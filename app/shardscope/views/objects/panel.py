@@ -163,7 +163,7 @@ class FilterField(QLineEdit):
         self.setAccessibleName(self.tr("Filter objects"))
         self.setClearButtonEnabled(True)
         self.setAcceptDrops(True)
-        self.setMinimumWidth(140)
+        self.setMinimumWidth(172)
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
         urls = event.mimeData().urls()

@@ -1,4 +1,4 @@
-"""*Compare with*: two shards side by side, walked through by their differences; by mouse and by keyboard."""
+"""*Diff with*: two shards side by side, walked through by their differences; by mouse and by keyboard."""
 
 from __future__ import annotations
 
@@ -318,7 +318,7 @@ def test_open_in_tab_asks_for_the_selected_bytes(
 
 
 def test_the_action_compares_what_is_open(qtbot: QtBot, jobs: Jobs, session: Session, first: Path) -> None:
-    """*Compare with* is there while something is open, and its window closes with the main window."""
+    """*Diff with* is there while something is open, and its window closes with the main window."""
     parent = QWidget()
     qtbot.addWidget(parent)
     comparing = CompareShards(session, parent)

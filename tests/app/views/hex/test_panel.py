@@ -31,7 +31,7 @@ def test_a_shard_is_shown(swh: HexPanel, session: Session) -> None:
     assert session.shard.source is not None
     assert swh.view.state.layout.size == session.shard.source.size
     assert swh.view.state.sections == session.shard.sections
-    assert swh.tabs.tabText(0) == "Stored"
+    assert swh.tabs.tabText(0) == "Bytes"
     assert "small.shard" in swh.breadcrumb.plain
     assert f"{session.shard.source.size:,} bytes" in swh.status.whole.text()
 

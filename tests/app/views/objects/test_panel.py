@@ -355,7 +355,6 @@ def test_a_filter_that_hides_the_selected_row_ends_what_can_be_done_with_it(qtbo
     panel.filter.setText("state:unused")
     qtbot.waitUntil(lambda: panel.model.total == 1)
     assert not panel.actions_.extract.isEnabled()
-    assert not panel.look_up_button.isEnabled()
 
 
 @pytest.mark.parametrize("first", ["filter", "index"])

@@ -329,7 +329,7 @@ def test_a_filter_keeps_what_is_selected(qtbot: QtBot, panel: ObjectPanel, data:
         panel.filter.setText(text)
         qtbot.waitUntil(lambda total=total: panel.model.total == total)  # type: ignore[misc]
         assert table.selected_ranges().rows().tolist() == selected
-        assert panel.extract_button.isEnabled() is bool(selected)
+        assert panel.actions_.extract.isEnabled() is bool(selected)
         assert panel._session.selection.row == 5
     table.horizontalHeader().sectionClicked.emit([c.name for c in panel.model.columns].index("size"))
     qtbot.waitUntil(lambda: panel.model.order is not None)
