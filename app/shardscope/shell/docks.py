@@ -428,7 +428,8 @@ class PanelDocks(QObject):
     def _name(self) -> None:
         """A dock that shares its place has its name on a tab; it needs no title as well."""
         for bar in self._window.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly):
-            bar.setAccessibleName(self.tr("Panels"))
+            titles = ", ".join(bar.tabText(tab) for tab in range(bar.count()))
+            bar.setAccessibleName(self.tr("Panels: {0}").format(titles))
             # Names are whole; those that have no room are reached by arrows.
             bar.setElideMode(Qt.TextElideMode.ElideNone)
             bar.setUsesScrollButtons(True)

@@ -164,6 +164,8 @@ def test_five_panels_are_there_at_the_first_start(small: MainWindow) -> None:
     by_name = small.panels.by_name
     assert by_name.keys() - small.panels.closed == {"structure", "objects", "inspector", "trace", "preview"}
     assert docks(small).keys() == {"structure", "objects", "inspector"}
+    bars = small.findChildren(QTabBar, options=_DIRECT)
+    assert "Panels: Inspector, Lookup, Preview" in {bar.accessibleName() for bar in bars}
     assert by_name["structure"].geometry().bottom() < by_name["objects"].geometry().top()
 
 

@@ -39,7 +39,7 @@ def test_nothing_that_counts_is_cut(qtbot: QtBot, settings: Settings, data: Path
         assert status.offset.seen == status.offset.text()
         for label in (status.length, status.whole, window.line.kind):
             assert label.isHidden() or label.seen == label.text(), label.text()
-        bars = [bar for bar in window.findChildren(QTabBar) if bar.accessibleName() == "Panels" and bar.isVisible()]
+        bars = [bar for bar in window.findChildren(QTabBar) if "Panels: " in bar.accessibleName() and bar.isVisible()]
         assert bars
         for bar in bars:
             wide = [bar.fontMetrics().horizontalAdvance(bar.tabText(tab)) for tab in range(bar.count())]
@@ -77,7 +77,7 @@ def _a_drawing_has_room(window: MainWindow, qtbot: QtBot) -> None:
     assert not panels.lowered
     assert panels.in_front("trace")
     assert panels.by_name["trace"].height() > 100
-    bars = [one for one in window.findChildren(QTabBar) if one.accessibleName() == "Panels" and one.isVisible()]
+    bars = [one for one in window.findChildren(QTabBar) if "Panels: " in one.accessibleName() and one.isVisible()]
     bar = next(one for one in bars if one.count())
     place = bar.tabRect(bar.currentIndex()).center()
     qtbot.mouseClick(bar, Qt.MouseButton.LeftButton, pos=place)
