@@ -26,7 +26,7 @@ from shardcore.teaching.assets import Role, Sample
 from shardscope.session.jobs import Job, JobPriority, Jobs
 from shardscope.views.hex.legend import Legend
 from shardscope.widgets import theme
-from shardscope.widgets.fonts import SMALL, sized
+from shardscope.widgets.fonts import SMALL, sized, zoom
 from shardscope.widgets.plain_text import tip
 from shardscope.widgets.sample_words import sample_title
 from shardscope.widgets.strip_paint import paint_ground, paint_letter
@@ -36,8 +36,8 @@ from shardscope.widgets.wrap_text import WrapText
 _CARDS = (Role.MAIN, Role.FEATURED)
 """Samples with a card of their own."""
 
-TWO_COLUMNS = 520
-"""From this width on two cards is beside each other."""
+TWO_COLUMNS = 600
+"""From this width on, at 100 %, two cards are beside each other."""
 
 SOON_MILLISECONDS = 150
 _STRIP = 16
@@ -102,7 +102,6 @@ class SampleCard(QAbstractButton):
         head = QHBoxLayout()
         head.setSpacing(4)
         column = QVBoxLayout(self)
-        column.setContentsMargins(_PAD, _PAD - 2, _PAD, _PAD + _STRIP + 6)
         column.setSpacing(4)
         column.addLayout(head)
         title, about = WrapText(self.sample.title, bold=True), WrapText(self.sample.about, tone="muted")
@@ -110,7 +109,7 @@ class SampleCard(QAbstractButton):
             # The whole card is one button.
             text.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
             text.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        head.addWidget(title, 1)
+        head.addWidget(title, 1, Qt.AlignmentFlag.AlignVCenter)
         head.addWidget(self.learn)
         head.addWidget(self.more)
         column.addWidget(about)
@@ -141,6 +140,10 @@ class SampleCard(QAbstractButton):
         self.parts = parts
         self.update()
 
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self.layout().setContentsMargins(_PAD, _PAD - 2, _PAD, _PAD + round(_STRIP * zoom()) + 6)
+
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
             self.click()
@@ -156,7 +159,8 @@ class SampleCard(QAbstractButton):
         painter.setBrush(colours.raised if self.underMouse() or self.isDown() else colours.base)
         painter.drawRoundedRect(QRectF(self.rect()).adjusted(1, 1, -1, -1), 8, 8)
         inner = self.rect().adjusted(_PAD, 0, -_PAD, -_PAD)
-        self._paint_strip(painter, QRectF(inner.left(), inner.bottom() - _STRIP, inner.width(), _STRIP))
+        high = round(_STRIP * zoom())
+        self._paint_strip(painter, QRectF(inner.left(), inner.bottom() - high, inner.width(), high))
         painter.end()
 
     def _paint_strip(self, painter: QPainter, place: QRectF) -> None:
@@ -231,7 +235,7 @@ class SampleCards(QWidget):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self._arrange(2 if self.width() >= TWO_COLUMNS else 1)
+        self._arrange(2 if self.width() >= TWO_COLUMNS * zoom() else 1)
 
     def _arrange(self, columns: int) -> None:
         if columns == self._columns:
