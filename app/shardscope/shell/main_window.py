@@ -986,9 +986,11 @@ class MainWindow(QMainWindow):
         self.trace.start()
 
     def look_up(self) -> None:
-        """Look up the key in the field of the bar; without one, request it."""
+        """Look up the key in the field of the bar; without one, the selected object; without both, request a key."""
         if key := self.hex.address.key:
             self.trace_key(key)
+        elif self.objects.actions_.trace.isEnabled():
+            self.objects.actions_.trace.trigger()
         else:
             self.to_trace()
 

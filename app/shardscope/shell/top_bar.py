@@ -43,7 +43,7 @@ class TopBar(QToolBar):
         open_: Asks for a file.
         address: The field.
         find: Opens the search.
-        look_up: Looks up the key in the field, or requests one.
+        look_up: Looks up the key in the field or the selected object, or requests a key.
         look_up_keys: The action whose shortcut does the same.
         extract: Writes the selected objects to files.
         verify: The depths of a verification.
@@ -77,7 +77,7 @@ class TopBar(QToolBar):
         self.open_button = self._button("Open", "Open", "folder-open", "Open files", open_)
         self.addWidget(address)
         self.find_button = self._button("Find", "Find", "search", "Search the bytes", find)
-        words = "Look up the key in the field, step by step"
+        words = "Look up the key in the field, or the selected object, step by step"
         self.look_up_button = self._button("Look up", "LookUp", "key-round", words, look_up_keys, look_up)
         words = "Write the selected objects to files"
         self.extract_button = self._button("Extract", "Extract", "file-down", words, extract)

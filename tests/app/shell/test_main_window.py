@@ -245,10 +245,10 @@ def test_back_goes_where_one_came_from(small: MainWindow) -> None:
 
 @pytest.mark.thorough
 def test_a_key_of_the_table_is_traced(small: MainWindow, qtbot: QtBot) -> None:
-    """*Look up* of a row walks the lookup of its key; each step selects its bytes."""
+    """*Look up* on the bar walks the lookup of the selected object; each step selects its bytes."""
     small.session.select_row(3)
     settle(small, 40)
-    small.objects.actions_.trace.trigger()
+    small.top.look_up_button.click()
     qtbot.waitUntil(lambda: small.trace.trace is not None)
     settle(small, 40)
     assert small.trace.trace is not None

@@ -35,7 +35,9 @@ def unnamed(window: QWidget) -> list[str]:
         if isinstance(widget, QAbstractButton) and not widget.isVisible():
             continue
         interface = QAccessible.queryAccessibleInterface(widget)
-        name = interface.text(QAccessible.Text.Name) if interface is not None else "none"
+        # A placeholder is no name: it goes with the first letter.
+        own = isinstance(widget, QLineEdit) or interface is None
+        name = "" if own else interface.text(QAccessible.Text.Name)
         if not (name or widget.accessibleName()).strip():
             parents = [type(widget).__name__, widget.objectName()]
             above = widget.parentWidget()
