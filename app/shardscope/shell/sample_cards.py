@@ -101,7 +101,7 @@ class SampleCard(QAbstractButton):
     def _lay_out(self) -> None:
         head = QHBoxLayout()
         head.setSpacing(4)
-        column = QVBoxLayout(self)
+        column = self._column = QVBoxLayout(self)
         column.setSpacing(4)
         column.addLayout(head)
         title, about = WrapText(self.sample.title, bold=True), WrapText(self.sample.about, tone="muted")
@@ -142,7 +142,7 @@ class SampleCard(QAbstractButton):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self.layout().setContentsMargins(_PAD, _PAD - 2, _PAD, _PAD + round(_STRIP * zoom()) + 6)
+        self._column.setContentsMargins(_PAD, _PAD - 2, _PAD, _PAD + round(_STRIP * zoom()) + 6)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):

@@ -30,7 +30,7 @@ def line_icon(name: str, colours: theme.Palette) -> QIcon:
         coloured = drawing.replace("currentColor", ink.name())
         for size in _SIZES:
             sized = coloured.replace('="24"', f'="{size}"')
-            icon.addPixmap(QPixmap.fromImage(QImage.fromData(sized.encode(), "SVG")), mode)
+            icon.addPixmap(QPixmap.fromImage(QImage.fromData(sized.encode())), mode)
     return icon
 
 
