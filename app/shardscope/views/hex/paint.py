@@ -380,8 +380,8 @@ class HexPainter:
         if scene.hover is not None:
             self._outline(painter, scene, *scene.hover, QPen(self.palette.muted, thin))
         if scene.selection is not None:
-            ink, wide = (self.palette.accent, 2) if scene.focused else (self.palette.muted, 1)
-            self._outline(painter, scene, *scene.selection, QPen(ink, self.grid.rounded(wide)))
+            wide = self.grid.rounded(2 if scene.focused else 1)
+            self._outline(painter, scene, *scene.selection, QPen(self.palette.accent, wide))
         if scene.caret < 0:
             return
         for block in self.grid.blocks(scene.caret, scene.caret + 1, scene.top, scene.rows):
