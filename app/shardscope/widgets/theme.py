@@ -142,7 +142,7 @@ class Palette:
     def underline(self, role: FieldRole, width: float = 2) -> QPen:
         """Return the line below keys, pointers or sizes."""
         _, chroma, hue = tint(self.name, role, 0)
-        pen = QPen(colour(0.8 if self.dark else 0.44, chroma, hue), width)
+        pen = QPen(colour(0.8 if self.dark else 0.43, chroma, hue), width)
         pen.setCapStyle(Qt.PenCapStyle.FlatCap)
         if dashes := UNDERLINED[role]:
             pen.setDashPattern(dashes)

@@ -353,7 +353,8 @@ class HexRowPainter:
             Severity.WARNING: self.palette.warning,
             Severity.NOTE: self.palette.note,
         }
-        thick = self.grid.rounded(2)
+        # More than the underline of a key, which it covers.
+        thick = self.grid.rounded(3)
         for mark in scene.marks.inside(start, stop):
             for block in self.grid.blocks(mark.start, mark.stop, scene.top, scene.rows):
                 for row in range(block.row, block.last):
