@@ -20,7 +20,7 @@ from PySide6.QtWidgets import QAbstractButton, QAbstractSlider, QApplication, QC
 from shardcore import FieldRole, SectionRole
 from shardcore.model.section import SECTION_LETTERS as SECTION_LETTERS  # noqa: PLC0414 - painters take it from here
 from shardscope.widgets import fonts as type_
-from shardscope.widgets.oklch import contrast, from_oklch
+from shardscope.widgets.oklch import Rgb, contrast, from_oklch
 from shardscope.widgets.stylesheet import stylesheet
 from shardscope.widgets.tints import UNDERLINED, tint
 
@@ -167,7 +167,11 @@ class Palette:
 
     def ink_on(self, ground: QColor) -> QColor:
         """Return the colour of text on a ground: of `text` and `base` the one with the higher contrast."""
-        return max(self.text, self.base, key=lambda ink: contrast(ink.getRgbF()[:3], ground.getRgbF()[:3]))
+        return max(self.text, self.base, key=lambda ink: contrast(_rgb(ink), _rgb(ground)))
+
+
+def _rgb(colour: QColor) -> Rgb:
+    return colour.redF(), colour.greenF(), colour.blueF()
 
 
 def colour(lightness: float, chroma: float, hue: float, alpha: float = 1.0) -> QColor:
