@@ -20,7 +20,7 @@ from PySide6.QtWidgets import QAbstractButton, QAbstractSlider, QApplication, QC
 from shardcore import FieldRole, SectionRole
 from shardcore.model.section import SECTION_LETTERS as SECTION_LETTERS  # noqa: PLC0414 - painters take it from here
 from shardscope.widgets import fonts as type_
-from shardscope.widgets.oklch import contrast, from_oklch
+from shardscope.widgets.oklch import Rgb, contrast, from_oklch
 from shardscope.widgets.stylesheet import stylesheet
 from shardscope.widgets.tints import UNDERLINED, tint
 
@@ -145,7 +145,7 @@ class Palette:
     def underline(self, role: FieldRole, width: float = 2) -> QPen:
         """Return the line below keys, pointers or sizes."""
         _, chroma, hue = tint(self.name, role, 0)
-        pen = QPen(colour(0.8 if self.dark else 0.44, chroma, hue), width)
+        pen = QPen(colour(0.8 if self.dark else 0.43, chroma, hue), width)
         pen.setCapStyle(Qt.PenCapStyle.FlatCap)
         if dashes := UNDERLINED[role]:
             pen.setDashPattern(dashes)
@@ -170,7 +170,11 @@ class Palette:
 
     def ink_on(self, ground: QColor) -> QColor:
         """Return the colour of text on a ground: of `text` and `base` the one with the higher contrast."""
-        return max(self.text, self.base, key=lambda ink: contrast(ink.getRgbF()[:3], ground.getRgbF()[:3]))
+        return max(self.text, self.base, key=lambda ink: contrast(_rgb(ink), _rgb(ground)))
+
+
+def _rgb(colour: QColor) -> Rgb:
+    return colour.redF(), colour.greenF(), colour.blueF()
 
 
 def colour(lightness: float, chroma: float, hue: float, alpha: float = 1.0) -> QColor:

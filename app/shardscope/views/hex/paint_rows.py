@@ -340,7 +340,8 @@ class HexRowPainter:
             Severity.WARNING: self.palette.warning,
             Severity.NOTE: self.palette.note,
         }
-        thick = self.grid.rounded(2)
+        # More than the underline of a key, which it covers.
+        thick = self.grid.rounded(3)
         for mark in scene.marks.inside(*self.grid.reach(scene.rows)):
             for block in self.grid.blocks(mark.start, mark.stop, scene.rows):
                 for row in range(block.row, block.last):
