@@ -145,7 +145,7 @@ def _fields_figure(fields: Fields, targets: list[_Target]) -> Table:
             continue
         start, value = fields.start + record.offsets[field.name], fields.values[field.name]
         span = Span("", start, start + record.sizes[field.name])
-        refers = field.role is FieldRole.OFFSET and not fields.relative and isinstance(value, int)
+        refers = field.role is FieldRole.OFFSET and not fields.relative and isinstance(value, int) and value >= 0
         name = f"field {field.name}" if refers else ""
         if refers:
             targets.append(_Target(field.name, name, value, section=True))

@@ -147,7 +147,7 @@ def arrange(window: MainWindow, wanted: ScreenshotRequest) -> None:
     if wanted.select is not None:
         source = session.shard.source if session.shard is not None else None
         if source is not None and not 0 <= wanted.select < source.size:
-            raise ScreenshotError(f"no byte {wanted.select}: the file has {plural(source.size, 'byte')}")
+            raise ScreenshotError(f"no byte {wanted.select:#x}: the file has {plural(source.size, 'byte')}")
         session.select_span(Span("", wanted.select, wanted.select + 1))
     settle(window)
     part, _, sketch = wanted.show.partition(":")

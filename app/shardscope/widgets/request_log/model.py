@@ -270,7 +270,8 @@ class RequestLogModel(TableModel):
 
     def _place(self, record: Request) -> str:
         name = "" if record.address == self._main else last_part(record.address)
-        span = "" if record.start is None else numbers(ends_text(record.start, record.stop))
+        start, stop = record.start, record.stop
+        span = "" if start is None or stop is None else numbers(ends_text(start, stop))
         return " of ".join(part for part in (span, name) if part) or "/"
 
     def _lasted(self, number: int) -> str:

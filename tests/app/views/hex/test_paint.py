@@ -231,7 +231,7 @@ def test_glyphs_are_the_characters(full: PageCache, tmp_path: Path) -> None:
     painter = QPainter(generator)
     glyphs.offsets(painter, cells)
     painter.end()
-    assert f">{layout.row_start(80):08x}</text>" in (tmp_path / "bytes.svg").read_text().replace("\n", "")
+    assert f">{layout.row_start(80):#x}</text>" in (tmp_path / "bytes.svg").read_text().replace("\n", "")
 
 
 @pytest.mark.parametrize("width", [5, 16, 40])
