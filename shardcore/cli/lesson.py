@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,31 +19,18 @@ if TYPE_CHECKING:
     from shardcore.teaching.lessons.packs import LessonPack
 
 
-class LessonAction(StrEnum):
-    """First argument of the command."""
-
-    LIST = "list"
-    INSTALL = "install"
-    REMOVE = "remove"
-    EXPORT = "export"
-
-
 _TAKES = {
-    LessonAction.LIST: (0, "lesson list"),
-    LessonAction.INSTALL: (1, "lesson install FOLDER|ZIP"),
-    LessonAction.REMOVE: (1, "lesson remove PACK"),
-    LessonAction.EXPORT: (2, "lesson export NAME|FILE OUT.html|FOLDER"),
+    "list": (0, "lesson list"),
+    "install": (1, "lesson install FOLDER|ZIP"),
+    "remove": (1, "lesson remove PACK"),
+    "export": (2, "lesson export NAME|FILE OUT.html|FOLDER"),
 }
 
 
 def lesson(
     action: Annotated[
         str,
-        typer.Argument(
-            metavar="list|install|remove|export",
-            help="The action.",
-            autocompletion=one_of("list", "install", "remove", "export"),
-        ),
+        typer.Argument(metavar="|".join(_TAKES), help="The action.", autocompletion=one_of(*_TAKES)),
     ],
     names: Annotated[
         list[str] | None,
@@ -68,23 +54,22 @@ def lesson(
         shardcore lesson list
         shardcore lesson export swh-2-find-a-key lesson.html
     """
-    if action not in tuple(LessonAction):
-        raise UsageError(f"the action must be one of {', '.join(LessonAction)}, not {short(action)}")
-    chosen, given = LessonAction(action), list(names or ())
-    count, usage = _TAKES[chosen]
+    if action not in _TAKES:
+        raise UsageError(f"the action must be one of {', '.join(_TAKES)}, not {short(action)}")
+    given, (count, usage) = list(names or ()), _TAKES[action]
     if len(given) != count:
         raise UsageError(f"usage: shardcore {usage}")
-    exports = chosen is LessonAction.EXPORT
+    exports = action == "export"
     only("with lesson export", exports, solutions=solutions, without_answers=without_answers, notes=notes)
-    only("with lesson list and install", chosen in (LessonAction.LIST, LessonAction.INSTALL), json=json)
-    only("with lesson install and export", exports or chosen is LessonAction.INSTALL, force=force)
-    if chosen is LessonAction.LIST:
+    only("with lesson list and install", action in ("list", "install"), json=json)
+    only("with lesson install and export", exports or action == "install", force=force)
+    if action == "list":
         _list(json=json)
-    elif chosen is LessonAction.INSTALL:
+    elif action == "install":
         from shardcore.teaching.lessons.packs import install
 
         _tell_pack(install(Path(given[0]), replaced=force), json=json)
-    elif chosen is LessonAction.REMOVE:
+    elif action == "remove":
         from shardcore.teaching.lessons.packs import remove
 
         remove(given[0])

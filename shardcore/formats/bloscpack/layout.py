@@ -98,7 +98,10 @@ HEADER_V1 = Record(
         Field("format_version", "u1", Role.VERSION, "1 in this layout.", 1),
         Field("unused", ("u1", 3), Role.UNUSED, "Ignored; writers put zeros."),
         Field(
-            "nchunks", "<i8", Role.COUNT, "Number of chunks; -1 when unknown: then the chunks continue to the end of the file."
+            "nchunks",
+            "<i8",
+            Role.COUNT,
+            "Number of chunks; -1 when unknown: then the chunks continue to the end of the file.",
         ),
     ),
 )

@@ -15,7 +15,10 @@ def peers() -> tuple[Peer, ...]:
             "One entry that cannot be right makes it refuse the whole file; here the others stay readable.",
         ),
         Peer(
-            _NAME, ("des.duplicate-uid",), ReaderAnswer.IGNORES, "Of equal uids the last one is used, without a message."
+            _NAME,
+            ("des.duplicate-uid",),
+            ReaderAnswer.IGNORES,
+            "Of equal uids the last one is used, without a message.",
         ),
         Peer(
             _NAME,
