@@ -165,8 +165,9 @@ def test_what_is_allowed_is_there() -> None:
 
 
 LITERAL = re.compile(
-    r"(?<!here )(?<!there )\bis no (?!longer\b|more\b)\w+|\b(?:stands?|lies?) (?:in|beside|there|elsewhere)\b|\bso many\b"
-    r"|\bgoes on\b|\b(?:is|are) said\b|\bsays so\b|\bthere is what\b|\w, too[.;:)]|\b(?:not to|cannot) be had\b",
+    r"(?<!here )(?<!there )\bis no (?!longer\b|more\b)\w+|\b(?:stands?|lies?) (?:in|beside|there|elsewhere)\b"
+    r"|\bso many\b|\bgoes on\b|\b(?:is|are) said\b|\bsays so\b|\bthere is what\b|\w, too[.;:)]"
+    r"|\b(?:not to|cannot) be had\b",
     re.IGNORECASE,
 )
 """Patterns of literal English; what commands, messages, lessons and the pages for users say is free of them."""

@@ -123,7 +123,7 @@ def get(
     output: Annotated[Path | None, typer.Option("-o", "--output", metavar="PATH", help="Write to a file.")] = None,
     part: Annotated[str | None, typer.Option(metavar="NAME", help="Write this part of the object instead.")] = None,
     bytes_wanted: Annotated[
-        str | None, typer.Option("--range", metavar="A:B", help="Write only these bytes of the object.")
+        str | None, typer.Option("--range", metavar="A:B", help="Write only these bytes of it.")
     ] = None,
     key_file: KeyFile = None,
     limit_bytes: Limit = DEFAULT_LIMIT,

@@ -58,7 +58,7 @@ Uri = Annotated[
     str,
     typer.Argument(
         metavar="URI",
-        help="A file, data set folder, or address (s3://, gs://, https://, hf://); FILE#/KEY opens an object inside FILE.",
+        help="A file, folder, or address (s3://, gs://, https://, hf://); FILE#/KEY opens an object inside FILE.",
         show_default=False,
     ),
 ]
@@ -279,9 +279,9 @@ def _flag_of(name: str, option: Option, users: str) -> tuple[Any, Any]:
     ], None
 
 
-def _remote(flags: str, words: str, metavar: str | None = None, *, number: bool = False, **settings: Any) -> Any:
+def _remote(words: str, metavar: str | None, *flags: str, number: bool = False, **settings: Any) -> Any:
     """Return the annotation of an option of remote files and its default; without a value it is a switch."""
-    option = typer.Option(*flags.split(), help=words, metavar=metavar, rich_help_panel=REMOTE_PANEL, **settings)
+    option = typer.Option(*flags, help=words, metavar=metavar, rich_help_panel=REMOTE_PANEL, **settings)
     if metavar is None:
         return Annotated[bool, option], False
     return (Annotated[int | None, option] if number else Annotated[str | None, option]), None
@@ -289,22 +289,19 @@ def _remote(flags: str, words: str, metavar: str | None = None, *, number: bool 
 
 # The flags of whatever may be remote, by the names that `RemoteOptions` has; two are called otherwise there.
 _REMOTE: dict[str, tuple[Any, Any]] = {
-    "endpoint_url": _remote("--endpoint-url", "Address of an S3-compatible store.", "URL"),
-    "region": _remote("--region", "Region of the bucket.", "NAME"),
-    "profile": _remote("--profile", "Sign with this AWS profile.", "NAME"),
-    "no_sign_request": _remote("--no-sign-request", "Send anonymous requests."),
-    "requester_pays": _remote("--requester-pays", "You are billed for requests and transfer."),
-    "give_up_slow": _remote("--give-up-slow", "Abort if slower than 1 KB/s for 30 s."),
+    "endpoint_url": _remote("Address of an S3-compatible store.", "URL", "--endpoint-url"),
+    "region": _remote("Region of the bucket.", "NAME", "--region"),
+    "profile": _remote("Sign with this AWS profile.", "NAME", "--profile"),
+    "no_sign_request": _remote("Send anonymous requests.", None, "--no-sign-request"),
+    "requester_pays": _remote("You are billed for requests and transfer.", None, "--requester-pays"),
+    "give_up_slow": _remote("Abort if slower than 1 KB/s for 30 s.", None, "--give-up-slow"),
     "addressing": _remote(
-        "--addressing",
-        "Bucket in the path or in the host name.",
-        "path|virtual",
-        autocompletion=one_of("path", "virtual"),
+        "Bucket in the path or host name.", "path|virtual", "--addressing", autocompletion=one_of("path", "virtual")
     ),
-    "limit_requests": _remote("--limit-requests", "Send at most N requests.", "N", number=True, min=1),
-    "limit_fetch": _remote("--limit-fetch", "Fetch at most BYTES (1K, 1M).", "BYTES", number=True, parser=size_from),
+    "limit_requests": _remote("Send at most N requests.", "N", "--limit-requests", number=True, min=1),
+    "limit_fetch": _remote("Fetch at most BYTES (1K, 1M).", "BYTES", "--limit-fetch", number=True, parser=size_from),
 }
-_TAPE = _remote("--request-log --tape", "Write the request log; print the totals.", "FILE|-")
+_TAPE = _remote("Write the request log; print the totals.", "FILE|-", "--request-log", "--tape")
 
 _YES = Annotated[
     bool,

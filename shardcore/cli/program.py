@@ -193,7 +193,7 @@ _MODULES = {name: module for modules in _GROUPS.values() for module, names in mo
 _OLDER_NAMES = {"salvage": "recover"}
 """Names that scripts may still use; the help does not list them, nor the options of `_OLDER_OPTIONS`."""
 
-_OLDER_OPTIONS = re.compile(r", --(?:tape|leads)\b")
+_OLDER_OPTIONS = re.compile("|".join(f", {one}" for one in ("--tape", "--leads")))
 
 WRITING = frozenset(
     [

@@ -291,7 +291,7 @@ def check_room(changes: Sequence[Change]) -> None:
     """
     if len(changes) > MOST_CHANGES:
         raise LimitExceeded(
-            f"{len(changes):,} changes; at most {MOST_CHANGES:,} are held: save a copy and continue with it"
+            f"{len(changes):,} changes; at most {MOST_CHANGES:,} are held: save a copy and continue there"
         )
     size = sum(len(change.data or b"") for change in changes)
     if size > MOST_NEW:
