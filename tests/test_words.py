@@ -185,6 +185,34 @@ def test_what_is_allowed_is_there() -> None:
     assert [phrase for phrase in ALLOWED if phrase.lower() not in shown] == []
 
 
+LITERAL = re.compile(
+    r"(?<!here )(?<!there )\bis no (?!longer\b|more\b)\w+|\b(?:stands?|lies?) (?:in|beside|there|elsewhere)\b"
+    r"|\bso many\b|\bgoes on\b|\b(?:is|are) said\b|\bsays so\b|\bthere is what\b|\w, too[.;:)]"
+    r"|\b(?:not to|cannot) be had\b",
+    re.IGNORECASE,
+)
+"""Patterns of literal English; what commands, messages, lessons and the pages for users say is free of them."""
+
+PLAIN = ("shardcore/", "docs/guide/", "docs/formats/", "resources/", *(f"docs/{name}.md" for name in (
+    "bounds", "cluster", "command-line", "cookbook", "first-steps", "glossary", "index", "install", "library",
+    "other-programs", "remote", "security", "troubleshooting",
+)))  # fmt: skip
+
+
+@pytest.mark.thorough
+@pytest.mark.xdist_group("words")
+def test_no_literal_english() -> None:
+    """In the core, in lessons and missions, and on the pages that users read."""
+    folders = (ROOT / "resources" / name for name in ("lessons", "missions"))
+    told = [
+        Text(path.relative_to(ROOT).as_posix(), line, text)
+        for path in sorted(path for folder in folders for path in folder.glob("*.md"))
+        for line, text in paragraphs(path.read_text())
+    ]
+    told += [text for text in texts() if text.path.startswith(PLAIN)]
+    assert [f"{one.path}:{one.line}: {one.text}" for one in told if LITERAL.search(cleaned(one.text))] == []
+
+
 @pytest.mark.parametrize(
     ("source", "found"),
     [

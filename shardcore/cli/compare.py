@@ -34,7 +34,7 @@ def compare(
     ] = None,
     size: Annotated[
         int | None,
-        typer.Option("--size", metavar="BYTES", help="Size of each object (1K, 1M); default: as it is.", parser=size_from),
+        typer.Option("--size", metavar="BYTES", help="Size of each (1K, 1M); default: as it is.", parser=size_from),
     ] = None,
     codec: Annotated[
         str,

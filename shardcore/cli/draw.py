@@ -28,7 +28,9 @@ def draw(
         list[str] | None, typer.Option("--set", metavar="CONTROL=VALUE", help="Set a control of the drawing.")
     ] = None,
     svg: Annotated[str, typer.Option("--svg", metavar="FILE", help="Write an SVG file; - for standard output.")] = "",
-    width: Annotated[int, typer.Option("--width", metavar="PIXELS", min=320, max=4096, help="Width of the SVG.")] = WIDTH,
+    width: Annotated[
+        int, typer.Option("--width", metavar="PIXELS", min=320, max=4096, help="Width of the SVG.")
+    ] = WIDTH,
     dark: Annotated[bool, typer.Option("--dark", help="Dark colours in the SVG.")] = False,
     text: Annotated[bool, typer.Option("--text", help="Print text; default without --svg and --json.")] = False,
     json: Json = False,
@@ -100,7 +102,9 @@ def _values(sketch: Sketch, texts: list[str]) -> dict[str, Any]:
         if not equals:
             raise UsageError(f"--set takes CONTROL=VALUE, not {short(text)}")
         if name not in controls:
-            raise UsageError(f"{sketch_label(sketch)} has no control {short(name)}; it has: {', '.join(controls) or 'none'}")
+            raise UsageError(
+                f"{sketch_label(sketch)} has no control {short(name)}; it has: {', '.join(controls) or 'none'}"
+            )
         found[name] = value_from(controls[name], value)
     return found
 

@@ -121,10 +121,10 @@ def get(
     uri: Uri,
     keys: Keys = None,
     output: Annotated[Path | None, typer.Option("-o", "--output", metavar="PATH", help="Write to a file.")] = None,
-    part: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Write this part of the object instead.")
+    part: Annotated[str | None, typer.Option(metavar="NAME", help="Write this part of the object instead.")] = None,
+    bytes_wanted: Annotated[
+        str | None, typer.Option("--range", metavar="A:B", help="Write only these bytes of it.")
     ] = None,
-    bytes_wanted: Annotated[str | None, typer.Option("--range", metavar="A:B", help="Write only these bytes of the object.")] = None,
     key_file: KeyFile = None,
     limit_bytes: Limit = DEFAULT_LIMIT,
     force: Force = False,

@@ -12,7 +12,7 @@ from shardcore.cli.options import USUAL, Json, Opening, opens, progress_bar
 from shardcore.cli.output import error_line, object_json, print_json, print_line, warn
 from shardcore.cli.program import exit_code
 from shardcore.cli.workers import Cluster, SendKeys, WorkerOptions
-from shardcore.errors import ShardError, source_lost
+from shardcore.errors import source_lost
 
 
 @opens
@@ -41,7 +41,8 @@ def find(
             for hit in search:
                 if hit.error is not None:
                     first = hit.error if first is None or source_lost(hit.error) else first
-                    warn(_located(hit.path, hit.error))
+                    text = error_line(hit.error)
+                    warn(text if hit.path in text else f"{hit.path}: {text}")
                 else:
                     found += 1
                 _print(hit, json=json)
@@ -71,9 +72,3 @@ def _hit_json(hit: Any) -> dict[str, Any]:
         "format": hit.format,
         **{name: told[name] for name in ("key", "kind", "size", "start", "stop", "shard")},
     }
-
-
-def _located(path: str, error: ShardError) -> str:
-    """Return an error that names its file, which the messages of some errors do not."""
-    text = error_line(error)
-    return text if path in text else f"{path}: {text}"

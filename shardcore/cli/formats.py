@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shardcore.cli.options import Json, format_argument
+from shardcore.cli.options import REMOTE_PANEL, Json, format_argument
 from shardcore.cli.output import print_json, print_line
 from shardcore.model.finding import Depth
 from shardcore.model.options import OptionPurpose
@@ -51,7 +51,7 @@ def formats(
     return 0
 
 
-def help(  # noqa: A001
+def help(
     topic: Annotated[
         str,
         typer.Argument(metavar="COMMAND|remote", help="A command; remote: the options for S3, Google Cloud and HTTP."),
@@ -63,12 +63,17 @@ def help(  # noqa: A001
         shardcore help verify
         shardcore help remote
     """
-    from shardcore.cli.program import run, write_remote_help
+    from shardcore.cli.program import help_panels, loaded, run
 
-    if topic == "remote":
-        write_remote_help()
-        return 0
-    return run([*filter(None, [topic]), "--help"])
+    if topic != "remote":
+        return run([*filter(None, [topic]), "--help"])
+    context = loaded("info").make_context("info", ["URI"])
+    formatter = context.make_formatter()
+    with formatter.section("Remote files, of every command that opens or writes an address"):
+        formatter.write_dl(help_panels(context.command, context)[REMOTE_PANEL])
+    for line in formatter.getvalue().splitlines():
+        print_line(line)
+    return 0
 
 
 def format_json(one: Format) -> dict[str, Any]:

@@ -275,9 +275,7 @@ def explain(
     uri: Uri,
     offset: Annotated[str, typer.Argument(metavar="OFFSET", help="A byte; 0x… for hexadecimal.", show_default=False)],
     source: Annotated[str, typer.Option("--in", metavar="SOURCE", help="In a decoded or neighbouring source.")] = "",
-    leads: Annotated[
-        bool, typer.Option("--references", "--leads", help="Also list what refers to this byte.")
-    ] = False,
+    leads: Annotated[bool, typer.Option("--references", "--leads", help="Also list what refers to this byte.")] = False,
     json: Json = False,
     how: Opening = USUAL,
 ) -> int:

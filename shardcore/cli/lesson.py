@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,27 +17,16 @@ if TYPE_CHECKING:
     from shardcore.teaching.lessons.lesson import Lesson
 
 
-class LessonAction(StrEnum):
-    """First argument of the command."""
-
-    LIST = "list"
-    EXPORT = "export"
-
-
 _TAKES = {
-    LessonAction.LIST: (0, "lesson list"),
-    LessonAction.EXPORT: (2, "lesson export NAME|FILE OUT.html|FOLDER"),
+    "list": (0, "lesson list"),
+    "export": (2, "lesson export NAME|FILE OUT.html|FOLDER"),
 }
 
 
 def lesson(
     action: Annotated[
         str,
-        typer.Argument(
-            metavar="list|export",
-            help="The action.",
-            autocompletion=one_of("list", "export"),
-        ),
+        typer.Argument(metavar="|".join(_TAKES), help="The action.", autocompletion=one_of(*_TAKES)),
     ],
     names: Annotated[
         list[str] | None,
@@ -62,17 +50,16 @@ def lesson(
         shardcore lesson list
         shardcore lesson export swh-2-find-a-key lesson.html
     """
-    if action not in tuple(LessonAction):
-        raise UsageError(f"the action must be one of {', '.join(LessonAction)}, not {short(action)}")
-    chosen, given = LessonAction(action), list(names or ())
-    count, usage = _TAKES[chosen]
+    if action not in _TAKES:
+        raise UsageError(f"the action must be one of {', '.join(_TAKES)}, not {short(action)}")
+    given, (count, usage) = list(names or ()), _TAKES[action]
     if len(given) != count:
         raise UsageError(f"usage: shardcore {usage}")
-    exports = chosen is LessonAction.EXPORT
+    exports = action == "export"
     only("with lesson export", exports, solutions=solutions, without_answers=without_answers, notes=notes)
     only("with lesson list", not exports, json=json)
     only("with lesson export", exports, force=force)
-    if chosen is LessonAction.LIST:
+    if action == "list":
         _list(json=json)
     else:
         if solutions and without_answers:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import wraps
+from functools import partial, wraps
 from inspect import Parameter, Signature, signature
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
@@ -58,7 +58,7 @@ Uri = Annotated[
     str,
     typer.Argument(
         metavar="URI",
-        help="A file, the folder of a data set, or an address: s3://, gs://, https://, hf://; FILE#/KEY opens an object inside FILE.",
+        help="A file, folder, or address (s3://, gs://, https://, hf://); FILE#/KEY opens an object inside FILE.",
         show_default=False,
     ),
 ]
@@ -279,46 +279,29 @@ def _flag_of(name: str, option: Option, users: str) -> tuple[Any, Any]:
     ], None
 
 
-def _remote(flag: str, help: str, **settings: Any) -> Any:
-    return typer.Option(flag, help=help, rich_help_panel=REMOTE_PANEL, **settings)
+def _remote(words: str, metavar: str | None, *flags: str, number: bool = False, **settings: Any) -> Any:
+    """Return the annotation of an option of remote files and its default; without a value it is a switch."""
+    option = typer.Option(*flags, help=words, metavar=metavar, rich_help_panel=REMOTE_PANEL, **settings)
+    if metavar is None:
+        return Annotated[bool, option], False
+    return (Annotated[int | None, option] if number else Annotated[str | None, option]), None
 
 
 # The flags of whatever may be remote, by the names that `RemoteOptions` has; two are called otherwise there.
 _REMOTE: dict[str, tuple[Any, Any]] = {
-    "endpoint_url": (Annotated[str | None, _remote("--endpoint-url", "Address of an S3-compatible store.", metavar="URL")], None),
-    "region": (Annotated[str | None, _remote("--region", "Region of the bucket.", metavar="NAME")], None),
-    "profile": (Annotated[str | None, _remote("--profile", "Sign with this AWS profile.", metavar="NAME")], None),
-    "no_sign_request": (Annotated[bool, _remote("--no-sign-request", "Send anonymous requests.")], False),
-    "requester_pays": (Annotated[bool, _remote("--requester-pays", "You are billed for requests and transfer.")], False),
-    "give_up_slow": (Annotated[bool, _remote("--give-up-slow", "Abort if slower than 1 KB/s for 30 s.")], False),
-    "addressing": (
-        Annotated[
-            str | None,
-            _remote(
-                "--addressing",
-                "Bucket in the path or in the host name.",
-                metavar="path|virtual",
-                autocompletion=one_of("path", "virtual"),
-            ),
-        ],
-        None,
+    "endpoint_url": _remote("Address of an S3-compatible store.", "URL", "--endpoint-url"),
+    "region": _remote("Region of the bucket.", "NAME", "--region"),
+    "profile": _remote("Sign with this AWS profile.", "NAME", "--profile"),
+    "no_sign_request": _remote("Send anonymous requests.", None, "--no-sign-request"),
+    "requester_pays": _remote("You are billed for requests and transfer.", None, "--requester-pays"),
+    "give_up_slow": _remote("Abort if slower than 1 KB/s for 30 s.", None, "--give-up-slow"),
+    "addressing": _remote(
+        "Bucket in the path or host name.", "path|virtual", "--addressing", autocompletion=one_of("path", "virtual")
     ),
-    "limit_requests": (
-        Annotated[int | None, _remote("--limit-requests", "Send at most N requests.", metavar="N", min=1)],
-        None,
-    ),
-    "limit_fetch": (
-        Annotated[
-            int | None, _remote("--limit-fetch", "Fetch at most BYTES (1K, 1M).", metavar="BYTES", parser=size_from)
-        ],
-        None,
-    ),
+    "limit_requests": _remote("Send at most N requests.", "N", "--limit-requests", number=True, min=1),
+    "limit_fetch": _remote("Fetch at most BYTES (1K, 1M).", "BYTES", "--limit-fetch", number=True, parser=size_from),
 }
-_TAPE = Annotated[
-    str | None, typer.Option(
-        "--request-log", "--tape", help="Write the request log; print the totals.", metavar="FILE|-", rich_help_panel=REMOTE_PANEL
-    ),
-]
+_TAPE = _remote("Write the request log; print the totals.", "FILE|-", "--request-log", "--tape")
 
 _YES = Annotated[
     bool,
@@ -353,30 +336,10 @@ _JOBS = Annotated[
 ]
 
 
-def opens(command: Callable[..., int]) -> Callable[..., int]:
-    """Give a command with a parameter `how: Opening` the flags that state how to open."""
-    return _with_flags(command, opening=True)
-
-
 def edits(command: Callable[..., int]) -> Callable[..., int]:
     """Add the options of a command that changes a local file: those for opening the formats that have this edit."""
     users = [one for one in all_formats() if command.__name__ in one.edits]
     return _with_flags(command, opening=True, remote=False, formats=users)
-
-
-def reaches(command: Callable[..., int]) -> Callable[..., int]:
-    """Add the flags of remote addresses."""
-    return _with_flags(command)
-
-
-def writes(command: Callable[..., int]) -> Callable[..., int]:
-    """Add the flags of remote addresses, and those that state how to write."""
-    return _with_flags(command, writing=True)
-
-
-def opens_and_writes(command: Callable[..., int]) -> Callable[..., int]:
-    """Add both; where both have a flag of one name, that of opening is called `--source-NAME`."""
-    return _with_flags(command, opening=True, writing=True)
 
 
 def _with_flags(
@@ -404,7 +367,7 @@ def _with_flags(
     if opening:
         flags["limit_work"] = (_WORK, None)
     if remote:
-        flags |= _REMOTE | {"tape": (_TAPE, None), "jobs": (_JOBS, None)}
+        flags |= _REMOTE | {"tape": _TAPE, "jobs": (_JOBS, None)}
     common = [
         Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
         for name, (annotation, default) in flags.items()
@@ -428,6 +391,14 @@ def _with_flags(
     run.__signature__ = Signature(parameters, return_annotation=int)  # type: ignore[attr-defined]
     run.__annotations__ = {one.name: one.annotation for one in parameters} | {"return": int}
     return run
+
+
+# Decorators: they give a command with a parameter `how: Opening` the flags of remote addresses, and those that state
+# how to open and how to write. Where both have a flag of one name, that of opening is called `--source-NAME`.
+reaches = _with_flags
+opens = partial(_with_flags, opening=True)
+writes = partial(_with_flags, writing=True)
+opens_and_writes = partial(_with_flags, opening=True, writing=True)
 
 
 def _remote_options(given: dict[str, Any]) -> RemoteOptions | None:

@@ -72,7 +72,7 @@ Options = Annotated[
     ),
 ]
 PlanOnly = Annotated[bool, typer.Option("--plan", help="Print what would be written without writing it.")]
-NoVerify = Annotated[bool, typer.Option("--no-verify", help="Do not read the contents back; the index is always read back.")]
+NoVerify = Annotated[bool, typer.Option("--no-verify", help="Do not read contents back, only the index.")]
 
 
 @writes

@@ -163,18 +163,6 @@ def _made_plain(parameters: list[Any]) -> list[Any]:
     return parameters
 
 
-def write_remote_help() -> None:
-    """Print the options that every command has which may read or write a remote file."""
-    from shardcore.cli.options import REMOTE_PANEL
-
-    command = loaded("info")
-    context = command.context_class(command, info_name="info")
-    formatter = context.make_formatter()
-    with formatter.section("Remote files, of every command that opens or writes an address"):
-        formatter.write_dl(help_panels(command, context)[REMOTE_PANEL])
-    sys.stdout.write(formatter.getvalue())
-
-
 EXIT_FINE = 0
 EXIT_ABSENT = 1
 EXIT_USAGE = 2
@@ -205,10 +193,10 @@ _MODULES = {name: module for modules in _GROUPS.values() for module, names in mo
 _OLDER_NAMES = {"salvage": "recover"}
 """Names that scripts may still use; the help does not list them, nor the options of `_OLDER_OPTIONS`."""
 
-_OLDER_OPTIONS = re.compile(r", --(?:tape|leads)\b")
+_OLDER_OPTIONS = re.compile("|".join(f", {one}" for one in ("--tape", "--leads")))
 
 WRITING = frozenset(
-    (
+    [
         "get",
         "extract",
         "recover",
@@ -223,7 +211,7 @@ WRITING = frozenset(
         "compare",
         "lesson",
         "find",
-    )
+    ]
 )
 """Commands whose work is in the size of what they write, or in the number of files that they open; the others are
 limited by what the files store."""
@@ -340,13 +328,8 @@ def told(error: ShardError, name: str) -> int:
 
 def exit_code(error: ShardError) -> int:
     """Return 2 for usage, 1 for an absent key, 4 for a source, 3 for damage and anything else."""
-    if isinstance(error, UsageError):
-        return EXIT_USAGE
-    if isinstance(error, KeyAbsent):
-        return EXIT_ABSENT
-    if isinstance(error, SourceError):
-        return EXIT_SOURCE
-    return EXIT_DAMAGED
+    codes = {UsageError: EXIT_USAGE, KeyAbsent: EXIT_ABSENT, SourceError: EXIT_SOURCE}
+    return next((code for kind, code in codes.items() if isinstance(error, kind)), EXIT_DAMAGED)
 
 
 _COMPLETING = "_SHARDCORE_COMPLETE"

@@ -234,7 +234,7 @@ class ZipFile(ContainerFile):
         place = next((one for one in (locator["offset"], at - END64.size) if 0 <= one <= at - END64.size
                       and probe.read(one, one + 4) == b"PK\x06\x06"), None)  # fmt: skip
         if place is None:
-            raise FormatError("the zip64 record is not at the offset in its locator", span=Span("", at, at + LOCATOR.size))
+            raise FormatError("the zip64 record is not at its offset", span=Span("", at, at + LOCATOR.size))
         self._end64 = END64.read_one(probe.read(place, place + END64.size))
         self.header |= {f"zip64.{name}": value for name, value in self._end64.items() if name != "signature"}
         self._claims += [

@@ -213,7 +213,7 @@ def tombstone(
     dry_run: bool = False,
     **options: Any,
 ) -> tuple[Rewrite, ...]:
-    """Mark objects as deleted in the sidecar; the shard itself stays as it is.
+    """Mark objects as deleted in the sidecar; the shard itself does not change.
 
     Args:
         path: A local file, or the folder of a data set.
@@ -255,7 +255,7 @@ def undo(
     progress: Progress = no_progress,
     **options: Any,
 ) -> EditResult:
-    """Put back what the last edit of a file changed, from `FILE.undo`; called again, the edit before.
+    """Put back what the last edit of a file changed, from `FILE.undo`; run again, it undoes the edit before.
 
     Args:
         path: A local file.

@@ -289,7 +289,7 @@ class Look:
         self.steps[first:] = steps
 
     def damaged(self, error: ShardError, text: str = "") -> None:
-        """Tell, as a step, where a lookup met damage, or a file that is not a shard; the same error is reported once."""
+        """Tell, as a step, where a lookup met damage, or a file that is no shard; the same error is reported once."""
         if self.telling and error not in self._told_damage:
             self._told_damage.append(error)
             title = "Not a shard" if isinstance(error, NotAShard) else "Damaged"

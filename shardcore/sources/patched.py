@@ -290,7 +290,9 @@ def check_room(changes: Sequence[Change]) -> None:
         LimitExceeded: There are more, or they have too many new bytes.
     """
     if len(changes) > MOST_CHANGES:
-        raise LimitExceeded(f"{len(changes):,} changes; at most {MOST_CHANGES:,} are held: save a copy and continue with it")
+        raise LimitExceeded(
+            f"{len(changes):,} changes; at most {MOST_CHANGES:,} are held: save a copy and continue there"
+        )
     size = sum(len(change.data or b"") for change in changes)
     if size > MOST_NEW:
         raise LimitExceeded(f"{size:,} new bytes; at most {MOST_NEW:,} are held in memory")

@@ -23,7 +23,7 @@ class EditSubject(Enum):
     FILES = "files"
     """Files whose bytes come in."""
     TARGET = "target"
-    """A new file, which is written; the shard itself stays as it is."""
+    """A new file, which is written; the shard itself does not change."""
     NOTHING = "nothing"
     """The file itself."""
 
@@ -85,7 +85,7 @@ APPEND = Verb(
 TOMBSTONE = Verb(
     "tombstone",
     "Tombstone objects",
-    "Mark objects as deleted in the sidecar; the shard itself stays as it is.",
+    "Mark objects as deleted in the sidecar; the shard itself does not change.",
     EditSubject.KEYS,
     beside=True,
     back="Lift tombstones",

@@ -18,9 +18,9 @@ from shardcore.model.record import FieldRole
 from shardcore.model.span import Span
 
 _FLAG_DOCS = {
-    Flag.BYTE_SHUFFLE: "In each block, bytes are grouped by their position in the element, so similar bytes are neighbours.",
+    Flag.BYTE_SHUFFLE: "In each block, bytes are grouped by position in the element, so similar bytes are neighbours.",
     Flag.PLAIN_COPY: "Nothing is compressed: the uncompressed bytes follow the header.",
-    Flag.BIT_SHUFFLE: "In each block, bits are grouped by their position in the element, so similar bits are neighbours.",
+    Flag.BIT_SHUFFLE: "In each block, bits are grouped by position in the element, so similar bits are neighbours.",
     Flag.RESERVED: "Always 0 in Blosc-1 chunks.",
     Flag.NOT_SPLIT: "Each block is one stream; when clear, it may be a stream for each byte of the element.",
 }

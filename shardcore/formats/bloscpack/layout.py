@@ -82,7 +82,7 @@ _SIZE_FIELDS = (
         "nchunks",
         "<i8",
         Role.COUNT,
-        "Number of chunks; -1 when unknown: then the chunks continue to the end of the file.",
+        "Number of chunks; -1 when unknown: all up to the end of the file.",
         differs=Differs(
             "-1 means that the number is not known, and chunks continue to the end of the file",
             "the reference reads nothing at all from such a file",
@@ -97,9 +97,7 @@ HEADER_V1 = Record(
         _MAGIC_FIELD,
         Field("format_version", "u1", Role.VERSION, "1 in this layout.", 1),
         Field("unused", ("u1", 3), Role.UNUSED, "Ignored; writers put zeros."),
-        Field(
-            "nchunks", "<i8", Role.COUNT, "Number of chunks; -1 when unknown: then the chunks continue to the end of the file."
-        ),
+        Field("nchunks", "<i8", Role.COUNT, "Number of chunks; -1 when unknown: all up to the end of the file."),
     ),
 )
 

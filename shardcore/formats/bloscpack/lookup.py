@@ -39,7 +39,7 @@ WALK_STEPS = 20
 
 
 ALL_WHY = "The whole content needs no search: its chunks are read one after the other."
-WHICH_WHY = "All chunks but the last have the same uncompressed size, so a division gives the chunk without reading any."
+WHICH_WHY = "All chunks but the last have the same uncompressed size, so a division gives the chunk."
 PAST_WHY = "The uncompressed size follows from the header: a byte past it is in no chunk."
 COUNT_WHY = "Chunks are numbered without gaps, so their count proves that this one does not exist."
 

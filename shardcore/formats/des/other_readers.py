@@ -14,9 +14,7 @@ def peers() -> tuple[Peer, ...]:
             ReaderAnswer.REFUSES,
             "One entry that cannot be right makes it refuse the whole file; here the others stay readable.",
         ),
-        Peer(
-            _NAME, ("des.duplicate-uid",), ReaderAnswer.IGNORES, "Of equal uids the last one is used, without a message."
-        ),
+        Peer(_NAME, ("des.duplicate-uid",), ReaderAnswer.IGNORES, "It uses the last of equal uids without a message."),
         Peer(
             _NAME,
             ("des.two-lengths",),

@@ -195,7 +195,7 @@ def _check_sidecar(file: DesFile, findings: Findings) -> None:
             message = f"sidecar and index differ on {uid!r}, in {', '.join(wrong)}"
             findings.error("des.sidecar-entry", file.entries.span(row), message, key=uid)
     for key in sidecar.index.keys() - known:
-        findings.warning("des.sidecar-extra", place, f"the sidecar has an entry for {key!r}; the shard does not have it")
+        findings.warning("des.sidecar-extra", place, f"the sidecar lists {key!r}, and the shard does not")
 
 
 def _facts(file: DesFile, row: int) -> dict[str, Any]:

@@ -288,7 +288,7 @@ class ChunkMapSketch:
         """Return the drawing; see `Sketch.draw`."""
         number = chosen(self._scene.ready_controls(), values).get(FILE, self._scene.number)
         if not self._scene.index.counts[0]:
-            return Drawing(self.title, (), caption="This shard lists no files: only chunks and the xorbs that hold them.")
+            return Drawing(self.title, (), caption="This shard lists no files: only chunks and their xorbs.")
         return ribbons_drawing(self._scene, number)
 
 

@@ -161,7 +161,7 @@ class CutsSketch:
         """Return the drawing; see `Sketch.draw`."""
         wanted = chosen((*self._scene.ready_controls(), _PLACE), values)
         if not self._scene.index.counts[0]:
-            return Drawing(self.title, (), caption="This shard lists no files: only chunks and the xorbs that hold them.")
+            return Drawing(self.title, (), caption="This shard lists no files: only chunks and their xorbs.")
         cut = self._cut(wanted.get(FILE, self._scene.number))
         if isinstance(cut, str):
             return Drawing(self.title, (), caption=cut)

@@ -30,7 +30,7 @@ TOLD_BYTES = 16 * 1024 * 1024
 
 
 OPEN = "Open the xorb"
-XORB_WHY = "A shard has no content, only recipes: the chunks are in xorbs, where a chunk that several files share is stored once."
+XORB_WHY = "A shard has no content, only recipes: the chunks are in xorbs, which store shared chunks once."
 CHECK_WHY = "Content is called by its hash, so a reader that has it can prove that it is the right one."
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def rekey(
     shard: MdbShard, target: str | Path, *, key: str = "", expiry: str = "", force: bool = False
 ) -> tuple[WrittenFile, ...]:
-    """Write a shard again under a key, or with another expiry, or both; the shard itself stays as it is.
+    """Write a shard again under a key, or with another expiry, or both; the shard itself does not change.
 
     Args:
         shard: An opened shard.

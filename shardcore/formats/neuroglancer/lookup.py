@@ -282,7 +282,7 @@ def _position(
             f"Each key is stored as the difference from the one before; summed up, {_none_of(len(entries))} "
             f"{'is not' if len(entries) == 1 else 'is'} {place.key}: the key is not here{hint}.",
             rows[0],
-            why="A key can only be in this minishard, and all keys of it were compared: this proves that the key is absent.",
+            why="A key can only be in this minishard; comparing all of its keys proves that it is absent.",
             shown=(keys_figure(entries, rows, near, found=False),) if look.telling else (),
         )
         message = f"minishard {place.minishard} does not list the key {place.key}{hint}"

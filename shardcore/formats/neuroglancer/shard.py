@@ -329,7 +329,7 @@ def open_shard(probe: PrefetchedSource, context: OpenContext) -> NeuroglancerSha
 
 
 def _refuse_other(probe: PrefetchedSource, index_size: int | None) -> None:
-    """Name a file that is not a shard, by its beginning: values of the split form may begin so, ranges in a file do not.
+    """Name a file that is no shard, by its beginning: values of the split form may begin so, ranges in a file do not.
 
     Raises:
         NotAShard: It is another file, such as a pointer of Git LFS.

@@ -281,7 +281,7 @@ class NeuroglancerWriter(Writer):
             file.complete()
         if not self._infos:
             if self._with_info and self._first.why:
-                self.notes += ("no info is written, because it is not known what the keys are: give -O kind=, or an info",)
+                self.notes += ("no info is written, because the kind of keys is unknown: give -O kind= or an info",)
             self.opening = {"spec": json.dumps(self._first.said.told(self.suggested()))}
 
     def _written(self) -> dict[str, SpaceValues]:

@@ -252,7 +252,7 @@ class SwhGeometry:
         room = self.room(offset)
         if size <= room:
             return None
-        message = f"the length of the object is {plural(size, 'byte')}, but the objects end after {grouped_digits(room)}"
+        message = f"the object has {plural(size, 'byte')}, but the objects end after {grouped_digits(room)}"
         return FormatError(message, span=length_span(offset))
 
 

@@ -576,7 +576,7 @@ class _Taking:
         return _File(part, raw)
 
     def _size_there(self, name: str) -> int | None:
-        """Return the size of what has a name already; `_NO_SIZE` for what is not a file, None where nothing is there."""
+        """Return the size of what has a name already; `_NO_SIZE` if it is no file, None where nothing is there."""
         if self._delivery is not None:
             return self.there.get(name)
         try:

@@ -86,7 +86,7 @@ class Address:
 
     @property
     def shown(self) -> str:
-        """The address without query and login: the form for people, logs, titles and tapes. A version is not a secret."""
+        """The address without query and login: the form for people, logs, titles and tapes. A version is not secret."""
         version = f"?versionId={self.version}" if self.version else ""
         return f"{self.scheme}://{self.place}/{self.path}{version}"
 

@@ -39,9 +39,7 @@ def small(data: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 def test_list(small: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Without a name the drawings are listed, with what can be set; a key adds those of its lookup."""
     assert run(["draw", small]) == 0
-    assert (
-        "bits-of-a-key\n    --set n_bits=8  Low bits: a whole number from 1 to 16\n" in capsys.readouterr().out
-    )
+    assert "bits-of-a-key\n    --set n_bits=8  Low bits: a whole number from 1 to 16\n" in capsys.readouterr().out
     assert run(["draw", small, KEY, "--json"]) == 0
     assert [one["name"] for one in json.loads(capsys.readouterr().out)] == ["played", "lookup"]
 
@@ -66,11 +64,19 @@ def test_forms(small: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
 def test_mistakes(small: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """What is wrong is told in one line with what there is; a file that cannot be written is no usage error."""
     for options, told, code in (
-        (["--name", "lookup"], "unknown drawing 'lookup'; drawings of this file: bits-of-a-key; drawings of a lookup need a KEY", 2),
+        (
+            ["--name", "lookup"],
+            "unknown drawing 'lookup'; drawings of this file: bits-of-a-key; drawings of a lookup need a KEY",
+            2,
+        ),
         (["--svg", "x.svg"], "--set and --svg require --name: bits-of-a-key", 2),
         (["--name", "played", "--set", "n_bits"], "--set takes CONTROL=VALUE", 2),
         (["--name", "played", "--set", "n_bits=99"], "n_bits is a whole number from 1 to 16, not 99", 2),
-        (["--name", "played", "--set", "seed=1"], "bits-of-a-key has no control 'seed'; it has: n_bits, shuffled, order, uid", 2),
+        (
+            ["--name", "played", "--set", "seed=1"],
+            "bits-of-a-key has no control 'seed'; it has: n_bits, shuffled, order, uid",
+            2,
+        ),
         (["--name", "played", "--set", "order=damaged"], "the index ends too early", 3),
         (["--name", "played", "--svg", str(tmp_path)], "cannot write", 4),
     ):

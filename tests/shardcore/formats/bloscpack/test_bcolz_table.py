@@ -101,7 +101,7 @@ def test_columns_of_different_lengths_are_no_table(table: Path) -> None:
 def test_tables_without_names(table: Path, names: Any) -> None:
     """A list of names is wanted."""
     edit(table / "__rootdirs__", names=names)
-    with pytest.raises(FormatError, match="no list of names"):
+    with pytest.raises(FormatError, match="not a list of names"):
         shardcore.open(table)
 
 

@@ -253,7 +253,7 @@ def test_the_keys_of_all_open_files_are_moved() -> None:
         files, _ = figures(drawing, Cells)
         assert loads(files) == {0: "2 keys", 1: "1 key", 2: "1 key", 3: "0 keys"}
         assert (
-            drawing.caption == "With these numbers 4 keys would lie in 3 minishards of 3 files, 2 keys in the fullest."
+            drawing.caption == "With these numbers 4 keys would be in 3 minishards of 3 files, 2 keys in the fullest."
         )
 
 

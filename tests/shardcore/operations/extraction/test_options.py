@@ -176,7 +176,7 @@ def test_a_link_in_place_of_a_folder_is_not_followed(tmp_path: Path) -> None:
     shard = LineShard(b"a/b=1\nf/g=2\nc/d=3\n")
     for conflict in Conflict:
         results = take(shard, out, folders=True, conflict=conflict)
-        assert ["no folder" in result.error for result in results[:2]] == [True, True]
+        assert ["not a folder" in result.error for result in results[:2]] == [True, True]
     assert not list((tmp_path / "elsewhere").iterdir())
     assert (out / "f").read_bytes() == b"mine"
     assert (out / "c/d").read_bytes() == b"3"

@@ -89,7 +89,7 @@ def test_a_lesson_is_read_line_by_line() -> None:
         ("- lookup: {key}", "- look: {key}", "line 12: `- look:` is not known"),
         ("- answer number: {value", "- answer figure: {value", "line 20: `- answer KIND:`"),
         ("- choice right: that", "- choice wrong: that | no", "of which one is right"),
-        ("| because not", "", "a wrong choice says why"),
+        ("| because not", "", "a wrong choice gives a reason"),
         ("- fresh: 20 folder", "- fresh: many", "stands a number of objects"),
         ("- hint: Count them.", "- hint: ", "something is missing"),
     ],
