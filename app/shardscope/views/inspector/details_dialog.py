@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from PySide6.QtCore import QMarginsF, QRect, QSize, Qt
+from PySide6.QtCore import QRect, QSize, Qt
 from PySide6.QtGui import (
     QAbstractTextDocumentLayout,
     QGuiApplication,
     QImage,
-    QPageLayout,
-    QPageSize,
+    QImageWriter,
     QPaintDevice,
     QPainter,
     QPalette,
@@ -22,7 +21,6 @@ from PySide6.QtSvg import QSvgGenerator
 from PySide6.QtWidgets import QDialog, QFileDialog, QHBoxLayout, QLabel, QPushButton, QTextBrowser, QVBoxLayout, QWidget
 
 from shardcore.model.details import Card, markdown
-from shardscope.widgets import theme
 from shardscope.widgets.clipboard import copy_text
 from shardscope.widgets.file_dialogs import ask_target
 
@@ -59,7 +57,7 @@ class CardView(QTextBrowser):
     def _paint(self, device: QPaintDevice, page: QTextDocument, scale: float = 1) -> None:
         """Paint the page in black: pictures are for paper and pages."""
         context = QAbstractTextDocumentLayout.PaintContext()
-        context.palette.setColor(QPalette.ColorRole.Text, theme.palette("light").text)
+        context.palette.setColor(QPalette.ColorRole.Text, Qt.GlobalColor.black)
         painter = QPainter(device)
         painter.scale(scale, scale)
         page.documentLayout().draw(painter, context)
@@ -91,7 +89,7 @@ class CardView(QTextBrowser):
         elif kind == ".pdf":
             writer = self._pdf(path)
             self._paint(writer, page, writer.logicalDpiX() / self.logicalDpiX())
-        return kind in (".md", ".svg", ".pdf") or self.picture().save(str(path), "PNG")
+        return kind in (".md", ".svg", ".pdf") or QImageWriter(str(path), b"png").write(self.picture())
 
     def _svg(self, path: Path, size: QSize) -> QSvgGenerator:
         generator = QSvgGenerator()
@@ -104,8 +102,6 @@ class CardView(QTextBrowser):
 
     def _pdf(self, path: Path) -> QPdfWriter:
         writer = QPdfWriter(str(path))
-        writer.setPageSize(QPageSize(QPageSize.PageSizeId.A4))
-        writer.setPageMargins(QMarginsF(12, 12, 12, 12), QPageLayout.Unit.Millimeter)
         writer.setResolution(_PRINT_RESOLUTION)
         writer.setTitle(self._card.name)
         return writer

@@ -66,11 +66,13 @@ def summary_of(shard: Shard, *, remote: bool) -> Summary:
     known = format_of(shard.format)
     rows = [DetailRow("format", f"{known.title} v{shard.version}" if shard.version else known.title)]
     rows += _object_rows(shard, remote=remote)
-    if (size := shard.size) is not None:
+    # A folder of a store is not listed for this.
+    listed = not isinstance(shard, DataSet) or shard.listed
+    if listed and (size := shard.size) is not None:
         rows.append(DetailRow("size", plural(size, "byte")))
     if shard.checksum:
         rows.append(DetailRow("checksum", shard.checksum))
-    fields = {name: _plain(value) for name, value in shard.fields.items()}
+    fields = {name: _plain(value) for name, value in shard.fields.items()} if listed else {}
     named = {name.replace(".", "_"): value for name, value in fields.items()}
     for name, detail in known.summary.items():
         if name in fields:
@@ -79,8 +81,7 @@ def summary_of(shard: Shard, *, remote: bool) -> Summary:
     try:
         grid = shard.chunk_grid()
         if grid is not None:
-            rows.append(DetailRow("array", f"{times(grid.shape)} · {grid.dtype.name}"))
-            rows.append(DetailRow("chunk", times(grid.chunk)))
+            rows.append(DetailRow("array", f"{times(grid.shape)} · {grid.dtype.name}, chunks {times(grid.chunk)}"))
             if is_shown(grid) and (not remote or 0 < whole(shard) <= REMOTE_SLICE):
                 picture = first_slice(grid)
     except ShardError as error:
@@ -97,11 +98,8 @@ def _plain(value: object) -> object:
 def _object_rows(shard: Shard, *, remote: bool) -> Iterator[DetailRow]:
     """Yield how many objects there are, by kind where there are several, and how they are compressed."""
     total, listing = shard.declared_objects, shard.listing
-    if total is None:
-        yield DetailRow("objects", "not counted yet", tone="muted")
     if total is None or listing is None or len(listing) > MOST_COUNTED_FAR or (remote and not shard.loaded):
-        if total is not None:
-            yield DetailRow("objects", f"{total:,}", strong=True)
+        yield DetailRow("objects", "not counted yet" if total is None else f"{total:,}", strong=total is not None)
         return
     census = count(shard)
     kinds = ", ".join(plural(number, kind) for kind, number in census.kinds) if len(census.kinds) > 1 else ""
@@ -122,7 +120,11 @@ def _parts(shard: Shard) -> Iterator[tuple[str, tuple[FilePart, ...]]]:
             tuple(FilePart(one.name, Span(str(SourceName(one.name)), 0, max(one.size, 0))) for one in members),
         )
     first = str(SourceName(members[0].name)) if members else ""
-    found = [one for one in shard.sections_of(first) if one.size]
+    try:
+        found = [one for one in shard.sections_of(first) if one.size]
+    except ShardError:
+        # The shard itself shows its damage.
+        return
     sections = tuple(FilePart(_named(s.name, s.role), Span(first, s.start, s.stop), s.role, s.doc) for s in found)
     if sections:
         yield f"Sections of {cut_middle(members[0].name)}" if members else "Sections", sections
@@ -164,7 +166,6 @@ class FileSummary(QWidget):
         self.load = WrapText(self.tr("Load index"), link=True)
         self.load.clicked.connect(session.want_index)
         self.picture = QLabel()
-        self.picture.setObjectName("summarySlice")
         self.picture.setAccessibleName(self.tr("Slice of the array"))
         self.buttons = QWidget()
         self._sides = QBoxLayout(QBoxLayout.Direction.TopToBottom, self)
@@ -196,11 +197,8 @@ class FileSummary(QWidget):
 
     def refresh(self) -> None:
         """Look again at what is open."""
-        shard, remote = self._session.shard, self._session.request.is_remote
-        if shard is None:
-            return
+        remote = self._session.request.is_remote
         self.title.set_text(self._session.request.title)
-        self.load.setVisible(False)
         self._session.ask(
             lambda shard, _: summary_of(shard, remote=remote),
             self._show,
