@@ -156,6 +156,27 @@ def test_no_word_of_the_left_side_is_shown() -> None:
     assert hits == []
 
 
+WINDOW = tuple(f"app/shardscope/{room}/" for room in ("session", "shell", "startup", "tasks", "views", "widgets"))
+LITERAL = re.compile(
+    r"(?<!there )\b(?:is|are) no\b(?! longer)|\bstands? (?:in|beside|for|at|before|alone)\b|\blies? (?:in|beside|at)\b"
+    r"|\bso many\b|\bgo(?:es)? on\b|\bis said\b|\bsays so\b|\bthere is what\b|, too\b|\bbegins? so\b|\bas it was\b"
+    r"|\bto be had\b|\blooked (?:at|whether)\b|\bhow far it is\b|\bput back\b|\bas usual\b",
+    re.IGNORECASE,
+)
+"""English that was made by replacing words one by one."""
+
+
+@pytest.mark.thorough
+@pytest.mark.xdist_group("words")
+def test_the_window_speaks_plain_english() -> None:
+    """No label, message or placeholder of the window has a pattern of literal English."""
+    literal = ("It is no shard", "what lies beside it", "so many bytes", "Go on", "read it, too", "the file says so")
+    assert all(map(LITERAL.search, literal))
+    assert not LITERAL.search("There is no such file; it is no longer open")
+    hits = [text for text in texts() if text.path.startswith(WINDOW) and LITERAL.search(cleaned(text.text))]
+    assert hits == []
+
+
 @pytest.mark.thorough
 @pytest.mark.xdist_group("words")
 def test_what_is_allowed_is_there() -> None:

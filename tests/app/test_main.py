@@ -123,7 +123,7 @@ def test_a_picture_that_cannot_be_made(tmp_path: Path) -> None:
 @pytest.mark.thorough
 @pytest.mark.parametrize(
     ("arguments", "said"),
-    [(["--show", "nothing"], "--show is one of structure, "), (["--select", "0x10000"], "there is no byte 65536")],
+    [(["--show", "nothing"], "--show is one of structure, "), (["--select", "0x10000"], "no byte 65536")],
 )
 def test_what_is_not_there_cannot_be_pictured(data: Path, tmp_path: Path, arguments: list[str], said: str) -> None:
     """A part or a byte that does not exist is one line and exit code 1; no picture is made."""

@@ -46,7 +46,7 @@ _AS_USUAL = "usual"
 
 
 ENDPOINTS = (
-    Endpoint("As the address says (Amazon, Google)", ""),
+    Endpoint("Default (Amazon, Google)", ""),
     Endpoint("Google Cloud Storage, with HMAC keys", "https://storage.googleapis.com", path_style=True),
     Endpoint("MinIO on this machine", "http://127.0.0.1:9000", path_style=True),
     Endpoint("Cloudflare R2", "https://ACCOUNT.r2.cloudflarestorage.com"),

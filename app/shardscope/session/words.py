@@ -79,7 +79,7 @@ def short_size(size: int) -> str:
 
 def known_size(size: int) -> str:
     """Return a number of bytes in words; -1 is one that is unknown before reading."""
-    return "unknown" if size < 0 else plural(size, "byte")
+    return "unknown until read" if size < 0 else plural(size, "byte")
 
 
 def share_text(part: int, whole: int) -> str:

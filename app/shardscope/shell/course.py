@@ -50,7 +50,7 @@ class Course(QObject):
         self._session, self._player, self._notices, self._show, self._window = session, player, notices, show, window
         self._name = ""
         self.exercises = self._action(self.tr("&Exercises…"), self._ask_exercise)
-        self.hand_in = self._action(self.tr("&Export answers…"), self._ask_name)
+        self.hand_in = self._action(self.tr("&Hand in…"), self._ask_name)
         self.mission = self._action(self.tr("Ma&ke a mission…"), self._ask_mission)
         player.changed.connect(self._tell)
         player.finished.connect(self._finished)
@@ -116,10 +116,9 @@ class Course(QObject):
 
         def write(place: str) -> None:
             path = Path(place)
-            told = self.tr("Answers exported: {0}").format(path.name)
-            self._job(lambda: write_hand_in(path, handed, force=True), told)
+            self._job(lambda: write_hand_in(path, handed, force=True), self.tr("Handed in: {0}").format(path.name))
 
-        ask_target(self._window, self.tr("Export answers"), write, name=f"{proposed or 'hand-in'}.json", kinds=kinds)
+        ask_target(self._window, self.tr("Hand in"), write, name=f"{proposed or 'hand-in'}.json", kinds=kinds)
 
     # --- missions ---
 

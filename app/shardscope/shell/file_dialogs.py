@@ -9,22 +9,23 @@ from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QWidget
 
 from shardcore.sources.remote.address import is_address
-from shardscope.session.session import Session
+from shardcore.teaching.assets import resources
+from shardscope.startup.settings import Settings
 from shardscope.widgets.file_dialogs import ask_files, ask_folder
 
 
 class FileDialogs(QObject):
-    """Asks, beginning where what is open lies.
+    """Asks, beginning in the folder that was last used.
 
     Args:
-        session: The session.
+        settings: The recent files.
         chosen: Takes the paths.
         window: Where the dialogs stand.
     """
 
-    def __init__(self, session: Session, chosen: Callable[[Sequence[str]], object], window: QWidget) -> None:
+    def __init__(self, settings: Settings, chosen: Callable[[Sequence[str]], object], window: QWidget) -> None:
         super().__init__(window)
-        self._session = session
+        self._settings = settings
         self._chosen = chosen
         self._window = window
 
@@ -47,6 +48,6 @@ class FileDialogs(QObject):
 
     @property
     def _start(self) -> str:
-        """The folder of what is open; empty where that is not on this machine."""
-        uri = self._session.uri
-        return str(Path(uri).parent) if uri and not is_address(uri) else ""
+        """The folder that was last used, samples apart; empty at first."""
+        paths = (Path(uri) for uri in self._settings.recent if not is_address(uri))
+        return next((str(path.parent) for path in paths if not path.is_relative_to(resources())), "")

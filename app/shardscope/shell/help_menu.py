@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Callable
 
-from PySide6.QtCore import QObject
+import PySide6
+from PySide6.QtCore import QCoreApplication, QObject, QSize, Qt, qVersion
 from PySide6.QtGui import QAction, QIcon, QKeySequence
-from PySide6.QtWidgets import QMainWindow, QWhatsThis
+from PySide6.QtWidgets import QMainWindow, QMessageBox, QWhatsThis, QWidget
 
+import shardcore
+from shardcore.shards.registry import FORMATS
 from shardscope.learning.help.format_page import FormatPage
 from shardscope.learning.help.pages import GLOSSARY
 from shardscope.learning.help.shortcuts import show_shortcuts
@@ -17,6 +21,42 @@ from shardscope.shell.teaching import Teaching
 from shardscope.views.inspector.panel import Inspector
 
 PAGE = "formatPage"
+
+
+def versions() -> list[str]:
+    """Formats, and versions of what the program is built on."""
+    # Reading what is installed imports much, and the window is seen sooner without it.
+    from importlib import metadata
+
+    return [
+        f"Formats: {', '.join(FORMATS)}",
+        f"Python {platform.python_version()} ({platform.system()} {platform.machine()})",
+        f"Qt {qVersion()}, PySide6 {PySide6.__version__}",
+        *(f"{name} {metadata.version(name)}" for name in ("NumPy", "pyqtgraph")),
+    ]
+
+
+def about_box(window: QWidget, reference: QAction) -> QMessageBox:
+    """Return the box; open it with `open()`, which does not wait.
+
+    Args:
+        window: Its parent.
+        reference: Shows the documentation.
+    """
+    box = QMessageBox(window)
+    box.setTextFormat(Qt.TextFormat.RichText)
+    box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    box.setWindowTitle(QCoreApplication.translate("About", "About Shardscope"))
+    box.setIconPixmap(window.windowIcon().pixmap(QSize(64, 64), window.devicePixelRatioF()))
+    about = QCoreApplication.translate("About", "Explorer for shard files: bytes, fields, objects, lookups.")
+    licence = QCoreApplication.translate("About", "MIT licence.")
+    box.setText(f"<b>Shardscope {shardcore.__version__}</b><br>{about}<br>{licence}")
+    box.setInformativeText("<br>".join(versions()))
+    box.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+    box.addButton(QMessageBox.StandardButton.Close)
+    docs = box.addButton(QCoreApplication.translate("About", "&Documentation"), QMessageBox.ButtonRole.HelpRole)
+    docs.clicked.connect(reference.trigger)
+    return box
 
 
 class HelpMenu(QObject):

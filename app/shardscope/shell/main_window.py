@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-import platform
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-import PySide6
-from PySide6.QtCore import QByteArray, QCoreApplication, QEvent, QObject, QPoint, QRect, QSize, Qt, QTimer, qVersion
+from PySide6.QtCore import QByteArray, QEvent, QObject, QPoint, QRect, QSize, Qt, QTimer
 from PySide6.QtGui import (
     QAction,
     QCloseEvent,
@@ -33,10 +31,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-import shardcore
 from shardcore import DataSet, RemoteOptions, Shard, Span
 from shardcore.model.text import shown
-from shardcore.shards.registry import FORMATS
 from shardcore.teaching import assets
 from shardcore.teaching.lessons.fresh import is_fresh
 from shardscope.learning.charts.panel import Charts
@@ -57,7 +53,7 @@ from shardscope.shell.error_notices import ErrorNotices
 from shardscope.shell.extraction_notices import ExtractionNotices
 from shardscope.shell.file_dialogs import FileDialogs
 from shardscope.shell.file_tabs import FileTabBar
-from shardscope.shell.help_menu import HelpMenu
+from shardscope.shell.help_menu import HelpMenu, about_box
 from shardscope.shell.job_status import JobStatus
 from shardscope.shell.lecture import LectureScreen
 from shardscope.shell.notes import NotesShell
@@ -93,34 +89,6 @@ from shardscope.widgets.picture import ask_picture
 
 if TYPE_CHECKING:
     from shardscope.startup.single import Handover
-
-
-def versions() -> list[tuple[str, str]]:
-    """Name and versions of what the program runs on."""
-    # Reading what is installed imports much, and the window is seen sooner without it.
-    from importlib import metadata
-
-    found = [
-        ("Shardscope", shardcore.__version__),
-        ("Formats", ", ".join(FORMATS)),
-        ("Python", f"{platform.python_version()} ({platform.system()} {platform.machine()})"),
-        ("PySide6", f"{PySide6.__version__}, Qt {qVersion()}"),
-    ]
-    return found + [(name, metadata.version(name)) for name in ("numpy", "pyqtgraph")]
-
-
-def about_box(window: QWidget) -> QMessageBox:
-    """Return a box that reports the versions; open it with `open()`, which does not wait."""
-    box = QMessageBox(window)
-    box.setTextFormat(Qt.TextFormat.RichText)
-    box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-    box.setWindowTitle(QCoreApplication.translate("About", "About Shardscope"))
-    box.setIconPixmap(window.windowIcon().pixmap(QSize(64, 64), window.devicePixelRatioF()))
-    about = QCoreApplication.translate("About", "See what is inside shard files: bytes, fields, objects, lookups.")
-    box.setText(f"<b>Shardscope</b><br>{about}<br>{QCoreApplication.translate('About', 'MIT licence.')}")
-    box.setInformativeText("\n".join(f"{name}: {version}" for name, version in versions()))
-    box.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-    return box
 
 
 _EDITING = (
@@ -359,7 +327,7 @@ class MainWindow(QMainWindow):
         self.connecting = ConnectTask(self.session, settings, self)
         self.new_shards, self.comparing = NewShards(self.session, settings, self), CompareFormats(self.jobs, self)
         to_bytes, salvage = self.hex.view.setFocus, self.breaking.actions.salvage
-        self.dialogs = FileDialogs(self.session, self.open_paths, self)
+        self.dialogs = FileDialogs(settings, self.open_paths, self)
         self.troubles = ErrorNotices(
             self.session,
             self.notices,
@@ -834,8 +802,8 @@ class MainWindow(QMainWindow):
         self._fit()
 
     def about(self) -> None:
-        """Report the versions."""
-        about_box(self).open()
+        """Show the version, the licence and what the program is built on."""
+        about_box(self, self.help.page).open()
 
     # --- the beginning and the end ---
 
@@ -855,7 +823,7 @@ class MainWindow(QMainWindow):
         box.setText(self.tr("Still running: {0}.").format(", ".join(shown(job.title) for job in writing[:3])))
         box.setInformativeText(self.tr("Quitting cancels that. Files that are complete stay."))
         leave = box.addButton(self.tr("&Quit and cancel"), QMessageBox.ButtonRole.DestructiveRole)
-        stay = box.addButton(self.tr("&Go on"), QMessageBox.ButtonRole.RejectRole)
+        stay = box.addButton(self.tr("&Keep running"), QMessageBox.ButtonRole.RejectRole)
         box.setDefaultButton(stay)
         box.setEscapeButton(stay)
         leave.clicked.connect(lambda _=False: self.end())

@@ -66,6 +66,7 @@ class OpenWith(QDialog):
         self._formats = {one.name: one for one in formats}
         self._labels: dict[str, QLabel] = {}
         self._asked_for = request
+        self._detected = shard.format if shard is not None else ""
         self.path = QLineEdit(request.shown, self)
         self.path.setPlaceholderText(self.tr("Path, address, or a link copied from Shardscope"))
         self.format = QComboBox(self)
@@ -82,12 +83,12 @@ class OpenWith(QDialog):
         self.buttons.addButton(QDialogButtonBox.StandardButton.Cancel)
         self._lay_out(fixed=shard is not None)
         self.path.textChanged.connect(self._check)
-        self.format.currentIndexChanged.connect(self._check)
+        self.format.currentIndexChanged.connect(self._choose)
         for field in self.fields.values():
             field.changed.connect(self._check)
         self.buttons.accepted.connect(self._accept)
         self.buttons.rejected.connect(self.reject)
-        self._check()
+        self._choose()
         guessed = next((f for f in self.fields.values() if shard is not None and _read_with(shard, f.option)), None)
         (guessed or (self.format if request.uri else self.path)).setFocus()
 
@@ -133,22 +134,23 @@ class OpenWith(QDialog):
         column.setSpacing(14)
         column.addLayout(grid, 1)
         column.addWidget(self.buttons)
-        self.resize(660, self.sizeHint().height())
 
     def _asked(self) -> list[OptionField]:
-        """Return the fields of the chosen format; all while it is to be recognised."""
-        chosen = self._formats.get(self.format.currentData() or "")
-        if chosen is None:
-            return list(self.fields.values())
-        return [self.fields[option.name] for option in _options([chosen])]
+        """Return the fields of the chosen format, or of the one that was detected."""
+        chosen = self._formats.get(self.format.currentData() or self._detected)
+        return [self.fields[option.name] for option in _options([chosen])] if chosen is not None else []
 
-    def _check(self) -> None:
-        """Show the options of the chosen format, and say at once whether they can be applied."""
+    def _choose(self) -> None:
+        """Show the options of the chosen format."""
         asked = self._asked()
         for name, field in self.fields.items():
             field.setVisible(field in asked)
             self._labels[name].setVisible(field in asked)
-        wrong = any(field.problem() for field in asked)
+        self.resize(660, self.sizeHint().height())
+        self._check()
+
+    def _check(self) -> None:
+        wrong = any(field.problem() for field in self._asked())
         self.apply.setEnabled(not wrong and bool(self.path.text().strip()))
 
     @property
@@ -198,7 +200,12 @@ class OpenWays(QObject):
                 if error is not None and not isinstance(error, Cancelled):
                     self._session.tell(self.tr("Cannot list the formats"), error)
                 return
-            dialog = OpenWith(request, formats, shard, self._window)
+            first = request
+            if request.uri and shard is None and request.format is None:
+                # It is opened so because it lacks a specification.
+                named = next((one.name for one in formats if any(map(_is_spec, one.options))), None)
+                first = replace(request, format=named)
+            dialog = OpenWith(first, formats, shard, self._window)
             dialog.chosen.connect(self._chosen)
             dialog.open()
 
@@ -275,7 +282,11 @@ def _options(formats: Sequence[Format]) -> list[Option]:
 
 def _read_with(shard: Shard, option: Option) -> bool:
     """Return whether it is by this option that a shard is reported what it does not state itself."""
-    return bool(shard.parameters) and option.names_format and option.type is OptionType.JSON
+    return bool(shard.parameters) and _is_spec(option)
+
+
+def _is_spec(option: Option) -> bool:
+    return option.names_format and option.type is OptionType.JSON
 
 
 def _evidence(shard: Shard) -> str:

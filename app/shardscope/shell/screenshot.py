@@ -14,6 +14,7 @@ from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QApplication, QWidget
 
 from shardcore import Depth, RemoteOptions, Span
+from shardcore.model.number_words import plural
 from shardscope.session.session import IndexState, OpenFailure
 from shardscope.shell.main_window import MainWindow
 
@@ -146,7 +147,7 @@ def arrange(window: MainWindow, wanted: ScreenshotRequest) -> None:
     if wanted.select is not None:
         source = session.shard.source if session.shard is not None else None
         if source is not None and not 0 <= wanted.select < source.size:
-            raise ScreenshotError(f"there is no byte {wanted.select}; the file has {source.size}")
+            raise ScreenshotError(f"no byte {wanted.select}: the file has {plural(source.size, 'byte')}")
         session.select_span(Span("", wanted.select, wanted.select + 1))
     settle(window)
     part, _, sketch = wanted.show.partition(":")

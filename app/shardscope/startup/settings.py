@@ -192,7 +192,7 @@ class Settings:
         try:
             values = parse_json(text, "the file", limits=FREE)
             if not isinstance(values, dict):
-                raise FormatError("it is no JSON object")
+                raise FormatError("not a JSON object")
             self._values = values
         except ShardError as error:
             aside = self._path.with_name(f"{self._path.name}.invalid")

@@ -88,7 +88,7 @@ class FolderField(OptionField):
     def __init__(self, option: Option, given: Any) -> None:
         super().__init__(option)
         self.line = QLineEdit(str(given or ""))
-        self.line.setPlaceholderText(self.tr("Empty: looked for beside the shard"))
+        self.line.setPlaceholderText(self.tr("Optional. Default: the xorbs folder beside the shard"))
         self.line.textChanged.connect(self.changed)
         self._hold(self.line, path_button("Choose…", self.line, folder=True))
 
@@ -125,7 +125,7 @@ class ChoiceField(OptionField):
         self.box = QComboBox()
         usual = option.default in option.choices
         if not usual:
-            self.box.addItem(self.tr("As usual"), None)
+            self.box.addItem(self.tr("Default"), None)
         for choice in option.choices:
             self.box.addItem(choice, choice)
         self.box.setCurrentIndex(max(self.box.findData(option.default if usual and given is None else given), 0))
@@ -161,7 +161,7 @@ class JsonField(OptionField):
         self.editor.setFont(theme.fixed_font())
         self.editor.setTabChangesFocus(True)
         self.editor.setAccessibleName(self.title)
-        self.editor.setPlaceholderText(self.tr("Empty: the file says it, or what lies beside it"))
+        self.editor.setPlaceholderText(self.tr("Optional. By default read from the file or its info"))
         self.editor.setMinimumHeight(self.editor.fontMetrics().lineSpacing() * 10 + 16)
         self.editor.textChanged.connect(self._changed)
         self.state = QLabel()

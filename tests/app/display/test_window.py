@@ -101,8 +101,8 @@ def test_samples_in_the_hands_of_a_person(shown: Shown, tmp_path: Path) -> None:
     for number, sample in enumerate(sampled(assets.main_samples(), 2, full=False)):
         shown.focus(title)
         shown.mouse.do("key", "ctrl+shift+o")
-        shown.until(lambda: shown.title_is("Open with"))
-        shown.focus("Open with")
+        shown.until(lambda: shown.title_is("Open as"))
+        shown.focus("Open as")
         shown.mouse.do("type", str(sample.path))
         shown.mouse.do("key", "Return")
         title = f"{sample.path.name} — Shardscope"

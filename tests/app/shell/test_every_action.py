@@ -419,9 +419,9 @@ WELCOME = (
 
 SWH = (
     Row("File > Convert to…", dialog("NewShardDialog")),
-    Row("File > Compare with > File…", FILE_DIALOG),
-    Row("File > Compare with > Folder…", FILE_DIALOG),
-    Row("File > Compare with > Address…", dialog("AddressDialog")),
+    Row("File > Diff with > File…", FILE_DIALOG),
+    Row("File > Diff with > Folder…", FILE_DIALOG),
+    Row("File > Diff with > Address…", dialog("AddressDialog")),
     Row("File > Extract…", dialog("ExtractDialog")),
     Row("File > Extract all…", dialog("ExtractDialog")),
     Row("File > Change how it is read…", dialog("OpenWith")),
@@ -497,7 +497,7 @@ SWH = (
     Row("Learn > Make a mission…", FILE_DIALOG),
     Row("Learn > Lessons", brings("lessons"), away("lessons")),
     Row("Learn > Teach me this file", brings("lessons"), away("lessons")),
-    Row("Help > Page of the format", brings("formatPage"), away("formatPage")),
+    Row("Help > Format reference", brings("formatPage"), away("formatPage")),
     Row("Help > Glossary", brings("formatPage"), away("formatPage")),
     Row("Objects > Choose columns automatically", lambda window: not window.settings.columns("swh"), choose_column),
     Row(
@@ -532,18 +532,18 @@ SWH = (
 """A shard that may be changed, with an object selected."""
 
 SANDBOX = (
-    Row("Tools > In the sandbox > Flip a bit…", brings("sandbox"), away("sandbox")),
+    Row("Tools > Sandbox > Flip a bit…", brings("sandbox"), away("sandbox")),
     *(
-        Row(f"Tools > In the sandbox > Flip one bit > Flip bit {n}", sandbox_has(1), unchanged(35, 36))
+        Row(f"Tools > Sandbox > Flip one bit > Flip bit {n}", sandbox_has(1), unchanged(35, 36))
         for n in range(8)
     ),
-    Row("Tools > In the sandbox > Overwrite…", brings("sandbox"), away("sandbox")),
-    Row("Tools > In the sandbox > Cut the selected bytes out", sandbox_has(1), unchanged(600, 610)),
-    Row("Tools > In the sandbox > Cut from here to the end", sandbox_has(1), unchanged(4000, 4001)),
-    Row("Tools > In the sandbox > Undo the last change", sandbox_has(0), flip),
-    Row("Tools > In the sandbox > Redo it", sandbox_has(1), undone),
-    Row("Tools > In the sandbox > Start over", sandbox_has(0), flip),
-    Row("Tools > In the sandbox > Save as a copy…", FILE_DIALOG, flip),
+    Row("Tools > Sandbox > Overwrite…", brings("sandbox"), away("sandbox")),
+    Row("Tools > Sandbox > Cut the selected bytes out", sandbox_has(1), unchanged(600, 610)),
+    Row("Tools > Sandbox > Cut from here to the end", sandbox_has(1), unchanged(4000, 4001)),
+    Row("Tools > Sandbox > Undo the last change", sandbox_has(0), flip),
+    Row("Tools > Sandbox > Redo", sandbox_has(1), undone),
+    Row("Tools > Sandbox > Start over", sandbox_has(0), flip),
+    Row("Tools > Sandbox > Save as a copy…", FILE_DIALOG, flip),
     Row("Edit > Paste over", sandbox_has(1), with_clipboard),
     Row("Edit > Fill…", dialog("QInputDialog"), unchanged(35, 40)),
     Row("Edit > Replace all hits…", dialog("QInputDialog"), with_hits),

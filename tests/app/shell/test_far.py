@@ -133,7 +133,7 @@ def test_much_is_asked_for_first_when_it_is_far(
     assert [one.what for one in asked] == ["Verifying the content", "Searching the whole file"]
     sheet = window.breaking.salvaging.ask()
     assert sheet is not None
-    assert (asked[-1].what, asked[-1].size) == ("Looking at every byte", size)
+    assert (asked[-1].what, asked[-1].size) == ("Scanning the file", size)
     sheet.close()
     assert len(server.log) == before
     with qtbot.waitSignal(window.session.findings_changed):

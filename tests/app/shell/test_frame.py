@@ -17,7 +17,7 @@ from pytestqt.qtbot import QtBot
 
 from shardcore import FormatError, Remedy, SectionRole, ShardError, Span
 from shardcore.testing import sampled
-from shardscope.session.error_words import WORDS, plain_words
+from shardscope.session.error_words import ADVICE, plain_words
 from shardscope.session.open_request import OpenRequest
 from shardscope.shell.main_window import LEAST, MainWindow
 from shardscope.shell.notices import NoticeTone
@@ -395,7 +395,7 @@ ALWAYS = {
     *("Zoom in", "Zoom out", "100 %"),
     *("As the system", "Light", "Dark", "Light, colour-blind safe", "Dark, colour-blind safe", "Dark room"),
     *("From zip…", "From folder…"),
-    *("Lessons", "Exercises…", "Glossary", "Keyboard shortcuts", "Page of the format", "Reduced motion"),
+    *("Lessons", "Exercises…", "Glossary", "Keyboard shortcuts", "Format reference", "Reduced motion"),
     *("Save picture of the window…", "What is this?", "Compare formats…"),
 }
 
@@ -510,7 +510,7 @@ def test_parts_have_focus_rings(small: MainWindow) -> None:
 
 def test_every_remedy_is_said_in_words_of_the_window() -> None:
     """For each remedy there is a sentence that names no option of the command line or the library."""
-    assert set(WORDS) == set(Remedy)
+    assert set(ADVICE) == set(Remedy)
     for remedy in Remedy:
         said = plain_words(ShardError("It cannot be read", remedy=remedy))
         assert said.startswith("It cannot be read; ")
@@ -544,7 +544,7 @@ def test_a_wrong_specification_says_so(window: MainWindow, qtbot: QtBot, data: P
     path = data / "neuroglancer" / "bare_shard" / "0.shard"
     with qtbot.waitSignal(window.session.opened, timeout=10_000):
         window.session.open(OpenRequest(str(path), "neuroglancer", {"spec": spec}))
-    qtbot.waitUntil(lambda: window.notices.text.startswith("This specification does not fit: "))
+    qtbot.waitUntil(lambda: window.notices.text.startswith("The specification does not match the file: "))
     assert "minishard 0" in window.notices.text
     assert window.notices.button.text() == "Change…"
     settle(window, 40)

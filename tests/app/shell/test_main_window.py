@@ -305,8 +305,7 @@ def test_what_is_no_shard_is_shown_as_bytes(window: MainWindow, qtbot: QtBot, tm
     path = tmp_path / "letter.txt"
     path.write_bytes(b"Dear reader, this is not a shard. " * 50)
     opened(window, qtbot, path)
-    assert "unrecognised format" in window.notices.text
-    assert window.notices.text.startswith("Not a shard: ")
+    assert window.notices.text.startswith("letter.txt is not in a known shard format. Showing raw bytes.")
     assert window.hex.view.state.layout.size == path.stat().st_size
 
 
@@ -315,14 +314,14 @@ def test_an_empty_file(window: MainWindow, qtbot: QtBot, tmp_path: Path) -> None
     path = tmp_path / "empty.shard"
     path.write_bytes(b"")
     opened(window, qtbot, path)
-    assert window.notices.text
+    assert window.notices.text == "The file is empty (0 bytes)."
 
 
 def test_a_file_that_is_gone_cannot_be_opened(small: MainWindow, qtbot: QtBot, tmp_path: Path) -> None:
     """The bar says why, and offers to try again; what was open stays open."""
     with qtbot.waitSignal(small.session.failed):
         small.open(str(tmp_path / "nothing.shard"))
-    assert "cannot be opened" in small.notices.text
+    assert small.notices.text == "Cannot open nothing.shard: no such file or directory."
     assert small.notices.button.text() == "Try again"
     assert small.windowTitle() == "small.shard[*] — Shardscope"
 

@@ -261,7 +261,7 @@ def test_a_damaged_file_of_a_folder_is_opened_alone(window: MainWindow, tmp_path
 
 
 def test_quitting_while_files_are_written_asks(shown: MainWindow, tmp_path: Path) -> None:
-    """*Go on* keeps window and extraction; the question is not asked once nothing is written any more."""
+    """*Keep running* keeps window and extraction; the question is not asked once nothing is written any more."""
     hold, entered = threading.Event(), threading.Event()
 
     def work(_: Job) -> None:

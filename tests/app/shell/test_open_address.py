@@ -121,7 +121,7 @@ def test_an_endpoint_is_offered_for_the_next_bucket(window: MainWindow) -> None:
     assert window.session.tape is None
     assert (sheet.endpoint_url, sheet.region.text(), sheet.path_style.isChecked()) == (lab, "lab-1", True)
     assert sheet.understood.text() == f"✔ k in next (S3), at {lab}"
-    assert [sheet.endpoint.itemText(row) for row in range(2)] == ["As the address says (Amazon, Google)", lab]
+    assert [sheet.endpoint.itemText(row) for row in range(2)] == ["Default (Amazon, Google)", lab]
     # The page of a console names its store, and its region.
     sheet.address.setText("https://s3.console.aws.amazon.com/s3/object/theirs?region=eu-west-1&prefix=k")
     assert (sheet.endpoint_url, sheet.region.text()) == ("", "eu-west-1")

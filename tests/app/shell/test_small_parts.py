@@ -47,7 +47,7 @@ def test_findings_say_that_nothing_was_run(qtbot: QtBot, session: Session, findi
     assert not findings.buttons[Depth.CONTENT].isEnabled()
     open_in(session, qtbot, data / "swh" / "small.shard")
     assert findings.buttons[Depth.CONTENT].isEnabled()
-    assert findings.state.text == "Not run yet"
+    assert findings.state.text == "Not verified yet"
     assert "Not run" not in findings.big.text(), "once is enough"
 
 
@@ -84,7 +84,7 @@ def test_findings_are_listed_and_lead_to_their_bytes(
     assert session.selection.span == Span("", 571, 603)
     assert "571..603" in findings.detail.text()
     open_in(session, qtbot, data / "swh" / "one.shard")
-    assert findings.state.text == "Not run yet"
+    assert findings.state.text == "Not verified yet"
 
 
 def test_a_verification_can_be_stopped(qtbot: QtBot, session: Session, findings: FindingsTable, data: Path) -> None:
@@ -92,7 +92,7 @@ def test_a_verification_can_be_stopped(qtbot: QtBot, session: Session, findings:
     open_in(session, qtbot, data / "swh" / "medium.shard")
     findings.buttons[Depth.CONTENT].click()
     findings.stop.click()
-    qtbot.waitUntil(lambda: findings.state.text == "Not run yet")
+    qtbot.waitUntil(lambda: findings.state.text == "Not verified yet")
     assert findings.buttons[Depth.CONTENT].isEnabled()
 
 
@@ -120,7 +120,7 @@ def test_transfers_cancel_and_clear(qtbot: QtBot, jobs: Jobs) -> None:
     made.cancel_button.click()
     qtbot.waitUntil(lambda: made.summary.text() == "0 running, 2 finished")
     made.clear_button.click()
-    assert made.summary.text() == "No jobs yet"
+    assert made.summary.text() == "No activity yet"
     gate.set()
 
 

@@ -72,7 +72,7 @@ def test_the_answer_decides_what_is_told(
     next(one for one in box.buttons() if word in one.text()).click()
     if agrees:
         qtbot.waitUntil(lambda: window.session.uri == str(root / "x"))
-    assert [one.text.count("cannot be opened") for one in window.notices.all] == [1] * (not agrees)
+    assert [one.text.count("Cannot open ") for one in window.notices.all] == [1] * (not agrees)
 
 
 @pytest.mark.thorough

@@ -57,7 +57,7 @@ def test_small_sizes_are_exact(size: int, text: str) -> None:
 def test_numbers_have_their_noun() -> None:
     """One is one, and what is not known is not a number."""
     assert (known_size(1), known_size(1024)) == ("1 byte", "1,024 bytes")
-    assert (known_size(0), known_size(-1)) == ("0 bytes", "not known before reading")
+    assert (known_size(0), known_size(-1)) == ("0 bytes", "unknown until read")
 
 
 def test_long_names_lose_their_middle() -> None:

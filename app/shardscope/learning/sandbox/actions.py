@@ -44,7 +44,7 @@ class SandboxActions(QObject):
         self.cut = self._action(self.tr("&Cut the selected bytes out"), "Ctrl+Alt+X", sandbox.cut)
         self.cut_rest = self._action(self.tr("Cut from here to the &end"), "Ctrl+Alt+End", sandbox.cut_rest)
         self.undo = self._action(self.tr("&Undo the last change"), "Ctrl+Z", sandbox.undo)
-        self.redo = self._action(self.tr("&Redo it"), "Ctrl+Shift+Z", sandbox.redo)
+        self.redo = self._action(self.tr("&Redo"), "Ctrl+Shift+Z", sandbox.redo)
         self.start_over = self._action(self.tr("&Start over"), "Ctrl+Alt+Z", sandbox.start_over)
         self.save = self._action(self.tr("Save as a &copy…"), "Ctrl+Alt+S", None)
         self.salvage = self._action(self.tr("Recover &objects…"), "Ctrl+Alt+E", None)

@@ -71,14 +71,11 @@ def probe(uri: str, options: RemoteOptions | None) -> list[Allowed]:
         parts = any(record.status == 206 for record in tape.records)
         return [
             Allowed("Read", True, f"{plural(target.size, 'byte')} in {milliseconds:,} ms"),
-            Allowed("Ranges", parts, _PARTS if parts else "not supported: the whole file was fetched"),
+            Allowed("Ranges", parts, "supported" if parts else "not supported: the whole file was fetched"),
             _listing(target.folder),
         ]
     finally:
         target.close()
-
-
-_PARTS = "supported"
 
 
 def _listing(folder: Folder | None) -> Allowed:
@@ -185,13 +182,11 @@ class AddressDialog(QDialog):
         self.pays.setChecked(options is not None and options.requester_pays)
         self.pays.setToolTip(self.tr("The bucket's owner requires it"))
         self.allowed.setObjectName("allowed")
-        self.allowed.setAccessibleName(self.tr("What is allowed"))
         for label in (self.understood, self.allowed):
             label.setWordWrap(True)
             label.setTextFormat(Qt.TextFormat.PlainText)
             label.setAlignment(Qt.AlignmentFlag.AlignTop)
         self.allowed.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self.allowed.setMinimumHeight(6 * self.fontMetrics().lineSpacing())
 
     def _lay_out(self) -> None:
         page = QWidget(self)
@@ -204,12 +199,12 @@ class AddressDialog(QDialog):
             (self.tr("A&ddress"), self.address),
             (self.tr("&Layer"), self.layer),
             ("", self.understood),
-            (self.tr("As"), self.who),
+            (self.tr("Sign in"), self.who),
             (self.tr("&Endpoint"), self.endpoint),
             (self.tr("Re&gion"), self.region),
             ("", self.path_style),
             ("", self.pays),
-            (self.tr("Allowed"), self.allowed),
+            (self.tr("Permissions"), self.allowed),
         ]
         top = Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignRight
         for number, (words, part) in enumerate(rows):
@@ -234,10 +229,22 @@ class AddressDialog(QDialog):
         column.addWidget(scroll, 1)
         self.buttons.setContentsMargins(18, 4, 18, 14)
         column.addWidget(self.buttons)
-        wish = page.sizeHint().height() + self.buttons.sizeHint().height() + 30
-        parent = self.parentWidget()
+        self.resize(620, 320)
+
+    def _fit(self) -> None:
+        """Take the height of what is shown, as far as the window above has room."""
+        page, parent = self._scroll.widget(), self.parentWidget()
+        page.layout().activate()
+        wish = page.layout().totalHeightForWidth(self.width()) + self.buttons.sizeHint().height() + 12
         room = parent.window().height() - 40 if parent is not None else wish
-        self.resize(620, min(wish, max(room, 320)))
+        self.resize(self.width(), min(wish, max(room, 320)))
+
+    def _permit(self, text: str) -> None:
+        """Show what the test found; nothing before."""
+        self.allowed.setText(shown_lines(text))
+        for part in (self.allowed, self._labels[self.allowed]):
+            part.setVisible(bool(text))
+        self._fit()
 
     def _connect(self) -> None:
         self.address.textChanged.connect(lambda _: self._check())
@@ -322,7 +329,7 @@ class AddressDialog(QDialog):
         fine = parsed is not None and not problem and (self.who.complete or not signed)
         for button in (self.open_button, self.test):
             button.setEnabled(fine)
-        self.allowed.clear()
+        self._permit("")
 
     def _no_address(self) -> str:
         text = self.address.text().strip()
@@ -396,7 +403,7 @@ class AddressDialog(QDialog):
         """Try, in a job, what is allowed."""
         request = self.request
         self.test.setEnabled(False)
-        self.allowed.setText(self.tr("Testing …"))
+        self._permit(self.tr("Testing …"))
         return self._jobs.submit(
             lambda _: probe(request.uri, request.remote),
             key=("probe", self),
@@ -408,10 +415,10 @@ class AddressDialog(QDialog):
         self.test.setEnabled(True)
         if found is not None:
             lines = [f"{SIGNS[one.works]} {one.what}: {one.text}" for one in found]
-            self.allowed.setText(shown_lines("\n".join(lines)))
+            self._permit("\n".join(lines))
             self._scroll.ensureWidgetVisible(self.allowed)
         elif not isinstance(error, Cancelled):
-            self.allowed.setText(shown_lines(f"✖ {plain_words(error)}"))
+            self._permit(f"✖ {plain_words(error)}")
 
     def _accept(self) -> None:
         self.chosen.emit(self.request)

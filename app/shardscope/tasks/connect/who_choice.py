@@ -11,7 +11,6 @@ from PySide6.QtWidgets import (
     QLabel,
     QLineEdit,
     QRadioButton,
-    QStackedWidget,
     QVBoxLayout,
     QWidget,
 )
@@ -47,14 +46,17 @@ class WhoChoice(QWidget):
         row.addStretch(1)
         self.profile = QComboBox(self)
         self.access_key, self.secret_key, self.token = (QLineEdit(self) for _ in range(3))
-        self.pages = QStackedWidget(self)
-        for page in (self._anonymous(), self._profiles(), self._keys(options)):
-            self.pages.addWidget(page)
+        self.pages = {
+            Who.ANONYMOUS: self._anonymous(),
+            Who.PROFILE: self._profiles(),
+            Who.KEYS: self._keys(options),
+        }
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(8)
         column.addLayout(row)
-        column.addWidget(self.pages)
+        for page in self.pages.values():
+            column.addWidget(page)
         self._group.idToggled.connect(self._toggled)
         self.buttons[who_of(options)].setChecked(True)
         self.setFocusProxy(self.buttons[who_of(options)])
@@ -77,7 +79,6 @@ class WhoChoice(QWidget):
         _tight(grid)
         grid.addWidget(_label(self.tr("&Profile"), self.profile), 0, 0)
         grid.addWidget(self.profile, 0, 1)
-        grid.setRowStretch(1, 1)
         self.tell_profiles(())
         return page
 
@@ -147,7 +148,8 @@ class WhoChoice(QWidget):
             self._choose()
 
     def _choose(self) -> None:
-        self.pages.setCurrentIndex(list(Who).index(self.who))
+        for who, page in self.pages.items():
+            page.setVisible(who is self.who)
         self.changed.emit()
 
     @staticmethod

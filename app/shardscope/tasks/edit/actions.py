@@ -206,7 +206,7 @@ class EditChip(QToolButton):
         self.setChecked(allowed)
         self.setAccessibleName(text[2:])
         if allowed:
-            words = self.tr("Editing is on. Click to make the file read-only.")
+            words = self.tr("Editing is on. Click to switch back to read-only.")
         else:
             why_not = self._switch.standing.why_not
             words = why_not or self.tr("Read-only. Click to allow changes to this file.")

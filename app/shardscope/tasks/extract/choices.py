@@ -7,6 +7,7 @@ from pathlib import Path
 
 from shardcore.operations.extraction import AS_USUAL, Conflict, ExtractOptions
 from shardcore.sources.remote.address import is_address
+from shardcore.teaching.assets import resources
 from shardscope.session.open_request import OpenRequest
 
 ASK = "ask"
@@ -66,8 +67,8 @@ class Choices:
 
 
 def first_folder(request: OpenRequest) -> str:
-    """Return where objects go when nothing was extracted before: a folder beside the shard."""
-    if is_address(request.uri):
-        return str(Path.home() / f"{Path(request.name).stem or 'objects'}-objects")
+    """Return where objects go when nothing was extracted before: beside the shard, or at home for what is not yours."""
     path = Path(request.uri).absolute()
-    return str(path.parent / f"{path.stem or 'objects'}-objects")
+    beside = not is_address(request.uri) and not path.is_relative_to(resources())
+    folder = path.parent if beside else Path.home()
+    return str(folder / f"{Path(request.name).stem or 'objects'}-objects")

@@ -54,12 +54,12 @@ RULES = (
 
 SENTENCES = {
     KeyChoice.AS_IS: "Keys are kept. A key that the format cannot store is an error.",
-    KeyChoice.SHA256: "The key is the SHA-256 of the content. Equal contents become one object.",
+    KeyChoice.SHA256: "The key is the sha256 of the content. Equal contents become one object.",
     KeyChoice.NUMBER: "Objects are numbered from 0 in table order.",
     KeyChoice.NAME: "The key is the file name that extracting would use.",
 }
 
-CONVERTED = {"sha256": "the SHA-256 of the content becomes the key", "number": "objects are numbered from 0"}
+CONVERTED = {"sha256": "the sha256 of the content becomes the key", "number": "objects are numbered from 0"}
 
 
 class KeyRules(QWidget):

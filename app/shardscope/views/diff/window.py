@@ -312,12 +312,12 @@ class DiffWindow(QDialog):
     def _verdict(self, compared: ComparedPair) -> str:
         found = compared.found
         differing = sum(row[1] != row[2] for row in compared.fields)
-        words = self.tr("Equal") if found.equal else self.tr("Different")
+        words = self.tr("Objects equal") if found.equal else self.tr("Objects differ")
         if compared.pair.first.damage or compared.pair.second.damage:
             words = self.tr("Damaged, partly compared")
         elif found.equal and self.state.differing and not found.across:
-            words = self.tr("Equal objects, different bytes")
-        fields = plural(differing, "field differs", "fields differ")
+            words = self.tr("Objects equal, bytes differ")
+        fields = plural(differing, "field differs", "fields differ") if differing else self.tr("fields equal")
         return " · ".join([words, fields, self.tr(_COMPARED[found.compared])])
 
     @staticmethod

@@ -81,7 +81,7 @@ class AddressBar(QWidget):
                 "Offsets: 4096, 4,096, 0x1000, 4Ki · from the end: -72 · from the caret: +0x10<br>"
                 "Names: index+12*40, objects.stop, header.index_position (the field), "
                 "*header.index_position (where it points to)<br>"
-                "Keys: what is no place is looked up; the beginning of a key is enough"
+                "Keys: anything else is looked up; a prefix is enough"
             )
         )
         self.field.setClearButtonEnabled(True)

@@ -152,7 +152,7 @@ class FilterField(QLineEdit):
         self.setToolTip(
             self.tr(
                 "Any of these, with blanks between them; all must fit.\n"
-                "• a key or any part of one; a pattern with * and ?, as 0f3* for keys that begin so; "
+                "• a key or any part of one; a pattern with * and ?, as 0f3* for a prefix; "
                 "key:… for keys that look like a rule\n"
                 "• a size in bytes: >4K  <=1M  =520  10..200   or of stored bytes: stored:10..200\n"
                 "• rows by their numbers: row:12  row:10..20\n"
@@ -198,8 +198,8 @@ def why_none(session: Session) -> str | None:
         }
         return words.get(session.index_state, "The objects are known once the index is read.")
     if shard.damage is not None and not len(session.listing):
-        why = "it is not a shard" if isinstance(shard.damage, NotAShard) else "the file is damaged"
-        return f"No objects can be read: {why}."
+        why = "is not a shard" if isinstance(shard.damage, NotAShard) else "is damaged"
+        return f"No objects: this file {why}."
     return None
 
 

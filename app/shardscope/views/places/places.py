@@ -143,7 +143,7 @@ class PlacesPanel(QWidget):
             if shard.source.folder.listable:
                 self.browsing.go(shard.source.folder.uri, self._session.request.remote)
             else:
-                self._status = self.tr("Web servers cannot list what lies beside a file.")
+                self._status = self.tr("Web servers do not list files.")
         elif shard.source is not None and shard.source.folder is not None:
             self._list_folder(shard.source.folder, shard.source.name)
         self.groups.setCurrentIndex(0)

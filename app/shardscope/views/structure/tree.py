@@ -421,7 +421,7 @@ class StructureTree(QTreeView):
         self.differs.setToolTip(
             self.tr(
                 "Shows only the fields on which the published page and practice differ.\n"
-                "Of a table, one row stands for all."
+                "In tables, only one sample row is shown."
             )
         )
         self.differs.toggled.connect(self.nodes.show_differing)

@@ -137,7 +137,7 @@ def test_a_file_is_read_only_until_somebody_says_otherwise(window: MainWindow, t
     assert not delete.isEnabled()
     assert "Allow changes to this file" in delete.toolTip()
     assert [a for a in actions.all if a.isVisible()] == [delete, actions.verbs["truncate", False], actions.undo]
-    assert actions.undo.toolTip() == "There is no edit whose old bytes were kept"
+    assert actions.undo.toolTip() == "No undo file: there is nothing to undo"
     width = chip.width()
     QTest.keyClick(chip, Qt.Key.Key_Space)
     assert "Editing on" in chip.text()
@@ -153,7 +153,7 @@ def test_a_file_is_read_only_until_somebody_says_otherwise(window: MainWindow, t
     window.open(str(Path(__file__).parents[4] / "resources" / "samples" / "swh" / "small.shard"))
     settle(window, 40)
     assert not actions.allow.isEnabled()
-    assert "sample" in actions.allow.toolTip()
+    assert "Samples cannot be changed" in actions.allow.toolTip()
     assert "sample" in chip.toolTip()
 
 
@@ -244,7 +244,7 @@ def test_one_button_takes_an_edit_back(window: MainWindow, tmp_path: Path) -> No
     before = path.read_bytes()
     show(window, path, rows=(0, 9))
     sheet = sheet_of(window, "delete")
-    assert "1 row holds no object: left out." in sheet.trouble.text()
+    assert "1 row without an object left out." in sheet.trouble.text()
     window.hex.state.scroll_to(0x300)
     top = window.hex.state.visible_bytes[0]
     apply(window, sheet)
@@ -260,7 +260,7 @@ def test_one_button_takes_an_edit_back(window: MainWindow, tmp_path: Path) -> No
         if bytes_ is before:
             apply(window, window.changing.editor.sheet)  # type: ignore[arg-type]
         assert path.read_bytes() == bytes_
-        assert "is again what it was" in window.notices.text
+        assert "restored to its state before the edit" in window.notices.text
 
 
 @pytest.mark.thorough
@@ -269,9 +269,9 @@ def test_a_takedown_keeps_nothing(window: MainWindow, tmp_path: Path) -> None:
     path = SWH.copied(tmp_path / "a")
     show(window, path, rows=SWH.rows)
     sheet = sheet_of(window, "delete")
-    assert "Everyone can read them there" in sheet.kept.text()
+    assert "readable by anyone with access to it" in sheet.kept.text()
     sheet.takedown.click()
-    assert "gone for good" in sheet.kept.text()
+    assert "cannot be undone" in sheet.kept.text()
     apply(window, sheet)
     assert not journal_of(path).exists()
     assert window.notices.buttons == []
@@ -315,13 +315,13 @@ def test_an_interrupted_edit_is_told_and_put_back(magic: bool, window: MainWindo
     assert "An edit of small.shard (delete 1 object) was interrupted" in window.notices.text
     delete = window.changing.actions.verbs["delete", False]
     assert not delete.isEnabled()
-    assert "undo that first" in delete.toolTip() or magic
+    assert "undo it first" in delete.toolTip() or magic
     assert window.changing.actions.undo.isEnabled()
-    assert window.notices.button.text() == "Put back"
+    assert window.notices.button.text() == "Undo"
     window.notices.button.click()
     settle(window, 40)
     assert path.read_bytes() == before
-    assert "is again what it was" in window.notices.text
+    assert "restored to its state before the edit" in window.notices.text
 
 
 @pytest.mark.thorough
@@ -453,7 +453,7 @@ def test_a_journal_that_does_not_check_is_not_recommended(what: str, window: Mai
     sheet = sheet_of(window, "delete")
     if sheet.apply.isEnabled():
         apply(window, sheet)
-        assert "Not changed" in window.notices.text
+        assert "Cannot change small.shard: " in window.notices.text
     else:
         assert journal_of(path).name in sheet.trouble.text()
         sheet.reject()

@@ -24,10 +24,10 @@ SMALL = DATA / "swh" / "small.shard"
     [
         (str(DATA / "neuroglancer" / "tiny_worked_example"), "", "cannot be changed in place"),
         (str(DATA / "xorb" / "lz4.xorb"), "", "cannot be changed in place"),
-        (SMALL.read_bytes(), "", "no file of its own"),
-        (str(SMALL), "https://example.org/small.shard", "over the network"),
+        (SMALL.read_bytes(), "", "part of another file"),
+        (str(SMALL), "https://example.org/small.shard", "Remote files"),
         (str(DATA / "bloscpack" / "files"), "", "open one of its files"),
-        (str(SMALL), "", "sample"),
+        (str(SMALL), "", "Samples"),
         (str(DATA / "swh" / "medium.shard"), "", ""),
         (str(DATA / "des" / "sidecar"), "", ""),
     ],

@@ -277,7 +277,7 @@ def test_the_result_says_what_failed(qtbot: QtBot, panel: ObjectPanel, tmp_path:
     open_folder, failures, retry = bar.buttons
     open_folder.click()
     assert [url.toLocalFile() for url in opened] == [str(out)]
-    assert bar.text.startswith(f"No program on this machine opens folders. The files are in {out}")
+    assert bar.text.startswith(f"Cannot open a file manager. The files are in {out}")
     failures.click()
     box = panel.findChild(QDialog, "extractFailures")
     assert box is not None

@@ -62,7 +62,7 @@ def test_inputs_are_counted(numbered: Path, data: Path, tmp_path: Path) -> None:
     assert found.inputs[5].size == sum(one.size for one in files)
     assert found.inputs[2].text == "manifest, 3 objects"
     assert found.problem() == f"{tmp_path / 'gone'}: is not there"
-    assert "one manifest at a time" in count(map(str, (lines, taken)), no_progress).problem()
+    assert "only one manifest" in count(map(str, (lines, taken)), no_progress).problem()
 
 
 def test_dropped_and_taken_away(qtbot: QtBot, open_sheet: OpenSheet, numbered: Path, tmp_path: Path) -> None:

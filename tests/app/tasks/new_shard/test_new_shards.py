@@ -127,11 +127,11 @@ def test_what_is_there_already(qtbot: QtBot, session: Session, open_sheet: OpenS
     sheet = open_sheet(one, format="des")
     assert sheet.form.place.line.text() == str(numbered / "1.des")
     sheet.form.place.line.setText(str(target))
-    qtbot.waitUntil(lambda: sheet.form.place.state.text() == "A file of that name exists.")
+    qtbot.waitUntil(lambda: sheet.form.place.state.text() == "The file exists.")
     assert not sheet.form.write.isEnabled()
-    assert "have it replaced" in sheet.form.problem.text
+    assert "tick Replace" in sheet.form.problem.text
     wait_planned(qtbot, sheet)
-    for name, told in ((str(one), "This is what is read"), (f"{numbered}/no/x.des", "There is no folder")):
+    for name, told in ((str(one), "This is the input"), (f"{numbered}/no/x.des", "The folder does not exist")):
         sheet.form.place.line.setText(name)
         qtbot.waitUntil(partial(says, sheet.form.place.state, told))
         assert not sheet.form.write.isEnabled()
@@ -210,7 +210,7 @@ def test_stopping_leaves_nothing(
     sheet.writing.stop.click()
     qtbot.waitUntil(lambda: sheet.pages.currentIndex() == 0)
     assert list((tmp_path / "out").iterdir()) == []
-    assert "nothing was written" in sheet.form.problem.text
+    assert "Nothing was written" in sheet.form.problem.text
     assert sheet.form.write.isEnabled()
     sheet.reject()
 
@@ -274,7 +274,7 @@ def test_conversion_both_ways(qtbot: QtBot, session: Session, shards: NewShards,
     sheet = sheet_of(qtbot, shards)
     sheet.form.formats.choose("des")
     assert sheet.form.rules is not None
-    assert "Keys stay" in sheet.form.rules.about.text() or "stays" in sheet.form.rules.about.text()
+    assert "Keys are kept" in sheet.form.rules.about.text()
     sheet.form.place.line.setText(str(tmp_path / "swh.des"))
     wait_planned(qtbot, sheet)
     with qtbot.waitSignal(session.opened, timeout=10_000):

@@ -1,4 +1,4 @@
-"""*Compare with*: two shards side by side, walked through by their differences; by mouse and by keyboard."""
+"""*Diff with*: two shards side by side, walked through by their differences; by mouse and by keyboard."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def test_strips_mark_where_the_sides_differ(compare: Compare, first: Path, secon
     assert all(strip.ticks() for strip in window.strips)
     window = compare(first, first)
     assert not any(strip.ticks() for strip in window.strips)
-    assert window.headline.text().startswith("Equal")
+    assert window.headline.text().startswith("Objects equal")
 
 
 def test_a_click_on_a_strip_goes_there(qtbot: QtBot, jobs: Jobs, compare: Compare, first: Path, second: Path) -> None:
@@ -262,7 +262,7 @@ def test_damage_is_stated(compare: Compare, first: Path, tmp_path: Path) -> None
     cut = tmp_path / "cut.des"
     cut.write_bytes(first.read_bytes()[:-200])
     window = compare(first, cut)
-    assert window.headline.text().startswith("Damaged, compared in part")
+    assert window.headline.text().startswith("Damaged, partly compared")
     assert window.line.text().startswith("cut.des: ")
     window.table.selectRow(0)
     assert window.line.text().startswith("cut.des: ")
@@ -272,10 +272,10 @@ def test_bytes_outside_of_objects_count_in_the_headline(qtbot: QtBot, jobs: Jobs
     """Shards with equal objects and a damaged hash function are not called equal."""
     window = compare(SAMPLES / "swh" / "small.shard", SAMPLES / "swh" / "damaged.shard")
     settle(qtbot, jobs)
-    assert window.headline.text().startswith("Equal objects, different bytes")
+    assert window.headline.text().startswith("Objects equal, bytes differ")
     window = compare(SAMPLES / "swh" / "small.shard", SAMPLES / "swh" / "small.shard")
     settle(qtbot, jobs)
-    assert window.headline.text().startswith("Equal ·")
+    assert window.headline.text().startswith("Objects equal ·")
 
 
 def test_data_sets_show_their_shards(qtbot: QtBot, jobs: Jobs, compare: Compare) -> None:
@@ -318,7 +318,7 @@ def test_open_in_tab_asks_for_the_selected_bytes(
 
 
 def test_the_action_compares_what_is_open(qtbot: QtBot, jobs: Jobs, session: Session, first: Path) -> None:
-    """*Compare with* is there while something is open, and its window closes with the main window."""
+    """*Diff with* is there while something is open, and its window closes with the main window."""
     parent = QWidget()
     qtbot.addWidget(parent)
     comparing = CompareShards(session, parent)

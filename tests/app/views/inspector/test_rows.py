@@ -131,7 +131,7 @@ def test_rows_of_any_object() -> None:
     )
     rows = {row.name: row for row in object_rows(ref)}
     assert rows["key"].text == "none"
-    assert rows["size"].text == "not known before reading"
+    assert rows["size"].text == "unknown until read"
     assert rows["state"].tone == "error"
     assert (rows["kind"].text, rows["shard"].text, rows["parts"].text) == ("chunk", "a.shard", "p")
     assert "of a.shard" in rows["content"].text

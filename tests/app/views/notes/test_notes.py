@@ -321,7 +321,7 @@ def test_a_text_that_is_too_long_is_not_taken(qtbot: QtBot) -> None:
     dialog.field.setPlainText("a" * 10_001)
     dialog.accept()
     assert dialog.isVisible()
-    assert dialog.limit.text() == "10,001 of at most 10,000 letters"
+    assert dialog.limit.text() == "10,001 of at most 10,000 characters"
     dialog.reject()
 
 

@@ -368,7 +368,7 @@ def test_a_tombstoned_key_is_not_plainly_found(session: Session, qtbot: QtBot, d
     assert panel.band.outcome.text == "Found, tombstoned"
     assert panel.band.sign.mark != "tick"
     assert panel.band._tone == "warning"
-    assert "was deleted" in panel.band.verdict.text
+    assert "is tombstoned" in panel.band.verdict.text
 
 
 def test_the_outcome_belongs_to_the_key_in_the_field(panel: TracePanel, qtbot: QtBot) -> None:
@@ -376,7 +376,7 @@ def test_the_outcome_belongs_to_the_key_in_the_field(panel: TracePanel, qtbot: Q
     trace(panel, qtbot, KEY)
     height = panel.band.height()
     panel.field.setText(KEY[:-1])
-    assert "the key before" in panel.band.outcome.text
+    assert "previous key" in panel.band.outcome.text
     assert not panel.band.show_object.isEnabled()
     assert panel.band.height() == height
     panel.field.setText(KEY)
@@ -405,4 +405,4 @@ def test_a_key_that_is_absent_is_not_the_one_that_begins_so(
     qtbot.waitUntil(lambda: panel.trace is not None and panel.trace.key == "scan")
     assert panel.trace is not None
     assert panel.trace.outcome == "absent"
-    assert panel.band.verdict.text.endswith("One key begins so: scan-0007.png.")
+    assert panel.band.verdict.text.endswith("One key starts with it: scan-0007.png.")

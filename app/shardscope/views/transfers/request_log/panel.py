@@ -51,7 +51,7 @@ class RequestLogPanel(QWidget):
         self.full.setObjectName("tapeFull")
         self.notes = Elided(greedy=True, parent=self)
         self.notes.setObjectName("tapeNotes")
-        self.hits = self._button(self.tr("Cache"), self.tr("List what the cache answered, too: it cost nothing"))
+        self.hits = self._button(self.tr("Cache"), self.tr("Include reads that the cache answered (no cost)"))
         self.hits.setCheckable(True)
         self.hits.toggled.connect(self.model.show_hits)
         self.prices = self._button("$", self.tr("Whose prices are counted"))
