@@ -42,7 +42,6 @@ from shardcore.shards.cache import Once, OnceEach
 from shardcore.shards.member_objects import JoinedObjects, Listing, Member, MemberNodes
 from shardcore.shards.member_work import joined_report, member_count, member_report, member_shares
 from shardcore.shards.other_files import other_file
-from shardcore.shards.registry import format_of
 from shardcore.shards.shard import DEFAULT_LIMIT, Shard, ShardTasks, SourcePart, Work, tell_purposes
 from shardcore.shards.trace import Look, Trace
 from shardcore.sources.base import WHOLE_HEAD, Folder, Source
@@ -246,15 +245,6 @@ class DataSet(Shard):
     def _arrived_member(self, name: str) -> Member | None:
         """Return the shard of that name where it was listed, and others were not yet."""
         return None if self.listed else self._arrived.get(name)
-
-    @property
-    def title(self) -> str:
-        """Format, and the number of shards where that is known."""
-        return self._counted_title(format_of(self.format).folder_title)
-
-    def _counted_title(self, what: str) -> str:
-        noun = "file" if self.files_are_objects else "shard"
-        return f"{what}, {plural(len(self.members), noun)}" if self.listed else what
 
     @property
     def listed(self) -> bool:

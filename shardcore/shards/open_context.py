@@ -131,11 +131,6 @@ class PartialShard(Shard):
         self._draft = draft
 
     @property
-    def title(self) -> str:
-        """See `Shard.title`."""
-        return "Unknown format" if self.format == "unknown" else super().title
-
-    @property
     def objects(self) -> Objects:
         """None can be had."""
         return NoObjects()

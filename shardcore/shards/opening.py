@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 from shardcore.errors import FormatError, NotAShard, UsageError
 from shardcore.model.budget import budgeted, operation
 from shardcore.model.inside_path import InsidePath, InsideStep, split_inside
+from shardcore.model.number_words import plural
 from shardcore.model.options import OptionPurpose, OptionType, read_options
 from shardcore.model.text import short
 from shardcore.progress import Progress, no_progress
+from shardcore.shards.dataset import DataSet
 from shardcore.shards.detect import LONGEST_BEGINNING, check_there, is_stranger, judge, judge_folder, stranger
 from shardcore.shards.format import Certainty, Format, Verdict
 from shardcore.shards.object_source import source_inside
@@ -457,6 +459,8 @@ def _open_source(target: Source, name: str | None, context: OpenContext, *, clai
         if not context.partial:
             raise
         shard = PartialShard(found.name, target, context.draft, error)
+    if shard.title == Shard.title:
+        shard.title = f"{found.title} v{shard.version}" if shard.version else found.title
     shard.why = shard.why or verdict.why
     return shard
 
@@ -502,5 +506,9 @@ def _open_folder(folder: Folder, name: str | None, context: OpenContext) -> Shar
     except NotAShard:
         check_there(folder, next(folder.pages(), []) if folder.listable else (folder.name,))
         raise
+    if shard.title == Shard.title:
+        shard.title = found.folder_title
+    if isinstance(shard, DataSet) and shard.listed and shard.members:
+        shard.title += f", {plural(len(shard.members), 'file' if shard.files_are_objects else 'shard')}"
     shard.why = shard.why or verdict.why
     return shard

@@ -32,7 +32,6 @@ from shardcore.model.source_name import SourceName
 from shardcore.model.span import Span
 from shardcore.model.text import short
 from shardcore.progress import Progress, no_progress
-from shardcore.shards.registry import format_of
 from shardcore.shards.trace import NO_MEANINGS, Look, Meanings, Trace, tell
 from shardcore.shards.whole_file import WholeFiles
 from shardcore.sources.read_purpose import ReadPurpose, reading_for
@@ -119,6 +118,7 @@ class Shard(Displayed, ABC):
         format: The name of its format.
         key_form: The keys of the format as bytes or numbers.
         version: The version of its format, as the file states it.
+        title: Format and version for people, set by opening: `Xet xorb v1`, `DES archive, 8 shards`.
         why: How the format was recognised.
         source: The file; None for a data set.
         sections: The coarse parts of the file; they tile it.
@@ -139,6 +139,7 @@ class Shard(Displayed, ABC):
     format: str
     key_form: ClassVar[KeyForm] = KeyForm()
     version: str = ""
+    title: str = "Unknown format"
     why: str = ""
     source: Source | None
     sections: tuple[Section, ...]
@@ -163,12 +164,6 @@ class Shard(Displayed, ABC):
                 setattr(cls, name, wrap(cls.__dict__[name]))
         if "close" in cls.__dict__:
             setattr(cls, "close", _closed(cls.__dict__["close"]))  # noqa: B010
-
-    @property
-    def title(self) -> str:
-        """Format and version for people: `Xet xorb v1`, `DES archive, 8 shards`. Reads nothing."""
-        version = f" v{self.version}" if self.version else ""
-        return f"{format_of(self.format).title}{version}"
 
     @property
     def byte_shares(self) -> tuple[Share, ...]:

@@ -19,7 +19,7 @@ ADVICE: Mapping[Remedy, str] = MappingProxyType(
         Remedy.LIMIT: "Extract it instead.",
         Remedy.REPLACE: "Choose another folder, or replace it.",
         Remedy.HARD_LINKS: "Copy the file and open the copy.",
-        Remedy.JOURNAL: "Check where the undo file comes from. `shardcore undo --trust` uses it.",
+        Remedy.JOURNAL: "Check where the undo file comes from. The command `shardcore undo` can use it.",
         Remedy.DATE: "Fill in the date, such as 2026-03-05T09:30:00+00:00.",
         Remedy.PROFILE: "The request was not signed. Choose a profile or access keys with read permission.",
         Remedy.RIGHTS: "Request read permission, or try another profile or anonymous access.",

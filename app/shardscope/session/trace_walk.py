@@ -80,7 +80,7 @@ def looked_up(shard: Shard, key: str) -> TraceWalk:
             return TraceWalk(key, shard.trace(whole))
         if not shard.loaded:
             raise
-        more = "no key starts with it" if len(stripped) >= LEAST_PREFIX else f"type at least {LEAST_PREFIX} of its letters"
+        more = "no key has this prefix" if len(stripped) >= LEAST_PREFIX else f"type at least {LEAST_PREFIX} characters"
         raise UsageError(f"{error.message}; {more}") from error
     if trace.outcome != ABSENT:
         return TraceWalk(key, trace)

@@ -13,10 +13,6 @@ from PySide6.QtWidgets import (
     QComboBox,
     QDialog,
     QDialogButtonBox,
-    QGridLayout,
-    QHBoxLayout,
-    QLabel,
-    QLayout,
     QLineEdit,
     QVBoxLayout,
     QWidget,
@@ -33,7 +29,7 @@ from shardscope.session.session import Session
 from shardscope.session.words import grouped
 from shardscope.shell.notices import Notices, NoticeTone
 from shardscope.startup.file_links import may_be_link, pasted_link
-from shardscope.widgets.option_fields import OptionField, field_for, path_button
+from shardscope.widgets.option_fields import FieldForm, OptionField, field_for, path_button
 
 
 def no_fit() -> str:
@@ -64,7 +60,6 @@ class OpenWith(QDialog):
         self.setWindowTitle(self.tr("Reopen with options") if shard is not None else self.tr("Open as"))
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self._formats = {one.name: one for one in formats}
-        self._labels: dict[str, QLabel] = {}
         self._asked_for = request
         self._detected = shard.format if shard is not None else ""
         self.path = QLineEdit(request.shown, self)
@@ -99,40 +94,17 @@ class OpenWith(QDialog):
         return field_for(option, given, shard.parameters, _evidence(shard))
 
     def _lay_out(self, *, fixed: bool) -> None:
-        grid = QGridLayout()
-        grid.setHorizontalSpacing(12)
-        grid.setVerticalSpacing(10)
-        grid.setColumnStretch(1, 1)
-        path = QHBoxLayout()
-        path.setSpacing(8)
-        path.addWidget(self.path, 1)
         self.path.setReadOnly(fixed)
-        if not fixed:
-            path.addWidget(path_button("File…", self.path))
-            path.addWidget(path_button("Folder…", self.path, folder=True))
-        rows: list[tuple[str, QWidget, QWidget | QLayout]] = [
-            ("&File", self.path, path),
-            ("For&mat", self.format, self.format),
-        ]
-        rows += [(field.title, field, field) for field in self.fields.values()]
-        for number, (words, buddy, part) in enumerate(rows):
-            label = QLabel(words, self)
-            label.setTextFormat(Qt.TextFormat.PlainText)
-            label.setBuddy(buddy)
-            if isinstance(buddy, OptionField):
-                self._labels[buddy.option.name] = label
-            else:
-                buddy.setAccessibleName(words.replace("&", ""))
-            grid.addWidget(label, number, 0, Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignRight)
-            label.setMinimumHeight(self.path.sizeHint().height())
-            if isinstance(part, QLayout):
-                grid.addLayout(part, number, 1)
-            else:
-                grid.addWidget(part, number, 1)
+        buttons = () if fixed else (path_button("File…", self.path), path_button("Folder…", self.path, folder=True))
+        self._form = FieldForm()
+        self._form.add(self.tr("&File"), self.path, *buttons)
+        self._form.add(self.tr("For&mat"), self.format)
+        for field in self.fields.values():
+            self._form.add(field.title, field)
         column = QVBoxLayout(self)
         column.setContentsMargins(18, 16, 18, 14)
         column.setSpacing(14)
-        column.addLayout(grid, 1)
+        column.addLayout(self._form, 1)
         column.addWidget(self.buttons)
 
     def _asked(self) -> list[OptionField]:
@@ -143,9 +115,8 @@ class OpenWith(QDialog):
     def _choose(self) -> None:
         """Show the options of the chosen format."""
         asked = self._asked()
-        for name, field in self.fields.items():
-            field.setVisible(field in asked)
-            self._labels[name].setVisible(field in asked)
+        for field in self.fields.values():
+            self._form.setRowVisible(field, field in asked)
         self.resize(660, self.sizeHint().height())
         self._check()
 

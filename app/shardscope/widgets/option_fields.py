@@ -7,6 +7,7 @@ from typing import Any
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import (
     QComboBox,
+    QFormLayout,
     QHBoxLayout,
     QLabel,
     QLineEdit,
@@ -206,6 +207,37 @@ def field_for(option: Option, given: Any, shown: str = "", evidence: str = "") -
             return ChoiceField(option, given)
         case _:
             return TextField(option, given)
+
+
+class FieldForm(QFormLayout):
+    """Labels before fields; without borders of its own."""
+
+    def __init__(self, parent: QWidget | None = None, *, spacing: int = 10) -> None:
+        super().__init__(parent)
+        self.setContentsMargins(0, 0, 0, 0)
+        self.setHorizontalSpacing(12)
+        self.setVerticalSpacing(spacing)
+        self.setLabelAlignment(Qt.AlignmentFlag.AlignRight)
+        self.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
+
+    def add(self, words: str, field: QWidget, *beside: QWidget) -> None:
+        """Add a field with its label, and what is beside it."""
+        row: QWidget | QHBoxLayout = field
+        if beside:
+            row = QHBoxLayout()
+            row.setSpacing(8)
+            row.addWidget(field, 1)
+            for widget in beside:
+                row.addWidget(widget)
+        self.addRow(words, row)  # type: ignore[arg-type]
+        label = self.labelForField(row)  # type: ignore[arg-type]
+        if isinstance(label, QLabel):
+            label.setTextFormat(Qt.TextFormat.PlainText)
+            label.setBuddy(field)
+            # A label is in the middle of a line, and at the top of a text.
+            text = isinstance(field, QLabel) or field.sizeHint().height() > 2 * label.sizeHint().height()
+            label.setAlignment(Qt.AlignmentFlag.AlignTop if text else Qt.AlignmentFlag.AlignVCenter)
+            field.setAccessibleName(field.accessibleName() or words.replace("&", ""))
 
 
 def path_button(words: str, field: QLineEdit, *, folder: bool = False) -> QPushButton:

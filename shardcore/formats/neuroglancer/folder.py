@@ -179,14 +179,10 @@ class NeuroglancerDataSet(DataSet):
 
     def __init__(self, folder: Folder, origin: Origin, root: Folder | None = None) -> None:
         self.origin = origin
+        self.title = f"Neuroglancer {origin.space.content}"
         self.why = origin.why
         self._others = OtherScales(root)
         super().__init__("neuroglancer", folder, _members(folder, origin) if folder.lists_cheaply else self._listed)
-
-    @property
-    def title(self) -> str:
-        """See `Shard.title`."""
-        return self._counted_title(f"Neuroglancer {self.origin.space.content}")
 
     @property
     def lists_unasked(self) -> bool:
@@ -440,14 +436,10 @@ class NeuroglancerKeySpaces(DataSet):
     def __init__(self, folder: Folder, spaces: FolderSpaces, info: FoundInfo) -> None:
         super().__init__("neuroglancer", folder, ())
         self.spaces = spaces.spaces
+        self.title = f"Neuroglancer {self.spaces[0].space.content}"
         self._info = info
         self._others = OtherScales()
         self._unchosen, self._unusable = spaces.unchosen, spaces.others
-
-    @property
-    def title(self) -> str:
-        """See `Shard.title`."""
-        return f"Neuroglancer {self.spaces[0].space.content}, {plural(len(self.spaces), 'key space')}"
 
     @property
     def key_spaces(self) -> dict[str, str]:

@@ -305,13 +305,9 @@ class ObjectFileShard(FileShard):
     byte_shares = Shard.byte_shares
     loads = Shard.loads
 
-    @property
-    def title(self) -> str:
-        """See `Shard.title`."""
-        return f"Neuroglancer {self.file.kind}"
-
     def __init__(self, file: _ObjectFile) -> None:
         super().__init__(file, _OneObject(file), _ObjectTree(file))
+        self.title = f"Neuroglancer {file.kind}"
 
     def _module(self, name: str) -> Any:
         # Charts and references of the format are those of shards.
@@ -426,6 +422,7 @@ class ObjectFiles(DataSet):
 
     def __init__(self, folder: Folder, origin: Origin, root: Folder | None = None) -> None:
         self.origin, self.space, self.text, self.why = origin, origin.space, origin.text, origin.why
+        self.title = f"Neuroglancer {origin.space.content}"
         self._others = OtherScales(root)
         self._loaded = False
         self._fragments: dict[str, int] = {}
@@ -434,11 +431,6 @@ class ObjectFiles(DataSet):
         super().__init__("neuroglancer", folder, self._listed_members(folder) if near else self._listed_later)
         self.member_head = max(self.object_head, WHOLE_HEAD)
         self._files = ObjectFileRows(self)
-
-    @property
-    def title(self) -> str:
-        """See `Shard.title`."""
-        return self._counted_title(f"Neuroglancer {self.space.content}")
 
     @property
     def key_form(self) -> KeyForm:  # type: ignore[override]

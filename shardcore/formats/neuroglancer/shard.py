@@ -122,12 +122,8 @@ class NeuroglancerShard(FileShard):
     def __init__(self, file: NeuroglancerFile) -> None:
         objects = NeuroglancerObjects(file)
         super().__init__(file, objects, NeuroglancerTree(file), NeuroglancerLookup(file, objects))
+        self.title = f"Neuroglancer shard v{VERSION}, {file.origin.space.content}"
         self.why = file.origin.why
-
-    @property
-    def title(self) -> str:
-        """See `Shard.title`."""
-        return f"Neuroglancer shard v{self.version}, {self.origin.space.content}"
 
     @property
     def spec(self) -> ShardingSpec:

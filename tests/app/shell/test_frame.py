@@ -513,7 +513,8 @@ def test_every_remedy_is_said_in_words_of_the_window() -> None:
     assert set(ADVICE) == set(Remedy)
     for remedy in Remedy:
         said = plain_words(ShardError("It cannot be read", remedy=remedy))
-        assert said.startswith("It cannot be read; ")
+        assert said.startswith("It cannot be read. ")
+        assert said.endswith(".")
         assert "--" not in said
         assert "=" not in said
     assert plain_words(FormatError("Cut off", span=Span("", 3, 5))) == "Cut off (bytes 3..5)"

@@ -13,7 +13,6 @@ from PySide6.QtWidgets import (
     QComboBox,
     QDialog,
     QDialogButtonBox,
-    QGridLayout,
     QLabel,
     QLineEdit,
     QPushButton,
@@ -36,6 +35,7 @@ from shardscope.session.jobs import Job, JobPriority, Jobs
 from shardscope.session.open_request import OpenRequest
 from shardscope.tasks.connect.who_choice import WhoChoice
 from shardscope.widgets import theme
+from shardscope.widgets.option_fields import FieldForm
 from shardscope.widgets.tick_box import TickBox
 
 NAMED = 3
@@ -131,7 +131,6 @@ class AddressDialog(QDialog):
         self._filled_for = ""
         self._link = ""
         self._endpoint_chosen = bool(options is not None and options.endpoint_url)
-        self._labels: dict[QWidget, QLabel] = {}
         self.address = QLineEdit(request.shown, self)
         self.layer = QComboBox(self)
         self.understood = QLabel(self)
@@ -190,34 +189,17 @@ class AddressDialog(QDialog):
 
     def _lay_out(self) -> None:
         page = QWidget(self)
-        grid = QGridLayout(page)
-        grid.setContentsMargins(18, 16, 18, 6)
-        grid.setHorizontalSpacing(12)
-        grid.setVerticalSpacing(10)
-        grid.setColumnStretch(1, 1)
-        rows: list[tuple[str, QWidget]] = [
-            (self.tr("A&ddress"), self.address),
-            (self.tr("&Layer"), self.layer),
-            ("", self.understood),
-            (self.tr("Sign in"), self.who),
-            (self.tr("&Endpoint"), self.endpoint),
-            (self.tr("Re&gion"), self.region),
-            ("", self.path_style),
-            ("", self.pays),
-            (self.tr("Permissions"), self.allowed),
-        ]
-        top = Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignRight
-        for number, (words, part) in enumerate(rows):
-            if words:
-                label = QLabel(words, self)
-                label.setBuddy(part)
-                beside = self.who.buttons[Who.KEYS] if part is self.who else self.region
-                label.setMinimumHeight(beside.sizeHint().height() if part is not self.allowed else 0)
-                self._labels[part] = label
-                grid.addWidget(label, number, 0, top)
-                part.setAccessibleName(part.accessibleName() or words.replace("&", ""))
-            grid.addWidget(part, number, 1)
-        grid.setRowStretch(len(rows) - 1, 1)
+        form = self._form = FieldForm(page)
+        form.setContentsMargins(18, 16, 18, 12)
+        form.add(self.tr("A&ddress"), self.address)
+        form.add(self.tr("&Layer"), self.layer)
+        form.add("", self.understood)
+        form.add(self.tr("Sign in"), self.who)
+        form.add(self.tr("&Endpoint"), self.endpoint)
+        form.add(self.tr("Re&gion"), self.region)
+        form.add("", self.path_style)
+        form.add("", self.pays)
+        form.add(self.tr("Permissions"), self.allowed)
         # On a small screen the fields scroll, and the buttons stay.
         scroll = self._scroll = QScrollArea(self)
         scroll.setFrameShape(QScrollArea.Shape.NoFrame)
@@ -226,6 +208,7 @@ class AddressDialog(QDialog):
         scroll.setWidget(page)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
         column.addWidget(scroll, 1)
         self.buttons.setContentsMargins(18, 4, 18, 14)
         column.addWidget(self.buttons)
@@ -233,17 +216,22 @@ class AddressDialog(QDialog):
 
     def _fit(self) -> None:
         """Take the height of what is shown, as far as the window above has room."""
-        page, parent = self._scroll.widget(), self.parentWidget()
-        page.layout().activate()
-        wish = page.layout().totalHeightForWidth(self.width()) + self.buttons.sizeHint().height() + 12
+        parent = self.parentWidget()
+        self._form.activate()
+        wish = self._form.totalHeightForWidth(self.width()) + self.buttons.sizeHint().height()
         room = parent.window().height() - 40 if parent is not None else wish
         self.resize(self.width(), min(wish, max(room, 320)))
 
+    @staticmethod
+    def _say(label: QLabel, text: str) -> None:
+        label.setText(shown_lines(text))
+        # A form gives a text that wraps the height of two lines.
+        label.setMaximumHeight(max(label.heightForWidth(480), 0))
+
     def _permit(self, text: str) -> None:
         """Show what the test found; nothing before."""
-        self.allowed.setText(shown_lines(text))
-        for part in (self.allowed, self._labels[self.allowed]):
-            part.setVisible(bool(text))
+        self._say(self.allowed, text)
+        self._form.setRowVisible(self.allowed, bool(text))
         self._fit()
 
     def _connect(self) -> None:
@@ -313,9 +301,7 @@ class AddressDialog(QDialog):
         signed = parsed is not None and in_store(parsed)
         for part in (self.who, self.endpoint, self.region, self.path_style, self.pays):
             # Web servers are asked as they are: there is nothing to choose.
-            part.setVisible(signed or parsed is None)
-            if part in self._labels:
-                self._labels[part].setVisible(signed or parsed is None)
+            self._form.setRowVisible(part, signed or parsed is None)
         if signed and not problem:
             try:
                 self.options()
@@ -324,7 +310,7 @@ class AddressDialog(QDialog):
             if any(word in self.endpoint_url for word in ("ACCOUNT", "REGION")):
                 problem = self.tr("replace ACCOUNT or REGION in the endpoint")
         text = f"✖ {problem}" if problem else self._described(parsed)
-        self.understood.setText(shown_lines(text))
+        self._say(self.understood, text)
         self._fill_way(parsed)
         fine = parsed is not None and not problem and (self.who.complete or not signed)
         for button in (self.open_button, self.test):
@@ -360,8 +346,7 @@ class AddressDialog(QDialog):
                 for one in found:
                     kind = f" ({one.kind})" if one.kind else ""
                     self.layer.addItem(f"{one.name}{kind}: {shown_address(one.address)}", one.address)
-        for part in (self.layer, self._labels[self.layer]):
-            part.setVisible(self.layer.count() > 0)
+        self._form.setRowVisible(self.layer, self.layer.count() > 0)
 
     def _endpoints(self) -> list[tuple[str, str]]:
         """Return the endpoints to choose from: the usual one, those that were used, those of known stores."""

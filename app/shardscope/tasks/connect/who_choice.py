@@ -6,7 +6,6 @@ from PySide6.QtCore import QCoreApplication, Qt, Signal
 from PySide6.QtWidgets import (
     QButtonGroup,
     QComboBox,
-    QGridLayout,
     QHBoxLayout,
     QLabel,
     QLineEdit,
@@ -17,6 +16,7 @@ from PySide6.QtWidgets import (
 
 from shardcore import RemoteOptions
 from shardscope.session.connections import Who, who_of
+from shardscope.widgets.option_fields import FieldForm
 
 
 class WhoChoice(QWidget):
@@ -73,30 +73,23 @@ class WhoChoice(QWidget):
     def _profiles(self) -> QWidget:
         page = QWidget(self)
         self.profile.setObjectName("profile")
-        self.profile.setAccessibleName(self.tr("Profile"))
         self.profile.currentIndexChanged.connect(lambda _: self.changed.emit())
-        grid = QGridLayout(page)
-        _tight(grid)
-        grid.addWidget(_label(self.tr("&Profile"), self.profile), 0, 0)
-        grid.addWidget(self.profile, 0, 1)
+        FieldForm(page).add(self.tr("&Profile"), self.profile)
         self.tell_profiles(())
         return page
 
     def _keys(self, options: RemoteOptions | None) -> QWidget:
         page = QWidget(self)
-        grid = QGridLayout(page)
-        _tight(grid)
+        form = FieldForm(page, spacing=6)
         fields = (
             (self.tr("&Access key"), self.access_key, "accessKey"),
             (self.tr("&Secret key"), self.secret_key, "secretKey"),
             (self.tr("Session &token"), self.token, "sessionToken"),
         )
-        for number, (words, field, name) in enumerate(fields):
+        for words, field, name in fields:
             field.setObjectName(name)
-            field.setAccessibleName(words.replace("&", ""))
             field.textChanged.connect(lambda _: self.changed.emit())
-            grid.addWidget(_label(words, field), number, 0)
-            grid.addWidget(field, number, 1)
+            form.add(words, field)
         for field in (self.secret_key, self.token):
             field.setEchoMode(QLineEdit.EchoMode.Password)
         self.token.setPlaceholderText(self.tr("For temporary keys only"))
@@ -164,17 +157,3 @@ def _words() -> dict[Who, str]:
         Who.PROFILE: translate("WhoChoice", "Pro&file"),
         Who.KEYS: translate("WhoChoice", "&Keys"),
     }
-
-
-def _label(words: str, buddy: QWidget) -> QLabel:
-    label = QLabel(words)
-    label.setTextFormat(Qt.TextFormat.PlainText)
-    label.setBuddy(buddy)
-    return label
-
-
-def _tight(grid: QGridLayout) -> None:
-    grid.setContentsMargins(0, 0, 0, 0)
-    grid.setHorizontalSpacing(10)
-    grid.setVerticalSpacing(6)
-    grid.setColumnStretch(1, 1)

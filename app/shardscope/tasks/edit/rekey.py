@@ -11,7 +11,6 @@ from PySide6.QtCore import QCoreApplication, QObject, Qt, Signal
 from PySide6.QtWidgets import (
     QDialog,
     QDialogButtonBox,
-    QGridLayout,
     QLabel,
     QLineEdit,
     QPushButton,
@@ -34,7 +33,7 @@ from shardscope.tasks.edit.switch import EditSwitch
 from shardscope.widgets import theme
 from shardscope.widgets.file_dialogs import ask_target
 from shardscope.widgets.fonts import LARGE, sized
-from shardscope.widgets.option_fields import field_for
+from shardscope.widgets.option_fields import FieldForm, field_for
 
 
 class RekeyDialog(QDialog):
@@ -63,7 +62,6 @@ class RekeyDialog(QDialog):
         self.fields = {option.name: field_for(option, None) for option in options}
         self.target = QLineEdit(str(target), self)
         self.target.setObjectName("rekeyTarget")
-        self.target.setAccessibleName(self.tr("New file"))
         self.trouble = QLabel(self)
         self.trouble.setTextFormat(Qt.TextFormat.PlainText)
         self.trouble.setWordWrap(True)
@@ -89,32 +87,20 @@ class RekeyDialog(QDialog):
         choose = QPushButton(self.tr("&Choose…"), self)
         choose.setAutoDefault(False)
         choose.clicked.connect(lambda _: self._choose())
-        grid = QGridLayout()
-        grid.setHorizontalSpacing(10)
-        grid.setVerticalSpacing(8)
-        for number, field in enumerate(self.fields.values()):
-            self._label(grid, number, f"&{field.title}", field)
-            grid.addWidget(field, number, 1, 1, 2)
-        last = grid.rowCount()
-        self._label(grid, last, self.tr("&New file"), self.target)
-        grid.addWidget(self.target, last, 1)
-        grid.addWidget(choose, last, 2)
+        form = FieldForm(spacing=8)
+        for field in self.fields.values():
+            form.add(f"&{field.title}", field)
+        form.add(self.tr("&New file"), self.target, choose)
         column = QVBoxLayout(self)
         column.setContentsMargins(16, 12, 16, 12)
         column.setSpacing(10)
         for part in (title, help_):
             column.addWidget(part)
-        column.addLayout(grid)
+        column.addLayout(form)
         column.addWidget(self.trouble)
         column.addStretch(1)
         column.addWidget(self.buttons)
         self.resize(620, self.sizeHint().height())
-
-    def _label(self, grid: QGridLayout, row: int, words: str, buddy: QWidget) -> None:
-        label = QLabel(words, self)
-        label.setTextFormat(Qt.TextFormat.PlainText)
-        label.setBuddy(buddy)
-        grid.addWidget(label, row, 0, Qt.AlignmentFlag.AlignRight)
 
     @property
     def values(self) -> dict[str, Any]:

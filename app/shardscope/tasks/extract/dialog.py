@@ -32,6 +32,7 @@ from shardscope.tasks.extract.choices import ASK, Choices
 from shardscope.widgets import theme
 from shardscope.widgets.file_dialogs import ask_folder
 from shardscope.widgets.fonts import LARGE, sized
+from shardscope.widgets.option_fields import FieldForm
 from shardscope.widgets.plain_text import tip
 from shardscope.widgets.tick_box import TickBox
 
@@ -143,49 +144,25 @@ class ExtractDialog(QDialog):
         names.addWidget(self.folders)
         names.addWidget(self.flat)
         names.addStretch(1)
-        place = QHBoxLayout()
-        place.setSpacing(8)
-        place.addWidget(self.where, 1)
-        place.addWidget(self.browse)
-        grid = QGridLayout()
-        grid.setHorizontalSpacing(12)
-        grid.setVerticalSpacing(10)
-        grid.setColumnStretch(1, 1)
-        self._labels: dict[QWidget, QLabel] = {}
-        rows: list[tuple[str, QWidget, QHBoxLayout | None]] = [
-            ("&To", self.where, place),
-            ("&Names", self.folders, names),
-            ("Existing &files", self.conflict, None),
-            ("&Parts", self.parts, None),
-        ]
-        for number, (words, buddy, line) in enumerate(rows):
-            label = QLabel(words, page)
-            label.setTextFormat(Qt.TextFormat.PlainText)
-            label.setBuddy(buddy)
-            self._labels[buddy] = label
-            if not isinstance(buddy, QRadioButton):
-                buddy.setAccessibleName(words.replace("&", ""))
-            grid.addWidget(label, number, 0, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-            if line is not None:
-                grid.addLayout(line, number, 1)
-            else:
-                grid.addWidget(buddy, number, 1)
         ticks = QVBoxLayout()
         ticks.setSpacing(8)
         for box in (self.guess, self.skip_unused, self.manifest, self.deleted, self.warning):
             ticks.addWidget(box)
-        grid.addLayout(ticks, len(rows), 1)
-        self._labels[self.examples] = QLabel(self.tr("First files"), page)
-        top = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignTop
-        grid.addWidget(self._labels[self.examples], len(rows) + 1, 0, top)
-        grid.addWidget(self.examples, len(rows) + 1, 1)
+        form = self._form = FieldForm()
+        form.add(self.tr("&To"), self.where, self.browse)
+        form.addRow(self.tr("&Names"), names)
+        form.labelForField(names).setBuddy(self.folders)  # type: ignore[attr-defined]
+        form.add(self.tr("Existing &files"), self.conflict)
+        form.add(self.tr("&Parts"), self.parts)
+        form.addRow("", ticks)
+        form.add(self.tr("First files"), self.examples)
         column = QVBoxLayout(page)
         column.setContentsMargins(20, 16, 20, 14)
         column.setSpacing(6)
         column.addWidget(self.total)
         column.addWidget(self.left_out)
         column.addSpacing(6)
-        column.addLayout(grid)
+        column.addLayout(form)
         column.addStretch(1)
         column.addSpacing(8)
         column.addWidget(self.buttons)
@@ -347,8 +324,7 @@ class ExtractDialog(QDialog):
 
     def _update(self) -> None:
         self.extract.setEnabled(self._possible)
-        for widget in (self.parts, self._labels[self.parts]):
-            widget.setVisible(self.parts.count() > 0)
+        self._form.setRowVisible(self.parts, self.parts.count() > 0)
         found = self._outlook
         if found is None:
             self.deleted.hide()

@@ -104,7 +104,7 @@ def test_not_a_key(panel: TracePanel, qtbot: QtBot) -> None:
     panel.field.setText("xyz")
     qtbot.keyClick(panel.field, Qt.Key.Key_Return)
     qtbot.waitUntil(lambda: panel.band.outcome.text == "Not looked up")
-    assert panel.band.verdict.text.endswith("is 64 hex digits, not 'xyz'; type at least 4 of its letters.")
+    assert panel.band.verdict.text.endswith("is 64 hex digits, not 'xyz'; type at least 4 characters.")
     assert panel.trace is None
     assert panel.cards == []
 
