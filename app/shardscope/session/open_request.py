@@ -37,6 +37,7 @@ from shardcore.shards.viewer_link import chosen_address
 from shardcore.sources.patched import Change, PatchedSource
 from shardcore.sources.remote.address import is_address, parse_address, plain_address, shown_address
 from shardcore.sources.where import source_of
+from shardcore.teaching.assets import resources
 
 SERVES_DELETED = "deleted"
 """The option by which formats with tombstones serve what these cover."""
@@ -107,6 +108,12 @@ class OpenRequest:
     def is_remote(self) -> bool:
         """Return whether it lies on another machine."""
         return is_address(self.uri)
+
+    @property
+    def folder(self) -> Path:
+        """Where files go that belong to it: beside it; home for what is remote, and for samples."""
+        path = Path(self.uri).absolute()
+        return Path.home() if self.is_remote or path.is_relative_to(resources()) else path.parent
 
     @property
     def name(self) -> str:

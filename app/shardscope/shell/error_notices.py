@@ -175,7 +175,7 @@ class ErrorNotices(QObject):
             text = self.tr("{0} Showing raw bytes.").format(sentence(plain_words(damage)) if other else known)
             buttons.append(Button(self.tr("Choose format…"), self._ways.change))
         else:
-            text = self.tr("Damaged: {0} The rest is shown.").format(sentence(plain_words(damage)))
+            text = self.tr("{0} The rest is shown.").format(failure(self.tr("Damaged"), damage))
         if damage.span is not None:
             buttons.append(Button(self.tr("Show bytes"), partial(self._show, damage), closes=False))
         if self._salvage.isEnabled() and not isinstance(damage, NotAShard):

@@ -247,15 +247,13 @@ class SandboxShell(QObject):
 
     def ask_save(self) -> QFileDialog:
         """Request the name of a copy; the dialog asks before it gives the name of a file that is there."""
-        uri = self._session.uri
         name = Path(self._session.request.name)
-        folder = Path(uri).parent if "://" not in uri else Path.home()
         title, proposed = self.tr("Save the sandbox as a copy"), f"{name.stem}.broken{name.suffix}"
 
         def save(path: str) -> None:
             self.save_to(Path(path), agreed=True)
 
-        dialog = ask_target(self._window, title, save, start=str(folder), name=proposed)
+        dialog = ask_target(self._window, title, save, start=str(self._session.request.folder), name=proposed)
         dialog.setObjectName("saveSandbox")
         return dialog
 

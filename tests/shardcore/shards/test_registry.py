@@ -15,6 +15,7 @@ from shardcore.errors import BadMagic, FormatError, NotAShard, ShardError, Usage
 from shardcore.shards import opening, registry
 from shardcore.shards.format import Certainty, Format, Verdict
 from shardcore.sources.memory import BytesSource
+from shardcore.teaching.assets import resources
 from shardcore.testing import CountingSource
 from tests.hostile.des import entry, shard
 from tests.hostile.making import put
@@ -194,3 +195,21 @@ def test_a_directory_is_listed_once_when_it_is_opened(tmp_path: Path, monkeypatc
     with shardcore.open(tmp_path) as found:
         assert found.format == "des"
     assert listed.count(str(tmp_path)) == 1
+
+
+@pytest.mark.parametrize(
+    ("sample", "title"),
+    [
+        ("swh/small.shard", "Software Heritage Read Shard v1"),
+        ("bloscpack/array.blp", "Bloscpack v3"),
+        ("mdb/no-footer", "Xet MDB folder, 1 shard"),
+        ("xorb/odd.xorb", "Xet xorb"),
+        ("des/archive", "DES archive, 8 shards"),
+        ("neuroglancer/volume", "Neuroglancer volume, 2 shards"),
+        ("neuroglancer/mesh/0.shard", "Neuroglancer shard v1, meshes"),
+    ],
+)
+def test_what_is_open_has_a_name_for_people(sample: str, title: str) -> None:
+    """Format and version of a file; format and number of shards of a data set."""
+    with opening.open(resources() / "samples" / sample) as shard:
+        assert shard.title == title

@@ -21,7 +21,6 @@ from PySide6.QtWidgets import (
 from shardcore import Cancelled, Shard
 from shardcore.model.options import Option, OptionPurpose, read_options
 from shardcore.model.text import shown
-from shardcore.sources.remote.address import is_address
 from shardcore.writing.edit_options import REKEY
 from shardscope.session.error_words import plain_words
 from shardscope.session.jobs import Job, JobPriority
@@ -152,9 +151,8 @@ class RekeyTask(QObject):
         if self._session.shard is None or not options:
             return None
         self._close()
-        place = Path(uri)
-        folder = place.parent if not is_address(uri) else Path.home()
-        sheet = self.sheet = RekeyDialog(options, folder / f"{place.stem}.rekeyed{place.suffix}", self._window)
+        place = self._session.request.folder / Path(uri).name
+        sheet = self.sheet = RekeyDialog(options, place.with_suffix(f".rekeyed{place.suffix}"), self._window)
         sheet.wanted.connect(lambda: self._write(sheet, options, sheet.values, Path(sheet.target.text().strip())))
         sheet.finished.connect(lambda _: self._closed(sheet))
         sheet.open()

@@ -6,8 +6,6 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
 from shardcore.operations.extraction import AS_USUAL, Conflict, ExtractOptions
-from shardcore.sources.remote.address import is_address
-from shardcore.teaching.assets import resources
 from shardscope.session.open_request import OpenRequest
 
 ASK = "ask"
@@ -67,8 +65,5 @@ class Choices:
 
 
 def first_folder(request: OpenRequest) -> str:
-    """Return where objects go when nothing was extracted before: beside the shard, or at home for what is not yours."""
-    path = Path(request.uri).absolute()
-    beside = not is_address(request.uri) and not path.is_relative_to(resources())
-    folder = path.parent if beside else Path.home()
-    return str(folder / f"{Path(request.name).stem or 'objects'}-objects")
+    """Return where objects go when nothing was extracted before."""
+    return str(request.folder / f"{Path(request.name).stem or 'objects'}-objects")

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from shardcore.shards.format import Format
 from shardcore.sources.remote.address import is_address
+from shardscope.session.open_request import OpenRequest
 from shardscope.tasks.new_shard.request import NewShardTarget
 
 MOST_LISTED = 100_000
@@ -86,7 +87,7 @@ def suggested(inputs: tuple[str, ...], source: str, format: Format, *, folder: b
     local = inputs or ((source,) if source and not is_address(source) else ())
     if local:
         first = Path(local[0]).absolute()
-        where, stem = first.parent, first.stem if len(local) == 1 else first.parent.name
+        where, stem = OpenRequest(local[0]).folder, first.stem if len(local) == 1 else first.parent.name
     else:
         where, stem = Path(home), Path(source.rstrip("/")).stem
     stem = stem or "new"

@@ -30,7 +30,6 @@ from shardscope.session.error_words import plain_words
 from shardscope.session.jobs import Job, JobPriority, Pool
 from shardscope.session.session import Session
 from shardscope.session.words import cut_middle, grouped
-from shardscope.tasks.extract.choices import first_folder
 from shardscope.widgets import theme
 from shardscope.widgets.file_dialogs import ask_folder
 from shardscope.widgets.fonts import LARGE, sized
@@ -234,7 +233,7 @@ class RecoverTask(QObject):
         return self._run(folder)
 
     def _ask_folder(self) -> None:
-        folder = str(Path(first_folder(self._session.request)).parent)
+        folder = str(self._session.request.folder)
         title = self.tr("Folder for the recovered objects")
 
         def take(path: str) -> None:

@@ -230,7 +230,7 @@ class NotesPanel(QWidget):
 
     def _ask_export(self) -> None:
         request = self._session.request
-        start = "" if request.is_remote else str(Path(request.uri).parent)
+        start = str(request.folder)
         kinds = {self.tr("Markdown (*.md)"): "md"}
         title, name = self.tr("Export notes"), f"{request.name}.notes.md"
         ask_target(self, title, lambda path: self._notes.export(Path(path)), name=name, start=start, kinds=kinds)
