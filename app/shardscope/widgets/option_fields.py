@@ -234,6 +234,7 @@ class FieldForm(QFormLayout):
         if isinstance(label, QLabel):
             label.setTextFormat(Qt.TextFormat.PlainText)
             label.setBuddy(field)
+            label.setContentsMargins(0, 0, 1, 0)
             # A label is in the middle of a line, and at the top of a text.
             text = isinstance(field, QLabel) or field.sizeHint().height() > 2 * label.sizeHint().height()
             label.setAlignment(Qt.AlignmentFlag.AlignTop if text else Qt.AlignmentFlag.AlignVCenter)

@@ -193,7 +193,7 @@ def test_the_probe_says_what_was_allowed(stored: Place, server: RangeServer) -> 
         (refused,) = probe("s3://shards/some/small.shard", options)
     assert refused.works is False
     assert "may not be read" in refused.text
-    assert "choose a profile" in refused.text
+    assert "Choose a profile" in refused.text
     address = server.put("/a.shard", b"x" * 100)
     plain = {one.what: one for one in probe(address, None)}
     assert plain["Ranges"].works
@@ -216,8 +216,11 @@ def test_the_sheet_by_keyboard(qtbot: QtBot, window: MainWindow, stored: Place) 
     QTest.keyClicks(sheet.address, "s3://shards/some/small.shard")
     assert sheet.understood.text() == "✔ some/small.shard in shards (S3)"
     assert sheet.open_button.isEnabled()
+    assert sheet.allowed.isHidden()
+    height = sheet.height()
     QTest.keyClick(sheet, Qt.Key.Key_K, Qt.KeyboardModifier.AltModifier)
     sheet.who.choose(Who.KEYS)
+    assert sheet.height() > height, "no room is kept for fields that are not shown"
     assert not sheet.open_button.isEnabled()
     QTest.keyClicks(sheet.who.access_key, stored.key)
     QTest.keyClicks(sheet.who.secret_key, stored.secret)
@@ -227,6 +230,7 @@ def test_the_sheet_by_keyboard(qtbot: QtBot, window: MainWindow, stored: Place) 
     assert unnamed(sheet) == []
     sheet.test.click()
     qtbot.waitUntil(lambda: "List" in sheet.allowed.text())
+    assert sheet.allowed.isVisible()
     assert "✔ Read" in sheet.allowed.text()
     assert "✔ Ranges" in sheet.allowed.text()
     with qtbot.waitSignal(window.session.opened):

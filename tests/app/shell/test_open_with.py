@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QCheckBox, QPushButton, QWidget
+from PySide6.QtWidgets import QApplication, QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 
 import shardcore
@@ -90,38 +90,31 @@ def test_fields_make_a_request(qtbot: QtBot) -> None:
     dialog.path.setText(" some.shard ")
     assert dialog.apply.isEnabled()
     assert dialog.request == OpenRequest("some.shard")
-    spec_of(dialog).editor.setPlainText('{"hash": "identity"}')
+    dialog.format.setCurrentIndex(dialog.format.findData("mdb"))
     folder = dialog.fields["xorbs"]
     assert isinstance(folder, FolderField)
     folder.line.setText("xorbs")
-    assert isinstance(deleted_of(dialog).box, QCheckBox)
-    deleted_of(dialog).box.setChecked(True)
-    options = {"spec": '{"hash": "identity"}', "xorbs": "xorbs", "deleted": True}
-    assert dialog.request == OpenRequest("some.shard", None, options)
-    dialog.format.setCurrentIndex(dialog.format.findData("mdb"))
     with qtbot.waitSignal(dialog.chosen) as caught:
         dialog.apply.click()
     assert caught.args == [OpenRequest("some.shard", "mdb", {"xorbs": "xorbs"})]
 
 
 def test_a_format_shows_its_own_options(qtbot: QtBot) -> None:
-    """All options are there while the format is to be recognised; a chosen format leaves its own."""
+    """No options while the format is detected; a chosen format shows its own, and only these are checked."""
     dialog = OpenWith(OpenRequest("a.shard"), FORMATS)
     qtbot.addWidget(dialog)
     dialog.show()
-    visible = {name for name, field in dialog.fields.items() if field.isVisible()}
-    assert visible == {"spec", "xorbs", "deleted", "date", "n_bits"}
     assert all(field.toolTip() == field.option.help for field in dialog.fields.values())
     spec_of(dialog).editor.setPlainText("{")
-    assert not dialog.apply.isEnabled()
-    dialog.format.setCurrentIndex(dialog.format.findData("des"))
-    assert {name for name, field in dialog.fields.items() if field.isVisible()} == {"deleted", "date", "n_bits"}
-    assert dialog.apply.isEnabled()
+    for name, options in ((None, set()), ("neuroglancer", {"spec"}), ("des", {"deleted", "date", "n_bits"})):
+        dialog.format.setCurrentIndex(dialog.format.findData(name))
+        assert {option for option, field in dialog.fields.items() if field.isVisible()} == options
+        assert dialog.apply.isEnabled() == (name != "neuroglancer")
 
 
 def test_invalid_json_cannot_be_applied(qtbot: QtBot) -> None:
     """While the specification is no JSON the dialog says where, and Open waits."""
-    dialog = OpenWith(OpenRequest("a.shard"), FORMATS)
+    dialog = OpenWith(OpenRequest("a.shard", "neuroglancer"), FORMATS)
     qtbot.addWidget(dialog)
     dialog.show()
     spec_of(dialog).editor.setPlainText("{")
@@ -202,7 +195,18 @@ def test_open_with_asks_for_everything(
     names = {dialog.format.itemData(n) for n in range(dialog.format.count())}
     assert names == {None, *shardcore.shards.registry.FORMATS}
     dialog.path.setText(str(data / "des" / "sidecar" / "20261103_51_0000.des"))
+    dialog.format.setCurrentIndex(dialog.format.findData("des"))
     deleted_of(dialog).box.setChecked(True)
     with qtbot.waitSignal(session.opened):
         dialog.apply.click()
     assert session.request.deleted
+
+
+def test_what_lacks_a_specification_is_asked_for_it(
+    qtbot: QtBot, ways: tuple[OpenWays, Notices, QWidget], bare: Path
+) -> None:
+    """The format that takes one is chosen."""
+    made, _, window = ways
+    made.ask(OpenRequest(str(bare)))
+    dialog = dialog_of(qtbot, window)
+    assert dialog.request == OpenRequest(str(bare), "neuroglancer")
