@@ -244,7 +244,7 @@ def test_bytes_typed_into_a_file_are_written_by_an_edit_that_can_be_undone(windo
     until(sheet.apply.isEnabled)
     sheet.apply.click()
     until(lambda: file.read_bytes() == before)
-    until(lambda: "again what it was" in window.notices.text)
+    until(lambda: "restored to its state" in window.notices.text)
 
 
 def test_typed_bytes_are_what_every_view_shows(window: MainWindow, file: Path) -> None:
@@ -355,7 +355,7 @@ def test_dropped_changes_do_not_come_back_after_a_lesson(window: MainWindow, fil
     player.start(next(one for one in lessons() if one.sample))
     assert player.astray
     box = window.findChildren(QMessageBox, "discardSandbox")[-1]
-    press(box, "Drop")
+    press(box, "Discard")
     until(lambda: player.stage is not None)
     player.leave()
     until(lambda: window.session.uri == str(file))

@@ -154,7 +154,7 @@ def test_a_copy_has_the_changes_and_nothing_is_replaced_unasked(own: MainWindow,
     window.breaking.save_to(copy, agreed=False)
     until(lambda: not window.breaking.sandbox.unsaved)
     assert copy.read_bytes() == expected
-    assert "was saved" in window.notices.text
+    assert "Sandbox saved as " in window.notices.text
     for path, agreed, told in ((copy, False, "exists already"), (file, True, "is the file itself")):
         window.notices.clear()
         window.breaking.save_to(path, agreed=agreed)
@@ -190,7 +190,7 @@ def test_changes_are_dropped_only_after_a_question(own: MainWindow, file: Path) 
     assert not window.breaking.sandbox.on
     window.session.close_document(window.session.documents[0])
     assert len(window.breaking.sandbox.changes) == 1
-    drop = next(one for one in question().findChildren(QPushButton) if one.text().replace("&", "") == "Drop")
+    drop = next(one for one in question().findChildren(QPushButton) if one.text().replace("&", "") == "Discard")
     drop.click()
     until(lambda: window.session.uri == str(other))
     assert not window.breaking.sandbox.on
