@@ -229,8 +229,8 @@ class FieldForm(QFormLayout):
             row.addWidget(field, 1)
             for widget in beside:
                 row.addWidget(widget)
-        self.addRow(words, row)  # type: ignore[arg-type]
-        label = self.labelForField(row)  # type: ignore[arg-type]
+        self.addRow(words, row)
+        label = self.labelForField(row)
         if isinstance(label, QLabel):
             label.setTextFormat(Qt.TextFormat.PlainText)
             label.setBuddy(field)

@@ -11,6 +11,7 @@ from pytestqt.qtbot import QtBot
 
 from shardcore import ExternalMissing, RemoteOptions, UsageError
 from shardcore.progress import no_progress
+from shardcore.teaching.assets import resources
 from shardscope.session.jobs import Jobs
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.session import IndexState, OpenFailure, Session
@@ -127,3 +128,10 @@ def test_companions_are_used(data: Path, tmp_path: Path) -> None:
         shard.load_index()
         with pytest.raises(ExternalMissing):
             shard.read(shard.objects.ref(0))
+
+
+def test_files_go_beside_what_is_open_and_home_for_samples(tmp_path: Path) -> None:
+    """Nothing is proposed to be written into the folder of the program, or of another machine."""
+    assert OpenRequest(str(tmp_path / "a.shard")).folder == tmp_path
+    for uri in (str(resources() / "samples" / "swh" / "small.shard"), "s3://bucket/a.shard"):
+        assert OpenRequest(uri).folder == Path.home()

@@ -14,6 +14,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QMessageBox, QWidget
 from pytestqt.qtbot import QtBot
 
+import shardcore
 from shardcore import Node, Span
 from shardcore.teaching import assets
 from shardscope.session.session import IndexState
@@ -415,6 +416,8 @@ def test_about_tells_the_versions(window: MainWindow, qtbot: QtBot) -> None:
     window.actions_.about.trigger()
     box = window.findChild(QMessageBox)
     assert box is not None
+    assert f"Shardscope {shardcore.__version__}" in box.text()
+    assert [button.text() for button in box.buttons()][-1] == "&Documentation"
     assert "PySide6" in box.informativeText()
     assert "swh" in box.informativeText()
     box.close()

@@ -154,7 +154,7 @@ def test_a_file_is_read_only_until_somebody_says_otherwise(window: MainWindow, t
     settle(window, 40)
     assert not actions.allow.isEnabled()
     assert "Samples cannot be changed" in actions.allow.toolTip()
-    assert "sample" in chip.toolTip()
+    assert "Samples" in chip.toolTip()
 
 
 @pytest.mark.thorough
