@@ -145,7 +145,7 @@ def test_what_is_inside_is_read_only(qtbot: QtBot, window: MainWindow, archive: 
         writer.add("inner", archive.read_bytes())
     opened(qtbot, window.session, f"{swh}#/inner")
     switch = window.changing.switch
-    qtbot.waitUntil(lambda: "file of its own" in switch.why_not)
+    qtbot.waitUntil(lambda: "part of another file" in switch.why_not)
     assert "inside another file" in window.breaking.sandbox.why_not
     assert not window.breaking.actions.switch.isEnabled()
 

@@ -27,7 +27,7 @@ class FormatPage(QWidget):
     def __init__(self, session: Session, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("formatPage")
-        self.setAccessibleName(self.tr("Page of the format"))
+        self.setAccessibleName(self.tr("Format reference"))
         self._session = session
         self._wanted = GLOSSARY
         self._row: int | None = None
