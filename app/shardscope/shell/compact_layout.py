@@ -15,6 +15,7 @@ from shardscope.session.session import Session
 from shardscope.session.words import grouped
 from shardscope.shell.docks import PanelDocks, focused_in
 from shardscope.views.hex.panel import HexPanel
+from shardscope.widgets import fonts
 from shardscope.widgets.elided import Elided
 
 _LINES = 2
@@ -165,7 +166,7 @@ class CompactLayout(QObject):
 
     def fit(self) -> None:
         """Lower the panels, or bring them up, as the window and what is in front ask."""
-        low = self._panels.folded and self._window.height() < LOW
+        low = self._panels.folded and self._window.height() < fonts.px(LOW)
         self.toggle.setVisible(self._drawn and low)
         before, keyboard = self._panels.lowered, self._in_panels
         self._panels.lower(self._drawn and low and not self._up)

@@ -34,9 +34,6 @@ TAB_ROOM = 24
 CLOSE = QSize(14, 18)
 """The button that closes a tab, in pixels: four panels of one side have room for their names."""
 
-_SIDES = 3 / 5
-"""Of the width of the window, that both sides may take when they are zoomed."""
-
 _EQUAL = 100
 
 _ANY_HEIGHT = (1 << 24) - 1
@@ -88,6 +85,7 @@ class PanelDocks(QObject):
         self._calm_soon = Debounce(self, self._remember)
         self._wanted: list[tuple[QDockWidget, QSize]] = []
         self._settle_soon = Debounce(self, self._settle)
+        self._scale_soon = Debounce(self, self._scale_sides)
         # Widths of the sides at 100 %: only the user and other places of docks change them, no zoom does.
         self._plain: dict[Area, float] = {}
         self._pressed_at: dict[Area, int] = {}
@@ -110,7 +108,7 @@ class PanelDocks(QObject):
             window.addDockWidget(panel.area, dock)
             self.by_name[panel.name] = dock
             dock.dockLocationChanged.connect(self._titles_soon.again)
-            dock.dockLocationChanged.connect(lambda _: self._plain.clear())
+            dock.dockLocationChanged.connect(self._moved)
             dock.topLevelChanged.connect(self._titles_soon.again)
             dock.topLevelChanged.connect(lambda _, dock=dock: _free(dock))
             dock.visibilityChanged.connect(self._titles_soon.again)
@@ -142,6 +140,11 @@ class PanelDocks(QObject):
                 self._plain.pop(area, None)
         return False
 
+    def _moved(self) -> None:
+        # Folding moves docks, too: their widths come back with their places.
+        if not self.folded:
+            self._plain.clear()
+
     # --- places ---
 
     def arrange(self) -> None:
@@ -166,8 +169,8 @@ class PanelDocks(QObject):
                     self._window.splitDockWidget(columns[panel.area], dock, Qt.Orientation.Vertical)
                 groups[panel.area, panel.group] = columns[panel.area] = dock
             dock.setHidden(panel.on_demand)
-        self._plain = dict(default_widths(self._window.width()))
-        widths = self._zoomed()
+        self._plain = self._default_widths
+        widths = self._scaled(self._plain)
         shown = [(dock, area) for (area, _), dock in groups.items() if not dock.isHidden()]
         self._bring([(dock, QSize(widths[area], _EQUAL)) for dock, area in shown])
         self.fit(self._window.size())
@@ -198,8 +201,6 @@ class PanelDocks(QObject):
 
     def fit(self, size: QSize) -> None:
         """Fold the docks when the window became too small for them, and unfolds them when it is large again."""
-        if fonts.zoom() == 1:
-            self._plain.clear()
         small, keyboard = _is_small(size), focused_in(self._window)
         if small and not self.folded:
             self._closed_before = self.closed
@@ -211,9 +212,9 @@ class PanelDocks(QObject):
             self.lower(False)
             closed, opened = self.closed - self._closed_before, self._closed_before - self.closed
             front = self._front()
-            self.folded = False
             self._settle_soon.stop()
             self._window.restoreState(self._unfolded, LAYOUT_VERSION)
+            self.folded = False
             self._close(closed)
             for name in opened:
                 self.by_name[name].show()
@@ -233,7 +234,7 @@ class PanelDocks(QObject):
 
     def give_room(self, missing: float) -> None:
         """Take pixels from the sides for the bytes, where these are wider than at the first start."""
-        least = default_widths(self._window.width())
+        least = self._scaled(self._default_widths)
         spare = {dock: max(dock.width() - least[area], 0) for area, dock in self.sides.items()}
         share = min(missing / max(sum(spare.values()), 1), 1)
         widths = [dock.width() - round(more * share) for dock, more in spare.items()]
@@ -244,19 +245,30 @@ class PanelDocks(QObject):
 
     def keep_widths(self) -> None:
         """Keep what the widths of the sides are at 100 %, where only the zoom is about to change them."""
-        self._plain = {area: width / fonts.zoom() for area, width in self._widths().items()} | self._plain
+        kept = self._plain if fonts.zoom() != 1 else {}
+        self._plain = {area: width / fonts.zoom() for area, width in self._widths().items()} | kept
 
     def zoom(self) -> None:
-        """Scale the sides with everything in them."""
-        sides, widths = self.sides, self._zoomed()
-        self._window.resizeDocks(list(sides.values()), [widths[area] for area in sides], Qt.Orientation.Horizontal)
+        """Scale the sides with everything in them: now, and again when Qt has laid out those that were folded."""
+        self._scale_sides()
+        self._scale_soon.start()
         self._titles_soon.start()
 
-    def _zoomed(self) -> dict[Area, int]:
-        """Return the widths of the sides; larger than at 100 %, both leave two fifths of the window to the bytes."""
-        whole = sum(self._plain.values())
-        factor = min(fonts.zoom(), max(self._window.width() * _SIDES / max(whole, 1), 1.0))
-        return {area: round(width * factor) for area, width in self._plain.items()}
+    def _scale_sides(self) -> None:
+        sides, widths = self.sides, self._scaled(self._plain)
+        known = [area for area in sides if area in widths]
+        self._window.resizeDocks(
+            [sides[area] for area in known], [widths[area] for area in known], Qt.Orientation.Horizontal
+        )
+
+    @property
+    def _default_widths(self) -> dict[Area, float]:
+        """Return the widths of the sides at the first start, at 100 %."""
+        return dict(default_widths(round(self._window.width() / fonts.zoom())))
+
+    @staticmethod
+    def _scaled(widths: dict[Area, float]) -> dict[Area, int]:
+        return {area: round(width * fonts.zoom()) for area, width in widths.items()}
 
     def lower(self, lowered: bool) -> None:
         """Leave only the tabs of the panels that share one place, or give the place its height again."""
@@ -334,7 +346,7 @@ class PanelDocks(QObject):
         dock.show()
         mates = [other for other in self._window.tabifiedDockWidgets(dock) if not other.isHidden()]
         if not self.folded and not mates and self._window.dockWidgetArea(dock) is Area.BottomDockWidgetArea:
-            self._bring([(dock, QSize(self._window.width(), max(dock.height(), BELOW)))])
+            self._bring([(dock, QSize(self._window.width(), max(dock.height(), fonts.px(BELOW))))])
 
     def show(self, name: str, *, focus: bool = False) -> None:
         """Bring a dock to the front.
@@ -435,9 +447,9 @@ class PanelDocks(QObject):
         button = QToolButton(bar)
         button.setObjectName(name)
         button.setIcon(QIcon(str(assets.path("icons/close.svg"))))
-        button.setIconSize(QSize(CLOSE.width() - 2, CLOSE.width() - 2))
+        button.setIconSize(QSize(1, 1) * fonts.px(CLOSE.width() - 2))
         button.setAutoRaise(True)
-        button.setFixedSize(CLOSE)
+        button.setFixedSize(fonts.px(CLOSE.width()), fonts.px(CLOSE.height()))
         button.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         button.setToolTip(self.tr("Close"))
         button.setAccessibleName(self.tr("Close {0}").format(self.by_name[name].windowTitle()))
@@ -453,13 +465,13 @@ class PanelDocks(QObject):
         """Name that share one place stand closer together, in small type, where they have no room otherwise."""
         metrics = QFontMetrics(self._window.font())
         for bar in self._window.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly):
-            wide = sum(metrics.horizontalAdvance(bar.tabText(tab)) + TAB_ROOM for tab in range(bar.count()))
+            wide = sum(metrics.horizontalAdvance(bar.tabText(tab)) + fonts.px(TAB_ROOM) for tab in range(bar.count()))
             if self.folded:
                 room = self._window.width()
             else:
                 room = bar.width()
                 buttons = [bar.tabButton(tab, QTabBar.ButtonPosition.RightSide) for tab in range(bar.count())]
-                wide += (CLOSE.width() + 8) * sum(button is not None for button in buttons)
+                wide += fonts.px(CLOSE.width() + 8) * sum(button is not None for button in buttons)
             tight = wide > room
             if bool(bar.property("tight")) is not tight:
                 bar.setProperty("tight", tight)
@@ -487,7 +499,7 @@ def focused_in(window: QWidget) -> QWidget | None:
 
 
 def _is_small(size: QSize) -> bool:
-    return size.width() < NARROW or size.height() < LOW
+    return size.width() < fonts.px(NARROW) or size.height() < fonts.px(LOW)
 
 
 def _focus_something(dock: QDockWidget) -> None:

@@ -10,7 +10,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 import PySide6
-from PySide6.QtCore import QByteArray, QCoreApplication, QEvent, QObject, QPoint, QRect, QSize, Qt, QTimer, qVersion
+from PySide6.QtCore import (
+    QByteArray,
+    QChildEvent,
+    QCoreApplication,
+    QEvent,
+    QObject,
+    QPoint,
+    QRect,
+    QSize,
+    Qt,
+    QTimer,
+    qVersion,
+)
 from PySide6.QtGui import (
     QAction,
     QCloseEvent,
@@ -24,6 +36,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import (
     QApplication,
+    QDialog,
     QLineEdit,
     QMainWindow,
     QMessageBox,
@@ -251,7 +264,7 @@ class Appearance(QObject):
     def __init__(self, settings: Settings, parent: QObject) -> None:
         super().__init__(parent)
         self._settings = settings
-        fonts.set_zoom(settings.zoom)
+        fonts.set_zoom(1.0)
         motion.set_speed(settings.play_speed)
         QApplication.styleHints().colorSchemeChanged.connect(self._system_changed)
 
@@ -405,6 +418,8 @@ class MainWindow(QMainWindow):
         self._connect()
         part_mnemonics(self.menuBar())
         self.resize(QSize(1440, 900).boundedTo(self._room))
+        # All that is made so far has its size at 100 %.
+        self.appearance.set_zoom(settings.zoom)
         self.panels.arrange()
         self._layout = LayoutMemory(self, self.panels, settings)
         self._layout.restore()
@@ -785,6 +800,7 @@ class MainWindow(QMainWindow):
     def _set_zoom(self, factor: float) -> None:
         self.panels.keep_widths()
         self.appearance.set_zoom(factor)
+        self._fit()
         self._limit_centre()
         self.panels.zoom()
         self.line.say_for_a_while(self.tr("Zoom {0} %").format(round(fonts.zoom() * 100)))
@@ -819,6 +835,16 @@ class MainWindow(QMainWindow):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         QTimer.singleShot(0, self, self._fit)
+
+    def childEvent(self, event: QChildEvent) -> None:
+        super().childEvent(event)
+        dialog = event.child()
+        if event.polished() and isinstance(dialog, QDialog) and dialog.testAttribute(Qt.WidgetAttribute.WA_Resized):
+            size, hint = dialog.size(), dialog.sizeHint()
+            # What follows from the texts has their zoom already.
+            wide = size.width() if size.width() == hint.width() else fonts.px(size.width())
+            high = size.height() if size.height() == hint.height() else fonts.px(size.height())
+            dialog.resize(QSize(wide, high).boundedTo(self.size() - FRAME))
 
     def _fit(self) -> None:
         if self.pages.currentWidget() is self.hex:

@@ -17,7 +17,7 @@ from shardcore.teaching.assets import Role, Sample
 from shardscope.session.jobs import Job, JobPriority, Jobs
 from shardscope.views.hex.legend import Legend
 from shardscope.widgets import theme
-from shardscope.widgets.fonts import SMALL, sized
+from shardscope.widgets.fonts import SMALL, px, sized
 from shardscope.widgets.plain_text import tip
 from shardscope.widgets.sample_words import sample_title
 from shardscope.widgets.strip_paint import paint_ground, paint_letter
@@ -236,7 +236,7 @@ class SampleCards(QWidget):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self._arrange(2 if self.width() >= TWO_COLUMNS else 1)
+        self._arrange(2 if self.width() >= px(TWO_COLUMNS) else 1)
 
     def _arrange(self, columns: int) -> None:
         if columns == self._columns:

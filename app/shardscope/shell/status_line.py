@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QMainWindow, QStackedWidget, QStatusBar, QWidget
 
 from shardscope.session.debounce import Debounce
 from shardscope.widgets.elided import Elided
+from shardscope.widgets.fonts import px
 from shardscope.widgets.plain_text import tip
 
 MESSAGE_MILLISECONDS = 12_000
@@ -80,7 +81,7 @@ class StatusLine(QStatusBar):
         self._show_format()
 
     def _show_format(self) -> None:
-        wide = self.width() >= NARROW
+        wide = self.width() >= px(NARROW)
         self.kind.tell(f"{self._format}  ·  {self._why}" if wide and self._why else self._format)
         meaning = QCoreApplication.translate("StatusLine", "The format, and how it was recognised: {0}")
         self.kind.setToolTip(meaning.format(tip(self._why)) if self._why else "")

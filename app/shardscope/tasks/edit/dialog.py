@@ -32,7 +32,7 @@ from shardscope.session.words import cut_end, cut_middle
 from shardscope.tasks.edit.proposal import ChangeRow, Proposal
 from shardscope.widgets import theme
 from shardscope.widgets.file_dialogs import ask_files
-from shardscope.widgets.fonts import LARGE, sized
+from shardscope.widgets.fonts import LARGE, px, sized
 from shardscope.widgets.plain_text import tip
 from shardscope.widgets.scrolled import scrolled
 from shardscope.widgets.table_model import Index, TableModel
@@ -352,7 +352,7 @@ class EditDialog(QDialog):
             self.table.selectRow(0)
 
     def _size_columns(self) -> None:
-        narrow = self.width() < NARROW_SHEET
+        narrow = self.width() < px(NARROW_SHEET)
         self.model.short = NARROW if narrow else SHORT
         for column in range(1, self.model.columnCount()):
             self.table.resizeColumnToContents(column)

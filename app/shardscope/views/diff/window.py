@@ -52,8 +52,8 @@ from shardscope.widgets.file_dialogs import ask_file, ask_folder
 from shardscope.widgets.fonts import LARGE, sized
 from shardscope.widgets.table_model import TableModel
 
-FULL, AROUND = QSize(1360, 860), 24
-"""Size of the window where the main window is larger, and what stays free around it."""
+FULL = QSize(1360, 860)
+"""Size of the window where the main window is larger."""
 
 _COMPARED = {
     DiffDepth.IDENTITY: "compared: ETags and sizes",
@@ -96,7 +96,7 @@ class DiffWindow(QDialog):
         self._make_buttons()
         self._lay_out()
         self._connect()
-        self.resize(FULL.boundedTo(parent.window().size() - QSize(AROUND, AROUND)))
+        self.resize(FULL)
 
     def begin(self) -> None:
         """Open both shards and compare them; of remote ones, only what does not read contents."""

@@ -13,6 +13,7 @@ from shardcore import Section, Span
 from shardcore.model.source_name import SourceName
 from shardcore.model.text import shown
 from shardscope.session.words import cut_middle
+from shardscope.widgets.fonts import px
 from shardscope.widgets.plain_text import tip
 
 MOST = 8
@@ -156,7 +157,7 @@ class SourceTabs(QTabBar):
         button = QToolButton(self)
         button.setText("✕")
         button.setAutoRaise(True)
-        button.setFixedSize(20, 20)
+        button.setFixedSize(px(20), px(20))
         button.setToolTip(self.tr("Close"))
         button.setAccessibleName(self.tr("Close this tab"))
         button.clicked.connect(partial(self._close_named, name))

@@ -32,8 +32,8 @@ from PySide6.QtWidgets import (
 
 from shardcore import SectionRole
 from shardcore.model.details import Card, markdown
-from shardscope.views.inspector.details_page import card_document, card_size, paint_card
-from shardscope.widgets import theme
+from shardscope.views.inspector.details_page import WIDTH, card_document, card_size, paint_card
+from shardscope.widgets import fonts, theme
 from shardscope.widgets.clipboard import copy_lines, copy_text
 from shardscope.widgets.file_dialogs import ask_target
 
@@ -54,7 +54,7 @@ class CardView(QWidget):
         self.setObjectName("cardView")
         self.setAccessibleName(card.name)
         self.setAccessibleDescription(markdown(card))
-        self.setFixedSize(card_size(self._document(theme.of(self))).toSize())
+        self.setFixedSize((card_size(self._document(theme.of(self))) * fonts.px(WIDTH) / WIDTH).toSize())
 
     def _document(self, colours: theme.Palette) -> QTextDocument:
         return card_document(self._card, colours, self._size)
@@ -67,6 +67,7 @@ class CardView(QWidget):
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
         colours = theme.of(self)
+        painter.scale(self.width() / WIDTH, self.width() / WIDTH)
         paint_card(painter, self._document(colours), colours, self._role)
         painter.end()
 
@@ -159,8 +160,7 @@ class DetailsDialog(QDialog):
         column = QVBoxLayout(self)
         column.addWidget(area, 1)
         column.addLayout(row)
-        room = self.screen().availableGeometry().size() * 0.9
-        self.resize(QSize(self.view.width() + 48, self.view.height() + 90).boundedTo(room))
+        self.resize(QSize(self.view.width() + 48, self.view.height() + 90) * WIDTH / fonts.px(WIDTH))
 
     def _button(self, text: str, act: object) -> QPushButton:
         button = QPushButton(text)
