@@ -33,7 +33,6 @@ from shardscope.shell.panels import PANELS
 from shardscope.shell.screenshot import settle
 from shardscope.views.inspector.panel import Inspector
 from shardscope.widgets import fonts
-from shardscope.views.inspector.panel import Inspector
 from tests.pictures import PICTURES, SAMPLES, SWH, Picture, shown, until, window
 
 SIZES = ((1440, 900), (1000, 640))
@@ -103,7 +102,7 @@ def clipped(part: QWidget) -> bool:
         narrow = any(part.tabRect(tab).width() < metrics.horizontalAdvance(part.tabText(tab)) for tab in tabs)
         beyond = part.count() > 0 and part.tabRect(part.count() - 1).right() > part.width()
         elides = part.elideMode() is not Qt.TextElideMode.ElideNone and any(part.tabToolTip(tab) for tab in tabs)
-        return narrow and not elides or beyond and not part.usesScrollButtons() or part.height() < metrics.height()
+        return (narrow and not elides) or (beyond and not part.usesScrollButtons()) or part.height() < metrics.height()
     if isinstance(part, QComboBox):
         option = QStyleOptionComboBox()
         part.initStyleOption(option)
@@ -111,7 +110,7 @@ def clipped(part: QWidget) -> bool:
             QStyle.ComplexControl.CC_ComboBox, option, QStyle.SubControl.SC_ComboBoxEditField, part
         )
         wide = metrics.horizontalAdvance(part.currentText()) > field.width() + 1 and not part.isEditable()
-        return wide and not part.toolTip() or metrics.height() > field.height() + 1
+        return (wide and not part.toolTip()) or metrics.height() > field.height() + 1
     if isinstance(part, QLineEdit):
         return metrics.height() > room.height() + 1
     if not isinstance(part, QLabel) or not part.text():
@@ -230,7 +229,7 @@ def sheet(rows: list[tuple[tuple[str, QImage, list[str]], ...]]) -> QImage:
         for along, (name, image, found) in enumerate(row):
             left, top = along * (WIDE + GAP), down * high
             if image.width() > WIDE or image.height() > HIGH:
-                image = image.scaled(  # noqa: PLW2901
+                image = image.scaled(
                     WIDE, HIGH, Qt.AspectRatioMode.KeepAspectRatio, Qt.TransformationMode.SmoothTransformation
                 )
             painter.drawImage(QPoint(left, top), image)

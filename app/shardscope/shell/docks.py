@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence, Set
 from functools import partial
 from typing import TypeVar
 
-from PySide6.QtCore import QByteArray, QEvent, QObject, QSize, Qt, Signal
+from PySide6.QtCore import QByteArray, QChildEvent, QEvent, QObject, QSize, Qt, Signal
 from PySide6.QtGui import QFontMetrics, QIcon, QKeyEvent
-from PySide6.QtWidgets import QApplication, QDockWidget, QMainWindow, QTabBar, QTabWidget, QToolButton, QWidget
+from PySide6.QtWidgets import QApplication, QDialog, QDockWidget, QMainWindow, QTabBar, QTabWidget, QToolButton, QWidget
 
 from shardcore.teaching import assets
 from shardscope.session.debounce import Debounce
@@ -45,6 +45,9 @@ _LEFT, _RIGHT = Area.LeftDockWidgetArea, Area.RightDockWidgetArea
 
 LEAST = QSize(120, 48)
 """The smallest panel."""
+
+AROUND = 16
+"""Pixels of the window around a dialog that would be larger."""
 
 
 class _Dock(QDockWidget):
@@ -131,8 +134,9 @@ class PanelDocks(QObject):
         raise LookupError(kind.__name__)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if event.type() == QEvent.Type.ChildPolished:
+        if isinstance(event, QChildEvent) and event.polished():
             self._titles_soon.start()
+            _fit_dialog(event.child(), self._window.size())
         elif event.type() == QEvent.Type.MouseButtonPress:
             self._pressed_at = self._widths()
         elif event.type() == QEvent.Type.MouseButtonRelease:
@@ -485,6 +489,15 @@ def _tell_seen(dock: QDockWidget, still: FixedSizeFrame, seen: bool) -> None:
     window = dock.parentWidget()
     if seen or window is None or not window.isMinimized():
         still.part.setVisible(seen and not still.covered)
+
+
+def _fit_dialog(dialog: QObject, room: QSize) -> None:
+    """Zoom the size that a dialog was given, but not what follows from its texts; it stays within the window."""
+    if isinstance(dialog, QDialog) and dialog.testAttribute(Qt.WidgetAttribute.WA_Resized):
+        size, hint = dialog.size(), dialog.sizeHint()
+        wide = size.width() if size.width() == hint.width() else fonts.px(size.width())
+        high = size.height() if size.height() == hint.height() else fonts.px(size.height())
+        dialog.resize(QSize(wide, high).boundedTo(room - QSize(AROUND, AROUND)))
 
 
 def _free(dock: QDockWidget) -> None:

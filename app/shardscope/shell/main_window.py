@@ -10,19 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 import PySide6
-from PySide6.QtCore import (
-    QByteArray,
-    QChildEvent,
-    QCoreApplication,
-    QEvent,
-    QObject,
-    QPoint,
-    QRect,
-    QSize,
-    Qt,
-    QTimer,
-    qVersion,
-)
+from PySide6.QtCore import QByteArray, QCoreApplication, QEvent, QObject, QPoint, QRect, QSize, Qt, QTimer, qVersion
 from PySide6.QtGui import (
     QAction,
     QCloseEvent,
@@ -36,7 +24,6 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import (
     QApplication,
-    QDialog,
     QLineEdit,
     QMainWindow,
     QMessageBox,
@@ -263,7 +250,9 @@ class Appearance(QObject):
 
     def __init__(self, settings: Settings, parent: QObject) -> None:
         super().__init__(parent)
-        self._settings = settings
+        application = QApplication.instance()
+        assert isinstance(application, QApplication)
+        self._settings, self._application = settings, application
         fonts.set_zoom(1.0)
         motion.set_speed(settings.play_speed)
         QApplication.styleHints().colorSchemeChanged.connect(self._system_changed)
@@ -271,35 +260,26 @@ class Appearance(QObject):
     def set_theme(self, name: str) -> None:
         """Choose a theme, one of `settings.THEMES`, and remember it."""
         self._settings.theme = name
-        self._apply()
+        self.wear()
 
     def wear(self) -> None:
         """Show the theme of the settings; nothing is remembered by that."""
-        self._apply()
+        chosen = self._settings.theme
+        theme.apply(self._application, theme.system_name(self._application) if chosen == "system" else chosen)
 
     def set_zoom(self, factor: float) -> None:
         """Make the whole window larger or smaller, and remember it."""
-        application = QApplication.instance()
-        if isinstance(application, QApplication):
-            theme.zoom(application, factor)
-            self._settings.zoom = fonts.zoom()
+        theme.zoom(self._application, factor)
+        self._settings.zoom = fonts.zoom()
 
     def set_reduced_motion(self, reduced: bool) -> None:
         """Stop what moves by itself, or let it move; remember which."""
         self._settings.reduced_motion = reduced
-        application = QApplication.instance()
-        if isinstance(application, QApplication):
-            motion.reduce(application, reduced)
-
-    def _apply(self) -> None:
-        application = QApplication.instance()
-        if isinstance(application, QApplication):
-            chosen = self._settings.theme
-            theme.apply(application, theme.system_name(application) if chosen == "system" else chosen)
+        motion.reduce(self._application, reduced)
 
     def _system_changed(self) -> None:
         if self._settings.theme == "system":
-            self._apply()
+            self.wear()
 
 
 LEAST = QSize(640, 420)
@@ -418,8 +398,6 @@ class MainWindow(QMainWindow):
         self._connect()
         part_mnemonics(self.menuBar())
         self.resize(QSize(1440, 900).boundedTo(self._room))
-        # All that is made so far has its size at 100 %.
-        self.appearance.set_zoom(settings.zoom)
         self.panels.arrange()
         self._layout = LayoutMemory(self, self.panels, settings)
         self._layout.restore()
@@ -537,6 +515,8 @@ class MainWindow(QMainWindow):
         self.giving_way = CompactLayout(session, self.panels, self.hex, self)
         session.tab_wanted.connect(self.open_tab)
         self._history_changed()
+        # All that is made so far has its size at 100 %.
+        self.appearance.set_zoom(self.settings.zoom)
 
     # --- opening ---
 
@@ -835,16 +815,6 @@ class MainWindow(QMainWindow):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         QTimer.singleShot(0, self, self._fit)
-
-    def childEvent(self, event: QChildEvent) -> None:
-        super().childEvent(event)
-        dialog = event.child()
-        if event.polished() and isinstance(dialog, QDialog) and dialog.testAttribute(Qt.WidgetAttribute.WA_Resized):
-            size, hint = dialog.size(), dialog.sizeHint()
-            # What follows from the texts has their zoom already.
-            wide = size.width() if size.width() == hint.width() else fonts.px(size.width())
-            high = size.height() if size.height() == hint.height() else fonts.px(size.height())
-            dialog.resize(QSize(wide, high).boundedTo(self.size() - FRAME))
 
     def _fit(self) -> None:
         if self.pages.currentWidget() is self.hex:

@@ -235,9 +235,7 @@ class AddressDialog(QDialog):
         self.buttons.setContentsMargins(18, 4, 18, 14)
         column.addWidget(self.buttons)
         wish = page.sizeHint().height() + self.buttons.sizeHint().height() + 30
-        parent = self.parentWidget()
-        room = parent.window().height() - 40 if parent is not None else wish
-        self.resize(620, min(wish, max(room, 320)))
+        self.resize(620, wish)
 
     def _connect(self) -> None:
         self.address.textChanged.connect(lambda _: self._check())

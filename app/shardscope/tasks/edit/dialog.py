@@ -98,7 +98,6 @@ def _bytes(row: ChangeRow, data: bytes, size: int, most: int) -> str:
 
 TYPING_MILLISECONDS = 250
 
-SIZE = QSize(620, 460)
 NARROW_SHEET = 540
 """In less width the list has fewer bytes, and where a change stops is stored in the bytes alone."""
 LEAST = 400
@@ -260,7 +259,7 @@ class EditDialog(QDialog):
         outer.setSpacing(0)
         outer.addWidget(self.area, 1)
         outer.addLayout(foot)
-        self.resize(SIZE)
+        self.resize(620, 460)
 
     def minimumSizeHint(self) -> QSize:
         return QSize(LEAST - 80, 200)
