@@ -1,4 +1,4 @@
-"""`python -m tests.contact_sheet FOLDER [NAME…]`: every panel and dialog at each zoom, theme and size, on few sheets."""
+"""`python -m tests.contact_sheet FOLDER [NAME…]`: panels and dialogs at each zoom, theme and size, on a few sheets."""
 
 from __future__ import annotations
 
@@ -85,6 +85,7 @@ SCENES = {
 
 
 def dialogs() -> set[QWidget]:
+    """Return the dialogs that are open."""
     return {one for one in QApplication.topLevelWidgets() if isinstance(one, QDialog) and one.isVisible()}
 
 
@@ -98,7 +99,7 @@ def clipped(part: QWidget) -> bool:
         least = part.minimumSizeHint()
         return bool(part.text()) and (part.width() < least.width() or part.height() < least.height())
     if isinstance(part, QTabBar):
-        tabs = range(part.count())
+        tabs = [tab for tab in range(part.count()) if part.isTabVisible(tab)]
         narrow = any(part.tabRect(tab).width() < metrics.horizontalAdvance(part.tabText(tab)) for tab in tabs)
         beyond = part.count() > 0 and part.tabRect(part.count() - 1).right() > part.width()
         elides = part.elideMode() is not Qt.TextElideMode.ElideNone and any(part.tabToolTip(tab) for tab in tabs)
@@ -215,7 +216,7 @@ def main(folder: str, *chosen: str) -> int:
     with ProcessPoolExecutor(len(THEMES) * len(SIZES), mp_context=get_context("spawn")) as pool:
         made = [pool.submit(sheets, str(target), chosen, theme, size) for theme in THEMES for size in SIZES]
         for one in made:
-            print("\n".join(one.result()))
+            sys.stdout.write("".join(f"{line}\n" for line in one.result()))
     return 0
 
 

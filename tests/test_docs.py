@@ -94,7 +94,7 @@ def test_every_picture_is_there_and_is_shown() -> None:
 
 
 def test_every_picture_is_made() -> None:
-    """`make screenshots` makes each of them, and no other."""
+    """`make pictures` makes each of them, and no other."""
     made = next(
         node
         for node in ast.parse(text_of(ROOT / "tests" / "pictures.py")).body

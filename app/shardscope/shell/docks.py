@@ -89,9 +89,9 @@ class PanelDocks(QObject):
         self._wanted: list[tuple[QDockWidget, QSize]] = []
         self._settle_soon = Debounce(self, self._settle)
         self._scale_soon = Debounce(self, self._scale_sides)
-        # Widths of the sides at 100 %: only the user and other places of docks change them, no zoom does.
-        self._plain: dict[Area, float] = {}
-        self._pressed_at: dict[Area, int] = {}
+        # Sizes of the sides at 100 %: only the user and other places of docks change them, no zoom does.
+        self._plain: dict[Area | QDockWidget, float] = {}
+        self._pressed_at: dict[Area | QDockWidget, int] = {}
         window.installEventFilter(self)
         window.setAnimated(False)
         window.setDockNestingEnabled(True)
@@ -138,10 +138,10 @@ class PanelDocks(QObject):
             self._titles_soon.start()
             _fit_dialog(event.child(), self._window.size())
         elif event.type() == QEvent.Type.MouseButtonPress:
-            self._pressed_at = self._widths()
+            self._pressed_at = self._sizes()
         elif event.type() == QEvent.Type.MouseButtonRelease:
-            for area, _ in self._widths().items() - self._pressed_at.items():
-                self._plain.pop(area, None)
+            for place, _ in self._sizes().items() - self._pressed_at.items():
+                self._plain.pop(place, None)
         return False
 
     def _moved(self) -> None:
@@ -174,7 +174,7 @@ class PanelDocks(QObject):
                 groups[panel.area, panel.group] = columns[panel.area] = dock
             dock.setHidden(panel.on_demand)
         self._plain = self._default_widths
-        widths = self._scaled(self._plain)
+        widths = _scaled(self._plain)
         shown = [(dock, area) for (area, _), dock in groups.items() if not dock.isHidden()]
         self._bring([(dock, QSize(widths[area], _EQUAL)) for dock, area in shown])
         self.fit(self._window.size())
@@ -232,25 +232,31 @@ class PanelDocks(QObject):
     @property
     def sides(self) -> dict[Area, QDockWidget]:
         """One dock of each side of the bytes that is shown."""
+        return {area: dock for dock, area in self._beside.items()}
+
+    @property
+    def _beside(self) -> dict[QDockWidget, Area]:
         docks = [dock for dock in self.by_name.values() if not dock.isHidden() and not dock.isFloating()]
-        places = {self._window.dockWidgetArea(dock): dock for dock in docks if self._is_seen(dock)}
-        return {area: dock for area, dock in places.items() if area in (_LEFT, _RIGHT)}
+        places = {dock: self._window.dockWidgetArea(dock) for dock in docks if self._is_seen(dock)}
+        return {dock: area for dock, area in places.items() if area in (_LEFT, _RIGHT)}
 
     def give_room(self, missing: float) -> None:
         """Take pixels from the sides for the bytes, where these are wider than at the first start."""
-        least = self._scaled(self._default_widths)
+        least = _scaled(self._default_widths)
         spare = {dock: max(dock.width() - least[area], 0) for area, dock in self.sides.items()}
         share = min(missing / max(sum(spare.values()), 1), 1)
         widths = [dock.width() - round(more * share) for dock, more in spare.items()]
         self._window.resizeDocks(list(spare), widths, Qt.Orientation.Horizontal)
 
-    def _widths(self) -> dict[Area, int]:
-        return {area: dock.width() for area, dock in self.sides.items()}
+    def _sizes(self) -> dict[Area | QDockWidget, int]:
+        """Return the widths of the sides, and the heights of the docks in them."""
+        heights: dict[Area | QDockWidget, int] = {dock: dock.height() for dock in self._beside}
+        return heights | {area: dock.width() for area, dock in self.sides.items()}
 
-    def keep_widths(self) -> None:
-        """Keep what the widths of the sides are at 100 %, where only the zoom is about to change them."""
+    def keep_sizes(self) -> None:
+        """Keep what the sizes of the sides are at 100 %, where only the zoom is about to change them."""
         kept = self._plain if fonts.zoom() != 1 else {}
-        self._plain = {area: width / fonts.zoom() for area, width in self._widths().items()} | kept
+        self._plain = {place: size / fonts.zoom() for place, size in self._sizes().items()} | kept
 
     def zoom(self) -> None:
         """Scale the sides with everything in them: now, and again when Qt has laid out those that were folded."""
@@ -259,20 +265,18 @@ class PanelDocks(QObject):
         self._titles_soon.start()
 
     def _scale_sides(self) -> None:
-        sides, widths = self.sides, self._scaled(self._plain)
-        known = [area for area in sides if area in widths]
-        self._window.resizeDocks(
-            [sides[area] for area in known], [widths[area] for area in known], Qt.Orientation.Horizontal
-        )
+        sizes, beside = _scaled(self._plain), self._beside
+        for docks, orientation in (
+            (self.sides, Qt.Orientation.Horizontal),
+            (dict(zip(beside, beside, strict=True)), Qt.Orientation.Vertical),
+        ):
+            known = [place for place in docks if place in sizes]
+            self._window.resizeDocks([docks[place] for place in known], [sizes[place] for place in known], orientation)
 
     @property
-    def _default_widths(self) -> dict[Area, float]:
+    def _default_widths(self) -> dict[Area | QDockWidget, float]:
         """Return the widths of the sides at the first start, at 100 %."""
         return dict(default_widths(round(self._window.width() / fonts.zoom())))
-
-    @staticmethod
-    def _scaled(widths: dict[Area, float]) -> dict[Area, int]:
-        return {area: round(width * fonts.zoom()) for area, width in widths.items()}
 
     def lower(self, lowered: bool) -> None:
         """Leave only the tabs of the panels that share one place, or give the place its height again."""
@@ -489,6 +493,10 @@ def _tell_seen(dock: QDockWidget, still: FixedSizeFrame, seen: bool) -> None:
     window = dock.parentWidget()
     if seen or window is None or not window.isMinimized():
         still.part.setVisible(seen and not still.covered)
+
+
+def _scaled(sizes: dict[Area | QDockWidget, float]) -> dict[Area | QDockWidget, int]:
+    return {place: round(size * fonts.zoom()) for place, size in sizes.items()}
 
 
 def _fit_dialog(dialog: QObject, room: QSize) -> None:

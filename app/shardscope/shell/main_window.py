@@ -778,7 +778,7 @@ class MainWindow(QMainWindow):
         self._set_zoom(1.0)
 
     def _set_zoom(self, factor: float) -> None:
-        self.panels.keep_widths()
+        self.panels.keep_sizes()
         self.appearance.set_zoom(factor)
         self._fit()
         self._limit_centre()

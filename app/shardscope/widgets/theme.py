@@ -26,7 +26,7 @@ NAMES = ("light", "dark", "light-safe", "dark-safe", "dark-room")
 """The palettes; `-safe` ones keep sections apart for colour-blind eyes by lightness; `dark-room` is for a projector."""
 
 _PROPERTY = "shardscopeTheme"
-_UNLIMITED = (1 << 24) - 1
+_UNLIMITED = (1 << 19) - 1
 
 FIELD_LETTERS: Mapping[FieldRole, str] = MappingProxyType(
     {
@@ -253,7 +253,7 @@ def _has_font(widget: QWidget) -> bool:
 
 def _fixed(widget: QWidget) -> list[tuple[str, int]]:
     """Return the limits in pixels that a widget has whatever is in it, by the methods that set them."""
-    if widget.isWindow():
+    if widget.isWindow() or widget.objectName().startswith("qt_"):
         return []
     found = [
         ("setMinimumWidth", widget.minimumWidth()),
