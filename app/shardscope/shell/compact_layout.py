@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QObject, Qt, Signal
-from PySide6.QtGui import QAccessible, QShowEvent
+from PySide6.QtGui import QAccessible
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QMainWindow, QScrollArea, QToolButton, QVBoxLayout, QWidget
 
 from shardcore.teaching.lessons.answers import AnswerVerdict
@@ -89,6 +89,7 @@ class StepWords(QScrollArea):
         self.text.setContentsMargins(12, _ROOM // 2, 12, _ROOM // 2)
         self.text.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop)
         self.setWidget(self.text)
+        self.setFixedHeight(_LINES * self.fontMetrics().lineSpacing() + _ROOM)
         self.hide()
 
     def tell(self, asked: str, verdict: AnswerVerdict | None) -> None:
@@ -101,10 +102,6 @@ class StepWords(QScrollArea):
             self.text.tell(("✓ " if verdict.right else "✗ ") + verdict.text)
         self.verticalScrollBar().setValue(0)
         self.setVisible(bool(self.text.text()))
-
-    def showEvent(self, event: QShowEvent) -> None:
-        super().showEvent(event)
-        self.setFixedHeight(_LINES * self.fontMetrics().lineSpacing() + _ROOM)
 
 
 def quiet_button(text: str, meaning: str, name: str) -> QToolButton:

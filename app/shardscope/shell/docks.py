@@ -36,7 +36,7 @@ CLOSE = QSize(14, 18)
 
 _EQUAL = 100
 
-_ANY_HEIGHT = (1 << 24) - 1
+ANY_SIZE = (1 << 24) - 1
 
 BELOW = 220
 """Least height of a panel that opens below the bytes."""
@@ -46,8 +46,6 @@ _LEFT, _RIGHT = Area.LeftDockWidgetArea, Area.RightDockWidgetArea
 LEAST = QSize(120, 48)
 """The smallest panel."""
 
-AROUND = 16
-"""Pixels of the window around a dialog that would be larger."""
 
 
 class _Dock(QDockWidget):
@@ -505,13 +503,13 @@ def _fit_dialog(dialog: QObject, room: QSize) -> None:
         size, hint = dialog.size(), dialog.sizeHint()
         wide = size.width() if size.width() == hint.width() else fonts.px(size.width())
         high = size.height() if size.height() == hint.height() else fonts.px(size.height())
-        dialog.resize(QSize(wide, high).boundedTo(room - QSize(AROUND, AROUND)))
+        dialog.resize(QSize(wide, high).boundedTo(room - QSize(16, 16)))
 
 
 def _free(dock: QDockWidget) -> None:
     """Let a dock have any height."""
     dock.setMinimumHeight(0)
-    dock.setMaximumHeight(_ANY_HEIGHT)
+    dock.setMaximumHeight(ANY_SIZE)
 
 
 def focused_in(window: QWidget) -> QWidget | None:

@@ -50,7 +50,7 @@ from shardscope.shell.actions import WindowActions, part_mnemonics
 from shardscope.shell.byte_editing import ByteEditing
 from shardscope.shell.compact_layout import CompactLayout
 from shardscope.shell.course import Course
-from shardscope.shell.docks import PanelDocks
+from shardscope.shell.docks import ANY_SIZE, PanelDocks
 from shardscope.shell.drop_targets import DropPlace, DropPlaces
 from shardscope.shell.edits import EditShell
 from shardscope.shell.error_notices import ErrorNotices
@@ -288,8 +288,6 @@ LEAST = QSize(640, 420)
 FRAME = QSize(16, 48)
 """Room that the first window leaves for its frame, whose size is known only once it is shown."""
 
-_ANY_WIDTH = (1 << 24) - 1
-
 CENTRE = QSize(300, 120)
 """The smallest room for the bytes."""
 SMALL_NODE = 1_000_000
@@ -461,7 +459,7 @@ class MainWindow(QMainWindow):
     def _limit_centre(self) -> None:
         """Give the panels beside the bytes the width that rows and fields have no use for."""
         most = self.hex.full_width if self.pages.currentWidget() is self.hex and self.panels.sides else math.inf
-        limit = _ANY_WIDTH if math.isinf(most) else max(math.ceil(most), CENTRE.width())
+        limit = ANY_SIZE if math.isinf(most) else max(math.ceil(most), CENTRE.width())
         before = self._centre.maximumWidth()
         if limit == before:
             return

@@ -458,8 +458,8 @@ SWH = (
     Row("View > Save drawing…", FILE_DIALOG),
     changing("View > Role letters", lambda window: window.hex.state.letters),
     changing("View > Fields beside the bytes", lambda window: window.settings.fields_shown),
-    changing("View > Larger bytes", lambda window: window.hex.state.font_size),
-    changing("View > Smaller bytes", lambda window: window.hex.state.font_size),
+    changing("View > Larger bytes", lambda window: window.hex.state.zoom),
+    changing("View > Smaller bytes", lambda window: window.hex.state.zoom),
     Row("View > Lecture", lambda window: _closed_again(window.findChild(LectureScreen))),
     *(
         changing(f"View > Panels > {panel.shown_title}", lambda window, name=panel.name: shown(window, name))

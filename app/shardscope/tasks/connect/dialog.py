@@ -234,8 +234,7 @@ class AddressDialog(QDialog):
         column.addWidget(scroll, 1)
         self.buttons.setContentsMargins(18, 4, 18, 14)
         column.addWidget(self.buttons)
-        wish = page.sizeHint().height() + self.buttons.sizeHint().height() + 30
-        self.resize(620, wish)
+        self.resize(620, page.sizeHint().height() + self.buttons.sizeHint().height() + 30)
 
     def _connect(self) -> None:
         self.address.textChanged.connect(lambda _: self._check())

@@ -211,11 +211,6 @@ class HexState(QObject):
         first = self.layout.row_start(self.top_row)
         return max(first, 0), min(self.layout.row_start(self.top_row + self.shown_rows), self.layout.size)
 
-    @property
-    def font_size(self) -> float:
-        """The size of the bytes, in points."""
-        return self._font.pointSizeF()
-
     def cells(self) -> ByteCells:
         """Return the cells of the rows on the screen."""
         return self.cells_of(self.top_row, self.shown_rows)

@@ -13,7 +13,6 @@ from shardcore.model.number_words import plural, size_text
 from shardcore.teaching.lessons.secrets import NOTHING, Aspect, Secrets
 from shardscope.views.hex.tip import path_text
 from shardscope.widgets.elided import Elided
-from shardscope.widgets.fonts import px
 
 VALUE = 220
 """Pixels that what the bytes mean may request; it takes more where there is more."""
@@ -60,7 +59,7 @@ class HexStatus(QWidget):
         """Hide the size of the source first, then the length; never the offset."""
         row = self.layout()
         gap = row.spacing() if row is not None else 0
-        value = min(self.fontMetrics().horizontalAdvance(self.value.text()), px(VALUE))
+        value = min(self.fontMetrics().horizontalAdvance(self.value.text()), VALUE)
         wish = {label: label.sizeHint().width() + gap for label in (self.offset, self.length, self.whole)}
         self.length.setVisible(self.width() >= wish[self.offset] + value + wish[self.length])
         self.whole.setVisible(self.width() >= sum(wish.values()) + value)

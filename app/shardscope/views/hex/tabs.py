@@ -114,11 +114,6 @@ class SourceTabs(QTabBar):
         """One source needs no tab, unless there are drawings beside it."""
         self.setVisible(len(self.sources) > 1 or self._drawing)
 
-    @property
-    def has_drawing(self) -> bool:
-        """Return whether there is a tab of the drawings."""
-        return self._drawing
-
     def set_drawing(self, there: bool) -> None:
         """Add the tab of the drawings, or take it away."""
         if there == self._drawing:
