@@ -228,7 +228,7 @@ class PanelDocks(QObject):
         self._fit_names()
 
     @property
-    def sides(self) -> dict[Area, QDockWidget]:
+    def sides(self) -> dict[Area | QDockWidget, QDockWidget]:
         """One dock of each side of the bytes that is shown."""
         return {area: dock for dock, area in self._beside.items()}
 
@@ -263,18 +263,17 @@ class PanelDocks(QObject):
         self._titles_soon.start()
 
     def _scale_sides(self) -> None:
-        sizes, beside = _scaled(self._plain), self._beside
-        for docks, orientation in (
-            (self.sides, Qt.Orientation.Horizontal),
-            (dict(zip(beside, beside, strict=True)), Qt.Orientation.Vertical),
-        ):
+        sizes = _scaled(self._plain)
+        levels: dict[Area | QDockWidget, QDockWidget] = {dock: dock for dock in self._beside}
+        for docks, orientation in ((self.sides, Qt.Orientation.Horizontal), (levels, Qt.Orientation.Vertical)):
             known = [place for place in docks if place in sizes]
             self._window.resizeDocks([docks[place] for place in known], [sizes[place] for place in known], orientation)
 
     @property
     def _default_widths(self) -> dict[Area | QDockWidget, float]:
         """Return the widths of the sides at the first start, at 100 %."""
-        return dict(default_widths(round(self._window.width() / fonts.zoom())))
+        widths = default_widths(round(self._window.width() / fonts.zoom()))
+        return {area: float(width) for area, width in widths.items()}
 
     def lower(self, lowered: bool) -> None:
         """Leave only the tabs of the panels that share one place, or give the place its height again."""
