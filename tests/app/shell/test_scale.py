@@ -11,7 +11,7 @@ from pytestqt.qtbot import QtBot
 from tests.contact_sheet import SIZES, ZOOMS, clipped, pictures
 
 ROOT = Path(__file__).parents[3]
-TIGHT = ("preview", "preview-dark", "compare", "details")
+TIGHT = ("preview", "preview-dark", "compare", "details", "extract")
 
 
 @pytest.mark.thorough

@@ -100,7 +100,7 @@ class ExtractDialog(QDialog):
         self.where.setCompleter(None)  # type: ignore[arg-type]
         self.where.addItems(folders)
         self.where.setSizePolicy(self.where.sizePolicy().Policy.Expanding, self.where.sizePolicy().Policy.Fixed)
-        self.where.setMinimumContentsLength(16)
+        self.where.setMinimumContentsLength(30)
         self.browse = QPushButton(self.tr("&Browse…"), page)
         self.browse.setAutoDefault(False)
         self.folders = QRadioButton(self.tr("&Sub-folders from keys"), page)
