@@ -14,7 +14,7 @@ WORKERS := -n logical --maxprocesses 8 --dist loadgroup
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check full lint types layers fix bench fuzz soak screenshots interop man venv clean
+.PHONY: help run test check full lint types layers fix bench fuzz soak pictures screenshots interop man venv clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -94,8 +94,11 @@ wheel: $(VENV)/test.stamp ## build the wheel and the source archive in dist
 bundle: $(VENV)/test.stamp ## build dist/shardscope, which needs no Python; ARGS=--one-file adds an archive and a single file
 	$(BIN)/python packaging/bundle.py $(ARGS)
 
-screenshots: $(VENV)/test.stamp ## render docs/images/ again, without a display; ARGS="window hex" makes some
+pictures: $(VENV)/test.stamp ## render docs/images/ again, without a display; ARGS="window hex" makes some
 	$(BIN)/python -m tests.pictures docs/images $(ARGS)
+
+screenshots: $(VENV)/test.stamp ## panels and dialogs by zoom, theme and size in build/screenshots; ARGS="trace about" makes some
+	$(BIN)/python -m tests.contact_sheet build/screenshots $(ARGS)
 
 clean: ## remove caches and what was built
 	rm -rf build dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

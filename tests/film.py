@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from collections.abc import Iterator
 
 from PIL import Image, ImageDraw, ImageGrab
 

@@ -268,6 +268,7 @@ def test_installed_pages_are_found(installed: Path, tmp_path: Path) -> None:
 
 @of_the_wheel
 def test_the_description_of_the_package_has_no_link_into_the_repository(wheel: Path) -> None:
+    """Nothing on the page of the package leads nowhere."""
     with zipfile.ZipFile(wheel) as files:
         (name,) = (name for name in files.namelist() if name.endswith(".dist-info/METADATA"))
         text = files.read(name).decode()

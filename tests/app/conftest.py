@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 from pytestqt.qtbot import QtBot
 
-from shardscope.session.jobs import Jobs
+from shardscope.session.extraction import ExtractionRequest
+from shardscope.session.jobs import Job, Jobs
 from shardscope.session.pages import PageCache
 from shardscope.session.session import IndexState, Session
 from shardscope.startup.settings import Settings
+from shardscope.views.objects.actions import ObjectActions
 from tests.app.gui_thread import GuiReads, guarded
 from tests.app.hex_samples import SampleReader
 from tests.remote.conftest import s3, server
@@ -84,3 +86,10 @@ def open_in(session: Session, qtbot: QtBot, path: Path) -> None:
     with qtbot.waitSignal(session.opened, timeout=10_000):
         session.open(str(path))
     qtbot.waitUntil(lambda: session.index_state in (IndexState.LOADED, IndexState.FAILED), timeout=10_000)
+
+
+def extract_to(actions: ObjectActions, folder: Path) -> Job | None:
+    """Write the selected objects to files of a folder, with a manifest, without asking."""
+    shard, rows = actions._session.shard, actions._table.selected_ranges()
+    assert shard is not None
+    return actions.extracting.start(ExtractionRequest(shard, actions._session.request, rows, folder))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QObject, Qt, Signal
-from PySide6.QtGui import QAccessible, QShowEvent
+from PySide6.QtGui import QAccessible
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QMainWindow, QScrollArea, QToolButton, QVBoxLayout, QWidget
 
 from shardcore.teaching.lessons.answers import AnswerVerdict
@@ -15,6 +15,7 @@ from shardscope.session.session import Session
 from shardscope.session.words import grouped
 from shardscope.shell.docks import PanelDocks, focused_in
 from shardscope.views.hex.panel import HexPanel
+from shardscope.widgets import fonts
 from shardscope.widgets.elided import Elided
 
 _LINES = 2
@@ -88,6 +89,7 @@ class StepWords(QScrollArea):
         self.text.setContentsMargins(12, _ROOM // 2, 12, _ROOM // 2)
         self.text.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop)
         self.setWidget(self.text)
+        self.setFixedHeight(_LINES * self.fontMetrics().lineSpacing() + _ROOM)
         self.hide()
 
     def tell(self, asked: str, verdict: AnswerVerdict | None) -> None:
@@ -100,10 +102,6 @@ class StepWords(QScrollArea):
             self.text.tell(("✓ " if verdict.right else "✗ ") + verdict.text)
         self.verticalScrollBar().setValue(0)
         self.setVisible(bool(self.text.text()))
-
-    def showEvent(self, event: QShowEvent) -> None:
-        super().showEvent(event)
-        self.setFixedHeight(_LINES * self.fontMetrics().lineSpacing() + _ROOM)
 
 
 def quiet_button(text: str, meaning: str, name: str) -> QToolButton:
@@ -165,7 +163,7 @@ class CompactLayout(QObject):
 
     def fit(self) -> None:
         """Lower the panels, or bring them up, as the window and what is in front ask."""
-        low = self._panels.folded and self._window.height() < LOW
+        low = self._panels.folded and self._window.height() < fonts.px(LOW)
         self.toggle.setVisible(self._drawn and low)
         before, keyboard = self._panels.lowered, self._in_panels
         self._panels.lower(self._drawn and low and not self._up)

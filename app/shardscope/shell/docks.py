@@ -6,11 +6,12 @@ from collections.abc import Iterator, Sequence, Set
 from functools import partial
 from typing import TypeVar
 
-from PySide6.QtCore import QByteArray, QEvent, QObject, QSize, Qt, Signal
+from PySide6.QtCore import QByteArray, QChildEvent, QEvent, QObject, QSize, Qt, Signal
 from PySide6.QtGui import QFontMetrics, QIcon, QKeyEvent
 from PySide6.QtWidgets import (
     QAbstractButton,
     QApplication,
+    QDialog,
     QDockWidget,
     QGraphicsOpacityEffect,
     QMainWindow,
@@ -44,12 +45,9 @@ TAB_ROOM = 24
 CLOSE = QSize(14, 18)
 """The button that closes a tab, in pixels: four panels of one side have room for their names."""
 
-_SIDES = 3 / 5
-"""Of the width of the window, that both sides may take when they are zoomed."""
-
 _EQUAL = 100
 
-_ANY_HEIGHT = (1 << 24) - 1
+ANY_SIZE = (1 << 24) - 1
 
 BELOW = 220
 """Least height of a panel that opens below the bytes."""
@@ -58,6 +56,7 @@ _LEFT, _RIGHT = Area.LeftDockWidgetArea, Area.RightDockWidgetArea
 
 LEAST = QSize(120, 48)
 """The smallest panel."""
+
 
 
 class _Dock(QDockWidget):
@@ -118,9 +117,10 @@ class PanelDocks(QObject):
         self._calm_soon = Debounce(self, self._remember)
         self._wanted: list[tuple[QDockWidget, QSize]] = []
         self._settle_soon = Debounce(self, self._settle)
-        # Widths of the sides at 100 %: only the user and other places of docks change them, no zoom does.
-        self._plain: dict[Area, float] = {}
-        self._pressed_at: dict[Area, int] = {}
+        self._scale_soon = Debounce(self, self._scale_sides)
+        # Sizes of the sides at 100 %: only the user and other places of docks change them, no zoom does.
+        self._plain: dict[Area | QDockWidget, float] = {}
+        self._pressed_at: dict[Area | QDockWidget, int] = {}
         window.installEventFilter(self)
         window.setAnimated(False)
         window.setDockNestingEnabled(True)
@@ -140,7 +140,7 @@ class PanelDocks(QObject):
             window.addDockWidget(panel.area, dock)
             self.by_name[panel.name] = dock
             dock.dockLocationChanged.connect(self._titles_soon.again)
-            dock.dockLocationChanged.connect(lambda _: self._plain.clear())
+            dock.dockLocationChanged.connect(self._moved)
             dock.topLevelChanged.connect(self._titles_soon.again)
             dock.topLevelChanged.connect(lambda _, dock=dock: _free(dock))
             dock.visibilityChanged.connect(self._titles_soon.again)
@@ -163,14 +163,20 @@ class PanelDocks(QObject):
         raise LookupError(kind.__name__)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if event.type() == QEvent.Type.ChildPolished:
+        if isinstance(event, QChildEvent) and event.polished():
             self._titles_soon.start()
+            _fit_dialog(event.child(), self._window.size())
         elif event.type() == QEvent.Type.MouseButtonPress:
-            self._pressed_at = self._widths()
+            self._pressed_at = self._sizes()
         elif event.type() == QEvent.Type.MouseButtonRelease:
-            for area, _ in self._widths().items() - self._pressed_at.items():
-                self._plain.pop(area, None)
+            for place, _ in self._sizes().items() - self._pressed_at.items():
+                self._plain.pop(place, None)
         return False
+
+    def _moved(self) -> None:
+        # Folding moves docks, too: their widths come back with their places.
+        if not self.folded:
+            self._plain.clear()
 
     # --- places ---
 
@@ -196,8 +202,8 @@ class PanelDocks(QObject):
                     self._window.splitDockWidget(columns[panel.area], dock, Qt.Orientation.Vertical)
                 groups[panel.area, panel.group] = columns[panel.area] = dock
             dock.setHidden(panel.on_demand)
-        self._plain = dict(default_widths(self._window.width()))
-        widths = self._zoomed()
+        self._plain = self._default_widths
+        widths = _scaled(self._plain)
         shown = [(dock, area) for (area, _), dock in groups.items() if not dock.isHidden()]
         self._bring([(dock, QSize(widths[area], _EQUAL)) for dock, area in shown])
         self.fit(self._window.size())
@@ -228,8 +234,6 @@ class PanelDocks(QObject):
 
     def fit(self, size: QSize) -> None:
         """Fold the docks when the window became too small for them, and unfolds them when it is large again."""
-        if fonts.zoom() == 1:
-            self._plain.clear()
         small, keyboard = _is_small(size), focused_in(self._window)
         if small and not self.folded:
             self._closed_before = self.closed
@@ -241,9 +245,9 @@ class PanelDocks(QObject):
             self.lower(False)
             closed, opened = self.closed - self._closed_before, self._closed_before - self.closed
             front = self._front()
-            self.folded = False
             self._settle_soon.stop()
             self._window.restoreState(self._unfolded, LAYOUT_VERSION)
+            self.folded = False
             self._close(closed)
             for name in opened:
                 self.by_name[name].show()
@@ -255,38 +259,52 @@ class PanelDocks(QObject):
         self._fit_names()
 
     @property
-    def sides(self) -> dict[Area, QDockWidget]:
+    def sides(self) -> dict[Area | QDockWidget, QDockWidget]:
         """One dock of each side of the bytes that is shown."""
+        return {area: dock for dock, area in self._beside.items()}
+
+    @property
+    def _beside(self) -> dict[QDockWidget, Area]:
         docks = [dock for dock in self.by_name.values() if not dock.isHidden() and not dock.isFloating()]
-        places = {self._window.dockWidgetArea(dock): dock for dock in docks if self._is_seen(dock)}
-        return {area: dock for area, dock in places.items() if area in (_LEFT, _RIGHT)}
+        places = {dock: self._window.dockWidgetArea(dock) for dock in docks if self._is_seen(dock)}
+        return {dock: area for dock, area in places.items() if area in (_LEFT, _RIGHT)}
 
     def give_room(self, missing: float) -> None:
         """Take pixels from the sides for the bytes, where these are wider than at the first start."""
-        least = default_widths(self._window.width())
+        least = _scaled(self._default_widths)
         spare = {dock: max(dock.width() - least[area], 0) for area, dock in self.sides.items()}
         share = min(missing / max(sum(spare.values()), 1), 1)
         widths = [dock.width() - round(more * share) for dock, more in spare.items()]
         self._window.resizeDocks(list(spare), widths, Qt.Orientation.Horizontal)
 
-    def _widths(self) -> dict[Area, int]:
-        return {area: dock.width() for area, dock in self.sides.items()}
+    def _sizes(self) -> dict[Area | QDockWidget, int]:
+        """Return the widths of the sides, and the heights of the docks in them."""
+        heights: dict[Area | QDockWidget, int] = {dock: dock.height() for dock in self._beside}
+        return heights | {area: dock.width() for area, dock in self.sides.items()}
 
-    def keep_widths(self) -> None:
-        """Keep what the widths of the sides are at 100 %, where only the zoom is about to change them."""
-        self._plain = {area: width / fonts.zoom() for area, width in self._widths().items()} | self._plain
+    def keep_sizes(self) -> None:
+        """Keep what the sizes of the sides are at 100 %, where only the zoom is about to change them."""
+        kept = self._plain if fonts.zoom() != 1 else {}
+        self._plain = {place: size / fonts.zoom() for place, size in self._sizes().items()} | kept
 
     def zoom(self) -> None:
-        """Scale the sides with everything in them."""
-        sides, widths = self.sides, self._zoomed()
-        self._window.resizeDocks(list(sides.values()), [widths[area] for area in sides], Qt.Orientation.Horizontal)
+        """Scale the sides with everything in them: now, and again when Qt has laid out those that were folded."""
+        self._scale_sides()
+        self._scale_soon.start()
         self._titles_soon.start()
 
-    def _zoomed(self) -> dict[Area, int]:
-        """Return the widths of the sides; larger than at 100 %, both leave two fifths of the window to the bytes."""
-        whole = sum(self._plain.values())
-        factor = min(fonts.zoom(), max(self._window.width() * _SIDES / max(whole, 1), 1.0))
-        return {area: round(width * factor) for area, width in self._plain.items()}
+    def _scale_sides(self) -> None:
+        sizes = _scaled(self._plain)
+        levels: dict[Area | QDockWidget, QDockWidget] = {dock: dock for dock in self._beside}
+        for docks, orientation in ((self.sides, Qt.Orientation.Horizontal), (levels, Qt.Orientation.Vertical)):
+            known = [place for place in docks if place in sizes]
+            self._window.resizeDocks([docks[place] for place in known], [sizes[place] for place in known], orientation)
+
+    @property
+    def _default_widths(self) -> dict[Area | QDockWidget, float]:
+        """Return the widths of the sides at the first start, at 100 %."""
+        widths = default_widths(round(self._window.width() / fonts.zoom()))
+        return {area: float(width) for area, width in widths.items()}
 
     def lower(self, lowered: bool) -> None:
         """Leave only the tabs of the panels that share one place, or give the place its height again."""
@@ -364,7 +382,7 @@ class PanelDocks(QObject):
         dock.show()
         mates = [other for other in self._window.tabifiedDockWidgets(dock) if not other.isHidden()]
         if not self.folded and not mates and self._window.dockWidgetArea(dock) is Area.BottomDockWidgetArea:
-            self._bring([(dock, QSize(self._window.width(), max(dock.height(), BELOW)))])
+            self._bring([(dock, QSize(self._window.width(), max(dock.height(), fonts.px(BELOW))))])
 
     def show(self, name: str, *, focus: bool = False) -> None:
         """Bring a dock to the front.
@@ -459,9 +477,9 @@ class PanelDocks(QObject):
         button = QToolButton(bar)
         button.setObjectName(name)
         button.setIcon(QIcon(str(assets.path("icons/close.svg"))))
-        button.setIconSize(QSize(CLOSE.width() - 2, CLOSE.width() - 2))
+        button.setIconSize(QSize(1, 1) * fonts.px(CLOSE.width() - 2))
         button.setAutoRaise(True)
-        button.setFixedSize(CLOSE)
+        button.setFixedSize(fonts.px(CLOSE.width()), fonts.px(CLOSE.height()))
         button.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         button.setToolTip(self.tr("Close"))
         button.setAccessibleName(self.tr("Close {0}").format(self.by_name[name].windowTitle()))
@@ -477,13 +495,13 @@ class PanelDocks(QObject):
         """Name that share one place stand closer together, in small type, where they have no room otherwise."""
         metrics = QFontMetrics(self._window.font())
         for bar in self._window.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly):
-            wide = sum(metrics.horizontalAdvance(bar.tabText(tab)) + TAB_ROOM for tab in range(bar.count()))
+            wide = sum(metrics.horizontalAdvance(bar.tabText(tab)) + fonts.px(TAB_ROOM) for tab in range(bar.count()))
             if self.folded:
                 room = self._window.width()
             else:
                 room = bar.width()
                 buttons = [bar.tabButton(tab, QTabBar.ButtonPosition.RightSide) for tab in range(bar.count())]
-                wide += (CLOSE.width() + 8) * sum(button is not None for button in buttons)
+                wide += fonts.px(CLOSE.width() + 8) * sum(button is not None for button in buttons)
             tight = wide > room
             if bool(bar.property("tight")) is not tight:
                 bar.setProperty("tight", tight)
@@ -499,10 +517,23 @@ def _tell_seen(dock: QDockWidget, still: FixedSizeFrame, seen: bool) -> None:
         still.part.setVisible(seen)
 
 
+def _scaled(sizes: dict[Area | QDockWidget, float]) -> dict[Area | QDockWidget, int]:
+    return {place: round(size * fonts.zoom()) for place, size in sizes.items()}
+
+
+def _fit_dialog(dialog: QObject, room: QSize) -> None:
+    """Zoom the size that a dialog was given, but not what follows from its texts; it stays within the window."""
+    if isinstance(dialog, QDialog) and dialog.testAttribute(Qt.WidgetAttribute.WA_Resized):
+        size, hint = dialog.size(), dialog.sizeHint()
+        wide = size.width() if size.width() == hint.width() else fonts.px(size.width())
+        high = size.height() if size.height() == hint.height() else fonts.px(size.height())
+        dialog.resize(QSize(wide, high).boundedTo(room - QSize(16, 16)))
+
+
 def _free(dock: QDockWidget) -> None:
     """Let a dock have any height."""
     dock.setMinimumHeight(0)
-    dock.setMaximumHeight(_ANY_HEIGHT)
+    dock.setMaximumHeight(ANY_SIZE)
 
 
 def focused_in(window: QWidget) -> QWidget | None:
@@ -511,7 +542,7 @@ def focused_in(window: QWidget) -> QWidget | None:
 
 
 def _is_small(size: QSize) -> bool:
-    return size.width() < NARROW or size.height() < LOW
+    return size.width() < fonts.px(NARROW) or size.height() < fonts.px(LOW)
 
 
 def _focus_something(dock: QDockWidget) -> None:

@@ -15,6 +15,7 @@ from shardscope.session.documents import Document
 from shardscope.session.jobs import Job, JobState
 from shardscope.session.session import Session
 from shardscope.session.words import cut_middle
+from shardscope.widgets.fonts import px
 from shardscope.widgets.plain_text import tip
 
 LONGEST_TITLE = 32
@@ -23,7 +24,7 @@ LONGEST_TITLE = 32
 _CROSS = 12
 """Pixels of the cross that closes."""
 
-_BUTTON = QSize(18, 18)
+_BUTTON = 18
 
 _LEAST = 100
 """Pixels of the narrowest bar."""
@@ -145,9 +146,9 @@ class FileTabs(QTabBar):
         button = QToolButton(self)
         button.setObjectName("closeFile")
         button.setIcon(QIcon(str(assets.path("icons/close.svg"))))
-        button.setIconSize(QSize(_CROSS, _CROSS))
+        button.setIconSize(QSize(px(_CROSS), px(_CROSS)))
         button.setAutoRaise(True)
-        button.setFixedSize(_BUTTON)
+        button.setFixedSize(px(_BUTTON), px(_BUTTON))
         button.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         button.setToolTip(self.tr("Close (Ctrl+W)"))
         button.clicked.connect(lambda _: self._session.close_document(document))

@@ -46,7 +46,7 @@ from shardscope.session.words import set_decimal
 from shardscope.shell.actions import WindowActions, part_mnemonics
 from shardscope.shell.byte_editing import ByteEditing
 from shardscope.shell.compact_layout import CompactLayout
-from shardscope.shell.docks import PanelDocks
+from shardscope.shell.docks import ANY_SIZE, PanelDocks
 from shardscope.shell.drop_targets import DropPlace, DropPlaces
 from shardscope.shell.edits import EditShell
 from shardscope.shell.error_notices import ErrorNotices
@@ -219,8 +219,10 @@ class Appearance(QObject):
 
     def __init__(self, settings: Settings, parent: QObject) -> None:
         super().__init__(parent)
-        self._settings = settings
-        fonts.set_zoom(settings.zoom)
+        application = QApplication.instance()
+        assert isinstance(application, QApplication)
+        self._settings, self._application = settings, application
+        fonts.set_zoom(1.0)
         motion.set_speed(settings.play_speed)
         set_decimal(settings.decimal_offsets)
         QApplication.styleHints().colorSchemeChanged.connect(self._system_changed)
@@ -228,35 +230,26 @@ class Appearance(QObject):
     def set_theme(self, name: str) -> None:
         """Choose a theme, one of `settings.THEMES`, and remember it."""
         self._settings.theme = name
-        self._apply()
+        self.wear()
 
     def wear(self) -> None:
         """Show the theme of the settings; nothing is remembered by that."""
-        self._apply()
+        chosen = self._settings.theme
+        theme.apply(self._application, theme.system_name(self._application) if chosen == "system" else chosen)
 
     def set_zoom(self, factor: float) -> None:
         """Make the whole window larger or smaller, and remember it."""
-        application = QApplication.instance()
-        if isinstance(application, QApplication):
-            theme.zoom(application, factor)
-            self._settings.zoom = fonts.zoom()
+        theme.zoom(self._application, factor)
+        self._settings.zoom = fonts.zoom()
 
     def set_reduced_motion(self, reduced: bool) -> None:
         """Stop what moves by itself, or let it move; remember which."""
         self._settings.reduced_motion = reduced
-        application = QApplication.instance()
-        if isinstance(application, QApplication):
-            motion.reduce(application, reduced)
-
-    def _apply(self) -> None:
-        application = QApplication.instance()
-        if isinstance(application, QApplication):
-            chosen = self._settings.theme
-            theme.apply(application, theme.system_name(application) if chosen == "system" else chosen)
+        motion.reduce(self._application, reduced)
 
     def _system_changed(self) -> None:
         if self._settings.theme == "system":
-            self._apply()
+            self.wear()
 
 
 LEAST = QSize(640, 420)
@@ -264,8 +257,6 @@ LEAST = QSize(640, 420)
 
 FRAME = QSize(16, 48)
 """Room that the first window leaves for its frame, whose size is known only once it is shown."""
-
-_ANY_WIDTH = (1 << 24) - 1
 
 CENTRE = QSize(300, 120)
 """The smallest room for the bytes."""
@@ -439,7 +430,7 @@ class MainWindow(QMainWindow):
     def _limit_centre(self) -> None:
         """Give the panels beside the bytes the width that rows and fields have no use for."""
         most = self.hex.full_width if self.pages.currentWidget() is self.hex and self.panels.sides else math.inf
-        limit = _ANY_WIDTH if math.isinf(most) else max(math.ceil(most), CENTRE.width())
+        limit = ANY_SIZE if math.isinf(most) else max(math.ceil(most), CENTRE.width())
         before = self._centre.maximumWidth()
         if limit == before:
             return
@@ -500,6 +491,8 @@ class MainWindow(QMainWindow):
         session.tab_wanted.connect(self.open_tab)
         self.actions_.decimal_offsets.setChecked(self.settings.decimal_offsets)
         self._history_changed()
+        # All that is made so far has its size at 100 %.
+        self.appearance.set_zoom(self.settings.zoom)
 
     # --- opening ---
 
@@ -773,8 +766,9 @@ class MainWindow(QMainWindow):
         self._set_zoom(1.0)
 
     def _set_zoom(self, factor: float) -> None:
-        self.panels.keep_widths()
+        self.panels.keep_sizes()
         self.appearance.set_zoom(factor)
+        self._fit()
         self._limit_centre()
         self.panels.zoom()
         self.line.say_for_a_while(self.tr("Zoom {0} %").format(round(fonts.zoom() * 100)))

@@ -26,7 +26,7 @@ from shardcore.teaching.assets import Role, Sample
 from shardscope.session.jobs import Job, JobPriority, Jobs
 from shardscope.views.hex.legend import Legend
 from shardscope.widgets import theme
-from shardscope.widgets.fonts import SMALL, sized, zoom
+from shardscope.widgets.fonts import SMALL, px, sized
 from shardscope.widgets.plain_text import tip
 from shardscope.widgets.sample_words import sample_title
 from shardscope.widgets.strip_paint import paint_ground, paint_letter
@@ -142,7 +142,7 @@ class SampleCard(QAbstractButton):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self._column.setContentsMargins(_PAD, _PAD - 2, _PAD, _PAD + round(_STRIP * zoom()) + 6)
+        self._column.setContentsMargins(_PAD, _PAD - 2, _PAD, _PAD + px(_STRIP) + 6)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
@@ -159,7 +159,7 @@ class SampleCard(QAbstractButton):
         painter.setBrush(colours.raised if self.underMouse() or self.isDown() else colours.base)
         painter.drawRoundedRect(QRectF(self.rect()).adjusted(1, 1, -1, -1), 8, 8)
         inner = self.rect().adjusted(_PAD, 0, -_PAD, -_PAD)
-        high = round(_STRIP * zoom())
+        high = px(_STRIP)
         self._paint_strip(painter, QRectF(inner.left(), inner.bottom() - high, inner.width(), high))
         painter.end()
 
@@ -235,7 +235,7 @@ class SampleCards(QWidget):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self._arrange(2 if self.width() >= TWO_COLUMNS * zoom() else 1)
+        self._arrange(2 if self.width() >= px(TWO_COLUMNS) else 1)
 
     def _arrange(self, columns: int) -> None:
         if columns == self._columns:

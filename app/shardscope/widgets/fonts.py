@@ -58,6 +58,11 @@ def set_zoom(factor: float) -> None:
         application.setProperty(_ZOOM, min(max(factor, ZOOMS[0]), ZOOMS[-1]))
 
 
+def px(pixels: float) -> int:
+    """Return a length in pixels, from pixels at 100 %; below 100 % only the type is smaller."""
+    return round(pixels * max(zoom(), 1.0))
+
+
 def zoomed(factor: float, *, larger: bool) -> float:
     """Return the next zoom of `ZOOMS`, larger or smaller; the last one at the end."""
     if larger:

@@ -163,7 +163,7 @@ class JsonField(OptionField):
         self.editor.setTabChangesFocus(True)
         self.editor.setAccessibleName(self.title)
         self.editor.setPlaceholderText(self.tr("Optional. By default read from the file or its info"))
-        self.editor.setMinimumHeight(self.editor.fontMetrics().lineSpacing() * 10 + 16)
+        self.editor.setMinimumHeight(self.editor.fontMetrics().lineSpacing() * 5 + 16)
         self.editor.textChanged.connect(self._changed)
         self.state = QLabel()
         self.state.setTextFormat(Qt.TextFormat.PlainText)

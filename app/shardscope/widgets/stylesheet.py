@@ -13,8 +13,9 @@ _PIXELS = re.compile(r"\b(\d{2,}|[3-9])px\b")
 
 _SHEET = Template("""
 QToolTip { background: $raised; color: $text; border: 1px solid $border; padding: 5px 7px; }
-QMainWindow::separator { background: $window; width: 5px; height: 5px; }
-QMainWindow::separator:hover { background: $accent; }
+QMainWindow::separator, QSplitter::handle { background: $window; border: 0 solid $border; border-width: 1px 0 0 1px; }
+QMainWindow::separator { width: 4px; height: 4px; }
+QMainWindow::separator:hover, QSplitter::handle:hover { border-color: $accent; border-width: 2px 0 0 2px; }
 QDockWidget { color: $muted; font-weight: 600;
     titlebar-close-icon: url("$close"); titlebar-normal-icon: url("$float"); }
 QDockWidget::close-button, QDockWidget::float-button { border: none; border-radius: 4px; icon-size: 14px; }
@@ -136,7 +137,6 @@ QScrollBar::handle:hover { background: $faint; }
 QScrollBar::add-line, QScrollBar::sub-line { width: 0; height: 0; }
 QScrollBar::add-page, QScrollBar::sub-page { background: transparent; }
 QAbstractScrollArea::corner { background: $window; border: none; }
-QSplitter::handle { background: $border; }
 """)
 
 

@@ -15,7 +15,7 @@ from types import MappingProxyType
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QBrush, QColor, QFont, QPalette, QPen
-from PySide6.QtWidgets import QAbstractButton, QAbstractSlider, QApplication, QComboBox, QLabel, QLineEdit, QWidget
+from PySide6.QtWidgets import QApplication, QHeaderView, QWidget
 
 from shardcore import FieldRole, SectionRole
 from shardcore.model.section import SECTION_LETTERS as SECTION_LETTERS  # noqa: PLC0414 - painters take it from here
@@ -43,6 +43,7 @@ Names of colours of `Palette`; `tint` are the backgrounds of bytes, `selected` t
 """
 
 _PROPERTY = "shardscopeTheme"
+_UNLIMITED = (1 << 19) - 1
 
 _QUIET = 0.18
 """Share of the accent behind selected rows of a view that does not have the keyboard."""
@@ -242,30 +243,38 @@ def zoom(application: QApplication, factor: float) -> None:
     """Make the whole application larger or smaller: its fonts, those that widgets have of their own, fixed sizes."""
     before = type_.zoom()
     type_.set_zoom(factor)
-    ratio = type_.zoom() / before
-    if ratio == 1:
+    if (ratio := type_.zoom() / before) == 1:
         return
     own = [(widget, QFont(widget.font())) for widget in application.allWidgets() if _has_font(widget)]
+    fixed = [(widget, name, size) for widget in application.allWidgets() for name, size in _fixed(widget)]
     if isinstance(name := application.property(_PROPERTY), str):
         apply(application, name)
     for widget, font in own:
         font.setPointSizeF(font.pointSizeF() * ratio)
         widget.setFont(font)
-    for widget in application.allWidgets():
-        if isinstance(widget, QLineEdit | QAbstractButton | QAbstractSlider | QComboBox | QLabel):
-            _rescale(widget, ratio)
+    for widget, name, size in fixed:
+        # What has another size by now has seen to that itself. From the size at 100 %, so that no rounding adds up.
+        if (name, size) in _fixed(widget):
+            getattr(widget, name)(type_.px(round(size / max(before, 1.0))))
 
 
 def _has_font(widget: QWidget) -> bool:
     return widget.testAttribute(Qt.WidgetAttribute.WA_SetFont) and widget.font().pointSizeF() > 0
 
 
-def _rescale(widget: QWidget, ratio: float) -> None:
-    """Scale the size that a widget is fixed to."""
-    if widget.minimumWidth() == widget.maximumWidth():
-        widget.setFixedWidth(round(widget.minimumWidth() * ratio))
-    if widget.minimumHeight() == widget.maximumHeight():
-        widget.setFixedHeight(round(widget.minimumHeight() * ratio))
+def _fixed(widget: QWidget) -> list[tuple[str, int]]:
+    """Return the limits in pixels that a widget has whatever is in it, by the methods that set them."""
+    if widget.isWindow() or widget.objectName().startswith("qt_"):
+        return []
+    found = [
+        ("setMinimumWidth", widget.minimumWidth()),
+        ("setMaximumWidth", widget.maximumWidth()),
+        ("setMinimumHeight", widget.minimumHeight()),
+        ("setMaximumHeight", widget.maximumHeight()),
+    ]
+    if isinstance(widget, QHeaderView) and widget.orientation() is Qt.Orientation.Vertical:
+        found.append(("setDefaultSectionSize", widget.defaultSectionSize()))
+    return [(name, size) for name, size in found if 0 < size < _UNLIMITED]
 
 
 def mixed(one: QColor, two: QColor, share: float) -> QColor:

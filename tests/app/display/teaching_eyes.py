@@ -132,7 +132,7 @@ def _drawing(shown: MainWindow) -> State:
         "hatched": panel.drawing is not None and panel.drawing.what_if,
         "framed": sorted(panel.view.lit),
         "handle": panel.view.handle,
-        "pointed": _spans(items[panel.view.pointed_at]) if 0 <= panel.view.pointed_at < len(items) else [],
+        "pointed": _spans(items[panel.view._hover]) if 0 <= panel.view._hover < len(items) else [],
         "notice": panel.notice.text if panel.notice.isVisible() else "",
     }
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QEvent, QObject, QPoint, Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QHeaderView
+from PySide6.QtWidgets import QHeaderView, QWidget
 from pytestqt.qtbot import QtBot
 
 from shardcore import Depth
@@ -103,8 +103,10 @@ def test_widths_come_back_after_any_zooming(window: MainWindow, qtbot: QtBot, da
 
     def seen() -> list[object]:
         columns = [view.columnWidth(n) for view in (table, tree) for n in range(4)]
-        sides = {area: dock.width() for area, dock in window.panels.sides.items()}
-        return [sides, columns, window.session.selection]
+        sides = {area: dock.size() for area, dock in window.panels.sides.items()}
+        parts = [one for one in window.findChildren(QWidget) if not one.objectName().startswith("qt_")]
+        limits = sorted((one.minimumSize().toTuple(), one.maximumSize().toTuple()) for one in parts)
+        return [sides, columns, window.session.selection, limits]
 
     def zoom(*steps: bool) -> None:
         for larger in steps:
@@ -130,6 +132,7 @@ def test_widths_come_back_after_any_zooming(window: MainWindow, qtbot: QtBot, da
     for steps in ((True,) * 3, (False,) * 2):
         zoom(*steps)
         assert seen()[:2] != before[:2]
+        assert window.panels.folded is (fonts.zoom() == 1.5), "1440 pixels are 960 at 100 %"
         window.reset_zoom()
         settle(window, 60)
         assert seen() == before

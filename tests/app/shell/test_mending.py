@@ -12,6 +12,7 @@ from shardcore import State
 from shardscope.session.error_words import ACTIONS
 from shardscope.shell.main_window import MainWindow
 from shardscope.shell.screenshot import settle
+from tests.app.conftest import extract_to
 
 
 def show(window: MainWindow, path: Path, row: int) -> None:
@@ -77,7 +78,7 @@ def test_what_was_not_extracted_offers_the_remedy(window: MainWindow, data: Path
     """After an extraction that failed for want of xorbs, the bar of results has the button, too."""
     alone = next((data / "mdb" / "cas" / "shard-cache").glob("e74f*.mdb"))
     show(window, Path(shutil.copy(alone, tmp_path)), 1)
-    window.objects.actions_.extract_to(str(tmp_path / "out"))
+    extract_to(window.objects.actions_, tmp_path / "out")
     settle(window, 60)
     (mend,) = [button for button in window.notices.buttons if button.text() in ACTIONS.values()]
     mend.click()

@@ -23,6 +23,7 @@ from shardscope.shell import notices as module
 from shardscope.shell.main_window import MainWindow
 from shardscope.shell.notices import Button, Notices, NoticeTone
 from shardscope.shell.screenshot import settle
+from tests.app.conftest import extract_to
 
 
 @pytest.fixture
@@ -37,7 +38,7 @@ def shown(window: MainWindow, data: Path) -> MainWindow:
 
 def extract(window: MainWindow, folder: Path) -> None:
     """Extracts what is selected, to the end."""
-    assert window.objects.actions_.extract_to(str(folder)) is not None
+    assert extract_to(window.objects.actions_, folder) is not None
     settle(window, 60)
 
 
@@ -100,7 +101,7 @@ def test_a_full_disk_is_reported_with_counts(shown: MainWindow, tmp_path: Path) 
 @pytest.mark.thorough
 def test_an_extraction_is_shown_at_once_and_can_be_cancelled(shown: MainWindow, tmp_path: Path) -> None:
     """The notice with Cancel is there before a file is; afterwards it reports that it was cancelled."""
-    job = shown.objects.actions_.extract_to(str(tmp_path / "out"))
+    job = extract_to(shown.objects.actions_, tmp_path / "out")
     assert job is not None
     assert shown.notices.text.startswith("Extracting to ")
     assert [button.text() for button in shown.notices.buttons] == ["Cancel"]
@@ -121,7 +122,7 @@ def test_an_extraction_is_shown_at_once_and_can_be_cancelled(shown: MainWindow, 
 def test_the_progress_of_an_extraction_outlives_its_file(shown: MainWindow, tmp_path: Path) -> None:
     """It goes on when another file is opened, and so does its notice; other notices go with their file."""
     shown.notices.tell("Something about this file")
-    job = shown.objects.actions_.extract_to(str(tmp_path / "out"))
+    job = extract_to(shown.objects.actions_, tmp_path / "out")
     shown.session.close()
     assert "Something" not in shown.notices.text
     if job is not None and not job.state.ended:

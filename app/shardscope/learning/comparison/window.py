@@ -67,8 +67,6 @@ _MEANINGS = (
     "Limits of the format.",
 )
 
-FULL, AROUND = QSize(1260, 800), 40
-"""Size of the window where the main window is larger, and what stays free around it."""
 COUNTS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, MOST_OBJECTS)
 SIZES = (None, 16, 64, 256, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10)
 """Bytes of each object; None for their own."""
@@ -286,7 +284,7 @@ class CompareWindow(QDialog):
         self.desk.changed.connect(self.refresh)
         self.desk.failed.connect(lambda words: self.say(words, error=True))
         self.finished.connect(self.desk.stop)
-        self.resize(FULL.boundedTo(parent.window().size() - QSize(AROUND, AROUND)))
+        self.resize(1260, 800)
 
     def minimumSizeHint(self) -> QSize:
         return QSize(420, 300)

@@ -345,11 +345,6 @@ class DrawingView(QGraphicsView):
         self.walk.changed.connect(self._reach)
 
     @property
-    def pointed_at(self) -> int:
-        """The number of the item under the pointer, or where the keyboard is; `NO_ITEM` where there is none."""
-        return self._hover
-
-    @property
     def handle(self) -> str:
         """The control whose handle has the keyboard; empty where none has."""
         stop = self._stops[self._stop] if 0 <= self._stop < len(self._stops) else None

@@ -134,14 +134,11 @@ class ShortcutDialog(QDialog):
         column.addWidget(self.note)
         self._fill(shortcuts(window))
         self._filter("")
-        self.resize(QSize(520, 680).boundedTo(window.size() - QSize(40, 40)))
+        self.resize(520, 680)
 
     def hideEvent(self, event: QHideEvent) -> None:
         super().hideEvent(event)
         self._window.activateWindow()
-
-    def sizeHint(self) -> QSize:
-        return QSize(520, 680)
 
     def _fill(self, found: list[Shortcut]) -> None:
         heads: dict[str, QTreeWidgetItem] = {}

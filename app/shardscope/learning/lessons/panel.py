@@ -33,6 +33,7 @@ from shardscope.session.session import Session
 from shardscope.startup.settings import Settings
 from shardscope.widgets.elided import Elided
 from shardscope.widgets.file_dialogs import ask_target
+from shardscope.widgets.fonts import px
 
 LOW = 260
 """Below this height margins are narrow."""
@@ -234,7 +235,7 @@ class LessonPanel(QWidget):
         self._tell_titles()
 
     def _make_room(self) -> None:
-        low = self.height() < LOW
+        low = self.height() < px(LOW)
         self._top.setContentsMargins(*((14, 0, 8, 0) if low else (14, 8, 8, 6)))
         self._body.setContentsMargins(*((16, 4, 16, 8) if low else (16, 14, 16, 16)))
         self._row.setContentsMargins(*((12, 2, 12, 2) if low else (12, 8, 12, 10)))
@@ -343,7 +344,7 @@ class LessonPanel(QWidget):
         lesson = self.player.lesson
         if lesson is None:
             return
-        step, low = lesson.steps[self.player.number].title, self.height() < LOW
+        step, low = lesson.steps[self.player.number].title, self.height() < px(LOW)
         self.title.tell(step if low else lesson.title)
         font = self.title.font()
         if font.bold() is not low:

@@ -32,7 +32,7 @@ from shardscope.session.words import cut_end, cut_middle, range_words
 from shardscope.tasks.edit.proposal import ChangeRow, Proposal
 from shardscope.widgets import theme
 from shardscope.widgets.file_dialogs import ask_files
-from shardscope.widgets.fonts import LARGE, sized
+from shardscope.widgets.fonts import LARGE, px, sized
 from shardscope.widgets.plain_text import tip
 from shardscope.widgets.scrolled import scrolled
 from shardscope.widgets.table_model import Index, TableModel
@@ -96,7 +96,6 @@ def _bytes(row: ChangeRow, data: bytes, size: int, most: int) -> str:
 
 TYPING_MILLISECONDS = 250
 
-SIZE = QSize(620, 460)
 NARROW_SHEET = 540
 """In less width the list has fewer bytes, and where a change stops is stored in the bytes alone."""
 LEAST = 400
@@ -258,7 +257,7 @@ class EditDialog(QDialog):
         outer.setSpacing(0)
         outer.addWidget(self.area, 1)
         outer.addLayout(foot)
-        self.resize(SIZE)
+        self.resize(620, 460)
 
     def minimumSizeHint(self) -> QSize:
         return QSize(LEAST - 80, 200)
@@ -350,7 +349,7 @@ class EditDialog(QDialog):
             self.table.selectRow(0)
 
     def _size_columns(self) -> None:
-        narrow = self.width() < NARROW_SHEET
+        narrow = self.width() < px(NARROW_SHEET)
         self.model.short = NARROW if narrow else SHORT
         for column in range(1, self.model.columnCount()):
             self.table.resizeColumnToContents(column)

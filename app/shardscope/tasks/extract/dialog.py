@@ -121,9 +121,8 @@ class ExtractDialog(QDialog):
         self.skip_unused = TickBox("Skip &unused slots", page)
         self.skip_unused.setToolTip(self.tr("Otherwise the manifest lists them. They never become files."))
         self.skip_unused.setChecked(choices.skip_unused)
-        self.manifest = TickBox(
-            self.tr("Write a &manifest (manifest.json: key, size and sha256 of every file written)"), page
-        )
+        self.manifest = TickBox(self.tr("Write a &manifest"), page)
+        self.manifest.setToolTip(self.tr("manifest.json: key, size and sha256 of every file written"))
         self.manifest.setChecked(choices.manifest)
         self.deleted = TickBox("Include de&leted objects", page)
         self.warning = QLabel(page)

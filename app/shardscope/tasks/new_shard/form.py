@@ -39,7 +39,7 @@ from shardscope.tasks.new_shard.target import suggested
 from shardscope.tasks.new_shard.target_view import PlaceView
 from shardscope.widgets import theme
 from shardscope.widgets.elided import Elided
-from shardscope.widgets.fonts import LARGE, SMALL, sized
+from shardscope.widgets.fonts import LARGE, SMALL, px, sized
 from shardscope.widgets.plain_text import tip
 from shardscope.widgets.scrolled import scrolled
 from shardscope.widgets.wrap_text import WrapText
@@ -453,7 +453,7 @@ class PackForm(QWidget):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        wide = event.size().width() >= WIDE
+        wide = event.size().width() >= px(WIDE)
         ways = QBoxLayout.Direction
         self._columns.setDirection(ways.LeftToRight if wide else ways.TopToBottom)
         self._columns.setSpacing(28 if wide else 16)

@@ -22,6 +22,7 @@ from shardscope.tasks.new_shard.form import PackForm, Start
 from shardscope.tasks.new_shard.form_jobs import LOOK_MILLISECONDS, FormJobs
 from shardscope.tasks.new_shard.request import JobStage, NewShardJob, NewShardTarget
 from shardscope.tasks.new_shard.result_page import ResultPage, WritingPage, result_text
+from shardscope.widgets import fonts
 
 FULL = QSize(1240, 790)
 """The size of the dialog where the window is larger than that."""
@@ -31,8 +32,6 @@ SMALL_PAGE = QSize(580, 190)
 
 RESULT_PAGE = QSize(640, 360)
 """The size where there is something to read afterwards."""
-
-_AROUND = 40
 
 
 class NewShardDialog(QDialog):
@@ -67,9 +66,8 @@ class NewShardDialog(QDialog):
         self.writing.hide_wanted.connect(self.reject)
         self.writing.stop_wanted.connect(self._stop_writing)
         self.outcome.closed.connect(self.accept)
-        room = parent.window().size() if parent is not None else FULL
-        self._form_size = FULL.boundedTo(room - QSize(_AROUND, _AROUND))
-        self.resize(self._form_size)
+        self._form_size = FULL
+        self.resize(FULL)
 
     def minimumSizeHint(self) -> QSize:
         return QSize(420, 300)
@@ -87,7 +85,7 @@ class NewShardDialog(QDialog):
         self._stop = stop
         self._form_size = self.size()
         self.pages.setCurrentWidget(self.writing)
-        self._become(SMALL_PAGE)
+        self._become(SMALL_PAGE * fonts.zoom())
         self.writing.hide_button.setFocus()
 
     def tell_written(self, packed: Packed, name: str, *, stay: bool) -> None:
@@ -103,7 +101,7 @@ class NewShardDialog(QDialog):
             return
         self.outcome.tell(packed, name)
         self.pages.setCurrentWidget(self.outcome)
-        self._become(RESULT_PAGE)
+        self._become(RESULT_PAGE * fonts.zoom())
 
     @property
     def is_written(self) -> bool:

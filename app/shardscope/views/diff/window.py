@@ -52,9 +52,6 @@ from shardscope.widgets.file_dialogs import ask_file, ask_folder
 from shardscope.widgets.fonts import LARGE, sized
 from shardscope.widgets.table_model import TableModel
 
-FULL, AROUND = QSize(1360, 860), 24
-"""Size of the window where the main window is larger, and what stays free around it."""
-
 _COMPARED = {
     DiffDepth.IDENTITY: "compared: ETags and sizes",
     DiffDepth.SIZES: "compared: keys and sizes",
@@ -96,7 +93,7 @@ class DiffWindow(QDialog):
         self._make_buttons()
         self._lay_out()
         self._connect()
-        self.resize(FULL.boundedTo(parent.window().size() - QSize(AROUND, AROUND)))
+        self.resize(1360, 860)
 
     def begin(self) -> None:
         """Open both shards and compare them; of remote ones, only what does not read contents."""

@@ -97,7 +97,7 @@ class FieldColumn(QObject):
     def fit(self, grid: HexGrid, width: float, source: str, font: QFont) -> None:
         """The room changed, the source, or the size of the bytes."""
         room = width - grid.width - grid.margin
-        self.shown = self.wanted and room >= LEAST
+        self.shown = self.wanted and room >= type_.px(LEAST)
         self.source = source
         self._room = room
         self._font = QFont(font)

@@ -255,7 +255,7 @@ class HexPanel(QWidget):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        tall = self.room() >= LOW
+        tall = self.room() >= fonts.px(LOW)
         self.overview.setVisible(tall)
         self.legend.setVisible(tall and not self.drawings.in_front)
         self.drawings.fit()
@@ -611,7 +611,7 @@ class HexPanel(QWidget):
         """The keyboard comes to what is in front."""
         drawn = self.drawings.panel if in_front else None
         self.setFocusProxy(drawn if drawn is not None else self.view)
-        self.legend.setVisible(self.room() >= LOW and not in_front)
+        self.legend.setVisible(self.room() >= fonts.px(LOW) and not in_front)
 
     # --- around the bytes ---
 

@@ -14,6 +14,7 @@ from shardcore.model.number_words import ends_text
 from shardcore.model.source_name import SourceName
 from shardcore.model.text import shown
 from shardscope.session.words import cut_middle, numbers
+from shardscope.widgets.fonts import px
 from shardscope.widgets.plain_text import tip
 
 MOST = 8
@@ -111,11 +112,6 @@ class SourceTabs(QTabBar):
         # Also with one source: the line keeps its height when others come.
         self.show()
 
-    @property
-    def has_drawing(self) -> bool:
-        """Return whether there is a tab of the drawings."""
-        return self._drawing
-
     def set_drawing(self, there: bool) -> None:
         """Add the tab of the drawings, or take it away."""
         if there == self._drawing:
@@ -154,7 +150,7 @@ class SourceTabs(QTabBar):
         button = QToolButton(self)
         button.setText("✕")
         button.setAutoRaise(True)
-        button.setFixedSize(20, 20)
+        button.setFixedSize(px(20), px(20))
         button.setToolTip(self.tr("Close"))
         button.setAccessibleName(self.tr("Close this tab"))
         button.clicked.connect(partial(self.close_source, name))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from itertools import chain
-from pathlib import Path
 from typing import Any, TypeVar
 
 from PySide6.QtCore import QByteArray, QMimeData, QObject, Qt, Signal
@@ -18,7 +17,6 @@ from shardcore.errors import ends_reading
 from shardcore.model.number_words import plural
 from shardcore.model.text import key_text
 from shardscope.session.error_words import plain_words
-from shardscope.session.extraction import ExtractionRequest
 from shardscope.session.jobs import Job, JobPriority, Pool
 from shardscope.session.row_ranges import RowRanges
 from shardscope.session.session import Session
@@ -115,13 +113,6 @@ class ObjectActions(QObject):
 
     def _ask_all(self) -> None:
         self.extracting.ask(None)
-
-    def extract_to(self, folder: str) -> Job | None:
-        """Write the selected objects to files of a folder, with a manifest, without asking; a job in `transfers`."""
-        shard, rows = self._session.shard, self._table.selected_ranges()
-        if shard is None or not len(rows):
-            return None
-        return self.extracting.start(ExtractionRequest(shard, self._session.request, rows, Path(folder)))
 
     # --- keys ---
 

@@ -99,7 +99,7 @@ class GeometryCanvas(QWidget):
         return QSize(320, 280)
 
     def minimumSizeHint(self) -> QSize:
-        return QSize(80, 80)
+        return QSize(80, 40)
 
     # --- what is shown ---
 

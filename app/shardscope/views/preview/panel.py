@@ -72,6 +72,7 @@ from shardscope.views.preview.volume_view import VolumeView
 from shardscope.widgets import theme
 from shardscope.widgets.elided import Elided
 from shardscope.widgets.file_dialogs import ask_target
+from shardscope.widgets.fonts import px
 from shardscope.widgets.plain_text import tip
 from shardscope.widgets.while_visible import WhileVisible
 
@@ -508,7 +509,7 @@ class PreviewPanel(QWidget):
 
     def _fit_bar(self) -> None:
         """Leave the title its room in a narrow dock: *Copy* is in the menu as well."""
-        room = self._switch.count() == 0 or self.width() >= _WIDE
+        room = self._switch.count() == 0 or self.width() >= px(_WIDE)
         self.copy.setVisible(self.view is not None and room)
 
     def resizeEvent(self, event: QResizeEvent) -> None:

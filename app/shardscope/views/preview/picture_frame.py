@@ -6,6 +6,8 @@ from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
 
+from shardscope.widgets.fonts import px
+
 LOW = 330
 """Height in pixels below which the controls stand beside the picture."""
 
@@ -39,7 +41,7 @@ class PictureFrame(QWidget):
         self.side.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.side.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.side.setWidgetResizable(True)
-        self.side.setFixedWidth(SIDE)
+        self.side.setFixedWidth(px(SIDE))
         self.side.hide()
         inner = QWidget()
         self.side.setWidget(inner)
@@ -74,13 +76,13 @@ class PictureFrame(QWidget):
     def minimumSizeHint(self) -> QSize:
         least = super().minimumSizeHint()
         # A wide panel may be as low as the controls beside the picture allow.
-        return QSize(least.width(), min(least.height(), _LEAST)) if self.width() >= 2 * SIDE else least
+        return QSize(least.width(), min(least.height(), _LEAST)) if self.width() >= 2 * px(SIDE) else least
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        if (event.oldSize().width() >= 2 * SIDE) != (self.width() >= 2 * SIDE):
+        if (event.oldSize().width() >= 2 * px(SIDE)) != (self.width() >= 2 * px(SIDE)):
             self.updateGeometry()
-        beside = self.height() < LOW and self.width() >= 2 * SIDE
+        beside = self.height() < px(LOW) and self.width() >= 2 * px(SIDE)
         if beside != self.beside:
             self.beside = beside
             self._arrange()

@@ -32,6 +32,7 @@ from shardscope.views.trace.parts import Progress
 from shardscope.views.trace.step_card import StepCard
 from shardscope.views.trace.suggested_keys import KeyMenu, KeyOffers
 from shardscope.widgets import motion, theme
+from shardscope.widgets.fonts import px
 from shardscope.widgets.speed import offer_speeds
 from shardscope.widgets.wrap_text import WrapText
 
@@ -402,7 +403,7 @@ class TracePanel(QWidget):
         self._make_room()
 
     def _make_room(self) -> None:
-        low = self.height() < LOW
+        low = self.height() < px(LOW)
         self._middle.setContentsMargins(*((28, 24, 28, 24) if not low else (12, 4, 12, 4)))
         self._top.setContentsMargins(*((8, 4, 8, 4) if low else (12, 12, 12, 8)))
         self._controls.setContentsMargins(*((8, 1, 8, 1) if low else (12, 6, 12, 10)))

@@ -9,7 +9,7 @@ from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen, QPolygonF
 from PySide6.QtWidgets import QWidget
 
 from shardscope.widgets import theme
-from shardscope.widgets.fonts import SMALL, sized
+from shardscope.widgets.fonts import SMALL, px, sized
 
 
 class Progress(Enum):
@@ -30,7 +30,7 @@ class Sign(QWidget):
     def __init__(self, mark: str, tone: str, *, size: int = 24, filled: bool = True) -> None:
         super().__init__()
         self.mark, self._tone, self._filled = mark, tone, filled
-        self.setFixedSize(size, size)
+        self.setFixedSize(px(size), px(size))
         self._name()
 
     def set_look(self, mark: str, tone: str, *, filled: bool) -> None:

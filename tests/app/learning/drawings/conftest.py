@@ -42,7 +42,7 @@ def bytes_(qtbot: QtBot, session: Session, made_up: Path) -> HexPanel:
     made.resize(1000, 760)
     made.show()
     open_in(session, qtbot, made_up)
-    qtbot.waitUntil(lambda: made.tabs.has_drawing)
+    qtbot.waitUntil(lambda: made.tabs._drawing)
     return made
 
 

@@ -43,7 +43,7 @@ def test_seen_when_wanted(qtbot: QtBot, session: Session, bytes_: HexPanel) -> N
     place.show()
     session.close()
     qtbot.waitUntil(bytes_.view.isVisible)
-    assert not bytes_.tabs.has_drawing
+    assert not bytes_.tabs._drawing
     assert not panel.isVisible()
     assert not bytes_.actions_.drawing.isEnabled()
 

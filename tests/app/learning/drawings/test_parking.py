@@ -25,7 +25,7 @@ def panel(qtbot: QtBot, session: Session, data: Path) -> DrawingPanel:
     shown.resize(1000, 760)
     shown.show()
     open_in(session, qtbot, data / "swh" / "small.shard")
-    qtbot.waitUntil(lambda: shown.tabs.has_drawing)
+    qtbot.waitUntil(lambda: shown.tabs._drawing)
     shown.drawings.show("parking")
     settled(qtbot, session)
     assert shown.drawings.panel is not None

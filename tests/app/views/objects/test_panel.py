@@ -25,7 +25,7 @@ from shardscope.views.objects.paint import row_height
 from shardscope.views.objects.panel import ObjectPanel
 from shardscope.views.objects.table import LONG_KEY, MAX_PIXELS
 from shardscope.widgets.object_model import ObjectModel
-from tests.app.conftest import open_in
+from tests.app.conftest import extract_to, open_in
 from tests.app.widgets.test_object_model import ManyObjects
 
 
@@ -138,7 +138,7 @@ def test_objects_are_extracted_with_a_manifest(qtbot: QtBot, panel: ObjectPanel,
     """The selected objects become files, byte by byte, beside a manifest; unused rows are left out."""
     choose(panel, *range(13))
     target = tmp_path / "out"
-    job = panel.actions_.extract_to(str(target))
+    job = extract_to(panel.actions_, target)
     assert job is not None
     qtbot.waitUntil(lambda: job.state.ended)
     assert job.state is JobState.DONE
@@ -155,7 +155,7 @@ def test_an_extraction_can_be_cancelled(qtbot: QtBot, large: ObjectPanel, tmp_pa
     large.table.selectAll()
     assert large.table.selected_count() == 2027
     target = tmp_path / "out"
-    job = large.actions_.extract_to(str(target))
+    job = extract_to(large.actions_, target)
     assert job is not None
     job.cancel()
     qtbot.waitUntil(lambda: job.state.ended)
@@ -169,7 +169,7 @@ def test_an_extraction_outlives_the_shard(qtbot: QtBot, large: ObjectPanel, tmp_
     """Opening another file does not stop an extraction that runs."""
     large.table.selectAll()
     target = tmp_path / "out"
-    job = large.actions_.extract_to(str(target))
+    job = extract_to(large.actions_, target)
     assert job is not None
     open_in(large._session, qtbot, data / "swh" / "one.shard")
     qtbot.waitUntil(lambda: job.state.ended, timeout=20_000)

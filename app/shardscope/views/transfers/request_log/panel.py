@@ -23,6 +23,7 @@ from shardscope.views.transfers.request_log.waterfall import RequestTable
 from shardscope.widgets import theme
 from shardscope.widgets.clipboard import copy_lines, copy_text
 from shardscope.widgets.elided import Elided
+from shardscope.widgets.fonts import px
 from shardscope.widgets.picture import add_picture
 from shardscope.widgets.request_log.costs import PRICES, Price, Totals, price_called
 from shardscope.widgets.request_log.model import RANGE, RequestLogModel
@@ -229,7 +230,7 @@ class RequestLogPanel(QWidget):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         for part in (self.full, self.hits, self.prices):
-            part.setVisible(self.height() >= _LOW)
+            part.setVisible(self.height() >= px(_LOW))
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
@@ -241,8 +242,6 @@ class RequestLogPanel(QWidget):
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
-        if event.type() == QEvent.Type.FontChange and hasattr(self, "table"):
-            self.table.verticalHeader().setDefaultSectionSize(self.table.row_height)
         if event.type() == QEvent.Type.PaletteChange and hasattr(self, "full"):
             sheet = f"color: {theme.of(self).muted.name()};"
             if sheet != self.full.styleSheet():

@@ -1,0 +1,245 @@
+"""`python -m tests.contact_sheet FOLDER [NAME…]`: panels and dialogs at each zoom, theme and size, on a few sheets."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+
+from PySide6.QtCore import QPoint, QRect, Qt, qInstallMessageHandler
+from PySide6.QtGui import QColor, QImage, QPainter, QTextDocumentFragment
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QAbstractScrollArea,
+    QApplication,
+    QComboBox,
+    QDialog,
+    QLabel,
+    QLineEdit,
+    QSizePolicy,
+    QStyle,
+    QStyleOptionComboBox,
+    QTabBar,
+    QWidget,
+)
+
+from shardscope.learning.help.shortcuts import show_shortcuts
+from shardscope.shell.main_window import MainWindow
+from shardscope.shell.panels import PANELS
+from shardscope.shell.screenshot import settle
+from shardscope.views.inspector.panel import Inspector
+from shardscope.widgets import fonts
+from tests.pictures import PICTURES, SAMPLES, SWH, Picture, shown, until, window
+
+SIZES = ((1440, 900), (1000, 640))
+ZOOMS = (1.0, 1.5, 2.0)
+THEMES = ("light", "dark")
+ROWS = 8
+"""Of a sheet: it stays small enough to be looked at."""
+WIDE, HIGH, LABEL, GAP = 720, 450, 20, 8
+"""Of a picture on the sheet, in pixels; larger ones are made smaller."""
+
+
+def opens(act: Callable[[MainWindow], object]) -> Picture:
+    """A dialog over the first sample."""
+
+    def opened(window: MainWindow) -> QWidget:
+        before = dialogs()
+        settle(window)
+        act(window)
+        until(window, lambda: bool(dialogs() - before))
+        return (dialogs() - before).pop()
+
+    return Picture(SWH, "inspector", select=1175, act=opened)
+
+
+def deleting(window: MainWindow) -> None:
+    """The dialog of an edit of a copy, which may be changed."""
+    window.open(shutil.copy(SAMPLES / SWH, os.environ["XDG_DATA_HOME"]))
+    settle(window, 100)
+    window.changing.switch.allow(True)
+    window.objects.table.selectRow(0)
+    window.changing.actions.verbs["delete", False].trigger()
+
+
+SCENES = {
+    "welcome": Picture(),
+    **{panel.name: Picture(SWH, panel.name, select=1175) for panel in PANELS},
+    **{name: PICTURES[name] for name in PICTURES if name not in ("window", "themes") and "lecture" not in name},
+    "open with": opens(MainWindow.open_with),
+    "change": opens(MainWindow.change),
+    "open address": opens(MainWindow.open_address),
+    "find key": opens(lambda window: window.noting.find_key.trigger()),
+    "details": opens(lambda window: window.panels.panel(Inspector).show_card()),
+    "note": opens(lambda window: window.hex.actions_.note.trigger()),
+    "new shard": opens(lambda window: window.new_shards.ask_new()),
+    "edit": opens(deleting),
+    "shortcuts": opens(show_shortcuts),
+    "about": opens(MainWindow.about),
+}
+"""By the words below the picture."""
+
+
+def dialogs() -> set[QWidget]:
+    """Return the dialogs that are open."""
+    return {one for one in QApplication.topLevelWidgets() if isinstance(one, QDialog) and one.isVisible()}
+
+
+# --- what does not fit ---
+
+
+def clipped(part: QWidget) -> bool:
+    """Return whether the text of a widget has too little room; what is made to be cut has a tool tip."""
+    room, metrics = part.contentsRect(), part.fontMetrics()
+    if isinstance(part, QAbstractButton):
+        least = part.minimumSizeHint()
+        return bool(part.text()) and (part.width() < least.width() or part.height() < least.height())
+    if isinstance(part, QTabBar):
+        tabs = [tab for tab in range(part.count()) if part.isTabVisible(tab)]
+        narrow = any(part.tabRect(tab).width() < metrics.horizontalAdvance(part.tabText(tab)) for tab in tabs)
+        beyond = part.count() > 0 and part.tabRect(part.count() - 1).right() > part.width()
+        elides = part.elideMode() is not Qt.TextElideMode.ElideNone and any(part.tabToolTip(tab) for tab in tabs)
+        return (narrow and not elides) or (beyond and not part.usesScrollButtons()) or part.height() < metrics.height()
+    if isinstance(part, QComboBox):
+        option = QStyleOptionComboBox()
+        part.initStyleOption(option)
+        field = part.style().subControlRect(
+            QStyle.ComplexControl.CC_ComboBox, option, QStyle.SubControl.SC_ComboBoxEditField, part
+        )
+        wide = metrics.horizontalAdvance(part.currentText()) > field.width() + 1 and not part.isEditable()
+        return (wide and not part.toolTip()) or metrics.height() > field.height() + 1
+    if isinstance(part, QLineEdit):
+        return metrics.height() > room.height() + 1
+    if not isinstance(part, QLabel) or not part.text():
+        return False
+    if part.wordWrap():
+        return part.heightForWidth(part.width()) > part.height() + 1 and not part.toolTip()
+    if part.sizePolicy().horizontalPolicy() is QSizePolicy.Policy.Ignored or part.toolTip():
+        return False
+    words = QTextDocumentFragment.fromHtml(part.text()).toPlainText() if "<" in part.text() else part.text()
+    words = words.replace("&", "") if part.buddy() is not None else words
+    most = max(map(metrics.horizontalAdvance, words.splitlines() or [""]))
+    return most > room.width() + 1 or metrics.height() > room.height() + 1
+
+
+def covered(part: QWidget) -> bool:
+    """Return whether the edge of a widget around it cuts some of it off that no scrolling brings back."""
+    around = part.parentWidget()
+    while around is not None and around is not part.window():
+        if isinstance(around, QAbstractScrollArea | QTabBar):
+            return False
+        around = around.parentWidget()
+    seen = part.visibleRegion().boundingRect()
+    return seen.width() < part.width() - 1 or seen.height() < part.height() - 1
+
+
+def troubles(window: QWidget, size: tuple[int, int] | None = None) -> Iterator[str]:
+    """Yield what is larger than the window, or has words that do not fit.
+
+    Args:
+        window: A window or dialog.
+        size: That it was given.
+    """
+    if size is not None and (window.width(), window.height()) != size:
+        yield f"asked for {size}, got {window.width()}x{window.height()}"
+    texts = (QAbstractButton, QTabBar, QComboBox, QLineEdit, QLabel)
+    for part in window.findChildren(QWidget):
+        if not isinstance(part, texts) or not part.isVisible() or part.window() is not window:
+            continue
+        if part.visibleRegion().isEmpty():
+            continue
+        if clipped(part) or covered(part):
+            words = part.currentText() if isinstance(part, QComboBox) else getattr(part, "text", str)()
+            name = part.objectName() or type(part).__name__
+            why = "cut" if clipped(part) else "covered"
+            yield f"{name} is {why}: {words[:40]!r} in {part.width()}x{part.height()}"
+
+
+# --- the sheets ---
+
+
+def pictures(
+    theme: str, size: tuple[int, int], zoom: float, chosen: tuple[str, ...]
+) -> Iterator[tuple[str, QImage, list[str]]]:
+    """Yield each picture with its name and what does not fit."""
+    with window(Picture(theme=theme)) as made:
+        made.resize(*size)
+        made.appearance.set_theme(theme)
+        while fonts.zoom() < zoom:
+            made.zoom(larger=True)
+        for name, scene in SCENES.items():
+            if chosen and name not in chosen:
+                continue
+            made.resize(*size)
+            pictured = shown(made, scene)
+            image = pictured.grab().toImage()
+            found = list(troubles(pictured, size if pictured is made else None))
+            if pictured.width() > size[0] or pictured.height() > size[1]:
+                found.append(f"larger than the window: {pictured.width()}x{pictured.height()}")
+            yield name, image, found
+            for one in dialogs():
+                one.close()
+            made.breaking.sandbox.drop()
+            made.session.close_all()
+            settle(made, 40)
+        made.reset_zoom()
+
+
+def sheets(folder: str, chosen: tuple[str, ...], theme: str, size: tuple[int, int]) -> list[str]:
+    """Make the sheets of one theme and size; returns what does not fit."""
+    os.environ["QT_QPA_PLATFORM"] = "offscreen"
+    qInstallMessageHandler(lambda kind, context, message: None)
+    application = QApplication.instance() or QApplication(sys.argv[:1])
+    columns = [list(pictures(theme, size, zoom, chosen)) for zoom in ZOOMS]
+    rows = list(zip(*columns, strict=True))
+    for first in range(0, len(rows), ROWS):
+        name = f"{theme}-{size[0]}x{size[1]}-{first // ROWS + 1}.png"
+        sheet(rows[first : first + ROWS]).save(str(Path(folder) / name))
+    application.processEvents()
+    return [
+        f"{theme} {size[0]}x{size[1]} {zoom:.0%} {name}: {trouble}"
+        for zoom, column in zip(ZOOMS, columns, strict=True)
+        for name, _, found in column
+        for trouble in found
+    ]
+
+
+def main(folder: str, *chosen: str) -> int:
+    """Make the sheets, each theme and size in a process of its own, and print what does not fit."""
+    target = Path(folder).absolute()
+    target.mkdir(parents=True, exist_ok=True)
+    os.chdir(Path(__file__).parents[1])
+    with ProcessPoolExecutor(len(THEMES) * len(SIZES), mp_context=get_context("spawn")) as pool:
+        made = [pool.submit(sheets, str(target), chosen, theme, size) for theme in THEMES for size in SIZES]
+        for one in made:
+            sys.stdout.write("".join(f"{line}\n" for line in one.result()))
+    return 0
+
+
+def sheet(rows: list[tuple[tuple[str, QImage, list[str]], ...]]) -> QImage:
+    """Return pictures in rows, one column for each zoom."""
+    high = HIGH + LABEL + GAP
+    made = QImage(len(ZOOMS) * (WIDE + GAP), len(rows) * high, QImage.Format.Format_RGB32)
+    made.fill(QColor("#808080"))
+    painter = QPainter(made)
+    for down, row in enumerate(rows):
+        for along, (name, image, found) in enumerate(row):
+            left, top = along * (WIDE + GAP), down * high
+            if image.width() > WIDE or image.height() > HIGH:
+                image = image.scaled(
+                    WIDE, HIGH, Qt.AspectRatioMode.KeepAspectRatio, Qt.TransformationMode.SmoothTransformation
+                )
+            painter.drawImage(QPoint(left, top), image)
+            place = QRect(left, top + HIGH, WIDE, LABEL)
+            painter.fillRect(place, QColor("#ffd0d0" if found else "#ffffff"))
+            painter.drawText(place, Qt.AlignmentFlag.AlignVCenter, f" {name} · {ZOOMS[along]:.0%}  {'; '.join(found)}")
+    painter.end()
+    return made
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(*sys.argv[1:]))
