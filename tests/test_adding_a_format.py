@@ -107,7 +107,7 @@ def test_what_needs_no_line_of_the_new_format(house: Path, tmp_path: Path, capsy
         (["chart", file, "entropy"], "ntropy"),
         (["trace", file, "last", "--cold"], "request"),
         (["explain", file, "9", "--leads"], "name"),
-        (["salvage", file, "--plan"], "whole"),
+        (["recover", file, "--plan"], "intact"),
         (["draw", file], "nothing is drawn"),
         (["compare", "--count", "1", "--size", "10"], "tally"),
     ):
