@@ -317,7 +317,7 @@ def test_typed_bytes_are_not_lost_unasked(window: MainWindow, file: Path) -> Non
 def test_a_selected_object_stays_selected_when_the_index_arrives(window: MainWindow) -> None:
     """The rows are replaced then."""
     table = window.objects.table
-    table.selectRow(2)
+    window.session.select_row(2)
     settle(window)
     window.session.index_loaded.emit()
     assert table.selected_count() == 1
