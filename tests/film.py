@@ -60,7 +60,8 @@ class Film(Mouse):
     def save(self, target: Path) -> None:
         """Write the film as an animated WebP."""
         frames, times = zip(*self.frames, strict=True)
-        frames[0].save(target, save_all=True, append_images=frames[1:], duration=list(times), loop=0, lossless=True, method=4)
+        rest = {"append_images": frames[1:], "duration": list(times), "loop": 0}
+        frames[0].save(target, save_all=True, lossless=True, method=4, **rest)
 
 
 @contextmanager

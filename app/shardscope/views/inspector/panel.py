@@ -179,7 +179,7 @@ class Inspector(QScrollArea):
         session.closed.connect(self._show_selection)
         WhileVisible(session.selection_changed, self, self._show_selection)
         WhileVisible(session.opened, self, lambda _: self.file.refresh())
-        WhileVisible(session.index_changed, self, lambda state: state is IndexState.LOADING or self.file.refresh())
+        WhileVisible(session.index_changed, self, self._index_changed)
         session.typed_changed.connect(self._forget_bytes)
         session.question_changed.connect(self._show_leads)
         session.secrets.changed.connect(self._show)
@@ -336,6 +336,10 @@ class Inspector(QScrollArea):
             QTimer.singleShot(0, self, lambda: self.ensureWidgetVisible(self.leads, 0, 12))
 
     # --- the widgets ---
+
+    def _index_changed(self, state: IndexState) -> None:
+        if state is not IndexState.LOADING:
+            self.file.refresh()
 
     def _build(self) -> None:
         self.setFrameShape(QFrame.Shape.NoFrame)

@@ -402,9 +402,10 @@ class KeySpaceCards(QScrollArea):
             where = _inside(shard.folder, node.name)
             card.clicked.connect(lambda _=False, where=where: self.chosen.emit(where))
             grid.addWidget(card, 1 + number // 2, number % 2)
+            if not number:
+                self.setFocusProxy(card)
         grid.setRowStretch(grid.rowCount(), 1)
         self.setWidget(page)
-        self.setFocusProxy(page.findChild(QCommandLinkButton))
 
 
 def _inside(folder: Folder, name: str) -> str:

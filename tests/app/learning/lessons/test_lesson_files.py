@@ -44,6 +44,7 @@ def panel(session: Session, settings: Settings, qtbot: QtBot, data: Path) -> Les
 @pytest.mark.thorough
 def test_links_notes_and_page(panel: LessonPanel, qtbot: QtBot, tmp_path: Path) -> None:
     """Links lead to lessons and pictures beside the lesson; notes and page are written."""
+    """Links lead to lessons and pictures beside the lesson; notes and page are written."""
     files = {"a.md": FIRST, "b.md": SECOND, "a.notes.md": "**Ask.** Why?\n"}
     for name, text in files.items():
         (tmp_path / name).write_text(text)
