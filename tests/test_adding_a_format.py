@@ -108,7 +108,7 @@ def test_what_needs_no_line_of_the_new_format(house: Path, tmp_path: Path, capsy
         (["trace", file, "last", "--cold"], "request"),
         (["explain", file, "9", "--leads"], "name"),
         (["recover", file, "--plan"], "intact"),
-        (["draw", file], "nothing is drawn"),
+        (["draw", file], "no drawings"),
         (["compare", "--count", "1", "--size", "10"], "tally"),
     ):
         assert run(command) == 0, command

@@ -122,7 +122,7 @@ def _missing_in(part: _Part, data: bytes) -> MissingPart | None:
         here = max(len(data), part.start)
         left = part.start + part.size - here
         whole = f"The {part.name} needs {plural(part.size, 'byte')}"
-        return MissingPart(here, f"{whole}: byte {here:,} is next, {plural(left, 'byte')} missing.")
+        return MissingPart(here, f"{whole}: byte {here:#x} is next, {plural(left, 'byte')} missing.")
     return None
 
 

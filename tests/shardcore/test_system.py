@@ -280,7 +280,7 @@ def test_names_from_files_are_files_on_windows(tmp_path: Path) -> None:
     folder = LocalFolder(tmp_path)
     for name in odd:
         assert folder.has(name)
-        with windows(), pytest.raises(SourceError, match="no name of a file"):
+        with windows(), pytest.raises(SourceError, match="not a valid file name"):
             folder.open(name)
     with windows():
         (tmp_path / "plain.shard").write_bytes(b"x")
@@ -291,7 +291,7 @@ def test_lists_of_files_do_not_name_devices(tmp_path: Path) -> None:
     """A list of files that are to be replaced, in a folder of strangers, names files alone."""
     (place := tmp_path / "set" / REPLACING / "files").mkdir(parents=True)
     (place.parent / LIST).write_text('{"files": ["a:b"], "remove": []}', encoding="ascii")
-    with windows(), pytest.raises(FormatError, match="no name of a file"):
+    with windows(), pytest.raises(FormatError, match="not a valid file name"):
         finish(place.parent)
 
 

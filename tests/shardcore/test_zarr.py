@@ -275,7 +275,7 @@ def test_what_is_no_array() -> None:
     from shardcore.zarr import ArrayStore
 
     sample = Path(__file__).parents[2] / "resources/samples/swh/small.shard"
-    with ArrayStore(sample) as store, pytest.raises(shardcore.UsageError, match="no chunks of one array"):
+    with ArrayStore(sample) as store, pytest.raises(shardcore.UsageError, match="not chunks of one array"):
         zarr.open_array(store, mode="r")
 
 

@@ -147,6 +147,7 @@ def test_an_offset_is_the_same_text_everywhere(
     content = bytearray((data / "swh" / "small.shard").read_bytes())
     content[580] ^= 1
     path.write_bytes(content)
+    window.resize(1440, 840)
     window.session.open_tab(OpenRequest(str(path)))
     findings, inspector = window.panels.panel(FindingsTable), window.panels.panel(Inspector)
     qtbot.waitUntil(lambda: window.session.shard is not None and window.session.shard.loaded)

@@ -454,6 +454,7 @@ SWH = (
     changing("View > Role letters", lambda window: window.hex.state.letters),
     changing("View > Fields beside the bytes", lambda window: window.settings.fields_shown),
     changing("View > Fold rows of equal bytes", lambda window: window.hex.state.folding),
+    changing("View > Offsets in decimal", lambda window: window.settings.decimal_offsets),
     changing("View > Larger bytes", lambda window: window.hex.state.zoom),
     changing("View > Smaller bytes", lambda window: window.hex.state.zoom),
     Row("View > Lecture", lambda window: _closed_again(window.findChild(LectureScreen))),

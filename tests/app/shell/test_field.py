@@ -140,7 +140,7 @@ def test_a_number_may_be_a_byte_or_an_object(window: MainWindow, qtbot: QtBot) -
     """Where keys are numbers both meanings are offered; Enter goes to the byte, and the list says so."""
     opened(window, qtbot, assets.path("samples/bloscpack/array.blp"))
     offered = entry(window, "1")
-    assert offered[0].startswith("byte 1 ")
+    assert offered[0].startswith("byte 0x1 ")
     assert offered[0].endswith("Enter")
     assert offered[1] == "object 1"
     QTest.keyClick(window.hex.address.field, Qt.Key.Key_Return)

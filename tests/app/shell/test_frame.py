@@ -443,7 +443,7 @@ ALWAYS = {
     ),
     *("Zoom in", "Zoom out", "100 %"),
     *("As the system", "Light", "Dark", "Light, colour-blind safe", "Dark, colour-blind safe", "Dark room"),
-    *("Lessons", "Glossary", "Keyboard shortcuts", "Format reference", "Reduced motion"),
+    *("Lessons", "Glossary", "Keyboard shortcuts", "Format reference", "Offsets in decimal", "Reduced motion"),
     *("Save picture of the window…", "Compare formats…"),
 }
 

@@ -114,7 +114,7 @@ def test_a_dry_run_shows_old_and_new(shard: Path, keys: list[str], capsys: pytes
     assert slot["new"] == "00" * 32 + "ff" * 8
     assert bytes.fromhex(content["old"]) == before[content["start"] : min(content["stop"], content["start"] + 64)]
     assert run(["delete", str(shard), keys[0], "--dry-run"]) == 0
-    assert f"{slot['start']}..{slot['stop']}" in capsys.readouterr().out
+    assert f"{slot['start']:#x}–{slot['stop'] - 1:#x}" in capsys.readouterr().out
     assert shard.read_bytes() == before
 
 

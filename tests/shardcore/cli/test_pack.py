@@ -54,7 +54,7 @@ def test_the_plan_is_what_is_written(inputs: Path, tmp_path: Path, capsys: pytes
     (planned,) = json.loads(capsys.readouterr().out)["files"]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in"]
     assert run(["pack", "swh", str(out), str(inputs), "--plan"]) == 0
-    assert f"{out}: {planned['size']:,} bytes, 3 objects" in capsys.readouterr().out
+    assert f"({planned['size']:,} bytes), 3 objects" in capsys.readouterr().out
     assert run(["pack", "swh", str(out), str(inputs)]) == 0
     with shardcore.open(out) as shard:
         assert planned["path"] == str(out)

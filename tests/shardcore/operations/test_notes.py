@@ -263,8 +263,8 @@ def test_markdown_lists_the_notes_by_offset(file: Path) -> None:
         text = notes_markdown(shard, open_notes(shard))
     assert text == (
         "# Notes on small.shard\n\n"
-        "- 0x0–0x8 (header › magic)\n"
-        "- 0x48–0x50 (header › index_size): the size\n  of the index\n"
+        "- 0x0–0x7 · 8 bytes (header › magic)\n"
+        "- 0x48–0x4f · 8 bytes (header › index_size): the size\n  of the index\n"
     )
 
 

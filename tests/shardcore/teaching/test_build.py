@@ -43,7 +43,7 @@ def test_each_byte_of_a_file_is_asked_for_until_it_is_complete(format: str) -> N
     for size in range(len(data)):
         at, text = missing(data[:size], format)
         assert at == size
-        assert re.search(rf"needs \d+ bytes?: byte {size}\b.* is next", text)
+        assert re.search(rf"needs \d+ bytes?: byte {size:#x}\b.* is next", text)
     assert missing(data, format) == (-1, "")
 
 
@@ -51,10 +51,10 @@ def test_the_fields_are_those_of_the_layout() -> None:
     """The sentence has the name of the record and the field, and what the field is."""
     assert missing(b"blpk", "bloscpack") == (
         4,
-        "The header needs 32 bytes: byte 4, `format_version`, is next. 3 in this layout.",
+        "The header needs 32 bytes: byte 0x4, `format_version`, is next. 3 in this layout.",
     )
     assert missing(b"blpk\3\1\0\1\4", "bloscpack")[1].startswith(
-        "The header needs 32 bytes: byte 9 is next, of the last 3 bytes of `chunk_size`, the lowest first."
+        "The header needs 32 bytes: byte 0x9 is next, of the last 3 bytes of `chunk_size`, the lowest first."
     )
     text = missing(bytes([11, *bytes(7), 59, *bytes(23)]) + bytes(11), "neuroglancer")[1]
     assert "`chunk_ids`, is next: 16 bytes, numbers of 8, the lowest first." in text
@@ -88,7 +88,7 @@ def test_a_lesson_judges_what_is_in_the_file(format: str, tmp_path: Path) -> Non
                 if stage.question.kind is Answer.BYTES:
                     verdict = judged(stage.question, Given(), stage.scene)
                     assert verdict.right is (written == built_before(lesson, number + 1))
-                    assert verdict.right or f"byte {source.size}" in verdict.text
+                    assert verdict.right or f"byte {source.size:#x}" in verdict.text
                 else:
                     numbers.append(int(solution(stage.question, stage.scene).text))
     assert set(numbers) == {"bloscpack": {len("SHARDED")}, "neuroglancer": {9 % 2, 32 + len("two")}}[format]

@@ -18,11 +18,12 @@ from PySide6.QtGui import (
     QTextDocument,
 )
 from PySide6.QtSvg import QSvgGenerator
-from PySide6.QtWidgets import QDialog, QFileDialog, QHBoxLayout, QLabel, QPushButton, QTextBrowser, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDialog, QFileDialog, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from shardcore.model.details import Card, markdown
 from shardscope.widgets.clipboard import copy_text
 from shardscope.widgets.file_dialogs import ask_target
+from shardscope.widgets.plain_text import ResourceFreeText
 
 WIDTH = 600
 """Of a picture, in pixels at 100 %."""
@@ -34,7 +35,7 @@ _MARGIN = 18
 _PRINT_RESOLUTION = 144
 
 
-class CardView(QTextBrowser):
+class CardView(ResourceFreeText):
     """The details as a page."""
 
     def __init__(self, card: Card) -> None:

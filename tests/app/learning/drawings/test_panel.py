@@ -98,7 +98,7 @@ def test_keyboard(qtbot: QtBot, session: Session, bytes_: HexPanel) -> None:
     qtbot.keyClick(view, Qt.Key.Key_Tab)
     qtbot.keyClick(view, Qt.Key.Key_Right)
     qtbot.keyClick(view, Qt.Key.Key_Space)
-    assert view.accessibleDescription() == "tail, 8 bytes at 8"
+    assert view.accessibleDescription() == "tail, 0x8–0xf · 8 bytes"
     assert told == [("played", "tail")]
     assert session.selection.span == Span("", 8, 16)
     qtbot.keyClick(view, Qt.Key.Key_Left)
@@ -177,7 +177,7 @@ def test_lookup_and_steps(qtbot: QtBot, session: Session, bytes_: HexPanel, pane
         assert panel.drawing == steps[drawn].drawing
     bytes_.drawings.show("played", {"n_bits": "3", "order": "size"}, "tail")
     assert panel.name == "played"
-    qtbot.waitUntil(lambda: panel.view.accessibleDescription() == "tail, 8 bytes at 8")
+    qtbot.waitUntil(lambda: panel.view.accessibleDescription() == "tail, 0x8–0xf · 8 bytes")
     assert TAIL in panel.view.lit
     assert panel.values == {"n_bits": 3, "order": "size"}
 

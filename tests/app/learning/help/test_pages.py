@@ -45,7 +45,7 @@ def test_each_row_of_a_layout_is_a_link(name: str) -> None:
 def test_a_page_keeps_its_code() -> None:
     """Words are explained in running text, once each; nothing is linked in code, in tables or in headings."""
     page = page_of("bloscpack")
-    assert page.markdown.count("(<word:digest> ") == 1
+    assert page.markdown.count("(<word:checksum> ") == 1
     linked = [line for line in page.markdown.splitlines() if "<word:" in line]
     assert linked
     assert not [line for line in linked if line.startswith(("#", "|", "`"))]

@@ -19,7 +19,6 @@ SLOT = 40
 def test_the_caret_has_its_field_and_its_record_framed(qtbot: QtBot, swh: HexPanel, session: Session) -> None:
     """A click frames the field and the record of the byte; the record is selected by its action, and fills a row."""
     index = section(session, SectionRole.INDEX).start
-    qtbot.waitUntil(lambda: bool(swh.state.frames))
     before = swh.view.geometry()
     swh.view.state.move_caret(index + 2 * SLOT + 35)
     slot = (index + 2 * SLOT, index + 3 * SLOT)

@@ -389,7 +389,7 @@ def test_marks_of_the_documentation_are_not_shown(
     """What practice differs in is told in plain text, without the back-ticks of the page."""
     open_in(session, qtbot, data / "des/none.des")
     select(session, qtbot, 0)
-    assert text(inspector, "in practice") == "DES2 stands in files of version 1, too."
+    assert text(inspector, "in practice") == "files of version 1 also have DES2."
 
 
 def test_labels_of_the_details(inspector: Inspector, session: Session, qtbot: QtBot) -> None:

@@ -169,7 +169,7 @@ def test_without_xorbs_there_is_nothing_to_cut(tmp_path: Path) -> None:
     with shardcore.open(tmp_path / ONE.name) as shard:
         drawing = drawn(shard, "cuts")
         assert drawing.figures == ()
-        assert "not within reach" in drawing.caption
+        assert "cannot be read" in drawing.caption
         assert "Choose the folder of the xorbs" in drawing.caption
     with shardcore.open(KEYED) as shard:
         assert "187 bytes are too few" in drawn(shard, "cuts").caption

@@ -84,7 +84,7 @@ def test_reserved_fields_are_named_and_noted() -> None:
         for name in ("file_lookup_offset", "chunk_lookup_num_entry", "stored_bytes", "materialized_bytes"):
             differs = named(shard.tree, "footer", name).differs
             assert differs is not None
-            assert differs.sentence.startswith("The page says: these bytes are reserved. In practice: writers use them")
+            assert differs.sentence.startswith("Specification: these bytes are reserved. In practice: writers use them")
         flags = named(shard.tree, "xorb info (CAS info)", "xorb 6d9a", "chunks", "chunk 0", "flags")
         assert flags.differs is not None
         assert "reserved" in flags.differs.page
@@ -97,7 +97,7 @@ def test_before_loading_records_are_plain(make_shard: Callable[..., bytes]) -> N
         assert not shard.loaded
         check_explained(shard, complete=False)
         assert shard.explain(48)[1].name == "file info"
-        assert "Loading the index tells what each record is" in shard.explain(48)[1].doc
+        assert "Loading the index shows what each record is" in shard.explain(48)[1].doc
         shard.load_index()
         check_explained(shard)
         assert shard.explain(48)[-1].name == "file_hash"

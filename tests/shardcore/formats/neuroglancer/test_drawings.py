@@ -122,7 +122,7 @@ def test_dragging_moves_the_real_keys() -> None:
         files, minishards = figures(drawing, Cells)
         assert loads(files) == {0: "3 keys", 1: "0 keys"}
         assert loads(minishards) == {0: "1", 1: "1", 2: "0", 3: "0", 4: "1", 5: "0", 6: "0", 7: "0"}
-        assert "3 keys would lie in 3 minishards of 1 file" in drawing.caption
+        assert "3 keys would be in 3 minishards of 1 file" in drawing.caption
         assert not sketch.draw({"minishard_bits": 1}).what_if
         assert sketch.draw({}) == sketch.draw({control.name: control.value for control in sketch.controls})
 
@@ -196,7 +196,7 @@ def test_more_keys_than_the_bound_are_not_moved(monkeypatch: pytest.MonkeyPatch)
     with shardcore.open(TINY / "0.shard") as shard:
         shard.load_index()
         caption = bits_of(shard, "9").draw({"shard_bits": 2}).caption
-        assert "2 keys would lie" in caption
+        assert "2 keys would be" in caption
         assert "the first 2 of 3 keys" in caption
 
 

@@ -144,7 +144,7 @@ def test_a_manifest_has_to_fit_its_fragments() -> None:
         for data, parts, why in (
             (manifest(7), {"fragments": b"six..."}, "7 bytes of fragments; there are 6"),
             (manifest(7), {}, "there are 0"),
-            (b"no manifest", {}, "no mesh manifest"),
+            (b"no manifest", {}, "not a mesh manifest"),
         ):
             with pytest.raises(UsageError, match=f"in/5.index.*{why}"):
                 writer.add("5", data, label="in/5.index", parts=parts)

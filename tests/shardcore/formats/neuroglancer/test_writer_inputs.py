@@ -95,7 +95,7 @@ def test_a_scale_becomes_sharded(tmp_path: Path, given: str) -> None:
         files[f"4_4_40/{name}{ending}"] = compressed(array[part].tobytes(order="F"), ending)
     root = written(tmp_path / "in", files | {"4_4_40/notes.txt": b"not a chunk"})
     out, done = packed(tmp_path, root if given == "root" else root / "4_4_40")
-    told = {"root": "scale not_there is left out", "scale": "not not_there|mesh is not taken with one scale"}[given]
+    told = {"root": "scale not_there is left out", "scale": "not not_there|mesh is not packed with one scale"}[given]
     for words in (*told.split("|"), "notes.txt"):
         assert any(words in note for note in done.notes)
     info = json.loads((out / "info").read_text())
@@ -176,7 +176,7 @@ def test_files_are_named_by_their_keys(tmp_path: Path) -> None:
     out, _ = packed(tmp_path, root, info="no", kind="skeleton")
     assert [path.name for path in out.iterdir()] == ["0.shard"]
     done = pack("neuroglancer", tmp_path / "one.shard", [root])
-    assert "no info is written, because nothing says what the keys are" in done.notes[-1]
+    assert "no info is written, because the kind of keys is unknown" in done.notes[-1]
     with shardcore.open(tmp_path / "one.shard", format="neuroglancer", spec=spec_of(done, root)) as shard:
         assert {key: shard.read(shard.find(key)) for key in ("7", "12", "16")} == {
             "7": b"seven",
@@ -251,7 +251,7 @@ def test_what_is_no_volume_is_refused(tmp_path: Path) -> None:
     ):
         with pytest.raises(ShardError, match=why):
             shardcore.create(None, format="neuroglancer", **options)
-    with pytest.raises(UsageError, match="no inputs besides"):
+    with pytest.raises(UsageError, match="no other inputs"):
         pack("neuroglancer", f"{tmp_path / 'out'}/", [tmp_path], options={"volume": good})
     with shardcore.create(None, format="neuroglancer", volume=good) as writer:
         writer.add("9", b"", label="in/9")

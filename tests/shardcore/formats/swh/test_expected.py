@@ -144,7 +144,7 @@ def test_steps_define_what_they_count_with(tmp_path: Path) -> None:
     assert "as (2 - 1) · 2^1 + 1 = 3 and (6 - 2) · 2^1 + 0 = 8:" in other["Where bucket 2's displacement is stored"]
     assert "d = 11 + 31 = 42; p1 = 42 // 11 = 3, p0 = 42 mod 11 = 9." in other["The displacement"]
     assert "(10 + 2 · 9 + 3) mod 11 = 9. Slot 9 of the index" in other["The slot"]
-    assert "Its length says 1 byte;" in other["The object"]
+    assert "Its length is 1 byte;" in other["The object"]
 
 
 def test_worked_example_of_a_lookup() -> None:

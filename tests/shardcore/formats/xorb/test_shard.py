@@ -304,12 +304,15 @@ def test_steps_light_the_entries_they_read() -> None:
     with shardcore.open(PAIR) as shard:
         block, end = 23, 199
         first, count = shard.trace("2").steps
-        assert [str(span) for span in first.spans] == [f"{end - 4}..{end}", f"{block}..{end - 4}"]
-        assert [str(span) for span in count.spans] == [f"{block + 48}..{block + 52}"]
+        assert [(span.start, span.stop) for span in first.spans] == [(end - 4, end), (block, end - 4)]
+        assert [(span.start, span.stop) for span in count.spans] == [(block + 48, block + 52)]
         assert [span.start for span in shard.trace("1").steps[1].spans] == [block + 132, block + 128]
         assert len(shard.trace("0").steps[1].spans) == 1
         hashes = shard.trace(to_text(chunk_hash(b"defg"))).steps[1]
-        assert [str(span) for span in hashes.spans] == [f"{block + 52}..{block + 116}", f"{block + 84}..{block + 116}"]
+        assert [(span.start, span.stop) for span in hashes.spans] == [
+            (block + 52, block + 116),
+            (block + 84, block + 116),
+        ]
 
 
 @pytest.mark.parametrize(("prefix", "expected"), [("", Severity.WARNING), ("default.", Severity.ERROR)])

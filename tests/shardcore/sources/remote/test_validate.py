@@ -94,7 +94,7 @@ def test_a_forbidden_neighbour_is_absent_and_told_once(server: RangeServer, caps
     address = server.put(f"/{name}", Path(__file__).parents[3] / "data" / "des" / "sidecar" / name)
     assert run(["verify", address]) in (0, 1)
     told = capsys.readouterr().err.splitlines()
-    assert len([line for line in told if ".meta is absent, or may not be read" in line]) == 1
+    assert len([line for line in told if ".meta is absent, or access is denied" in line]) == 1
 
 
 def test_redirects_are_followed_and_counted(server: RangeServer) -> None:
