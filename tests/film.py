@@ -19,7 +19,8 @@ SCREEN = (1440, 760)
 WINDOW = (1190, 760)
 SHELF = (1210, 250, 210, 210)
 MIDDLE = (1315, 355)
-CARD = "button:Open"
+LEARN = "learn-swh"
+"""A link of the card that is clicked beside it."""
 ROW = 4
 STEPS = 8
 BEHIND = (225, 228, 234)
@@ -86,8 +87,10 @@ def play(person: Person) -> None:
     """Open, click, look up, drag out."""
     film = person.mouse
     assert isinstance(film, Film)
+    x, y = person.find(LEARN)
+    film.frames.clear()
     film.shoot(1500)
-    person.click(CARD)
+    film.click(x - 200, y)
     person.until(lambda state: state["rows"] > 0 and not state["busy"], "the file")
     film.shoot(2500)
     person.click("byte:64")
@@ -100,10 +103,11 @@ def play(person: Person) -> None:
     person.until(lambda state: bool(state["outcome"]) and not state["busy"], "the lookup")
     for _ in range(STEPS):
         film.shoot(1100)
-        person.click("traceNext")
+        person.click("button:Next ▶")
         person.until(lambda state: not state["busy"], "the step")
     film.shoot(2000)
     person.fetch(f"row:{ROW}")
+    film.go(MIDDLE[0], MIDDLE[1] + 160)
     film.shoot(3000)
 
 

@@ -42,7 +42,7 @@ def walk(person: Person) -> None:
         lit(person, number + 1)
     person.look("last-step")
     for number in range(last, 0, -1):
-        person.click("button:◀ Previous")
+        person.click("button:◀ Back")
         lit(person, number - 1)
     person.look("first-step")
     person.click("traceCold")

@@ -280,7 +280,7 @@ class TracePanel(QWidget):
         self.play.setEnabled(count > 0 and not hidden)
         self.play.setChecked(playing)
         self.play.setText(self.tr("Pause") if playing else self.tr("Play"))
-        self.play.setIconText(self.tr("❚❚ Pause") if playing else self.tr("▶ Play"))
+        self.play.setIconText(self.play.text())
         self.counter.set_text(self.tr("{0} of {1}").format(self.current + 1, count) if count else "")
         self.footer.setVisible(count > 0)
 
@@ -384,7 +384,7 @@ class TracePanel(QWidget):
         row.setSpacing(4)
         self.counter = WrapText(tone="muted")
         self._buttons: list[QWidget] = []
-        previous, play, following = self.tr("◀ Previous"), self.tr("▶ Play"), self.tr("Next ▶")
+        previous, play, following = self.tr("◀ Back"), self.tr("Play"), self.tr("Next ▶")
         for action, icon in ((self.previous_step, previous), (self.play, play), (self.next_step, following)):
             button = QToolButton()
             button.setDefaultAction(action)
