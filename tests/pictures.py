@@ -187,7 +187,6 @@ PICTURES = {
     "preview": Picture(MESH, "preview", select=7288),
     "preview-dark": Picture(MESH, "preview", select=7288, theme="dark"),
     "contents": Picture("des/contents.des", "preview", select=0x2000),
-    "contents-dark": Picture("des/contents.des", "preview", select=0x2000, theme="dark"),
     "charts": Picture("bloscpack/array.blp", "charts", select=0x2F6),
     "check": Picture("swh/damaged.shard", select=4465, verify=Depth.CONTENT),
     "diff": Picture("des/archive/20260105_2A_0000.des", act=comparing_files),
