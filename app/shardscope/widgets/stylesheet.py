@@ -63,6 +63,8 @@ QWidget#objectChips QToolButton:focus { border: 2px solid $accent; padding: 0 7p
 QWidget#objectChips QToolButton:checked:focus { border-color: $text; }
 QToolButton#bytesLooks, QToolButton#bytesLooks:focus { padding: 0; }
 QWidget#bitRow QToolButton:focus { border: 2px solid $accent; padding: 2px 0; }
+LessonPanel QPushButton { padding: 4px 5px; }
+LessonPanel QPushButton:focus { padding: 3px 4px; }
 QPushButton:checked { background: $base; color: $accent; border-color: $accent; }
 QPushButton:hover { border-color: $accent; }
 QPushButton:focus { border: 2px solid $accent; padding: 3px 11px; }

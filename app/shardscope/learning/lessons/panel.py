@@ -222,7 +222,7 @@ class LessonPanel(QWidget):
         self._key("Ctrl+PgDown", self.next)
         self._key("Ctrl+PgUp", self.back)
         row = self._row = QHBoxLayout()
-        row.setSpacing(6)
+        row.setSpacing(4)
         for button in (self.back, self.hint, self.show_me):
             row.addWidget(button)
         row.addStretch(1)
@@ -238,7 +238,7 @@ class LessonPanel(QWidget):
         low = self.height() < px(LOW)
         self._top.setContentsMargins(*((14, 0, 8, 0) if low else (14, 8, 8, 6)))
         self._body.setContentsMargins(*((16, 4, 16, 8) if low else (16, 14, 16, 16)))
-        self._row.setContentsMargins(*((12, 2, 12, 2) if low else (12, 8, 12, 10)))
+        self._row.setContentsMargins(*((8, 2, 8, 2) if low else (8, 8, 8, 10)))
 
     def _button(self, text: str, name: str, act: object) -> QPushButton:
         button = QPushButton(text)

@@ -16,6 +16,7 @@ from shardcore import DiffKind, MemberDiff
 from shardcore.model.record import Value
 from shardcore.operations.diff_sides import KINDS
 from shardscope.session.jobs import Job
+from shardscope.session.words import offset_words
 from shardscope.views.diff.desk import ComparedPair, ShardPair
 from shardscope.widgets.table_model import Index, TableModel
 
@@ -95,7 +96,7 @@ class DiffObjectModel(TableModel):
         side, shift = (column - 2) % 2, column >= DiffColumn.FIRST_OFFSET
         columns = compared.columns[side]
         value = int((columns.start if shift else columns.size)[number])
-        return f"{value:,}" if value >= 0 else "–"
+        return "–" if value < 0 else offset_words(value) if shift else f"{value:,}"
 
     def tip(self, row: int, column: int) -> str:
         compared = self.compared

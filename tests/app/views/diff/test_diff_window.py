@@ -201,7 +201,7 @@ def test_columns_sort(qtbot: QtBot, jobs: Jobs, compare: Compare, first: Path, s
         window.objects.text(0, DiffColumn.KEY)
         settle(qtbot, jobs)
         texts = [window.objects.text(row, column) for row in range(window.objects.rowCount())]
-        values = [int(text.replace(",", "")) if text != "–" else -1 for text in texts] if column != 1 else texts
+        values = [int(text, 16) if text != "–" else -1 for text in texts] if column != 1 else texts
         assert values == sorted(values, reverse=True)
         assert len(set(texts)) > 10
 
