@@ -88,6 +88,7 @@ def play(person: Person) -> None:
     film = person.mouse
     assert isinstance(film, Film)
     x, y = person.find(LEARN)
+    person.until(lambda state: not state["busy"], "the cards")
     film.frames.clear()
     film.shoot(1500)
     film.click(x - 200, y)
