@@ -56,7 +56,7 @@ class ColumnRoom(QObject):
         model.modelReset.connect(self._forget)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if event.type() == QEvent.Type.Resize:
+        if event.type() in (QEvent.Type.Resize, QEvent.Type.Show):
             self.fit()
         elif event.type() in (QEvent.Type.FontChange, QEvent.Type.StyleChange):
             self._forget()
@@ -71,8 +71,9 @@ class ColumnRoom(QObject):
             self._by_hand[column] = width
 
     def fit(self) -> None:
-        """Measure the rows on the screen, and shares the width of the table."""
-        if self._fitting:
+        """Measure the rows on the screen, and share the width of the table."""
+        # Of a table that is not shown Qt would measure every row.
+        if self._fitting or not self._table.isVisible():
             return
         self._fitting = True
         # New widths may bring or remove a scroll bar, which changes the room.

@@ -512,3 +512,19 @@ def test_the_status_line_names_the_format_and_its_tooltip_the_evidence(small: Ma
     """The name is for people; how the format was detected is a detail."""
     assert small.line.kind.text() == "Software Heritage Read Shard v1"
     assert small.line.kind.toolTip() == "Detected by: magic SWHShard"
+
+
+def test_bytes_alone_have_a_summary_of_their_own(window: MainWindow, qtbot: QtBot, tmp_path: Path) -> None:
+    """What is not a shard shows nothing of the file that was open before."""
+    opened(window, qtbot, assets.path("samples/bloscpack/array.blp"))
+    summary = window.panels.panel(Inspector).file
+    qtbot.waitUntil(lambda: bool(summary.links))
+    path = tmp_path / "notes.txt"
+    path.write_text("no shard")
+    opened(window, qtbot, path)
+    qtbot.waitUntil(lambda: not summary.links)
+    assert not summary.picture.isVisible()
+    assert not summary.buttons.isVisible()
+    row = summary.form.value("format")
+    assert row is not None
+    assert row.text == "not a known shard format"

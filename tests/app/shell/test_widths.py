@@ -169,6 +169,8 @@ def test_panels_share_what_the_bytes_cannot_fill(qtbot: QtBot, settings: Setting
     settle(window, 30)
     assert (tree.width(), inspector.width()) == before, "the panels are stable while drawings come and go"
     window.hex.drawings.hide()
+    window.hex.view.state.move_caret(4500)
+    settle(window, 30)
     window.hex.rows.choose(RowWidth(RowMode.RECORD))
     settle(window, 30)
     assert tree.width() + inspector.width() < sum(before)

@@ -141,7 +141,7 @@ class LessonCard(QWidget):
         self.again.clicked.connect(self._forget)
         row = QHBoxLayout()
         row.setContentsMargins(0, 0, 0, 0)
-        row.addWidget(self.state, 1)
+        row.addStretch(1)
         row.addWidget(self.again)
         row.addWidget(self.own)
         row.addWidget(self.start)
@@ -150,6 +150,7 @@ class LessonCard(QWidget):
         column.setSpacing(6)
         column.addWidget(self.title)
         column.addWidget(self.about)
+        column.addWidget(self.state)
         column.addLayout(row)
 
     def restate(self, uri: str) -> None:

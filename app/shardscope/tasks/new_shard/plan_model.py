@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from PySide6.QtCore import QAbstractItemModel, QCoreApplication, QModelIndex, QObject, QPersistentModelIndex, Qt
@@ -10,6 +11,7 @@ from shardcore import Section
 from shardcore.model.number_words import grouped_digits, plural
 from shardcore.model.text import shown, without_marks
 from shardcore.writing.plan import PlannedFile
+from shardscope.session.words import offset_words
 from shardscope.tasks.new_shard.request import Planned
 from shardscope.widgets.plain_text import tip
 
@@ -142,7 +144,7 @@ class PlanModel(QAbstractItemModel):
             case 2:
                 return self._number(section.size)
             case 3:
-                return self._number(section.start)
+                return self._about(section.start, offset_words)
             case _:
                 return ""
 
@@ -153,9 +155,12 @@ class PlanModel(QAbstractItemModel):
         return kinds or grouped_digits(len(file.objects))
 
     def _number(self, number: int) -> str:
+        return self._about(number, grouped_digits)
+
+    def _about(self, number: int, words: Callable[[int], str]) -> str:
         """Return a size or offset; the first byte is the first in any case."""
         exact = self._planned is None or self._planned.plan.exact or not number
-        return f"{'' if exact else ABOUT}{grouped_digits(number)}"
+        return f"{'' if exact else ABOUT}{words(number)}"
 
     def _tip(self, section: Section | None, index: Index) -> str:
         if section is not None:

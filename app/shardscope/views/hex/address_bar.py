@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QApplication, QCompleter, QHBoxLayout, QLabel, QLi
 
 from shardcore.model.text import shown
 from shardcore.operations.goto import GotoError
+from shardscope.session.words import offset_words
 from shardscope.views.hex.address_entry import EntryAction, EntryContext, EntryMeaning, choices, meanings
 from shardscope.widgets import theme
 from shardscope.widgets.elided import Elided
@@ -145,7 +146,7 @@ class AddressBar(QWidget):
         except GotoError:
             meant = None
         if meant is None or meant.deed is not EntryAction.GO or meant.offset != self._place:
-            self.field.setText("" if self._place is None else f"{self._place:#x}")
+            self.field.setText("" if self._place is None else offset_words(self._place))
             self._hide_preview()
 
     @property

@@ -10,7 +10,7 @@ from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QAction, QImage, QPainter, QPaintEvent, QPixmap, QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QGridLayout, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
-from shardcore import DataSet, SectionRole, Shard, ShardError, Span
+from shardcore import DataSet, SectionRole, Shard, ShardError, Span, UsageError
 from shardcore.model.number_words import plural, size_text
 from shardcore.model.source_name import SourceName
 from shardcore.shards.format import Detail
@@ -63,7 +63,12 @@ class Summary:
 
 def summary_of(shard: Shard, *, remote: bool) -> Summary:
     """Return the summary of a shard; runs in a job."""
-    known = format_of(shard.format)
+    try:
+        known = format_of(shard.format)
+    except UsageError:
+        # Its bytes alone are shown.
+        rows = [DetailRow("format", "not a known shard format"), DetailRow("size", plural(shard.size or 0, "byte"))]
+        return Summary(tuple(rows), (), None)
     rows = [DetailRow("format", f"{known.title} v{shard.version}" if shard.version else known.title)]
     rows += _object_rows(shard, remote=remote)
     # A folder of a store is not listed for this.
@@ -202,7 +207,7 @@ class FileSummary(QWidget):
         self._session.ask(
             lambda shard, _: summary_of(shard, remote=remote),
             self._show,
-            failed=lambda error: self.form.set_rows([DetailRow("error", plain_words(error), tone="error")]),
+            failed=lambda error: self._show(Summary((DetailRow("error", plain_words(error), tone="error"),), (), None)),
             key=("summary", self),
         )
 
@@ -210,7 +215,7 @@ class FileSummary(QWidget):
         shard = self._session.shard
         self.form.set_rows(found.rows)
         self.load.setVisible(shard is not None and shard.declared_objects is None and not shard.loaded)
-        self.buttons.setVisible(not (isinstance(shard, DataSet) and shard.key_spaces))
+        self.buttons.setVisible(bool(found.parts))
         self.picture.setVisible(found.picture is not None)
         if found.picture is not None:
             edges = Qt.AspectRatioMode.KeepAspectRatio, Qt.TransformationMode.FastTransformation
