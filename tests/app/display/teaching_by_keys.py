@@ -56,7 +56,7 @@ def tab_to(person: Person, name: str, key: str = "Tab") -> State:
 
 def walk(person: Person) -> None:
     """To the keys that are offered; then the arrows walk, without a Tab between."""
-    person.press("alt+3")
+    person.press("alt+4")
     tab_to(person, "traceOffer")
     person.press("Return")
     state = person.until(lambda state: state["outcome"] and state["steps"] and state["step"] >= 0, "the lookup")
@@ -200,7 +200,7 @@ def ask_who_leads(person: Person) -> None:
     person.press("ctrl+shift+w")
     state = person.until(lambda state: state["leads"] >= 0 and not state["busy"], "the answer")
     if state["leads"]:
-        person.press("alt+2")
+        person.press("alt+3")
         tab_until(
             person,
             lambda state: "inspectorLeadsForm" in state["part_of"] and state["spoken"].startswith("→"),
@@ -219,7 +219,7 @@ def ask_who_leads(person: Person) -> None:
 
 def chart(person: Person, folder: Path) -> None:
     """Rows, bars and ranges by the arrows; numbers and a picture are saved."""
-    person.press("alt+0")
+    person.press("alt+8")
     state = person.until(lambda state: state["focus"] == "chartKind" and (state["shares"] or state["why"]), "charts")
     person.press("Home")
     state = person.until(lambda state: state["chart"] == "budget" and not state["busy"], "the budget")
@@ -284,7 +284,7 @@ def answer_file_dialog(person: Person, name: str, path: Path) -> None:
 
 def make_a_card(person: Person) -> None:
     """The passport of the selected bytes; its link opens them again."""
-    person.press("alt+2")
+    person.press("alt+3")
     tab_until(person, lambda state: state["spoken"] == "Copy or export details", "the details")
     person.press("space", "e")
     person.until(lambda state: state["front"] == "cardSheet", "the card")
@@ -334,7 +334,7 @@ def break_and_salvage(person: Person, folder: Path) -> None:
     """A bit is flipped and undone; a copy is saved, and what is whole is extracted."""
     person.take_keyboard()
     # From an object: the bytes in view may be of a file without records, such as `info`.
-    person.press("alt+4", "Home")
+    person.press("alt+2", "Home")
     person.until(lambda state: state["row"] is not None and not state["busy"], "an object")
     person.press("ctrl+alt+b")
     person.until(lambda state: state["sandbox"] and state["compared"] and not state["busy"], "the sandbox")

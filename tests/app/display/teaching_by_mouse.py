@@ -168,7 +168,7 @@ def ask_who_leads(person: Person) -> None:
 
 def chart(person: Person, folder: Path) -> None:
     """The budget by its rows, sizes by a range that filters; numbers and a picture are saved."""
-    person.press("alt+0")
+    person.press("alt+8")
     state = person.until(lambda state: state["chart"] == "budget" and (state["shares"] or state["why"]), "the budget")
     if state["shares"]:
         person.click("share:0")

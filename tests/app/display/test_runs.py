@@ -171,7 +171,7 @@ def by_keys(person: Person, wanted: Wanted, folder: Path) -> None:
     person.until(lambda state: state["focus"] == "structureTree", "the tree")
     person.press("Down", "Down")
     person.until(lambda state: state["span"] is not None, "a node")
-    person.press("alt+4")
+    person.press("alt+2")
     person.until(lambda state: state["focus"] == "objectTable", "the objects")
     person.press("ctrl+Home", *["Down"] * wanted.row)
     person.until(lambda state: state["row"] == wanted.row, "the object")
@@ -193,7 +193,7 @@ def by_keys(person: Person, wanted: Wanted, folder: Path) -> None:
     person.until(lambda state: state["outcome"] == "found" and state["looked_up"] == wanted.key, "the lookup")
     person.look("keys-lookup")
 
-    person.press("alt+4")
+    person.press("alt+2")
     person.until(lambda state: state["focus"] == "objectTable", "the objects")
     person.press("ctrl+Home", *["Down"] * wanted.row)
     person.until(lambda state: state["row"] == wanted.row, "the object again")

@@ -114,7 +114,7 @@ def test_samples_in_the_hands_of_a_person(shown: Shown, tmp_path: Path) -> None:
             shown.mouse.do("click", 1)
         shown.mouse.do("key", "ctrl+f")
         shown.mouse.do("type", "00")
-        shown.mouse.do("key", "Return", "Escape", "alt+4", "Home", "ctrl+e")
+        shown.mouse.do("key", "Return", "Escape", "alt+2", "Home", "ctrl+e")
         shown.until(lambda: shown.title_is("Extract objects"))
         shown.focus("Extract objects")
         folder = tmp_path / f"out{number}"
