@@ -231,7 +231,7 @@ def save_as(person: Person, path: Path) -> None:
 def make_a_card(person: Person) -> None:
     """The passport of the selected bytes; its link opens them again."""
     person.click("tab:Inspector")
-    person.click("button:⋯")
+    person.click("inspectorMore")
     person.click("menu:Export details…")
     person.until(lambda state: state["front"] == "cardSheet", "the card")
     person.look("card")

@@ -116,7 +116,7 @@ def break_it(person: Person, copy: Path) -> None:
     done(person, 0)
     person.press("ctrl+shift+z")
     state = done(person, 1)
-    assert state["changes"] == [f"bit {BIT} of byte {BYTE} flipped"]
+    assert state["changes"] == [f"bit {BIT} of byte {BYTE:#x} flipped"]
     person.press("ctrl+alt+s")
     person.until(lambda state: state["sheet"] == "saveSandbox", "the dialog")
     person.take_keyboard()
