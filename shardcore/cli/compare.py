@@ -82,7 +82,6 @@ def compare(
 
 
 def _by_format(option: list[str] | None) -> dict[str, dict[str, Any]]:
-    """Return the options of `-O`, by format."""
     found: dict[str, dict[str, Any]] = {}
     for one in option or ():
         name, equals, value = one.partition("=")

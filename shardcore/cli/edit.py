@@ -396,7 +396,6 @@ def tell_edited(uri: str, done: EditResult, *, as_json: bool) -> int:
 
 
 def _ask(question: str, *, yes: bool) -> None:
-    """Ask on the terminal."""
     if yes:
         return
     if not sys.stdin.isatty():

@@ -183,15 +183,15 @@ class LateObjects(Objects):
         return len(self.found)
 
     def columns(self, rows: NDArray[np.int64], *, sizes: bool = False) -> ObjectColumns:
-        """See `Objects.columns`."""
+        """Return the columns of some parts; `sizes` changes nothing."""
         return self.found.columns(rows)
 
     def key_texts(self, rows: NDArray[np.int64]) -> list[str | None]:
-        """See `Objects.key_texts`."""
+        """Return the names of some parts."""
         return self.found.key_texts(rows)
 
     def ref(self, row: int) -> ObjectRef:
-        """See `Objects.ref`."""
+        """Return the part of a row."""
         return self.found.ref(row)
 
 

@@ -6,12 +6,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from shardscope.session.extraction import ExtractionRequest
 from shardscope.session.jobs import Job, Jobs
 from shardscope.session.pages import PageCache
 from shardscope.session.session import IndexState, Session
+from shardscope.session.words import set_decimal
 from shardscope.startup.settings import Settings
 from shardscope.views.objects.actions import ObjectActions
 from tests.app.gui_thread import GuiReads, guarded
@@ -57,6 +59,14 @@ def session(jobs: Jobs) -> Iterator[Session]:
     made = Session(jobs)
     yield made
     made.close_all()
+
+
+@pytest.fixture
+def in_hexadecimal(qapp: QApplication) -> Iterator[None]:
+    """Offsets are hexadecimal at the start of the test, and again after it."""
+    set_decimal(False)
+    yield
+    set_decimal(False)
 
 
 @pytest.fixture

@@ -111,7 +111,7 @@ class OpenRequest:
 
     @property
     def folder(self) -> Path:
-        """Where files go that belong to it: beside it; home for what is remote, and for samples."""
+        """Default folder for files made from it: its own; home for addresses and bundled samples."""
         path = Path(self.uri).absolute()
         return Path.home() if self.is_remote or path.is_relative_to(resources()) else path.parent
 

@@ -141,8 +141,8 @@ class Session(Documents):
     """An `OpenRequest` to open in another tab, and the `Span` to select there or None."""
 
     PARKED = (
-        *(*Documents.PARKED, "selection", "caret", "walk", "lights", "arrows"),
-        *("_pointing", "question", "report", "_history"),
+        *Documents.PARKED,
+        *("selection", "caret", "walk", "lights", "arrows", "_pointing", "question", "report", "_history"),
     )
 
     def __init__(self, jobs: Jobs, parent: QObject | None = None) -> None:

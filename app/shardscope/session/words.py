@@ -1,8 +1,10 @@
-"""Numbers, sizes and names as the window writes them, one way everywhere. No Qt."""
+"""Numbers, sizes and names as the window writes them, one way everywhere."""
 
 from __future__ import annotations
 
 import re
+
+from PySide6.QtCore import QCoreApplication
 
 from shardcore import FieldRole, Node, Span
 from shardcore.model import details
@@ -35,17 +37,23 @@ _BEFORE_KEYS = frozenset(
 _HEX = re.compile(r"(?<!\w)0x(0|[1-9a-f][0-9a-f]{0,13})(?!\w)")
 """An offset in a sentence of shardcore. Hashes are longer, flags and bytes have leading zeros."""
 
-_notation = {"decimal": False}
+_DECIMAL = "shardscopeDecimal"
 
 
 def set_decimal(decimal: bool) -> None:
     """Write all offsets of the window in decimal, or in hexadecimal as at the start."""
-    _notation["decimal"] = decimal
+    if (application := QCoreApplication.instance()) is not None:
+        application.setProperty(_DECIMAL, decimal)
+
+
+def _is_decimal() -> bool:
+    application = QCoreApplication.instance()
+    return application is not None and bool(application.property(_DECIMAL))
 
 
 def numbers(text: str) -> str:
     """Return a text with its offsets as the user reads them: `0x1171`, or `4,465`."""
-    return _HEX.sub(lambda match: f"{int(match[1], 16):,}", text) if _notation["decimal"] else text
+    return _HEX.sub(lambda match: f"{int(match[1], 16):,}", text) if _is_decimal() else text
 
 
 def offset_words(offset: int) -> str:

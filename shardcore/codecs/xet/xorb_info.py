@@ -113,7 +113,7 @@ class XorbInfo:
 
     @property
     def count(self) -> int:
-        """Number of chunks."""
+        """Return how many chunks the xorb has."""
         return len(self.hashes)
 
 

@@ -353,7 +353,10 @@ def on_screen(widget: QWidget, place: QRect) -> State:
         if isinstance(area, QAbstractScrollArea) and area.verticalScrollBar().maximum() > 0:
             port = area.viewport()
             inside = port.mapFromGlobal(widget.mapToGlobal(middle))
-            if not port.rect().contains(inside) and not port.visibleRegion().isEmpty():
-                hub = port.mapToGlobal(port.visibleRegion().boundingRect().center())
+            # A port that is full of parts has no region of its own either.
+            seen = port.visibleRegion().boundingRect() or port.rect()
+            hub = port.mapToGlobal(seen.center())
+            there = QApplication.widgetAt(hub)
+            if not port.rect().contains(inside) and there is not None and (there is port or port.isAncestorOf(there)):
                 return {"wheel": [hub.x(), hub.y(), 4 if inside.y() < 0 else 5]}
     return {}

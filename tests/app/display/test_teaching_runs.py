@@ -15,12 +15,13 @@ from shardcore.testing import sampled
 from tests.app.display.person import Person
 from tests.app.display.program import running
 from tests.app.display.teaching_by_keys import by_keys
+from tests.app.display.teaching_by_mouse import by_mouse
 
 HERE = Path(__file__).parent
 DARK = ("mdb", "bloscpack", "neuroglancer")
 """Formats that are tried in the dark theme; the others in the light one."""
 
-BY_KEYS = assets.main_samples()[1::2]
+BY_MOUSE, BY_KEYS = assets.main_samples()[::2], assets.main_samples()[1::2]
 """Mouse and keys share one window over one session: a format each is enough."""
 
 
@@ -37,6 +38,16 @@ def person(x_display: dict[str, str], sample: Sample, tmp_path: Path, errors_of:
         made = Person(program, program, environment, pictures, (0, 0))
         made.until(lambda state: state["title"] == "Shardscope", "the window")
         yield made
+
+
+@pytest.mark.thorough
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("sample", sampled(BY_MOUSE, 1), ids=lambda sample: sample.format)
+@pytest.mark.display("xdotool")
+def test_a_format_is_studied_by_the_mouse(person: Person, sample: Sample, tmp_path: Path, errors_of: Path) -> None:
+    """Lookup, drawings, leads, charts, card and its link, comparison, sandbox, salvage; then the window is closed."""
+    by_mouse(person, sample, tmp_path / "saved")
+    leave(person, errors_of)
 
 
 @pytest.mark.thorough

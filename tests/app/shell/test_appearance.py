@@ -12,7 +12,6 @@ from PySide6.QtWidgets import QHeaderView, QWidget
 from pytestqt.qtbot import QtBot
 
 from shardcore import Depth
-from shardscope.session import words
 from shardscope.session.open_request import OpenRequest
 from shardscope.shell.main_window import MainWindow
 from shardscope.shell.screenshot import settle
@@ -139,10 +138,9 @@ def test_widths_come_back_after_any_zooming(window: MainWindow, qtbot: QtBot, da
 
 
 def test_an_offset_is_the_same_text_everywhere(
-    window: MainWindow, qtbot: QtBot, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    window: MainWindow, qtbot: QtBot, data: Path, tmp_path: Path, in_hexadecimal: None
 ) -> None:
     """Tree, objects, inspector, bytes, tip, status line and findings write it alike, hexadecimal or decimal."""
-    monkeypatch.setitem(words._notation, "decimal", False)
     path = tmp_path / "damaged.shard"
     content = bytearray((data / "swh" / "small.shard").read_bytes())
     content[580] ^= 1

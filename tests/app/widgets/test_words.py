@@ -6,13 +6,13 @@ import pytest
 
 from shardcore import Node, Span
 from shardcore.model.number_words import size_text
-from shardscope.session import words
 from shardscope.session.words import (
     cut_end,
     grouped,
     known_size,
     node_name,
     sentence,
+    set_decimal,
     share_text,
     short_name,
     source_words,
@@ -54,10 +54,10 @@ def test_shares() -> None:
         (Span("0.shard", 4465, 4465), "0x1171 of 0.shard · 0 bytes"),
     ],
 )
-def test_ranges_have_both_ends(span: Span, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ranges_have_both_ends(span: Span, text: str, in_hexadecimal: None) -> None:
     """A range is written in hexadecimal or in decimal, with its last byte."""
     assert span_words(span) == text
-    monkeypatch.setitem(words._notation, "decimal", True)
+    set_decimal(True)
     assert span_words(span) == text.replace("0x1171", "4,465").replace("0x1178", "4,472")
     assert grouped("byte 0x1171, flags 0x03") == "byte 4,465, flags 0x03"
 

@@ -72,7 +72,7 @@ def paint_over(painter: QPainter, grid: HexGrid, palette: Palette, scene: HexSce
 Codes = NDArray[np.uint8]
 """Characters of ASCII."""
 Mask = NDArray[np.bool_]
-"""Whether a cell is meant, for each."""
+"""One boolean per cell."""
 
 _ASCII = 128
 _TOUCH = 0.01

@@ -54,7 +54,7 @@ class FilePart:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What is known of a file without reading more than opening did, and a slice of it where it is small enough."""
+    """Rows and parts of the summary of a file, from what opening read, and a slice of a small array."""
 
     rows: tuple[DetailRow, ...]
     parts: tuple[tuple[str, tuple[FilePart, ...]], ...]
