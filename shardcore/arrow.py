@@ -25,13 +25,11 @@ _HEX = np.array([f"{byte:02x}" for byte in range(256)], "S2").view("<u2")
 
 
 def record_reader(part: ObjectSlice, *, raw_keys: bool = False) -> Any:
-    """Return rows as a `pyarrow.RecordBatchReader`; see `Objects.to_arrow`."""
     batches = _Batches(part.objects, raw_keys=raw_keys)
     return batches.arrow.RecordBatchReader.from_batches(batches.schema, batches.of(part.rows))
 
 
 def data_frame(part: ObjectSlice, *, raw_keys: bool = False) -> Any:
-    """Return rows as a `pandas.DataFrame`; see `Objects.to_pandas`."""
     pandas, arrow = optional("pandas"), optional("pyarrow")
     types = {
         arrow.uint64(): pandas.UInt64Dtype(),
@@ -50,13 +48,6 @@ def data_frame(part: ObjectSlice, *, raw_keys: bool = False) -> Any:
 
 
 class _Batches:
-    """Rows of objects as batches of one schema.
-
-    Attributes:
-        arrow: The module `pyarrow`.
-        schema: Of all batches.
-    """
-
     def __init__(self, objects: Objects, *, raw_keys: bool) -> None:
         self.arrow = optional("pyarrow")
         self._objects = objects
@@ -79,7 +70,6 @@ class _Batches:
         self.schema = arrow.schema(types)
 
     def of(self, rows: Rows) -> Iterator[Any]:
-        """Yield the batches of some rows; they are read one after the other."""
         for first in range(0, len(rows), BATCH):
             yield self._batch(as_array(rows[first : first + BATCH]))
 
@@ -111,7 +101,6 @@ class _Batches:
             return self.arrow.array(fit, self.arrow.string())
 
     def _hashes(self, strings: ByteStrings, columns: ObjectColumns) -> Any:
-        """Return hashes as they are stored, or in hex; null where a slot has no object."""
         count, arrow = len(columns), self.arrow
         there = ~in_states(columns.state, (State.UNUSED, State.DELETED))
         bits = arrow.py_buffer(np.packbits(there, bitorder="little"))
@@ -123,7 +112,6 @@ class _Batches:
         return arrow.StringArray.from_buffers(count, buffers[1], buffers[2], buffers[0])
 
     def _numbers(self, strings: ByteStrings) -> Any:
-        """Return numbers, or their digits; null where there is none."""
         there = strings.lengths > 0
         values = np.zeros(len(there), np.uint64)
         values[there] = np.frombuffer(strings.data.tobytes(), "<u8")

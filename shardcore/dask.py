@@ -22,44 +22,16 @@ CHUNK_BYTES = 64 << 20
 
 
 def to_bag(shard: Shard, function: Callable[[Shard], Any] | None = None, *, batch: int = 32, keys: bool = False) -> Any:
-    """Return the shards of a data set as a `dask.bag.Bag`: of tickets, or of what a function makes of each shard.
-
-    Args:
-        shard: The data set, or a single file, opened by a path or an address that the workers reach.
-        function: Called with the opened shard; its result must not need the shard. None: the items are tickets, for
-            `shardcore.open_ticket`.
-        batch: Shards of one partition.
-        keys: Whether credentials may be in the tickets.
-
-    Raises:
-        UsageError: Dask is not installed, or credentials would be in the tickets.
-        SourceError: The shards cannot be listed.
-    """
     bag = optional("dask.bag").from_sequence(shard.tickets(keys=keys), partition_size=batch)
     return bag if function is None else bag.map(on_ticket, function)
 
 
 def on_ticket(ticket: ShardTicket, function: Callable[[Shard], Any]) -> Any:
-    """Open the shard of a ticket, and return what a function makes of it."""
     with open_ticket(ticket) as shard:
         return function(shard)
 
 
 def array(shard: Shard, scale: str = "", *, chunks: Sequence[int] | None = None, keys: bool = False) -> Any:
-    """Return a volume or array as a `dask.array.Array`, shape of the grid, then its channels.
-
-    Index 0 is the first voxel of the volume, whatever its `voxel_offset`; voxels of missing chunks are 0.
-
-    Args:
-        shard: The data set of a volume, or a file, opened by a path or an address that the workers reach.
-        scale: The name of a scale; empty for the one that is opened.
-        chunks: Elements of a block along each axis of the grid; None: whole chunks, of at most 64 MiB together.
-        keys: Whether credentials may be in the tasks.
-
-    Raises:
-        UsageError: There is no grid or no such scale, Dask is not installed, or credentials would be in the tasks.
-        ShardError: The scale cannot be opened.
-    """
     dask_array = optional("dask.array")
     if (grid := shard.chunk_grid(scale)) is None:
         raise UsageError("no voxels here: only volumes and arrays can be read as arrays")
@@ -79,7 +51,6 @@ def array(shard: Shard, scale: str = "", *, chunks: Sequence[int] | None = None,
 
 
 def grid_block(ticket: ShardTicket, scale: str, axes: int, block_info: Any = None) -> NDArray[Any]:
-    """Return a block of an array; a task of `array`."""
     places = block_info[None]["array-location"][:axes]
     with open_ticket(ticket) as shard:
         grid = shard.chunk_grid(scale)
@@ -89,7 +60,6 @@ def grid_block(ticket: ShardTicket, scale: str, axes: int, block_info: Any = Non
 
 
 def _whole_ticket(shard: Shard, *, same: bool) -> ShardTicket:
-    """Return a ticket of a whole data set; where the scale is the `same`, its info travels with it."""
     options = {name: value for name, value in shard.chosen.items() if name != "format"} | {"remote": shard.opened_with}
     if same and isinstance(shard, DataSet):
         where = folder_address(shard.folder.uri, shard.opened_at)
@@ -100,7 +70,6 @@ def _whole_ticket(shard: Shard, *, same: bool) -> ShardTicket:
 
 
 def _usual_chunks(grid: ChunkGrid) -> list[int]:
-    """Return the size of a block: chunks side by side, doubled along one axis after the other."""
     block = [min(step, length) for step, length in zip(grid.chunk, grid.shape, strict=True)]
     size = math.prod((*block, *grid.inner)) * grid.dtype.itemsize
     growing = True

@@ -17,7 +17,6 @@ LONGEST_KEY = 200
 
 
 def shown_key(key: str) -> str:
-    """Return a key as sentences show it: as it is, or cut where it is long."""
     return key if len(key) <= LONGEST_KEY else short(key, LONGEST_KEY)
 
 
@@ -329,12 +328,6 @@ class BudgetSpent(RemoteError):
 
 
 class LargeRead(BudgetSpent):
-    """One read of more bytes than the caller wants to fetch unasked; see `shardcore.sources.read_purpose.at_most`.
-
-    Attributes:
-        size: Bytes that would be fetched.
-    """
-
     def __init__(
         self,
         message: str,
@@ -353,17 +346,11 @@ _UNREAD = frozenset({errno.EIO, errno.EINTR, errno.EAGAIN, errno.EBUSY, errno.ET
 
 
 def failed(what: str, error: Exception) -> SourceError:
-    """Return the error of a source for one of the system; `what` says what could not be done."""
     kind = OutOfResources if isinstance(error, OSError) and error.errno in _REFUSED else SourceError
     return kind(f"{what}: {reason_of(error)}")
 
 
 def says_absent(error: SourceError) -> bool:
-    """Return whether an error means that nothing is there, as far as anybody may know.
-
-    A server that is requested a neighbour may also fail, stall or answer with something else: then nobody knows, and
-    what was requested is no more absent than present.
-    """
     cause = error.__cause__
     if isinstance(error, (SourceChanged, OutOfResources)) or (isinstance(cause, OSError) and cause.errno in _UNREAD):
         return False
@@ -371,16 +358,10 @@ def says_absent(error: SourceError) -> bool:
 
 
 def ends_reading(error: ShardError) -> bool:
-    """Return whether an error ends all reading of a file: it was replaced, or its server is lost."""
     return isinstance(error, SourceChanged) or source_lost(error)
 
 
 def source_lost(error: BaseException) -> bool:
-    """Return whether an error says that a server is lost, nothing more may be requested of it, or the system refused.
-
-    Such an error is about no file, and becomes no finding: it ends what is under way. An answer about one file
-    (403, 404, no ranges) is about that file; the others can be read.
-    """
     if isinstance(error, OutOfResources):
         return True
     return isinstance(error, RemoteError) and not isinstance(error, (NoSuchObject, Forbidden, CannotList, RangeRefused))
@@ -397,5 +378,4 @@ class LimitExceeded(ShardError):
 
 
 def reason_of(error: Exception) -> str:
-    """Return what went wrong, in the words of the system; without the error number and the path of an `OSError`."""
     return (error.strerror or str(error)) if isinstance(error, OSError) else str(error)

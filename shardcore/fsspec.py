@@ -84,7 +84,6 @@ _PLAIN = re.compile(rf"{_PART}(?:/{_PART}){{0,{MAX_DEPTH - 1}}}", re.ASCII)
 
 
 def path_of(key: str) -> str:
-    """Return the path of a key."""
     if len(key) <= MAX_PATH_BYTES and _PLAIN.fullmatch(key):
         return key
     text = inside_text(key.split("/") if is_relative_path(key) else (key,))[1:]
@@ -94,11 +93,6 @@ def path_of(key: str) -> str:
 
 
 def key_of(path: str) -> str:
-    """Return the key of a path; the inverse of `path_of`.
-
-    Raises:
-        FileNotFoundError: The path is that of no key.
-    """
     try:
         return "" if path == "@" else unquote(path, errors="surrogatepass")
     except UnicodeDecodeError as error:
@@ -106,12 +100,6 @@ def key_of(path: str) -> str:
 
 
 class _OpenShard:
-    """An opened shard with the paths of its objects; closed when nothing refers to it any more.
-
-    Attributes:
-        since: When it was opened.
-    """
-
     def __init__(self, shard: Shard) -> None:
         self.shard = shard
         self.since = datetime.now(UTC)
@@ -122,13 +110,11 @@ class _OpenShard:
         self._end.atexit = False
 
     def check_unchanged(self) -> None:
-        """Compare a local file with the one that was opened."""
         source = self.shard.source
         if source is not None and source.watchable:
             source.check_unchanged()
 
     def ref(self, path: str) -> ObjectRef:
-        """Return the object of a path."""
         try:
             found = self.shard.find(key_of(path))
         except StoreUntrusted:
@@ -140,11 +126,9 @@ class _OpenShard:
         return found
 
     def source(self, path: str) -> InnerSource:
-        """Return the content of an object as a source; see `ref`."""
         return source_inside(self.shard, self.ref(path).key or key_of(path))
 
     def size(self, ref: ObjectRef, path: str) -> int:
-        """Return the size of a content; where nothing states it, the content is decoded."""
         if ref.size >= 0:
             return ref.size
         source = self.source(path)
@@ -154,10 +138,6 @@ class _OpenShard:
             source.release()
 
     def listed(self) -> tuple[list[str], list[int]]:
-        """Return the sorted paths of the objects that `extract` takes, and their sizes; -1 where decoding would tell.
-
-        The index is read when this is first called; before, objects are only looked up.
-        """
         with self._lock:
             if self._names is None:
                 objects = self.shard.objects
@@ -171,7 +151,6 @@ class _OpenShard:
             return self._names
 
     def below(self, folder: str) -> Iterator[tuple[str, int | None]]:
-        """Yield what lies directly in a folder: the path and size of an object, or a folder with the size None."""
         paths, sizes = self.listed()
         prefix = f"{folder}/" if folder else ""
         at = bisect_left(paths, prefix)
@@ -186,7 +165,6 @@ class _OpenShard:
                 at += 1
 
     def is_folder(self, path: str) -> bool:
-        """Return whether objects lie below a path; lists no format whose keys have no folders."""
         form = self.shard.key_form
         has_folders = form.of_bytes is None and not form.numbers
         return not path or (has_folders and next(self.below(path), None) is not None)
@@ -197,7 +175,6 @@ _RECENT_LOCK = threading.Lock()
 
 
 def _keep(opened: _OpenShard) -> None:
-    """Keep a shard open as the one that was used last; the first of those that are too many is let go."""
     with _RECENT_LOCK:
         _RECENT[id(opened)] = opened
         _RECENT.move_to_end(id(opened))
@@ -207,16 +184,6 @@ def _keep(opened: _OpenShard) -> None:
 
 
 class FsspecSource(Source):
-    """A file of another file system of fsspec, read by ranges.
-
-    Args:
-        fs: The file system.
-        path: The path in it.
-
-    Raises:
-        SourceError: There is no such file, or it has no size.
-    """
-
     near = False
     merge_gap = FAR_GAP
 
@@ -231,7 +198,6 @@ class FsspecSource(Source):
 
     @property
     def size(self) -> int:
-        """Number of bytes."""
         return self._size
 
     def _ask(self, work: Callable[[], T]) -> T:
@@ -248,15 +214,6 @@ class FsspecSource(Source):
 
 
 class ShardFile(AbstractBufferedFile):
-    """An object as a seekable file: ranges are read as they are needed, and the content is not loaded as a whole.
-
-    Args:
-        fs: The file system.
-        path: The path of the object.
-        opened: The shard.
-        **more: As of `AbstractBufferedFile`.
-    """
-
     def __init__(self, fs: ShardFileSystem, path: str, opened: _OpenShard, **more: Any) -> None:
         self._opened: _OpenShard | None = opened
         self._source = opened.source(path)
@@ -266,14 +223,12 @@ class ShardFile(AbstractBufferedFile):
 
     @property
     def source(self) -> InnerSource:
-        """The content as a source."""
         return self._source
 
     def _fetch_range(self, start: int, end: int) -> bytes:
         return self._source.read(start, min(end, self._source.size))
 
     def close(self) -> None:
-        """Release what was decoded."""
         super().close()
         if source := getattr(self, "_source", None):
             source.release()
@@ -281,20 +236,6 @@ class ShardFile(AbstractBufferedFile):
 
 
 class ShardFileSystem(AbstractFileSystem):
-    """The objects of a shard or data set as files, read only. The shard is opened when it is first read.
-
-    At most `MOST_OPEN` shards stay open between two uses; an opened file keeps its own. A local file that was changed
-    is opened again. `invalidate_cache()` closes the shard.
-
-    Args:
-        fo: A path or address of the shard; in a chained URL, what follows `::`.
-        target_protocol: The protocol of `fo` in a chained URL. Files, S3, Google and HTTP are read by shardcore, others
-            by their file system of fsspec.
-        target_options: Options of that file system; for S3 those of s3fs that shardcore has, too.
-        remote_options: Fields of `shardcore.RemoteOptions` by name.
-        **options: Other arguments of `shardcore.open`: `format`, `jobs`, and options of formats such as `spec`.
-    """
-
     protocol = "shard"
     root_marker = ""
 
@@ -317,16 +258,10 @@ class ShardFileSystem(AbstractFileSystem):
 
     @property
     def fsid(self) -> str:
-        """The protocol and the shard."""
         return f"shard-{self._fs_token}"
 
     @property
     def shard(self) -> Shard:
-        """The shard, which is opened now where it is not.
-
-        Raises:
-            ShardError: It cannot be opened.
-        """
         return self._opened().shard
 
     def _opened(self) -> _OpenShard:
@@ -345,7 +280,6 @@ class ShardFileSystem(AbstractFileSystem):
             return found
 
     def _where(self) -> str | Source:
-        """Return what `shardcore.open` is given."""
         protocol, where = self._target_protocol, self._fo
         if not where:
             raise UsageError("no shard is named: use shard://KEY::ADDRESS, or storage_options={'fo': ADDRESS}")
@@ -363,7 +297,6 @@ class ShardFileSystem(AbstractFileSystem):
         return where
 
     def _remote(self) -> RemoteOptions | None:
-        """Return the options for reading what is remote."""
         named = dict(self._remote_options)
         if self._target_protocol in (*_ADDRESSES, *_HTTP):
             named = self._translated() | named
@@ -375,7 +308,6 @@ class ShardFileSystem(AbstractFileSystem):
             raise UsageError(f"remote_options has no {short(wrong)}; there is {', '.join(fields)}") from None
 
     def _translated(self) -> dict[str, Any]:
-        """Return the options of the file system in the chain as `RemoteOptions` names them."""
         given = dict(self._target_options)
         given |= given.pop("client_kwargs", None) or {}
         known = _S3_NAMES if self._target_protocol in _S3 else {}
@@ -387,7 +319,6 @@ class ShardFileSystem(AbstractFileSystem):
         return {known[name]: value for name, value in given.items() if name in known and value not in (None, "")}
 
     def invalidate_cache(self, path: str | None = None) -> None:
-        """Close the shard when the files that were opened in it are closed; the next use opens it again."""
         with self._lock:
             found = self._last()
             self._last = lambda: None
@@ -397,7 +328,6 @@ class ShardFileSystem(AbstractFileSystem):
 
     @classmethod
     def clear_instance_cache(cls) -> None:
-        """Forget all file systems, and close their shards."""
         with _RECENT_LOCK:
             gone = list(_RECENT.values())
             _RECENT.clear()
@@ -410,7 +340,6 @@ class ShardFileSystem(AbstractFileSystem):
         return found if isinstance(found, list) else found.lstrip("/")
 
     def _reading(self, work: Callable[[_OpenShard], T]) -> T:
-        """Do some work on the shard; once more where it was changed meanwhile."""
         try:
             return work(self._opened())
         except SourceChanged:
@@ -418,11 +347,6 @@ class ShardFileSystem(AbstractFileSystem):
             return work(self._opened())
 
     def ls(self, path: str, detail: bool = True, **more: Any) -> list[Any]:
-        """Return what lies in a folder; the size of an object is None where only decoding would tell.
-
-        Raises:
-            FileNotFoundError: There is no such folder or object.
-        """
         path = self._strip_protocol(path)
 
         def listed(opened: _OpenShard) -> list[dict[str, Any]]:
@@ -434,11 +358,6 @@ class ShardFileSystem(AbstractFileSystem):
         return found if detail else [one["name"] for one in found]
 
     def info(self, path: str, **more: Any) -> dict[str, Any]:
-        """Return name, size and type of an object or folder; lists nothing where it is an object.
-
-        Raises:
-            FileNotFoundError: There is no such object or folder.
-        """
         path = self._strip_protocol(path)
         return self._reading(lambda opened: self._info(opened, path))
 
@@ -454,7 +373,6 @@ class ShardFileSystem(AbstractFileSystem):
         return _entry(path, opened.size(ref, path)) | {"key": ref.key, "state": State(ref.state).name.lower()}
 
     def exists(self, path: str, **more: Any) -> bool:
-        """Return whether there is an object or folder; a shard that cannot be read is an error, not an absence."""
         try:
             self.info(path)
         except FileNotFoundError:
@@ -462,13 +380,6 @@ class ShardFileSystem(AbstractFileSystem):
         return True
 
     def cat_file(self, path: str, start: int | None = None, end: int | None = None, **more: Any) -> bytes:
-        """Return a content, or the bytes `[start, end)` of it; negative ends count from its end.
-
-        Raises:
-            FileNotFoundError: There is no such object.
-            LimitExceeded: It has more than 1 GiB.
-            ShardError: It is damaged, or cannot be read.
-        """
         path = self._strip_protocol(path)
 
         def read(opened: _OpenShard) -> bytes:
@@ -489,12 +400,6 @@ class ShardFileSystem(AbstractFileSystem):
         on_error: str = "return",
         **more: Any,
     ) -> list[Any]:
-        """Return ranges of contents, in their order; those of one object are read together, neighbours as one.
-
-        Raises:
-            ValueError: There is not one range per path.
-            Exception: A range cannot be read, where `on_error` is not `return`; else the error is its result.
-        """
         first = starts if isinstance(starts, Sequence) else [starts] * len(paths)
         last = ends if isinstance(ends, Sequence) else [ends] * len(paths)
         if not len(paths) == len(first) == len(last):
@@ -519,12 +424,6 @@ class ShardFileSystem(AbstractFileSystem):
         return out
 
     def cat(self, path: Any, recursive: bool = False, on_error: str = "raise", **more: Any) -> Any:
-        """Return a content, or those of several objects by their paths: they are fetched together.
-
-        Raises:
-            FileNotFoundError: There is no such object.
-            ShardError: One is damaged or cannot be read, where `on_error` is `raise`.
-        """
         paths = self.expand_path(path, recursive=recursive)
         if isinstance(path, str) and paths == [self._strip_protocol(path)]:
             return self.cat_file(paths[0])
@@ -535,14 +434,6 @@ class ShardFileSystem(AbstractFileSystem):
     def _each(
         self, paths: Iterable[str], read: Callable[[_OpenShard, str], T], *, returns: bool, whole: bool = True
     ) -> Iterator[tuple[str, T | Exception]]:
-        """Yield paths with what was read of each, several at a time; errors are results, too, if wanted.
-
-        Args:
-            paths: The paths.
-            read: Reads an object.
-            returns: Whether an error is a result.
-            whole: Whether whole contents are read: those that lie near each other are then fetched as one.
-        """
         opened = self._opened()
 
         def looked_up(path: str) -> ObjectRef | None:
@@ -563,18 +454,15 @@ class ShardFileSystem(AbstractFileSystem):
         return in_order(one, fetched_ahead(shard, paths, looked_up) if whole else paths, shard.jobs)
 
     def isdir(self, path: str) -> bool:
-        """Return whether objects lie below a path."""
         path = self._strip_protocol(path)
         return self._reading(lambda opened: opened.is_folder(path))
 
     def modified(self, path: str) -> datetime:
-        """Return when the file of the shard was changed; of other shards when they were opened, which is later."""
         opened = self._opened()
         source = opened.shard.source
         return datetime.fromtimestamp(source.modified / 1e9, UTC) if isinstance(source, FileSource) else opened.since
 
     def ukey(self, path: str) -> str:
-        """Return a text that changes when the shard does."""
         opened = self._opened()
         source = opened.shard.source
         return f"{source.identity if source is not None else self._fo}/{self._strip_protocol(path)}"
@@ -592,7 +480,6 @@ class ShardFileSystem(AbstractFileSystem):
         return make, ((kind, (self._fo, *given[1:]), named) if given else (kind, (), {**named, "fo": self._fo}))
 
     def _refuse(self, *arguments: Any, **named: Any) -> NoReturn:
-        """Raise: the file system is read only."""
         text = "shards are read only through fsspec; write them with shardcore.create"
         raise OSError(errno.EROFS, text)
 
@@ -600,14 +487,12 @@ class ShardFileSystem(AbstractFileSystem):
 
 
 def _entry(path: str, size: int | None) -> dict[str, Any]:
-    """Return an object, or a folder where the size is None."""
     if size is None:
         return {"name": path, "size": 0, "type": "directory"}
     return {"name": path, "size": size if size >= 0 else None, "type": "file"}
 
 
 def _range(start: int | None, end: int | None, size: Callable[[], int]) -> tuple[int, int]:
-    """Return a range of fsspec as offsets; the size is looked up where it counts."""
     first = start or 0
     first = max(size() + first, 0) if first < 0 else first
     last = size() if end is None else size() + end if end < 0 else end
@@ -615,7 +500,6 @@ def _range(start: int | None, end: int | None, size: Callable[[], int]) -> tuple
 
 
 def _absolute(where: str, protocol: str | None) -> str:
-    """Return a local path as other processes find it, which have folders of their own; all else as it is."""
     local = where and (protocol in _LOCAL or (protocol is None and "://" not in where and not is_address(where)))
     return absolute(where) if local else where
 

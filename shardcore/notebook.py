@@ -88,17 +88,12 @@ _PRE = "margin:.3em 0;padding:.4em .6em;overflow-x:auto;border-left:3px solid rg
 
 
 def html(result: object) -> str:
-    """Return a result as HTML: a shard, its objects, a node, a lookup, a report, a comparison, a content, a drawing.
-
-    Nothing is fetched from another machine for it, and its length is bounded.
-    """
     with at_most(0):
         return f'<div style="{_FRAME}">{"".join(parts(result))}</div>'
 
 
 @singledispatch
 def parts(result: object) -> Iterator[str]:
-    """Yield the parts of the HTML of a result."""
     yield f"<code>{_text(result)}</code>"
 
 
@@ -354,7 +349,6 @@ def _numbers(array: NDArray[np.generic]) -> str:
 
 
 def _text(value: object, most: int = LETTERS) -> str:
-    """Return a text as HTML: cut, and nothing in it acts."""
     text = str(value)[: most + 1]
     return escape(shown(text[:most] + "…" if len(text) > most else text))
 
@@ -384,7 +378,6 @@ def _pre(text: str) -> str:
 
 
 def _table(rows: Sequence[Sequence[str]] | Iterator[tuple[str, str]], heads: Sequence[str] = ()) -> str:
-    """Return rows as a table; the first cell of a row without heads is its name."""
     top = "".join(f'<th style="{_CELL}">{_text(head)}</th>' for head in heads)
     body = "".join(
         "<tr>" + "".join(f'<td style="{_CELL}">{_text(cell)}</td>' for cell in row) + "</tr>" for row in rows
@@ -393,7 +386,6 @@ def _table(rows: Sequence[Sequence[str]] | Iterator[tuple[str, str]], heads: Seq
 
 
 def _image(data: bytes, kind: str, title: str, width: int = 0) -> str:
-    """Return a picture that is part of the page; with a width where its pixels are seen one by one."""
     address = f"data:image/{kind};base64,{b64encode(data).decode()}"
     size = f"width:{width}px;image-rendering:pixelated" if width else "max-width:100%;height:auto"
     return f'<img src="{address}" alt="{_text(title)}" style="display:block;{size}"/>'

@@ -24,14 +24,6 @@ _stop_check: ContextVar[Callable[[], None] | None] = ContextVar("stop_check", de
 
 @contextmanager
 def stopped_by(check: Callable[[], None]) -> Iterator[None]:
-    """Let every read in this context ask whether it is still wanted.
-
-    Reads have no parameter for it: they happen deep inside lookups, trees and streams. The check belongs to the context
-    (`contextvars`) of whoever started the work; a source that reads on threads of its own runs them in a copy of it.
-
-    Args:
-        check: Called before each read and while a source waits; raises `Cancelled` to stop.
-    """
     token = _stop_check.set(check)
     try:
         yield
@@ -40,22 +32,12 @@ def stopped_by(check: Callable[[], None]) -> Iterator[None]:
 
 
 def check_stopped() -> None:
-    """Ask the check of the context, if there is one.
-
-    Raises:
-        Cancelled: Nobody wants the result any more.
-    """
     check = _stop_check.get()
     if check is not None:
         check()
 
 
 def wait_for(seconds: float) -> None:
-    """Wait, and ask meanwhile whether anybody still wants to.
-
-    Raises:
-        Cancelled: Nobody does.
-    """
     until = time.monotonic() + seconds
     while (left := until - time.monotonic()) > 0:
         check_stopped()

@@ -30,19 +30,6 @@ LINUX = sys.platform.startswith("linux")
 
 
 def open_file(path: str | Path, flags: int, mode: int = 0o666, *, follow_links: bool = False) -> int:
-    """Open a file in binary mode without waiting, and return its descriptor; also an `opener` of `open`.
-
-    Windows: files that are open can be renamed and removed, as elsewhere.
-
-    Args:
-        path: The file.
-        flags: Of `os.open`.
-        mode: Of a new file.
-        follow_links: Whether a symbolic link may be at `path`; if not, opening one fails with `ELOOP`.
-
-    Raises:
-        OSError: It cannot be opened.
-    """
     if not follow_links:
         flags |= getattr(os, "O_NOFOLLOW", 0)
         if not hasattr(os, "O_NOFOLLOW") and is_link(path):
@@ -58,7 +45,6 @@ _NORMAL = 0x80
 
 
 def _open_shared(path: str | Path, flags: int) -> int:
-    """Open a file of Windows so that its name can be changed or removed meanwhile; `os.open` forbids both."""
     winapi, msvcrt = import_module("_winapi"), import_module("msvcrt")
     access = _READ if not flags & (os.O_WRONLY | os.O_RDWR) else _WRITE if flags & os.O_WRONLY else _READ | _WRITE
     if flags & os.O_CREAT:
@@ -79,11 +65,6 @@ _TURNS = tuple(threading.Lock() for _ in range(16))
 
 
 def read_at(descriptor: int, count: int, at: int) -> bytes:
-    """Return up to `count` bytes at an offset; the position of the file stays.
-
-    Raises:
-        OSError: They cannot be read.
-    """
     if hasattr(os, "pread"):
         return os.pread(descriptor, count, at)
     with _TURNS[descriptor % len(_TURNS)]:
@@ -96,7 +77,6 @@ def read_at(descriptor: int, count: int, at: int) -> bytes:
 
 
 def is_link(path: str | Path) -> bool:
-    """Return whether a path is a symbolic link, or a junction of Windows."""
     try:
         return is_link_status(os.lstat(path))
     except (OSError, ValueError):
@@ -104,12 +84,10 @@ def is_link(path: str | Path) -> bool:
 
 
 def is_link_status(status: os.stat_result) -> bool:
-    """Return whether the status of a path, without following it, is that of a link; see `is_link`."""
     return stat.S_ISLNK(status.st_mode) or getattr(status, "st_reparse_tag", 0) == _JUNCTION
 
 
 def is_link_entry(entry: os.DirEntry[str]) -> bool:
-    """Return whether an entry of a folder is a link; see `is_link`."""
     return entry.is_symlink() or (WINDOWS and is_link_status(entry.stat(follow_symlinks=False)))
 
 
@@ -121,13 +99,6 @@ _JUNCTION = 0xA0000003
 
 @contextlib.contextmanager
 def held_folder(folder: Path, inner: str = "") -> Iterator[Path]:
-    """Open a folder, and one in it through no link; yield a path to it that stays when others get their names.
-
-    Only Linux has such paths: elsewhere it is the path of the folder.
-
-    Raises:
-        OSError: It cannot be opened.
-    """
     if not LINUX:
         yield folder / inner
         return
@@ -147,12 +118,6 @@ def held_folder(folder: Path, inner: str = "") -> Iterator[Path]:
 
 
 def name_new(path: str | Path, final: str | Path) -> None:
-    """Give a file its final name, which must be free.
-
-    Raises:
-        FileExistsError: Something has that name.
-        OSError: It cannot be renamed.
-    """
     if WINDOWS:
         os.rename(extended(path), extended(final))  # noqa: PTH104 - never replaces a file there
         return
@@ -172,13 +137,6 @@ def name_new(path: str | Path, final: str | Path) -> None:
 
 
 def replace_file(path: str | Path, final: str | Path) -> None:
-    """Give a file a name that another file may have; readers that have the other one open keep it.
-
-    Windows: an open file cannot be replaced, but it can be renamed and removed.
-
-    Raises:
-        OSError: It cannot be renamed; the other file is there as before.
-    """
     path, final = extended(path), extended(final)
     try:
         os.replace(path, final)  # noqa: PTH105
@@ -200,7 +158,6 @@ _LONGEST = 247
 
 
 def extended(path: str | Path) -> str | Path:
-    r"""Return a path by which a file can be opened whose path is long: Windows needs the prefix `\\?\`."""
     if not WINDOWS or len(str(path)) <= _LONGEST or str(path).startswith("\\\\?\\"):
         return path
     full = ntpath.abspath(path)
@@ -216,25 +173,18 @@ FORBIDDEN = frozenset('/\\:*?"<>|')
 
 
 def leads_elsewhere(part: str) -> bool:
-    """Return whether the system takes a plain name in a folder for another thing than the file of that name.
-
-    Windows: devices, streams of a file (`a:b`), drives, and names that lose dots or spaces at their end.
-    """
     return WINDOWS and (is_device(part) or not FORBIDDEN.isdisjoint(part) or part != part.rstrip(" ."))
 
 
 def is_device(name: str) -> bool:
-    """Return whether Windows takes a name for a device, whatever its ending."""
     return unicodedata.normalize("NFKC", name).split(".")[0].rstrip().lower() in DEVICE_NAMES
 
 
 def listed_name(name: str) -> str:
-    """Return the name of a file as it was given when it was made: macOS lists accents apart from their letters."""
     return unicodedata.normalize("NFC", name) if MACOS and not name.isascii() else name
 
 
 def path_of_url(url: str) -> str:
-    """Return the path of a `file://` URL; Windows: with its drive, or with its server as `//server/share`."""
     parts = urlsplit(url)
     path = unquote(parts.path)
     if not WINDOWS:
@@ -245,7 +195,6 @@ def path_of_url(url: str) -> str:
 
 
 def last_part(where: str) -> str:
-    """Return the last part of a path or an address, as people call it."""
     text = where.replace("\\", "/") if WINDOWS and "://" not in where else where
     return text.rstrip("/").rpartition("/")[2] or where
 
@@ -257,18 +206,12 @@ _FAR = 1 << 62
 
 
 def open_to_lock(path: str | Path, flags: int = os.O_RDONLY) -> int | None:
-    """Open a file or a folder, and no link, to be locked; None for a folder where folders cannot be locked.
-
-    Raises:
-        OSError: It cannot be opened.
-    """
     if WINDOWS and os.path.isdir(path):  # noqa: PTH112
         return None
     return open_file(path, flags)
 
 
 def lock_file(descriptor: int) -> bool | None:
-    """Lock an open file or folder until it is closed; False where another one has done so, None without locks."""
     try:
         if WINDOWS:
             msvcrt, before = import_module("msvcrt"), os.lseek(descriptor, 0, os.SEEK_CUR)
@@ -291,15 +234,10 @@ def lock_file(descriptor: int) -> bool | None:
 
 
 def is_own(status: os.stat_result) -> bool:
-    """Return whether a file belongs to this user; True where the system does not number its users."""
     return not hasattr(os, "geteuid") or status.st_uid == os.geteuid()
 
 
 def give_mode(descriptor: int, like: Path) -> None:
-    """Give a new private file the owner and the mode of another one, as far as that is allowed.
-
-    Where it cannot get the group, the group gets no rights; where there is no other file, it stays private.
-    """
     if not hasattr(os, "fchown"):
         return
     with contextlib.suppress(OSError):
@@ -322,11 +260,6 @@ _FULL_SYNC = 51
 
 
 def sync_file(descriptor: int) -> None:
-    """Write the bytes of a file to the disk; macOS: also those that the disk keeps in its cache.
-
-    Raises:
-        OSError: They cannot be written.
-    """
     if MACOS:
         import fcntl
 
@@ -341,11 +274,6 @@ _NO_SYNC = (errno.EACCES, errno.EPERM, errno.EINVAL, errno.ENOTSUP, errno.EOPNOT
 
 
 def sync_folder(folder: Path) -> None:
-    """Make a rename durable, where the system knows how.
-
-    Raises:
-        OSError: The disk fails.
-    """
     if WINDOWS:
         return
     try:
@@ -360,7 +288,6 @@ def sync_folder(folder: Path) -> None:
 
 
 def sync_file_systems(folders: Iterable[Path]) -> bool:
-    """Write everything in the file systems of folders to the disk; False where the system cannot do it in one call."""
     if not LINUX:
         return False
     import ctypes
@@ -395,10 +322,6 @@ _FOLDERS = {
 
 
 def user_folder(kind: Literal["data", "config", "state"]) -> Path:
-    """Return the folder of this program for data, configuration or state of the user, by the rules of the system.
-
-    A relative path in the environment is ignored. Without a home folder, nothing can be made or found at the path.
-    """
     home = Path(os.path.expanduser("~"))  # noqa: PTH111 - Path.home raises without one
     if not home.is_absolute():
         home = Path(os.devnull)
@@ -410,12 +333,10 @@ def user_folder(kind: Literal["data", "config", "state"]) -> Path:
 
 
 def has_xdg_desktop() -> bool:
-    """Return whether windows are shown by X or Wayland, on a desktop of the XDG specifications."""
     return sys.platform not in ("win32", "cygwin", "darwin")
 
 
 def user_mark() -> str:
-    """Return a text of letters and digits that no other user of this machine has."""
     if hasattr(os, "getuid"):
         return str(os.getuid())
     import getpass
@@ -427,13 +348,11 @@ def user_mark() -> str:
 
 
 def ending_signals() -> tuple[signal.Signals, ...]:
-    """Return the signals by which the system asks a process to end; Windows: also that of a closed console."""
     more: Any = getattr(signal, "SIGBREAK", None)
     return (signal.SIGTERM,) if more is None else (signal.SIGTERM, more)
 
 
 def process_exists(pid: int) -> bool:
-    """Return whether a process has this number; True on Windows, where asking would end it."""
     if WINDOWS:
         return True
     try:
@@ -450,7 +369,6 @@ _MOST_OF_MACOS = 10240
 
 
 def allow_many_files(most: int) -> None:
-    """Let this process keep as many files open as the system allows, up to a number; Windows has no such limit."""
     if WINDOWS:
         return
     import resource
@@ -466,7 +384,6 @@ def allow_many_files(most: int) -> None:
 
 
 def limit_memory(room: int) -> None:
-    """Limit the address space to what the process has now, and `room` bytes; only Linux states it."""
     if not LINUX:
         return
     import resource

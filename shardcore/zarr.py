@@ -67,16 +67,6 @@ LISTED = 4096
 
 @dataclass(frozen=True, slots=True)
 class _Axis:
-    """An axis of an array.
-
-    Attributes:
-        name: Its name in the group: that of the axis, with the name of the scale where another one has it already.
-        length: Elements.
-        begin: Coordinate of the first element.
-        spacing: Length of an element; 0 where it is unknown.
-        unit: Unit of `spacing`, or empty.
-    """
-
     name: str
     length: int
     begin: int = 0
@@ -86,20 +76,16 @@ class _Axis:
 
 @dataclass(frozen=True, slots=True)
 class _Coordinates:
-    """Coordinates of an axis, as an array: multiples of its spacing, in its unit."""
-
     axis: _Axis
     order: Literal["C", "F"] = "C"
 
     def metadata(self) -> dict[str, Any]:
-        """Return the content of `zarr.json`."""
         shape = (self.axis.length,)
         return _array_metadata(
             shape, (min(COORDINATES, *shape),), np.dtype("<f8"), "C", (self.axis.name,), {"units": self.axis.unit}
         )
 
     def chunks(self, places: Sequence[Place]) -> list[Read]:
-        """Return the elements of chunks; None where there is none."""
         return [self._chunk(at) for at in places]
 
     def _chunk(self, at: Place) -> NDArray[Any] | None:
@@ -110,35 +96,24 @@ class _Coordinates:
         return np.asarray(numbers * self.axis.spacing, "<f8")
 
     def stored(self) -> Iterator[Place]:
-        """Yield the chunks that are stored."""
         return ((number,) for number in range(-(-self.axis.length // min(COORDINATES, self.axis.length))))
 
 
 @dataclass(frozen=True, slots=True)
 class _GridArray:
-    """Array of the chunks of a shard.
-
-    Attributes:
-        grid: The chunks.
-        axes: Its axes, one per dimension.
-    """
-
     grid: ChunkGrid
     axes: tuple[_Axis, ...]
 
     @property
     def order(self) -> Literal["C", "F"]:
-        """Order of the elements of a chunk."""
         return "C" if self.grid.order == "C" else "F"
 
     @property
     def chunk_shape(self) -> tuple[int, ...]:
-        """Edge lengths of a chunk of the store: no longer than the array, whatever the shard declares."""
         grid = self.grid
         return (*(max(min(step, length), 1) for step, length in zip(grid.chunk, grid.shape, strict=True)), *grid.inner)
 
     def metadata(self) -> dict[str, Any]:
-        """Return the content of `zarr.json`."""
         grid = self.grid
         attributes: dict[str, Any] = {"encoding": grid.encoding}
         if grid.spacing:
@@ -151,10 +126,6 @@ class _GridArray:
         return _array_metadata(shape, self.chunk_shape, grid.dtype, self.order, names, attributes)
 
     def chunks(self, places: Sequence[Place]) -> list[Read]:
-        """Return the elements of chunks, filled with 0 to their whole shape; None where one is not stored.
-
-        Several are read at a time, neighbours with one request; where one cannot be read, its error is returned.
-        """
         grid = self.grid
         counts = (*grid.counts, *(1 for _ in grid.inner))
         axes = len(grid.counts)
@@ -176,7 +147,6 @@ class _GridArray:
         return whole
 
     def stored(self) -> Iterator[Place]:
-        """Yield the chunks that are stored, by the index of the shard or the names of files."""
         from shardcore.shards.stored_grid import StoredGrid
 
         grid, inner = self.grid, (0,) * len(self.grid.inner)
@@ -194,13 +164,6 @@ _Array = _GridArray | _Coordinates
 
 
 class _ReadOnlyStore(Store):
-    """Arrays of a shard by the paths that zarr asks for. Thread-safe; opened when it is first read.
-
-    Args:
-        where: A path or address, or an opened shard, which stays open when the store is closed.
-        options: Arguments of `shardcore.open`.
-    """
-
     def __init__(self, where: str | Path | Shard, **options: Any) -> None:
         super().__init__(read_only=True)
         # Absolute: another process opens it again, in a folder of its own.
@@ -221,7 +184,6 @@ class _ReadOnlyStore(Store):
 
     @property
     def _chosen(self) -> tuple[str, ...]:
-        """Positional arguments beside `where`."""
         return ()
 
     def __eq__(self, other: object) -> bool:
@@ -238,20 +200,16 @@ class _ReadOnlyStore(Store):
     __str__ = __repr__
 
     def __dask_tokenize__(self) -> tuple[Any, ...]:
-        """Return what Dask names tasks by."""
         return (type(self).__qualname__, str(self._where), *self._chosen, repr(sorted(self._options.items())))
 
     def _named(self, shard: Shard) -> dict[str, _Array]:
-        """Return the arrays by their paths; the path of an array that is the root is empty."""
         raise NotImplementedError
 
     def _root(self, arrays: Mapping[str, _Array]) -> dict[str, Any] | None:
-        """Return the metadata of the root group; None where the root is an array."""
         return None
 
     @property
     def shard(self) -> Shard:
-        """The shard, which is opened now where it is not."""
         self._opened()
         assert self._shard is not None
         return self._shard
@@ -278,7 +236,6 @@ class _ReadOnlyStore(Store):
             return self._arrays
 
     def close(self) -> None:
-        """Close the shard, unless the caller opened it. The store opens it again when it is read."""
         with self._lock:
             pool, self._pool = self._pool, None
         if pool is not None:
@@ -291,7 +248,6 @@ class _ReadOnlyStore(Store):
         super().close()
 
     async def _run(self, work: Callable[..., T], *arguments: Any) -> T:
-        """Run what reads on one of the threads of the store: zarr requests several chunks at a time."""
         with self._lock:
             if self._pool is None:
                 self._pool = ThreadPoolExecutor(self._options.get("jobs") or MOST_JOBS, "shardcore-zarr")
@@ -299,7 +255,6 @@ class _ReadOnlyStore(Store):
         return await asyncio.get_running_loop().run_in_executor(pool, work, *arguments)
 
     def _found(self, keys: Sequence[str]) -> list[Read]:
-        """Return the bytes behind keys, in their order; chunks of one array are read together."""
         arrays = self._opened()
         root = self._root(arrays)
         out: list[Read] = [None] * len(keys)
@@ -321,7 +276,6 @@ class _ReadOnlyStore(Store):
         return out
 
     async def _bytes_of(self, key: str) -> NDArray[Any] | None:
-        """Return the bytes behind a key: what is requested at the same time is read together."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[NDArray[Any] | None] = loop.create_future()
         with self._lock:
@@ -351,7 +305,6 @@ class _ReadOnlyStore(Store):
     async def get(
         self, key: str, prototype: BufferPrototype, byte_range: ByteRequest | None = None
     ) -> Buffer | None:
-        """Return metadata or a chunk; None where it is not stored."""
         found = await self._bytes_of(key)
         if found is None:
             return None
@@ -366,55 +319,44 @@ class _ReadOnlyStore(Store):
     async def get_partial_values(
         self, prototype: BufferPrototype, key_ranges: Iterable[tuple[str, ByteRequest | None]]
     ) -> list[Buffer | None]:
-        """Return parts of several values; see `get`."""
         return list(await asyncio.gather(*(self.get(key, prototype, part) for key, part in key_ranges)))
 
     async def exists(self, key: str) -> bool:
-        """Return whether there is metadata or a stored chunk of a key."""
         return await self._bytes_of(key) is not None
 
     @property
     def supports_writes(self) -> bool:
-        """False."""
         return False
 
     @property
     def supports_deletes(self) -> bool:
-        """False."""
         return False
 
     @property
     def supports_listing(self) -> bool:
-        """True."""
         return True
 
     async def set(self, key: str, value: Buffer) -> None:
-        """Raise: the store is read only."""
         self._refuse()
 
     async def delete(self, key: str) -> None:
-        """Raise: the store is read only."""
         self._refuse()
 
     @property
     def supports_partial_writes(self) -> Literal[False]:
-        """False."""
         return False
 
     async def set_partial_values(self, key_start_values: Iterable[Any]) -> None:
-        """Raise: the store is read only. Releases of zarr before 3.1 require the method."""
         self._refuse()
 
     def _refuse(self) -> NoReturn:
         raise ValueError("shards are read only through zarr; write them with shardcore.create")
 
     async def list(self) -> AsyncIterator[str]:
-        """Yield all keys; chunks that are stored only."""
         async for key in self.list_prefix(""):
             yield key
 
     async def list_prefix(self, prefix: str) -> AsyncIterator[str]:
-        """Yield the keys that begin with a prefix; looks up which chunks are stored, some thousand at a time."""
         keys = self._keys(prefix)
         while listed := await self._run(_next_of, keys):
             for key in listed:
@@ -434,7 +376,6 @@ class _ReadOnlyStore(Store):
                 yield from (key for key in keys if key.startswith(prefix))
 
     async def list_dir(self, prefix: str) -> AsyncIterator[str]:
-        """Yield the names in a folder: of arrays, of `zarr.json` and of the folder of chunks."""
         arrays, folder = await self._run(self._opened), prefix.strip("/")
         if folder in arrays:
             yield METADATA
@@ -454,18 +395,6 @@ class _ReadOnlyStore(Store):
 
 
 class ArrayStore(_ReadOnlyStore):
-    """One array as a store of zarr v3, read only: `zarr.open_array(ArrayStore(where))`.
-
-    The array of a volume has the axes x, y, z and channel, and begins at index 0: its attributes have the
-    `voxel_offset`. Chunks that are not stored are filled with 0.
-
-    Args:
-        where: A path or an address of a volume, a scale, a Bloscpack file or a bcolz column; or an opened shard, which
-            is left open by `close`.
-        scale: The scale of a volume, as its info names it; by default the one that is opened, or the first.
-        **options: Arguments of `shardcore.open`: `remote`, `format`, `jobs`, …
-    """
-
     def __init__(self, where: str | Path | Shard, scale: str = "", **options: Any) -> None:
         super().__init__(where, **options)
         self._scale = scale
@@ -480,17 +409,6 @@ class ArrayStore(_ReadOnlyStore):
 
 
 class GroupStore(_ReadOnlyStore):
-    """The arrays of a shard as a group in a store of zarr v3, read only: each scale of a volume is an array.
-
-    The group has the attribute `multiscales`, and the coordinates of each axis as an array, which makes
-    `xarray.open_zarr(GroupStore(where))` a data set with coordinates. An axis of another scale that has other
-    coordinates has the name of the scale in its name: `x_8_8_8`. A single array is called `data`.
-
-    Args:
-        where: As of `ArrayStore`.
-        **options: Arguments of `shardcore.open`.
-    """
-
     def _named(self, shard: Shard) -> dict[str, _Array]:
         first = _grid_of(shard, "")
         scales = [_grid_of(shard, one.name) for one in first.scales] or [first]
@@ -527,7 +445,6 @@ def _plain(scale: str) -> str:
 
 
 def _grid_of(shard: Shard, scale: str) -> ChunkGrid:
-    """Return an array of a shard."""
     grid = shard.chunk_grid()
     if grid is None:
         raise UsageError(f"{shard.format}: its objects are not chunks of one array")
@@ -542,7 +459,6 @@ def _grid_of(shard: Shard, scale: str) -> ChunkGrid:
 
 
 def _axes(grid: ChunkGrid, used: dict[str, _Axis]) -> tuple[_Axis, ...]:
-    """Return the axes of an array; `used` has those that were given a name already, and gets these."""
     axes = []
     names = grid.axes or tuple(f"dim_{number}" for number in range(len(grid.shape)))
     spacing = grid.spacing or (0.0,) * len(names)
@@ -559,7 +475,6 @@ def _axes(grid: ChunkGrid, used: dict[str, _Axis]) -> tuple[_Axis, ...]:
 
 
 def _multiscale(scales: list[tuple[str, ChunkGrid]]) -> dict[str, Any]:
-    """Return the scales as OME-NGFF describes them, with the axes in their order here: x, y, z, channel."""
     first = scales[0][1]
     unit = {"nm": "nanometer"}.get(first.unit, first.unit)
     datasets = []

@@ -182,6 +182,20 @@ def test_the_reference_has_every_public_name() -> None:
     assert sorted(named) == sorted(shardcore.__all__)
 
 
+def test_every_public_name_has_a_docstring() -> None:
+    """So have the public methods and properties that a public class defines itself."""
+    bare = []
+    for name in sorted(shardcore.__all__):
+        found = getattr(shardcore, name)
+        if not (inspect.isclass(found) or inspect.isfunction(found)):
+            continue
+        bare += [name] * (not found.__doc__)
+        for member, value in vars(found).items() if inspect.isclass(found) else ():
+            if not member.startswith("_") and (inspect.isfunction(value) or isinstance(value, property | classmethod)):
+                bare += [f"{name}.{member}"] * (not inspect.getdoc(getattr(found, member)))
+    assert bare == []
+
+
 def test_the_library_page_names_the_functions() -> None:
     """Every public function stands on the page, and what the page calls is there."""
     page = text_of(DOCS / "library.md")

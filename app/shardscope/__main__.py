@@ -26,7 +26,6 @@ _FLAGS = ("endpoint_url", "region", "profile", "requester_pays", "addressing")
 
 
 def add_reach_flags(parser: argparse.ArgumentParser) -> None:
-    """Add the flags to a parser."""
     group = parser.add_argument_group("remote addresses")
     group.add_argument("--endpoint-url", metavar="URL", help="a store that speaks S3, instead of Amazon's")
     group.add_argument("--region", metavar="NAME", help="the region of the bucket")
@@ -37,7 +36,6 @@ def add_reach_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def reach_of(options: argparse.ArgumentParser, given: argparse.Namespace) -> RemoteOptions | None:
-    """Return what the flags say; None when they state nothing. Ends the program where they contradict each other."""
     found: dict[str, Any] = {name: getattr(given, name) for name in _FLAGS if getattr(given, name)}
     if given.no_sign_request:
         found["anonymous"] = True
@@ -49,11 +47,6 @@ def reach_of(options: argparse.ArgumentParser, given: argparse.Namespace) -> Rem
 
 @contextmanager
 def quick_start() -> Iterator[None]:
-    """Qt is to be imported inside, and the window made.
-
-    The collector does not look through what is being made: all of it stays. What knows no Qt is imported first: once
-    PySide is there it reads the source of every module that is imported.
-    """
     gc.disable()
     import shardcore.shards.opening  # noqa: F401 - imported for those that come later
 
@@ -71,7 +64,6 @@ NO_DISPLAY = "shardscope: there is no display; use `shardcore`, or `shardscope -
 
 
 def parser() -> argparse.ArgumentParser:
-    """Return the options of the command."""
     made = argparse.ArgumentParser(
         prog="shardscope", usage="%(prog)s [OPTIONS] [URI]...", description="See what is inside shard files."
     )
@@ -107,11 +99,6 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the command.
-
-    Returns:
-        The exit code: 0 fine, 1 the picture cannot be made, 2 usage, no display or no Qt.
-    """
     options = parser()
     given = options.parse_args(arguments)
     given.remote = reach_of(options, given)
@@ -145,7 +132,6 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _link(uri: str) -> tuple[str, Span | None]:
-    """Return what to open, and the bytes that a link selects in it."""
     if "#" not in uri and not uri.startswith("file:"):
         return uri, None
     from shardscope.startup.file_links import split_link
@@ -154,7 +140,6 @@ def _link(uri: str) -> tuple[str, Span | None]:
 
 
 def _desktop(*, installs: bool) -> int:
-    """Install or remove what desktops read, and print a line about each file; 2 where no desktop reads it."""
     from shardcore.errors import ShardError
     from shardcore.system import has_xdg_desktop, user_folder
     from shardscope.startup import desktop_files
@@ -174,7 +159,6 @@ def _desktop(*, installs: bool) -> int:
 
 
 def has_display() -> bool:
-    """Return whether a window can be shown: everywhere but on a Unix without X or Wayland."""
     from shardcore.system import has_xdg_desktop
 
     names = ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM")
@@ -219,7 +203,6 @@ def _window(options: argparse.ArgumentParser, given: argparse.Namespace) -> int:
 
 
 def _socket(given: argparse.Namespace) -> str:
-    """Return the name of the socket on which a running window listens; empty where this start is on its own."""
     from shardscope.startup.single import is_shown, socket_name
 
     alone = given.new_window or given.lesson is not None or given.theme
@@ -227,7 +210,6 @@ def _socket(given: argparse.Namespace) -> str:
 
 
 def _claim(name: str, files: list[tuple[str, Span | None]], given: argparse.Namespace) -> SingleWindow | None:
-    """Return what listens; None where a running window opens the files. A connection of this start is not sent."""
     from shardscope.startup.single import Handover, claim, message_of
 
     sent = [Handover(uri, given.format, place) for uri, place in files]
@@ -266,7 +248,6 @@ def _screenshot(options: argparse.ArgumentParser, given: argparse.Namespace) -> 
 
 
 def _theme(options: argparse.ArgumentParser, given: argparse.Namespace) -> str:
-    """Return the theme that was requested, or empty."""
     from shardscope.startup.settings import THEMES
 
     if given.theme and given.theme not in THEMES:
@@ -305,7 +286,6 @@ def _wanted(options: argparse.ArgumentParser, given: argparse.Namespace) -> Scre
 
 
 def _end(application: QApplication, window: QWidget) -> None:
-    """Delete the window while there is an application: at the end of Python the order is anybody's guess."""
     from shiboken6 import delete
 
     application.processEvents()
@@ -313,7 +293,6 @@ def _end(application: QApplication, window: QWidget) -> None:
 
 
 def _without_platform_notes(kind: object, context: object, message: str) -> None:
-    """Print what Qt has to say, but for what the offscreen platform says of itself."""
     if not message.startswith("This plugin does not support"):
         print(f"shardscope: {message}", file=sys.stderr)
 

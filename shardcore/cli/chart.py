@@ -26,8 +26,6 @@ MOST_LINES = 60
 
 
 class What(StrEnum):
-    """Figures that can be counted."""
-
     BUDGET = "budget"
     SIZES = "sizes"
     ENTROPY = "entropy"
@@ -81,7 +79,6 @@ def chart(
 
 
 def _shares(shard: Shard) -> tuple[Share, ...]:
-    """Return the byte budget of a file, or of all files of a folder together."""
     from shardcore.shards.dataset import DataSet
 
     if not isinstance(shard, DataSet):
@@ -91,7 +88,6 @@ def _shares(shard: Shard) -> tuple[Share, ...]:
 
 
 def _counted(shard: Shard, what: What, of: str, *, whole: bool, spread: bool) -> Chart:
-    """Return the chart that was requested."""
     from shardcore.teaching.charts.charts import entropy_chart, load_chart, object_sizes, spread_chart
     from shardcore.teaching.charts.entropy import sampled_entropy, whole_entropy
 
@@ -138,7 +134,6 @@ def _print_chart(found: Chart) -> None:
 
 
 def _print_bars(lines: list[tuple[str, float, str]]) -> None:
-    """Name, bars of letters, numbers."""
     names = max((len(name) for name, _, _ in lines), default=0)
     largest = max((value for _, value, _ in lines), default=0.0) or 1.0
     for name, value, text in lines:

@@ -49,11 +49,6 @@ def compare(
     force: Force = False,
     json: Json = False,
 ) -> int:
-    """Pack the same objects into every format in memory, and compare size, lookups and edits.
-
-    Examples:
-        shardcore compare folder --codec zstd --csv table.csv
-    """
     from shardcore.teaching.comparison.comparison import compare, to_csv, to_json
     from shardcore.teaching.comparison.contents import BUILT_IN, files_of
 
@@ -93,7 +88,6 @@ def _by_format(option: list[str] | None) -> dict[str, dict[str, Any]]:
 
 
 def _tell_dials() -> int:
-    """Print the main parameter of each format."""
     from shardcore.shards.registry import format_of, writes_of
     from shardcore.teaching.comparison.comparison import compared_formats
 
@@ -107,7 +101,6 @@ def _tell_dials() -> int:
 
 
 def _print_table(found: Comparison) -> None:
-    """Print a row for each format, in columns; cells are wrapped to the width of a terminal."""
     from shardcore.teaching.comparison.comparison import HEADINGS, cells
 
     print_line(found.about)

@@ -37,7 +37,6 @@ CORNER = 6
 
 
 def content_json(found: Content) -> dict[str, Any]:
-    """Return a content as values of JSON: what it is, without its bytes."""
     told: dict[str, Any] = {
         "kind": found.kind, "title": found.title, "size": found.size if found.size >= 0 else None,
         "read": len(found.data), "note": found.note,
@@ -87,7 +86,6 @@ def content_json(found: Content) -> dict[str, Any]:
 
 
 def statistics(array: NDArray[Any]) -> dict[str, Any]:
-    """Return minimum, maximum and mean of the finite numbers of an array; of other types, only their number."""
     told: dict[str, Any] = {"elements": int(array.size)}
     if array.size and array.dtype.kind in "iufb":
         values = array.astype(float) if array.dtype.kind == "b" else array
@@ -103,7 +101,6 @@ def statistics(array: NDArray[Any]) -> dict[str, Any]:
 
 
 def print_content(found: Content) -> None:
-    """Print a content for people: its kind and size, then its beginning."""
     size = plural(found.size, "byte") if found.size >= 0 else "unknown size"
     print_line(f"{found.title}, {size}")
     if found.note:
@@ -152,7 +149,6 @@ def _bytes(tensor: Tensor) -> str:
 
 
 def _print_text(found: TextContent) -> None:
-    """Print the first lines, with colours on a terminal."""
     lines = found.text.split("\n")[:LINES]
     lines = [line.removesuffix("\r") for line in lines]
     text = "\n".join(lines)
@@ -173,7 +169,6 @@ def _print_text(found: TextContent) -> None:
 
 
 def _print_rows(rows: list[tuple[str, ...]]) -> None:
-    """Print cells in columns."""
     widths: dict[int, int] = {}
     for row in rows:
         for column, cell in enumerate(row):

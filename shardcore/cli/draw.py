@@ -76,7 +76,6 @@ def _names(sketches: tuple[Sketch, ...]) -> str:
 
 
 def _list(sketches: tuple[Sketch, ...], *, json: bool) -> None:
-    """Print the drawings and their controls."""
     from shardcore.model.drawing import values_of
     from shardcore.teaching.drawing.as_json import sketch_json
 
@@ -92,7 +91,6 @@ def _list(sketches: tuple[Sketch, ...], *, json: bool) -> None:
 
 
 def _values(sketch: Sketch, texts: list[str]) -> dict[str, Any]:
-    """Return what was set on the command line."""
     from shardcore.model.drawing import value_from
 
     controls = {control.name: control for control in sketch.controls}
@@ -110,7 +108,6 @@ def _values(sketch: Sketch, texts: list[str]) -> dict[str, Any]:
 
 
 def _write(drawing: Drawing, target: str, *, width: int, dark: bool) -> None:
-    """An SVG file, or SVG on standard output."""
     from shardcore.teaching.drawing.notebook import picture_of
 
     write_text_to(target, str(picture_of(drawing, width, dark=dark)))

@@ -28,16 +28,6 @@ if TYPE_CHECKING:
 
 
 def kept_text(edit: Edit, *, keep: bool) -> str:
-    """Return what becomes of the old bytes, and of what can be undone so far, as a part of a sentence.
-
-    Args:
-        edit: The edit.
-        keep: Whether the old bytes are kept.
-
-    Raises:
-        UsageError: What has the name of the journal is something else.
-        SourceError: The journal or the file cannot be read.
-    """
     from shardcore.writing.undo import kept_of
 
     journal, earlier = f"{edit.path.name}.undo", kept_of(edit.path)
@@ -156,12 +146,6 @@ def undo(
     dry_run: DryRun = False,
     json: Json = False,
 ) -> int:
-    """Undo the last edit of a file from FILE.undo; run again, it undoes the edit before.
-
-    Examples:
-        shardcore undo small.shard --dry-run
-        shardcore undo small.shard --yes
-    """
     from shardcore.operations.edit import refuse_address, take_back
     from shardcore.writing.lock import locked, real_path
     from shardcore.writing.undo_chain import earlier_journals
@@ -196,7 +180,6 @@ def _ended(journal: Journal) -> str:
 
 
 def _purge(path: Path, *, yes: bool, dry_run: bool, as_json: bool) -> int:
-    """Remove the journals of a file; the exit code."""
     from shardcore.writing.undo import purge
 
     found = purge(path, dry_run=True)
@@ -309,11 +292,6 @@ class EditArguments:
 
 
 def change(uri: str, how: Opening, given: EditArguments, *, as_json: bool) -> int:
-    """Make the edit that a command means, after it was shown and agreed to; the exit code.
-
-    Raises:
-        UsageError: The format has no such edit, there is nobody to ask, or another process edits the file.
-    """
     from shardcore.operations.edit import change as change_file
 
     with ExitStack() as bar:
@@ -354,11 +332,6 @@ def change(uri: str, how: Opening, given: EditArguments, *, as_json: bool) -> in
 
 
 def agreed(edit: Edit | Journal, given: EditArguments, *, as_json: bool) -> bool:
-    """Show an edit and ask; whether it is to be made.
-
-    Raises:
-        UsageError: There is nobody to ask, and no `--yes`.
-    """
     from shardcore.writing.undo import Journal
 
     if isinstance(edit, Journal):
@@ -382,7 +355,6 @@ def agreed(edit: Edit | Journal, given: EditArguments, *, as_json: bool) -> bool
 
 
 def tell_edited(uri: str, done: EditResult, *, as_json: bool) -> int:
-    """Report what an edited file is now, and what verifying it found; the exit code."""
     from shardcore.model.finding import Severity
 
     for finding in done.report.findings if done.report is not None else ():
@@ -407,7 +379,6 @@ def _ask(question: str, *, yes: bool) -> None:
 
 
 def _show(edit: Edit) -> None:
-    """Print old and new bytes of the changes of an edit."""
     told = edit.told()
     _show_changes(told["changes"])
     if told["size"] != told["new_size"]:

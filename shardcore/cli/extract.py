@@ -244,7 +244,6 @@ def extract(
 def _extracted(
     extract: Callable[..., Generator[Extracted]], pattern: str | None, damage: ShardError | None, *, as_json: bool
 ) -> int:
-    """Run an extraction, and print a line about each file; the exit code."""
     unreadable: list[str] = []
 
     def warned(name: str, error: ShardError) -> None:
@@ -265,7 +264,6 @@ def _extracted(
 
 
 def _conflict(name: str | None, *, force: bool) -> Conflict:
-    """Return the policy for files that exist."""
     from shardcore.operations.extraction import Conflict
 
     if name is None:
@@ -278,7 +276,6 @@ def _conflict(name: str | None, *, force: bool) -> Conflict:
 
 
 def _tell_all(results: Iterable[Extracted], *, as_json: bool) -> tuple[int, int, bool]:
-    """A line about each file; how many there are, how many failed, and whether the source was lost, which ends it."""
     failed, number = 0, -1
     like: Counter[Remedy] = Counter()
     try:
@@ -310,7 +307,6 @@ def _tell_stopped(count: int, why: str = "") -> None:
 
 
 def _tell(done: Extracted, *, as_json: bool) -> None:
-    """One line about a file that was written, or was not."""
     if as_json:
         tell_json(done.line())
     elif done.error:
@@ -339,6 +335,5 @@ def _pieces(
 
 
 def _check_window(window: tuple[int, int] | None, size: int, ref: ObjectRef) -> None:
-    """Refuse a range that begins behind the end; one that only ends there is cut."""
     if window is not None and 0 <= size < window[0]:
         raise UsageError(f"--range begins at {window[0]}; {short(ref.key)} has {size} bytes")

@@ -53,7 +53,6 @@ def find(
 
 
 def _print(hit: Any, *, json: bool) -> None:
-    """Print one hit at once: who pipes them may act on each."""
     if json:
         print_json(_hit_json(hit))
     elif hit.ref is not None:

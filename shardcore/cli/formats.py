@@ -31,12 +31,6 @@ def formats(
     name: Annotated[str, format_argument("One format; default: all.", *FORMATS, *CONTAINERS)] = "",
     json: Json = False,
 ) -> int:
-    """List the formats: specification, file names, magic, operations and options.
-
-    Examples:
-        shardcore formats
-        shardcore formats des --json
-    """
     found = (format_of(name),) if name else all_formats()
     if json:
         for one in found:
@@ -57,12 +51,6 @@ def help(
         typer.Argument(metavar="COMMAND|remote", help="A command; remote: the options for S3, Google Cloud and HTTP."),
     ] = "",
 ) -> int:
-    """Print the help of a command, or the options for remote files.
-
-    Examples:
-        shardcore help verify
-        shardcore help remote
-    """
     from shardcore.cli.program import help_panels, loaded, run
 
     if topic != "remote":
@@ -77,7 +65,6 @@ def help(
 
 
 def format_json(one: Format) -> dict[str, Any]:
-    """Return what a format declares."""
     return {
         "format": one.name,
         "title": one.title,
@@ -104,7 +91,6 @@ def format_json(one: Format) -> dict[str, Any]:
 
 
 def _rows(one: Format) -> Iterator[tuple[str, str]]:
-    """Yield labels and texts for people."""
     if one.specification:
         yield "specification", one.specification
     magic = " or ".join(visible(mark.decode("latin-1")) for mark in (*one.begins, *one.marks))

@@ -25,7 +25,6 @@ MOST_JSON = 10_000
 
 
 def geometry_json(found: GeometryContent) -> dict[str, Any]:
-    """Return what a content has as values of JSON."""
     bounds = found.bounds()
     told: dict[str, Any] = {
         "unit": found.geometry().unit,
@@ -65,7 +64,6 @@ def _level_json(found: MeshContent, number: int) -> dict[str, Any]:
 
 
 def json_numbers(values: Any) -> Any:
-    """Return numbers as JSON values: None for those that are not finite."""
     if values.ndim:
         return [json_numbers(one) for one in values]
     if values.dtype.kind in "iu":
@@ -92,7 +90,6 @@ def _annotations_json(found: AnnotationsContent) -> dict[str, Any]:
 
 
 def print_geometry(found: GeometryContent) -> None:
-    """Print counts, the box and the first rows."""
     bounds, unit = found.bounds(), found.geometry().unit
     if bounds is not None:
         low, high = (", ".join(map(number_text, corner)) for corner in bounds)

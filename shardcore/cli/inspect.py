@@ -69,7 +69,6 @@ _WIDE = 36
 
 
 def trace_json(trace: Trace, cold: ColdTrace | None = None) -> dict[str, Any]:
-    """Return what `trace` says."""
     from shardcore.teaching.drawing.as_json import drawing_json
 
     steps = [
@@ -104,7 +103,6 @@ def _cost_json(cost: ColdCost) -> dict[str, int]:
 def trace_lines(
     trace: Trace, cold: ColdTrace | None = None, *, draw: bool = False, brief: bool = False
 ) -> Iterator[str]:
-    """Yield the lines of a trace, for people; with the drawings of its steps if requested."""
     if cold is not None:
         yield f"Opening  [{cost_text(cold.opening)}]"
     for number, (step, cost) in enumerate(zip_longest(trace.steps, cold.steps if cold is not None else ()), 1):
@@ -118,7 +116,6 @@ def trace_lines(
 
 
 def cost_text(cost: ColdCost) -> str:
-    """Return what somebody pays, in words: `2 requests, 66,127 bytes, 2 rounds`."""
     if not cost.requests:
         return "no requests"
     size, rounds = plural(cost.bytes, "byte"), plural(cost.rounds, "round trip")
@@ -163,7 +160,6 @@ def _value_lines(step: Step) -> Iterator[str]:
 
 
 def leads_json(leads: Leads) -> dict[str, Any]:
-    """Return what leads there, and how many others there are."""
     found = [
         {"span": lead.span.to_json(), "names": list(lead.names), "target": lead.target.to_json(), "why": lead.why}
         for lead in leads.found
@@ -172,7 +168,6 @@ def leads_json(leads: Leads) -> dict[str, Any]:
 
 
 def lead_lines(leads: Leads) -> Iterator[str]:
-    """Yield the references as lines for people."""
     if not leads.found:
         yield "No references."
         return
@@ -402,7 +397,6 @@ def verify(
 
 
 def _verified(shard: Shard, depth: Depth, tasks: TaskPool | None, progress: Progress) -> Report:
-    """Return the report of a shard or data set; workers verify what opens as a whole."""
     from shardcore.shards.dataset import DataSet
     from shardcore.shards.member_work import member_report
 
@@ -467,13 +461,11 @@ def locate(
 
 
 def _refuse_unknown(shard: Shard) -> None:
-    """Raise the damage of a file of which nothing can be shown."""
     if shard.damage is not None and not shard.fields and len(shard.sections) <= 1:
         raise shard.damage
 
 
 def _which_file(uri: str, shard: Shard) -> str:
-    """Return what to say when a byte of a folder is requested."""
     from shardcore.shards.dataset import DataSet
 
     if isinstance(shard, DataSet) and shard.members:
@@ -483,13 +475,11 @@ def _which_file(uri: str, shard: Shard) -> str:
 
 
 def _load_small(shard: Shard) -> None:
-    """Load the index unless that takes long; damage there is part of what the tree shows."""
     if shard.index_cost <= SMALL_INDEX:
         _load(shard)
 
 
 def _count(shard: Shard) -> None:
-    """Count the objects; files of a folder are closed again."""
     from shardcore.shards.dataset import DataSet
 
     if not isinstance(shard, DataSet):
@@ -519,7 +509,6 @@ def _cut(text: str) -> str:
 
 
 def _decoded_fields(shard: Shard) -> dict[str, str]:
-    """Return the texts that the tree has for numbers in header and footer fields: `2 crc32`, `never expires`."""
     found: dict[str, str] = {}
     if shard.source is None:
         return found
@@ -538,7 +527,6 @@ def _decoded_fields(shard: Shard) -> dict[str, str]:
 
 
 def _field_text(value: Value) -> str:
-    """Return the value of a header field: byte strings that are letters as these, others in hex."""
     return (letters_of(value) or value.hex()) if isinstance(value, bytes) else str(value)
 
 

@@ -44,12 +44,6 @@ def lesson(
     force: Force = False,
     json: Json = False,
 ) -> int:
-    """List lessons and missions, or export one as an HTML page.
-
-    Examples:
-        shardcore lesson list
-        shardcore lesson export swh-2-find-a-key lesson.html
-    """
     if action not in _TAKES:
         raise UsageError(f"the action must be one of {', '.join(_TAKES)}, not {short(action)}")
     given, (count, usage) = list(names or ()), _TAKES[action]
@@ -113,7 +107,6 @@ def _make_folder(folder: Path) -> None:
 
 
 def _found(name: str) -> tuple[Lesson, ...]:
-    """Return a lesson by its name or its file, or all that come with the program."""
     from shardcore.teaching.lessons.lesson import LessonError
     from shardcore.teaching.lessons.library import lessons, missions, read_lesson
 

@@ -36,8 +36,6 @@ FORMATS_PANEL, REMOTE_PANEL, WORKERS_PANEL = "Formats", "Remote files", "Workers
 
 
 def one_of(*values: str) -> Callable[[str], list[str]]:
-    """Return the completion of an option or argument that takes one of some values."""
-
     def complete(incomplete: str) -> list[str]:
         return [value for value in values if value.startswith(incomplete)]
 
@@ -45,12 +43,6 @@ def one_of(*values: str) -> Callable[[str], list[str]]:
 
 
 def format_argument(words: str, *names: str) -> Any:
-    """Return the argument `FORMAT`, completed by names.
-
-    Args:
-        words: Its help.
-        names: Names of formats.
-    """
     return typer.Argument(metavar="FORMAT", help=words, show_default=False, autocompletion=one_of(*names))
 
 
@@ -74,11 +66,6 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON, a stable contrac
 
 
 def size_from(text: str) -> int:
-    """Return a number of bytes; K, M and G are powers of 1024.
-
-    Raises:
-        typer.BadParameter: It is none.
-    """
     try:
         return int(Option("", OptionType.SIZE, "").value_of(text))
     except UsageError as error:
@@ -176,23 +163,12 @@ class Opening:
 
 
 def only(when: str, applies: object, **given: object) -> None:
-    """Refuse options that have no effect.
-
-    Args:
-        when: The condition of their effect: `with --svg`.
-        applies: Whether it is met.
-        **given: Options by name, false where they were not given.
-
-    Raises:
-        UsageError: One was given, and the condition is not met.
-    """
     for name, value in given.items():
         if value and not applies:
             raise UsageError(f"--{name.replace('_', '-')} is only used {when}")
 
 
 def shown_uri(uri: str) -> str:
-    """Return what a command names, as it may be shown: of an address without its query and login."""
     from shardcore.shards.viewer_link import chosen_address  # numpy is loaded with it
 
     file, path, _ = split_inside(chosen_address(uri))
@@ -200,7 +176,6 @@ def shown_uri(uri: str) -> str:
 
 
 def _tell_interrupted(uri: str) -> None:
-    """Say on standard error that an edit of a local file did not come to its end."""
     uri, _, _ = split_inside(uri)
     if not is_address(uri) and os.path.lexists(f"{os.path.realpath(local_path(uri))}.undo"):
         from shardcore.cli.output import warn
@@ -211,16 +186,10 @@ def _tell_interrupted(uri: str) -> None:
 
 
 def opening_flags() -> tuple[str, ...]:
-    """Return the `--` spelling of every option that a format declares for opening."""
     return tuple(f"--{name.replace('_', '-')}" for name in _format_flags(OptionPurpose.OPEN))
 
 
 def check_flags(given: Mapping[str, Any], format_name: str, purpose: OptionPurpose) -> dict[str, Any]:
-    """Return the flags that have a value; what is only switched on for opening does no harm where it means nothing.
-
-    Raises:
-        UsageError: The format has no such option.
-    """
     values = {name: value for name, value in given.items() if value not in (None, False, "")}
     for name, value in values.items():
         users = [one.name for one in all_formats() if any(name == option.name for option in one.options_for(purpose))]
@@ -251,13 +220,6 @@ SOURCE = "source_"
 def _format_flags(
     purpose: OptionPurpose, beside: Container[str] = (), formats: Iterable[Format] | None = None
 ) -> dict[str, tuple[Any, Any]]:
-    """Return the flags that formats declare for one purpose: annotation and default, by name.
-
-    Args:
-        purpose: The purpose.
-        beside: Names that are taken.
-        formats: The formats; default: all.
-    """
     users: dict[str, list[str]] = {}
     options: dict[str, Option] = {}
     for one in all_formats() if formats is None else formats:
@@ -280,7 +242,6 @@ def _flag_of(name: str, option: Option, users: str) -> tuple[Any, Any]:
 
 
 def _remote(words: str, metavar: str | None, *flags: str, number: bool = False, **settings: Any) -> Any:
-    """Return the annotation of an option of remote files and its default; without a value it is a switch."""
     option = typer.Option(*flags, help=words, metavar=metavar, rich_help_panel=REMOTE_PANEL, **settings)
     if metavar is None:
         return Annotated[bool, option], False
@@ -337,7 +298,6 @@ _JOBS = Annotated[
 
 
 def edits(command: Callable[..., int]) -> Callable[..., int]:
-    """Add the options of a command that changes a local file: those for opening the formats that have this edit."""
     users = [one for one in all_formats() if command.__name__ in one.edits]
     return _with_flags(command, opening=True, remote=False, formats=users)
 
@@ -402,7 +362,6 @@ opens_and_writes = partial(_with_flags, opening=True, writing=True)
 
 
 def _remote_options(given: dict[str, Any]) -> RemoteOptions | None:
-    """Return what the flags say about remote things; None when they state nothing."""
     if not any(value not in (None, False) for value in given.values()):
         return None
     from shardcore.sources.remote.options import RemoteOptions
@@ -439,12 +398,6 @@ def _taped(target: str | None) -> Iterator[RequestLog | None]:
 
 
 def all_keys(keys: list[str] | None, key_file: str | None) -> list[str]:
-    """Return the keys of the command line and of `--keys`.
-
-    Raises:
-        UsageError: A line begins with a double quote, but is not a JSON string.
-        SourceError: The file cannot be read.
-    """
     found = list(keys or [])
     if key_file is None:
         return found
@@ -467,7 +420,6 @@ def all_keys(keys: list[str] | None, key_file: str | None) -> list[str]:
 
 
 def _key_of(line: str, place: str) -> str:
-    """Return the key that a line of `--keys` states: a JSON string, or the line as it is."""
     from shardcore.codecs.json_text import parse_json
 
     if not line.lstrip().startswith('"'):
@@ -483,11 +435,6 @@ def _key_of(line: str, place: str) -> str:
 
 
 def byte_range(text: str | None) -> tuple[int, int] | None:
-    """`A:B` as a half-open range.
-
-    Raises:
-        UsageError: It is not of that form.
-    """
     if text is None:
         return None
     first, _, last = text.partition(":")
@@ -500,7 +447,6 @@ def byte_range(text: str | None) -> tuple[int, int] | None:
 
 
 def whole_number(text: str) -> int | None:
-    """Return a number of at most 64 bits, decimal or with `0x`; None for anything else."""
     try:
         number = int(text, 0)
     except ValueError:
@@ -529,11 +475,6 @@ def progress_bar(title: str) -> Iterator[Progress]:
 
 
 def format_options(pairs: list[str] | None) -> dict[str, str]:
-    """`NAME=VALUE` options of a format, as texts by name; what they mean the format declares.
-
-    Raises:
-        UsageError: One is not of that form, or is given twice.
-    """
     found: dict[str, str] = {}
     for pair in pairs or []:
         name, equals, value = pair.partition("=")

@@ -25,28 +25,23 @@ if TYPE_CHECKING:
 
 
 def print_json(value: Any) -> None:
-    """One JSON value on one line; non-ASCII text stays escaped, so that any terminal and pipe carries it."""
     sys.stdout.write(json.dumps(value, ensure_ascii=True) + "\n")
 
 
 def print_line(text: str = "") -> None:
-    """One line of text; characters that would move the cursor are shown as escapes."""
     sys.stdout.write(printable(text) + "\n")
 
 
 def print_rest(count: int, printed: int, noun: str, many: str = "") -> None:
-    """Print how many things follow those that were printed."""
     if count > printed:
         print_line(f"… and {plural(count - printed, noun, many)} more")
 
 
 def tell_line(text: str) -> None:
-    """One line about work that goes on whether or not somebody reads of it: a broken pipe ends the printing only."""
     _write_on(printable(text) + "\n")
 
 
 def tell_json(value: Any) -> None:
-    """Print one JSON value at once, as `tell_line` prints a line."""
     _write_on(json.dumps(value, ensure_ascii=True) + "\n")
 
 
@@ -58,11 +53,6 @@ def _write_on(text: str) -> None:
 
 
 def write_text_to(target: str | Path, text: str) -> None:
-    """Write text into a file; `-` is standard output.
-
-    Raises:
-        SourceError: It cannot be written.
-    """
     if str(target) == "-":
         sys.stdout.write(text)
         return
@@ -73,17 +63,6 @@ def write_text_to(target: str | Path, text: str) -> None:
 
 
 def write_whole_to(target: str, text: str, *, force: bool) -> None:
-    """Write text into a file that appears when it is complete; `-` is standard output.
-
-    Args:
-        target: The file.
-        text: Its content.
-        force: Whether a file is replaced.
-
-    Raises:
-        UsageError: The file exists already, and `force` is not set.
-        SourceError: It cannot be written.
-    """
     from shardcore.writing.temporary import write_whole
 
     if target == "-":
@@ -93,19 +72,16 @@ def write_whole_to(target: str, text: str, *, force: bool) -> None:
 
 
 def silence_output() -> None:
-    """Send what is still to be printed nowhere, so that the interpreter does not fail over it at its end."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)
 
 
 def printable(text: str) -> str:
-    """Text without control characters, marks of direction and lone surrogates: a key may hold anything."""
     return visible(text)
 
 
 def warn(text: str) -> None:
-    """One line on standard error."""
     if sys.stderr is None:
         return
     sys.stderr.write(f"shardcore: {printable(text)}\n")
@@ -167,13 +143,6 @@ WITHOUT_FLAG = {
 
 
 def worded(text: str, remedy: Remedy | None, options: Container[str] | None = None) -> str:
-    """Return what failed, and what to do about it.
-
-    Args:
-        text: What failed.
-        remedy: What helps; None where nothing is known to.
-        options: The options of the command; None for those that the remedy names.
-    """
     if remedy is None:
         return text
     advice = FLAGS[remedy]
@@ -184,24 +153,20 @@ def worded(text: str, remedy: Remedy | None, options: Container[str] | None = No
 
 
 def stopped(error: SourceError, after: str) -> SourceError:
-    """Return an error of a source that ended a command, whose message says how far the command came."""
     what = "source unreachable" if isinstance(error, (ConnectionFailed, ServerFailed)) else "stopped"
     error.message = f"{what} after {after}: {error.message}"
     return error
 
 
 def error_line(error: ShardError) -> str:
-    """Return an error with its place and its remedy, in the words of the command line."""
     return worded(error.placed, error.remedy)
 
 
 def json_value(value: Value) -> Any:
-    """Return a field's value: integers as integers, byte strings as hex."""
     return value.hex() if isinstance(value, bytes) else value
 
 
 def json_safe(value: Any) -> Any:
-    """Return a value as JSON has it: byte strings as hex, tuples as lists, no finite number as null, others as text."""
     if isinstance(value, (bytes, bytearray)):
         return bytes(value).hex()
     if isinstance(value, dict):
@@ -216,12 +181,10 @@ def json_safe(value: Any) -> Any:
 
 
 def role_name(role: FieldRole) -> str:
-    """Return the name of a role, in lower case."""
     return role.name.lower()
 
 
 def info_json(shard: Shard, uri: str) -> dict[str, Any]:
-    """Return what `info` says."""
     sections = [{"name": s.name, "role": s.role.value, "start": s.start, "stop": s.stop} for s in shard.sections]
     found: dict[str, Any] = {
         "uri": uri,
@@ -242,18 +205,11 @@ def info_json(shard: Shard, uri: str) -> dict[str, Any]:
 
 
 class NodeCount:
-    """Number of nodes that may still be printed.
-
-    Args:
-        most: Count; None for all.
-    """
-
     def __init__(self, most: int | None) -> None:
         self.most = most
         self.left = most
 
     def take(self) -> bool:
-        """Take one; False when there is none left."""
         if self.left is not None:
             if not self.left:
                 return False
@@ -267,7 +223,6 @@ class NodeCount:
 
 
 def print_node_json(node: Node, depth: int, count: NodeCount) -> None:
-    """Print a node and what is below it to a depth, as one JSON value on one line, while it is made."""
     count.take()
     _write_node(node, depth, count)
     sys.stdout.write("\n")
@@ -285,11 +240,6 @@ def _write_node(node: Node, depth: int, count: NodeCount) -> None:
 
 
 def children_of(node: Node, count: NodeCount) -> tuple[list[Node], str]:
-    """Return the children of a node that may still be printed, up to damage; and why there are no more, or nothing.
-
-    Raises:
-        SourceError: The bytes cannot be read.
-    """
     children: list[Node] = []
     if count.left == 0:
         # Without making any: nodes are made by the hundred.
@@ -305,7 +255,6 @@ def children_of(node: Node, count: NodeCount) -> tuple[list[Node], str]:
 
 
 def node_json(node: Node) -> dict[str, Any]:
-    """Return a node, without what is below it."""
     found: dict[str, Any] = {
         "name": node.name,
         "span": node.span.to_json(),
@@ -325,7 +274,6 @@ def node_json(node: Node) -> dict[str, Any]:
 
 
 def object_json(ref: ObjectRef) -> dict[str, Any]:
-    """Return what `ls` says of one object."""
     from shardcore.model.objects import State
 
     # Offsets of content that lies outside the file, or in what some of its bytes decode to, would mislead.

@@ -51,7 +51,6 @@ WrittenFormat = Annotated[str, format_argument(f"The format to write: {', '.join
 
 
 def _options_of(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Return the options for writing that `-O` takes, for completion: with their values where these are few."""
     from shardcore.shards.registry import format_of
 
     # The arguments before an option without its value are not parsed.
@@ -266,11 +265,6 @@ def rekey(
 
 
 def tell_options(format_name: str, purpose: OptionPurpose = OptionPurpose.WRITE) -> int:
-    """Print what `-O` takes for a format, one option on each line; the exit code.
-
-    Raises:
-        UsageError: There is no such format.
-    """
     from shardcore.shards.registry import format_of
 
     options = [one for one in format_of(format_name).options_for(purpose) if not one.hidden]
@@ -282,12 +276,6 @@ def tell_options(format_name: str, purpose: OptionPurpose = OptionPurpose.WRITE)
 
 
 def written_with(option: list[str] | None, format_name: str, how: Opening) -> dict[str, Any]:
-    """Return the options of `-O`, and those that have a flag: `--spec` is `-O spec=`.
-
-    Raises:
-        UsageError: One is not `NAME=VALUE`, or the format does not have it.
-        SourceError: The JSON of one is at an address, and cannot be read.
-    """
     from shardcore.shards.registry import format_of
     from shardcore.sources.remote.address import is_address
     from shardcore.sources.where import text_at
@@ -306,14 +294,12 @@ def written_with(option: list[str] | None, format_name: str, how: Opening) -> di
 
 
 def sent(done: Packed, target: OutputTarget, *, as_json: bool) -> int:
-    """Send what was written, if it has no errors, and print it; the exit code."""
     if done.written and (done.report is None or done.report.ok):
         target.send()
     return tell_packed(done, target.path, as_json=as_json, named=target.named)
 
 
 def tell_packed(done: Packed, out: str, *, as_json: bool, named: Callable[[str | Path], str] = str) -> int:
-    """Print what was written, or would be; the exit code. `named` says what a path is called."""
     for note in done.notes:
         warn(note)
     if done.plan is not None:
@@ -339,13 +325,11 @@ def tell_packed(done: Packed, out: str, *, as_json: bool, named: Callable[[str |
 
 
 def _unchecked(done: Packed) -> list[str]:
-    """Return a sentence for each object that reading back could not check."""
     findings = done.report.findings if done.report is not None else ()
     return [finding.message for finding in findings if finding.code.endswith(".unchecked")]
 
 
 def _tell_skipped(skipped: Sequence[Skipped], *, as_json: bool) -> None:
-    """Print the inputs that are not in the shard; for people the first of them."""
     if as_json:
         for one in skipped:
             tell_json({"skipped": one.name, "error": one.why})
@@ -357,7 +341,6 @@ def _tell_skipped(skipped: Sequence[Skipped], *, as_json: bool) -> None:
 
 
 def _tell_report(report: Report | None) -> int:
-    """Tell errors that reading back found; the exit code."""
     if report is None or report.ok:
         return 0
     for finding in report.findings:

@@ -33,12 +33,6 @@ from shardcore.system import allow_many_files, ending_signals
 
 
 class Plain:
-    """Stands for `process_value` of a parameter: takes texts, choices and defaults; typer converts the rest.
-
-    Args:
-        parameter: An argument or option.
-    """
-
     def __init__(self, parameter: Any) -> None:
         self._parameter = parameter
         self._convert = parameter.process_value
@@ -47,7 +41,6 @@ class Plain:
         self._choices: dict[object, Any] = {one.value: one for one in self._annotation} if chosen else {}
 
     def __call__(self, ctx: Any, value: Any) -> Any:
-        """Convert text from the command line, without the detour that typer makes for plain strings and choices."""
         parameter = self._parameter
         if ctx.resilient_parsing:
             return value  # completion looks at names alone
@@ -64,7 +57,6 @@ class Plain:
 
 
 def help_panels(command: Any, ctx: Any) -> dict[str, list[tuple[str, str]]]:
-    """Return names and texts of the arguments and options of a command, by the titles of its help."""
     panels: dict[str, list[tuple[str, str]]] = {}
     for one in command.get_params(ctx):
         if (record := one.get_help_record(ctx)) is not None:
@@ -78,19 +70,12 @@ def help_panels(command: Any, ctx: Any) -> dict[str, list[tuple[str, str]]]:
 
 
 class PlainCommand(TyperCommand):
-    """A command that takes texts, flags and defaults as they are; its help is plain text.
-
-    Attributes:
-        examples: Command lines under *Examples* in the docstring of the command.
-    """
-
     def __init__(self, *arguments: Any, **settings: Any) -> None:
         settings["help"], _, examples = (settings.get("help") or "").partition("\nExamples:\n")
         self.examples = tuple(line.strip() for line in examples.splitlines() if line.strip())
         super().__init__(*arguments, **settings)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write the arguments and options, by their panels; those of remote files are a help page of their own."""
         from shardcore.cli.options import REMOTE_PANEL
 
         panels = help_panels(self, ctx)
@@ -102,37 +87,29 @@ class PlainCommand(TyperCommand):
             formatter.write("\nRemote options: see `shardcore help remote`\n")
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
-        """Return the parts of the usage line: what is needed without braces, as manuals have it."""
         return [piece.replace("{", "").replace("}", "") for piece in super().collect_usage_pieces(ctx)]
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
-        """Write the examples, each on its line."""
         with formatter.section("Examples"):
             for line in self.examples:
                 formatter.write(f"  {line}\n")
 
     def get_params(self, ctx: Any) -> Any:
-        """Return the parameters, `--help` among them."""
         return _made_plain(super().get_params(ctx))
 
 
 class Commands(TyperGroup):
-    """Options before the command, and the commands, each loaded when it is requested."""
-
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
         self.commands = LoadedCommands()  # type: ignore[assignment]  # none is added later
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """Return the names of the commands, without loading them: completion needs those that begin alike."""
         return list(self.commands)
 
     def get_params(self, ctx: Any) -> Any:
-        """Return the parameters, `--help` among them."""
         return _made_plain(super().get_params(ctx))
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Write the commands under titles."""
         width = max(map(len, _MODULES))
         for title, modules in _GROUPS.items():
             with formatter.section(title):
@@ -141,8 +118,6 @@ class Commands(TyperGroup):
 
 
 class LoadedCommands(Mapping[str, Any]):
-    """The commands by name, in the order of the help; a command is loaded when it is taken."""
-
     def __iter__(self) -> Iterator[str]:
         return iter(_MODULES)
 
@@ -224,13 +199,6 @@ ArgumentError: type[Exception] = typer.BadParameter.__mro__[2]
 
 
 def guarded(command: Callable[..., int], *, taking: bool = False) -> Callable[..., int]:
-    """Return a command within a budget, whose failures are exit codes and lines on standard error.
-
-    Args:
-        command: The command.
-        taking: Whether its work is in the size of what it writes; see `Budget`.
-    """
-
     @functools.wraps(command)
     def call(*arguments: object, **options: object) -> int:
         code = EXIT_FINE
@@ -257,7 +225,6 @@ def guarded(command: Callable[..., int], *, taking: bool = False) -> Callable[..
 
 
 def _unwritten(error: OSError) -> int:
-    """Report that the output cannot be written; return the exit code."""
     silence_output()
     warn(f"cannot write the output: {error.strerror or error}")
     return EXIT_SOURCE
@@ -304,7 +271,6 @@ def _options(
 
 
 def told(error: ShardError, name: str) -> int:
-    """Print an error of a command on standard error; return its exit code."""
     options = {option for one in loaded(name).params for option in one.opts}
     text = worded(error.placed, error.remedy, options)
     if isinstance(error, NotAShard) and not (error.remedy or error.is_other) and "--format" in options:
@@ -327,7 +293,6 @@ def told(error: ShardError, name: str) -> int:
 
 
 def exit_code(error: ShardError) -> int:
-    """Return 2 for usage, 1 for an absent key, 4 for a source, 3 for damage and anything else."""
     codes = {UsageError: EXIT_USAGE, KeyAbsent: EXIT_ABSENT, SourceError: EXIT_SOURCE}
     return next((code for kind, code in codes.items() if isinstance(error, kind)), EXIT_DAMAGED)
 
@@ -337,7 +302,6 @@ _COMPLETING = "_SHARDCORE_COMPLETE"
 
 
 def run(arguments: list[str] | None = None) -> int:
-    """Run the program; return the exit code."""
     given = sys.argv[1:] if arguments is None else arguments
     try:
         result = typer.main.get_command(app).main(given or ["--help"], prog_name="shardcore", standalone_mode=False)
@@ -363,7 +327,6 @@ def run(arguments: list[str] | None = None) -> int:
 
 
 def main() -> None:
-    """The entry point of the `shardcore` command."""
     if sys.stdout is None:
         # It was closed before the start: nothing is opened under its number, 1, and writing to it fails.
         nowhere = os.open(os.devnull, os.O_RDONLY)
@@ -401,7 +364,6 @@ _PLAIN_WORDS = {
 
 
 def _argument_text(error: Exception) -> str:
-    """Return what is wrong with the command line, in one line."""
     message = getattr(error, "format_message", error.__str__)()
     context = getattr(error, "ctx", None)
     where = getattr(context, "command_path", "shardcore")

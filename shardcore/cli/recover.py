@@ -89,7 +89,6 @@ def _tell_all(items: Iterable[Saved], *, as_json: bool) -> None:
 
 
 def _tell(one: Saved) -> None:
-    """One line about one thing that was found."""
     name = visible(one.path or one.key or one.name)
     if one.raw:
         tell_line(f"{'raw':10}  {name}  {one.size}  {one.sha256}  ({visible(one.why)})")
@@ -102,7 +101,6 @@ def _tell(one: Saved) -> None:
 
 
 def _sum_up(done: Salvage) -> None:
-    """The last line, and what to know besides."""
     counts = done.counts
     parts = [f"{counts[one.value]:,} {one.label}" for one in Condition]
     keyless = f"; {counts['without_key']:,} of them without a key" if counts["without_key"] else ""

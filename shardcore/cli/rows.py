@@ -37,18 +37,12 @@ FILES_AT_ONCE = 1 << 8
 
 
 def unserved(deleted: bool) -> tuple[State, ...]:
-    """Return the states of rows that cannot be read; `ls` leaves them out without `--all`.
-
-    Args:
-        deleted: Whether tombstoned objects are returned.
-    """
     return (State.UNUSED, State.DELETED) if deleted else (State.UNUSED, State.DELETED, State.TOMBSTONED)
 
 
 def shown_rows(
     shard: Shard, kind: int | None, skip: int, limit: int | None, hidden: Collection[State], *, keys: bool
 ) -> Iterator[tuple[ObjectColumns, list[str | None]]]:
-    """Yield the columns of the rows to list, in the order of the slots, and their keys where these are printed."""
     left, count = limit, len(shard.objects)
     # Each row of a data set may open a file.
     step = FILES_AT_ONCE if shard.source is None and not shard.loaded else ROWS_AT_ONCE
@@ -82,7 +76,6 @@ def shown_rows(
 
 
 def sizes_stated(shard: Shard) -> bool:
-    """Return whether the lines of a remote file are printed without the header of each object."""
     return shard.source is not None and not shard.source.near and shard.objects.sized
 
 
@@ -97,18 +90,6 @@ def list_rows(
     member: str = "",
     human: bool = False,
 ) -> int:
-    """Print some rows; return how many of them have an error.
-
-    Args:
-        shard: Whose rows they are.
-        columns: Their columns.
-        keys: Their keys; empty where neither they nor their columns are printed as lines of text.
-        as_json: Whether each is a JSON value.
-        digest: Whether the sha256 of the content is reported, too.
-        without_content: States of rows that have none to digest.
-        member: The member of a data set that `shard` is, if it is one.
-        human: Whether sizes are reported in KiB, MiB and GiB.
-    """
     damaged = int(np.count_nonzero(columns.state == State.DAMAGED))
     if not as_json and not digest:
         _print_columns(columns, keys, shard.objects.kinds, human=human)
@@ -131,19 +112,6 @@ def list_rows(
 def list_members(
     shard: DataSet, asked: RowsAsked, *, skip: int, limit: int | None, as_json: bool, human: bool = False
 ) -> int:
-    """Print the rows of a data set as its members finish, in order; return how many of them have an error.
-
-    Args:
-        shard: The data set.
-        asked: Which rows, and what of them.
-        skip: So many rows are left out at the beginning.
-        limit: At most so many are printed; None for all.
-        as_json: Whether each is a JSON value.
-        human: Whether sizes are reported in KiB, MiB and GiB.
-
-    Raises:
-        UsageError: No member has objects of the kind that is requested.
-    """
     printing = _Printing(shard, asked, skip, limit, as_json, human)
     if limit == 0:
         return 0
@@ -165,13 +133,6 @@ def list_members(
 
 
 class _Printing:
-    """Rows that are printed member by member.
-
-    Attributes:
-        errors: Rows with an error, and members that cannot be read.
-        left: Number of rows that may still be printed; None for all.
-    """
-
     def __init__(
         self, shard: DataSet, asked: RowsAsked, skip: int, limit: int | None, as_json: bool, human: bool
     ) -> None:
@@ -180,7 +141,6 @@ class _Printing:
         self._kinds: dict[str, None] = {}
 
     def member(self, name: str, found: RowsFound) -> None:
-        """Print what was found in a member."""
         self._kinds.update(dict.fromkeys(found.kinds))
         if found.more:
             self._large(name)
@@ -197,7 +157,6 @@ class _Printing:
         _print_columns(columns, found.keys[first:stop], found.kinds, human=self._human)
 
     def check_kind(self) -> None:
-        """Refuse a kind that no member has."""
         kind = self._asked.kind
         if kind is not None and self._kinds and kind not in self._kinds:
             raise no_kind(kind, tuple(self._kinds))
@@ -210,7 +169,6 @@ class _Printing:
         return first, stop
 
     def _large(self, name: str) -> None:
-        """Go through a member with too many rows to be held."""
         with self._shard.borrowed(name) as member:
             member.load_index()
             member.jobs = self._shard.jobs
@@ -234,7 +192,6 @@ class _Printing:
 
 
 def _line(row: ObjectRow, member: str) -> dict[str, Any]:
-    """Return what `ls` says of a row; `member` is the one that it was found in, for rows of members."""
     if row.ref is None:
         return {"key": None, "state": "damaged", "size": None, "error": row.error}
     found = object_json(located(row.ref, member, None) if member else row.ref)
@@ -247,7 +204,6 @@ def _line(row: ObjectRow, member: str) -> dict[str, Any]:
 
 
 def print_header(*, digest: bool) -> None:
-    """Print the names of the columns, on a terminal only: pipes carry rows alone."""
     if sys.stdout.isatty():
         print_line(f"{'sha256':<64}  {'size':>12}  key" if digest else f"{'state':<10}  {'kind':<8}  {'size':>12}  key")
 
@@ -264,7 +220,6 @@ def _tell(found: dict[str, Any], *, as_json: bool, human: bool) -> None:
 
 
 def _is_printable(text: str) -> bool:
-    """Return `text.isprintable()`, ten times as fast for the usual letters."""
     if not text.isascii():
         return text.isprintable()
     codes = np.frombuffer(text.encode(), np.uint8)
@@ -278,7 +233,6 @@ def _size_text(size: int, *, human: bool) -> str:
 
 
 def warn_unreadable(shard: Shard) -> int:
-    """Name the members of a data set that are left out; return how many."""
     unreadable = shard.unreadable if isinstance(shard, DataSet) else {}
     for name, error in unreadable.items():
         warn(f"{name}: {error_line(error)}")
@@ -286,7 +240,6 @@ def warn_unreadable(shard: Shard) -> int:
 
 
 def _print_columns(columns: ObjectColumns, texts: Sequence[str | None], kinds: tuple[str, ...], *, human: bool) -> None:
-    """Print state, kind, size and key of many rows."""
     if not texts:
         return
     keys = [key if key is not None else "-" for key in texts]

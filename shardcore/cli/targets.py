@@ -75,11 +75,6 @@ def target_of(out: str, how: Opening, *, force: bool) -> Iterator[OutputTarget]:
 
 
 def writable(out: str) -> Address:
-    """Return the address of something in a bucket.
-
-    Raises:
-        UsageError: It is no such address.
-    """
     address = parse_address(out)
     if address.scheme != "s3" or not address.name or address.version:
         raise UsageError(f"{address.shown} cannot be written: only s3:// addresses can")
@@ -102,7 +97,6 @@ def uploading(how: Opening, *, force: bool = False) -> Iterator[Upload]:
 
 
 def _warn_of_unfinished(upload: Upload, address: Address) -> None:
-    """Report what killed programs left at the target: one request, and no error where it is not allowed."""
     try:
         with closing(upload.unfinished(address)) as found:
             left = list(islice(found, FEW))
@@ -128,7 +122,6 @@ def _scratch_folder() -> Iterator[Path]:
 
 
 def _locked_folder(parent: Path) -> tuple[Path, int | None]:
-    """Create a folder for temporary files; locked, where that can be, against being taken for a left-over."""
     try:
         while True:
             folder = temporary_path(parent / SCRATCH)
@@ -146,7 +139,6 @@ def _locked_folder(parent: Path) -> tuple[Path, int | None]:
 
 
 def _remote_target(folder: Path, address: Address, root: Address, upload: Upload) -> OutputTarget:
-    """Return a target that is written into a temporary folder first."""
     from shardcore.operations.extraction.manifest import MANIFEST
     from shardcore.shards.registry import folder_marks
     from shardcore.sources.remote.upload import BucketFolder

@@ -7,12 +7,6 @@ from collections.abc import Callable, Iterable
 
 
 def sha256_of(pieces: Iterable[bytes | memoryview], each: Callable[[int], object] | None = None) -> tuple[str, int]:
-    """Return the sha256 of a content in hex, and its size.
-
-    Args:
-        pieces: The content.
-        each: Called after each piece with the bytes read so far.
-    """
     digest, size = hashlib.sha256(), 0
     for piece in pieces:
         digest.update(piece)

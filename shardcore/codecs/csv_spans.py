@@ -11,15 +11,6 @@ _BLOCK = 1 << 20
 
 
 def row_spans(data: bytes, most: int = 1 << 20) -> NDArray[np.int64]:
-    """Return the bytes `[start, stop)` of each row, without its line end; empty lines are no rows.
-
-    Args:
-        data: The table, in an encoding in which ASCII is one byte per character.
-        most: Rows that are returned at most.
-
-    Returns:
-        int64 of shape `(rows, 2)`. A line end between quotes does not end a row.
-    """
     whole = np.frombuffer(data, np.uint8)
     ends: list[NDArray[np.int64]] = []
     inside = count = 0
@@ -44,15 +35,6 @@ def row_spans(data: bytes, most: int = 1 << 20) -> NDArray[np.int64]:
 
 
 def cell_spans(data: bytes, start: int, stop: int, delimiter: str, most: int = 4096) -> list[tuple[int, int]]:
-    """Return the bytes `[start, stop)` of each cell of a row, its quotes included.
-
-    Args:
-        data: The table.
-        start: First byte of the row.
-        stop: One past its last byte.
-        delimiter: The delimiter: one ASCII character.
-        most: Cells that are returned at most.
-    """
     mark = delimiter.encode("ascii")
     found: list[tuple[int, int]] = []
     at = start
@@ -70,7 +52,6 @@ def cell_spans(data: bytes, start: int, stop: int, delimiter: str, most: int = 4
 
 
 def _quoted_end(data: bytes, start: int, stop: int) -> int:
-    """Return the offset past the quote that closes a cell; doubled quotes are part of the cell."""
     at = start + 1
     while True:
         at = data.find(b'"', at, stop)
@@ -82,7 +63,6 @@ def _quoted_end(data: bytes, start: int, stop: int) -> int:
 
 
 def cell_text(raw: bytes, encoding: str = "utf-8") -> str:
-    """Return the text of a cell: without its quotes, doubled quotes as one."""
     text = raw.decode(encoding, "replace")
     if text.startswith('"'):
         inner, closed, rest = text[1:].replace('""', "\0").partition('"')

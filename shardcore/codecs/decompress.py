@@ -58,23 +58,6 @@ def decompress(
     expected: int | None = None,
     span: Span | None = None,
 ) -> bytes:
-    """Expand one payload.
-
-    Args:
-        codec: One of `CODECS`.
-        data: The stored bytes: one whole frame, member or stream and nothing after it.
-        limit: Most bytes that the result may have.
-        expected: Declared size of the result in bytes, when the format states one that must hold.
-        span: Place of the stored bytes, for the errors.
-
-    Returns:
-        The uncompressed bytes.
-
-    Raises:
-        LimitExceeded: The result is, or is declared to be, larger than `limit`.
-        Truncated: The stored bytes end before the frame does.
-        FormatError: They are corrupt, go on after the end of the frame, or expand to another size than `expected`.
-    """
     pieces = decompress_stream(codec, _slices(data), limit=limit, expected=expected, span=span)
     first = next(pieces, b"")
     second = next(pieces, None)
@@ -91,13 +74,6 @@ def decompress(
 
 
 def decompress_shown(codec: Codec | str, data: Data, *, expected: int | None = None, span: Span | None = None) -> bytes:
-    """As `decompress`, for bytes that are shown as a source of their own: at most `SHOWN_LIMIT`, as all are in memory.
-
-    Raises:
-        LimitExceeded: The result is, or is declared to be, larger. Objects of that size can be streamed.
-        Truncated: The stored bytes end before the frame does.
-        FormatError: They are damaged.
-    """
     try:
         return decompress(codec, data, limit=SHOWN_LIMIT, expected=expected, span=span)
     except LimitExceeded as error:
@@ -108,23 +84,12 @@ def decompress_shown(codec: Codec | str, data: Data, *, expected: int | None = N
 def decompress_many(
     codec: Codec | str, payloads: Sequence[bytes], place: Callable[[int], Span]
 ) -> list[bytes | ShardError]:
-    """Expand some payloads, each within the default limit; gzip members of together `SMALL` bytes without a loop.
-
-    Args:
-        codec: One of `CODECS`.
-        payloads: The stored bytes of each.
-        place: Gives the place of one of them by its number, for the errors.
-
-    Returns:
-        The uncompressed bytes of each, or why there are none.
-    """
     # What is short needs no counting: deflate expands at most `DEFLATE_RATIO` times.
     plain = _gzip_members(payloads) if codec == "gzip" and sum(map(len, payloads)) <= 2 * SMALL else None
     return plain or [_decompressed(codec, data, place, number) for number, data in enumerate(payloads)]
 
 
 def _gzip_members(payloads: Sequence[bytes]) -> list[bytes | ShardError] | None:
-    """Return the content of payloads of which each is one whole member; None where that is not certain."""
     try:
         contents = list(map(zlib.decompress, payloads, repeat(_WBITS["gzip"])))
     except zlib.error:
@@ -153,23 +118,6 @@ def decompress_stream(
     expected: int | None = None,
     span: Span | None = None,
 ) -> Iterator[bytes]:
-    """Expand one payload that arrives in chunks; yields the uncompressed bytes in pieces of at most 1 MiB.
-
-    What was yielded before an error was expanded from bytes before the damage; only when the iterator ends
-    without one is the payload complete and its checksums right. (Pieces of codec `none` are the chunks.)
-
-    Args:
-        codec: One of `CODECS`.
-        chunks: The stored bytes, in order, cut anywhere.
-        limit: Most bytes that the result may have.
-        expected: Declared size of the result in bytes, when the format states one that must hold.
-        span: Place of the stored bytes, for the errors.
-
-    Raises:
-        LimitExceeded: The result is, or is declared to be, larger than `limit`.
-        Truncated: The stored bytes end before the frame does.
-        FormatError: They are corrupt, go on after the end of the frame, or expand to another size than `expected`.
-    """
     expand = _ENGINES.get(codec)
     if expand is None:
         raise Unsupported(f"no decoder for codec {codec!r}", span=span)
@@ -179,7 +127,6 @@ def decompress_stream(
 def _bounded(
     codec: str, pieces: Iterator[bytes], limit: int, expected: int | None, span: Span | None
 ) -> Iterator[bytes]:
-    """Count what comes out, and stop where it becomes too much; give every failure its place."""
     if expected is not None and expected > limit:
         raise LimitExceeded(f"{plural(expected, 'byte')} when decompressed, over the limit of {limit:,}", span=span)
     total = 0
@@ -204,15 +151,12 @@ def _bounded(
 
 
 class _Corrupt(Exception):
-    """Error of an engine, before its span is known; `kind` is the public error that it becomes."""
-
     def __init__(self, message: str, kind: type[ShardError] = FormatError) -> None:
         super().__init__(message)
         self.kind = kind
 
 
 def _call(engine: Callable[..., bytes], *arguments: object, raised: type[Exception] = zlib.error) -> bytes:
-    """Call a library's decoder; what it raises for corrupt input becomes `_Corrupt`. `raised` is its own error."""
     try:
         return engine(*arguments)
     except (raised, RuntimeError, EOFError) as error:
@@ -235,7 +179,6 @@ def _nonempty(chunks: Iterable[Data]) -> Iterator[bytes]:
 
 
 def _piece_sizes() -> Iterator[int]:
-    """Room to offer for each next piece: little for the first, most objects are small."""
     yield _FIRST_PIECE
     while True:
         yield _PIECE
@@ -250,7 +193,6 @@ def _expand_none(chunks: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _expand_deflate(chunks: Iterator[bytes], wbits: int) -> Iterator[bytes]:
-    """Zlib (`wbits` 15) and gzip (31); zlib itself compares the trailer."""
     engine = zlib.decompressobj(wbits)
     for chunk in chunks:
         if engine.eof:
@@ -307,7 +249,6 @@ def _expand_lz4(chunks: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _checked_magic(chunks: Iterator[bytes], magic: bytes) -> Iterator[bytes]:
-    """Check the first four bytes: skippable and legacy frames are refused."""
     head = b""
     for chunk in chunks:
         head += chunk
@@ -334,12 +275,6 @@ def _expand_zstd(chunks: Iterator[bytes]) -> Iterator[bytes]:
 
 
 class _ZstdFrame:
-    """The bytes of exactly one zstd frame, as a file for the library's bounded reader.
-
-    The reader ends silently where its input ends, so the blocks are walked here (RFC 8878, 3.1.1) to know
-    whether the frame was whole and whether something follows it.
-    """
-
     def __init__(self, chunks: Iterator[bytes]) -> None:
         self._chunks = chunks
         self._rest = b""
@@ -353,7 +288,6 @@ class _ZstdFrame:
         self._done = False
 
     def read(self, size: int) -> bytes:
-        """At most `size` next bytes of the frame; nothing after its end."""
         if self._done:
             return b""
         chunk = self._rest or next(self._chunks, b"")
@@ -364,10 +298,6 @@ class _ZstdFrame:
         return chunk[:inside]
 
     def finish(self, total: int) -> None:
-        """Refuse a frame that is not complete, not the last of the input, or states another size than `total`.
-
-        (The library compares the content size, but not when the last block is empty.)
-        """
         while not self._done and self.read(_FEED):
             pass
         if not self._done:
@@ -378,7 +308,6 @@ class _ZstdFrame:
             raise _Corrupt(f"the frame states {plural(self._content_size, 'byte')} of content and has {total:,}")
 
     def _walk(self, chunk: bytes) -> int:
-        """Return how many bytes of `chunk` belong to the frame."""
         at = 0
         while at < len(chunk) and not self._done:
             if self._skip:
@@ -394,7 +323,6 @@ class _ZstdFrame:
         return at
 
     def _take_header(self) -> None:
-        """Go on from a complete header: the start of the frame's, the rest of it, or a block's."""
         head, self._head = bytes(self._head), bytearray()
         if self._descriptor is None:
             if not head.startswith(_ZSTD_MAGIC):
@@ -416,7 +344,6 @@ class _ZstdFrame:
 
     @staticmethod
     def _rest_of_header(descriptor: int) -> tuple[int, int, int]:
-        """Sizes of what follows the descriptor: window, dictionary id, content size (at least one byte in all)."""
         single = descriptor >> 5 & 1
         return 1 - single, (0, 1, 2, 4)[descriptor & 3], (single, 2, 4, 8)[descriptor >> 6]
 

@@ -43,19 +43,6 @@ _MOST_METADATA = 1000
 
 
 def draco_task(header: dict[str, Any], data: bytes) -> tuple[dict[str, Any], bytes]:
-    """Decode a fragment: vertices as float32, then triangles as uint32; their numbers in the header.
-
-    Where Draco itself quantised the vertices, `quantised` in the header has the lowest corner, the extent and the bits.
-
-    Args:
-        header: `triangles`: the number that is allowed.
-        data: The fragment.
-
-    Raises:
-        FormatError: It is no Draco mesh, or is damaged.
-        Unsupported: It has an older version of the bitstream.
-        LimitExceeded: It has more triangles than allowed.
-    """
     import DracoPy
 
     most = min(int(header.get("triangles", MOST_TRIANGLES)), MOST_TRIANGLES)
@@ -79,16 +66,6 @@ def draco_task(header: dict[str, Any], data: bytes) -> tuple[dict[str, Any], byt
 
 @dataclass(frozen=True, slots=True)
 class Fragment:
-    """Decoded fragment of a level of a mesh.
-
-    Attributes:
-        number: Its number in the level.
-        span: Its bytes.
-        vertices: Its vertices as they are encoded, float32 of shape `(n, 3)`.
-        triangles: Vertices of each triangle, uint32 of shape `(m, 3)`.
-        quantised: Lowest corner, extent and bits of Draco's own quantisation; empty where vertices are integers.
-    """
-
     number: int
     span: Span
     vertices: NDArray[np.float32]
@@ -99,22 +76,6 @@ class Fragment:
 def decode_fragments(
     layout: MeshLayout, level: int, read: Callable[[int, int], bytes], decoder: Decoder, *, most: int = ENCODED
 ) -> Iterator[Fragment]:
-    """Yield the fragments of a level that are not empty.
-
-    Args:
-        layout: Layout of the mesh.
-        level: The level.
-        read: Reads bytes `[start, stop)` of the source that has the fragments.
-        decoder: Decoder, such as `Shard.decoder`.
-        most: Bytes of all of them.
-
-    Raises:
-        FormatError: A fragment is damaged; the span is its own.
-        LimitExceeded: The level has too many bytes, fragments or triangles.
-        Unsupported: A fragment has another version of Draco.
-        PackageMissing: The decoder is not installed.
-        SourceError: The bytes cannot be read.
-    """
     one = layout.levels[level]
     place = Span(layout.stored.source, int(one.starts[0]), int(one.starts[-1]))
     if one.nbytes > most:
@@ -157,13 +118,6 @@ def _fragment(part: bytes, number: int, span: Span, left: int, decoder: Decoder)
 
 
 def check_counts(data: bytes, most: int) -> int:
-    """Check the head of a fragment, and return the number of triangles that it declares.
-
-    Raises:
-        FormatError: It is no Draco mesh, or is cut, or has a version or method that does not exist.
-        Unsupported: It has an older version of the bitstream.
-        LimitExceeded: It declares more triangles than `most`.
-    """
     if len(data) < _HEAD or not data.startswith(MAGIC):
         raise FormatError("not Draco data: it does not begin with DRACO")
     version, kind, method = (data[5], data[6]), data[7], data[8]
@@ -202,7 +156,6 @@ class _Reader:
         return self.data[self.at - 1]
 
     def number(self) -> int:
-        """Return an unsigned number of 7 bits per byte, the lowest first."""
         value = 0
         for shift in range(0, 70, 7):
             one = self.byte()
@@ -221,7 +174,6 @@ def _skip_metadata(reader: _Reader) -> None:
 
 
 def _skip_entries(reader: _Reader, left: int) -> int:
-    """Skip metadata; return how many more may follow."""
     entries = reader.number()
     if left < 1 or entries > len(reader.data):
         raise FormatError("the Draco data has too much metadata")

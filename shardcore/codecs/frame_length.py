@@ -25,10 +25,6 @@ MOST_BLOCKS = 1 << 20
 
 
 def zstd_end(read: Read, start: int, stop: int, most: int = MOST_BLOCKS) -> int | None:
-    """Return one past the last byte of the zstd frame that begins at `start`; None where none ends before `stop`.
-
-    One of more than `most` blocks is not followed to its end.
-    """
     head = read(start, min(start + 18, stop))
     if len(head) < 6 or head[:4] != ZSTD_MAGIC:
         return None
@@ -52,10 +48,6 @@ def zstd_end(read: Read, start: int, stop: int, most: int = MOST_BLOCKS) -> int 
 
 
 def lz4_end(read: Read, start: int, stop: int, most: int = MOST_BLOCKS) -> int | None:
-    """Return one past the last byte of the LZ4 frame that begins at `start`; None where none ends before `stop`.
-
-    One of more than `most` blocks is not followed to its end.
-    """
     head = read(start, min(start + 7, stop))
     if len(head) < 7 or head[:4] != LZ4_MAGIC:
         return None
@@ -78,10 +70,6 @@ def lz4_end(read: Read, start: int, stop: int, most: int = MOST_BLOCKS) -> int |
 
 
 def gzip_end(read: Read, start: int, stop: int, limit: int) -> tuple[int, int] | None:
-    """Return where the gzip member that begins at `start` ends, and how many uncompressed bytes it has.
-
-    None where it is damaged, ends after `stop`, or has more uncompressed bytes than `limit`; its crc32 is compared.
-    """
     engine = zlib.decompressobj(31)
     plain, at, feed = 0, start, 1 << 9  # what is no member is seen in its first bytes
     while at < stop:

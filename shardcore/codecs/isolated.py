@@ -73,7 +73,6 @@ _starting = threading.RLock()
 
 @contextmanager
 def _own_modules() -> Iterator[None]:
-    """Let Python processes that are started inside import nothing from the current folder: it may be a stranger's."""
     with _starting:
         before = os.environ.get("PYTHONSAFEPATH")
         os.environ["PYTHONSAFEPATH"] = "1"
@@ -93,8 +92,6 @@ class _SafeProcess(SpawnProcess):
 
 
 class SafeContext(SpawnContext):
-    """The `spawn` method, for processes that take no module from the current folder."""
-
     Process = _SafeProcess
 
     def __init__(self) -> None:
@@ -108,8 +105,6 @@ class SafeContext(SpawnContext):
 
 
 class Decoder(Protocol):
-    """Runs tasks: `run_task` in this process, `IsolatedDecoder.run` in another one."""
-
     def __call__(
         self, task: str, header: Header, data: bytes | memoryview, *, limit: int = ..., place: Span | None = ...
     ) -> tuple[Header, bytes]:
@@ -119,7 +114,6 @@ class Decoder(Protocol):
 def run_task(
     task: str, header: Header, data: bytes | memoryview, *, limit: int = DEFAULT_LIMIT, place: Span | None = None
 ) -> tuple[Header, bytes]:
-    """Run a task in this process; see `IsolatedDecoder.run`."""
     try:
         return _task(TASKS[task])({**header, "limit": limit}, bytes(data))
     except ShardError as error:
@@ -135,13 +129,6 @@ def run_task(
 
 
 class IsolatedDecoder:
-    """One process that decodes, started at the first task and again after it died.
-
-    Calls from several threads wait for each other. The process is started by the `spawn` method, so a
-    script that uses it keeps its own work after `if __name__ == "__main__":`. A task takes as long as it needs; one
-    that is cancelled ends with its process.
-    """
-
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._closed = False
@@ -157,23 +144,6 @@ class IsolatedDecoder:
         limit: int = DEFAULT_LIMIT,
         place: Span | None = None,
     ) -> tuple[Header, bytes]:
-        """Run a task; what kills the decoder is an error, not the end of this process.
-
-        Args:
-            task: Its name in `TASKS`.
-            header: Its arguments, as JSON values.
-            data: The payload.
-            limit: Bytes that may come back; the process gets memory for some copies of them.
-            place: Span of the payload, for errors.
-
-        Raises:
-            FormatError: The payload is invalid, or the decoder died of it.
-            Unsupported: The payload is of a kind that the decoder does not have.
-            PackageMissing: The decoder is not installed.
-            LimitExceeded: The result has more than `limit` bytes, or needs too much memory.
-            ShardError: The process cannot be started, or was closed.
-            Cancelled: The result is not wanted any more.
-        """
         question = json.dumps({"task": TASKS[task], "header": {**header, "limit": limit}}).encode()
         with self._lock:
             pipe = self._started()
@@ -200,7 +170,6 @@ class IsolatedDecoder:
         return answer, result
 
     def close(self) -> None:
-        """End the process, also while it works; nothing can be decoded afterwards."""
         self._closed = True
         process = self._process
         if process is not None:
@@ -219,7 +188,6 @@ class IsolatedDecoder:
         self.close()
 
     def _started(self) -> Connection[Any, Any]:
-        """Return the pipe to a living process."""
         if self._closed:
             raise ShardError("the decoder process was closed")
         if self._pipe is not None and self._process is not None and self._process.is_alive():
@@ -242,7 +210,6 @@ class IsolatedDecoder:
         raise ShardError(f"the decoder process did not start within {START_SECONDS:g} seconds")
 
     def _kill(self, *, wait: bool = True) -> int | None:
-        """End the process and forget it; its exit code (negative: a signal) when it had ended by itself."""
         process, pipe = self._process, self._pipe
         self._process = self._pipe = None
         if pipe is not None:
@@ -265,7 +232,6 @@ def _task(name: str) -> Task:
 
 
 def _serve(pipe: Connection[Any, Any]) -> None:
-    """Run tasks until the pipe closes: the life of the process."""
     # Libraries such as libtiff print what they find wrong.
     quiet = os.open(os.devnull, os.O_WRONLY)
     os.dup2(quiet, 1)
@@ -284,7 +250,6 @@ def _serve(pipe: Connection[Any, Any]) -> None:
 
 
 def _answer(name: str, header: Header, data: bytes) -> tuple[Header, bytes]:
-    """Return the answer of a task, or its error."""
     limit = int(header["limit"])
     try:
         task = _task(name)

@@ -19,17 +19,6 @@ _KINDS = {b"{": "object", b"[": "array", b'"': "string", b"t": "boolean", b"f": 
 
 @dataclass(frozen=True, slots=True)
 class JsonValue:
-    """Value in a JSON text.
-
-    Attributes:
-        key: Name in its object, as it is decoded; empty for the root and for items of arrays.
-        start: First byte of the value; without its name.
-        stop: One past the last byte.
-        kind: `object`, `array`, `string`, `number`, `boolean` or `null`.
-        count: Members of an object, items of an array; 0 for others.
-        key_start: First byte of its name; `start` where it does not have one.
-    """
-
     key: str
     start: int
     stop: int
@@ -39,19 +28,6 @@ class JsonValue:
 
 
 class JsonSpans:
-    """Values of a JSON text and their bytes.
-
-    A text that is not JSON gives values that are wrong, but within the text: parse it first.
-
-    Args:
-        data: The text: UTF-8, or another encoding in which ASCII is one byte per character.
-        encoding: Encoding of its strings.
-        limits: Limits of the text.
-
-    Raises:
-        FormatError: The text exceeds the limits, or its brackets do not match.
-    """
-
     def __init__(self, data: bytes, encoding: str = "utf-8", *, limits: JsonLimits = FREE) -> None:
         if len(data) > limits.size:
             raise FormatError(f"the JSON text has {len(data)} bytes; at most {limits.size} are read")
@@ -76,7 +52,6 @@ class JsonSpans:
     def _pairs(
         places: NDArray[np.int64], levels: NDArray[np.int32], opens: NDArray[np.bool_], closes: NDArray[np.bool_]
     ) -> dict[int, tuple[int, int]]:
-        """Return the offset past the closing bracket and the level of each opening bracket."""
         # Brackets of one level alternate: sorted by level and place, an opening one is followed by its closing one.
         order = np.lexsort((places, levels))
         first, last = order[opens[order]], order[closes[order]]
@@ -85,12 +60,10 @@ class JsonSpans:
 
     @property
     def root(self) -> JsonValue:
-        """The value of the text."""
         begin = 3 if self._data.startswith(b"\xef\xbb\xbf") else 0
         return self._value("", *self._stripped(begin, len(self._data)))
 
     def members(self, value: JsonValue, first: int = 0, last: int | None = None) -> Iterator[JsonValue]:
-        """Yield members `[first, last)` of an object or items of an array, in the order of the text."""
         if not value.count:
             return
         _, level = self._ends[value.start]
@@ -108,10 +81,6 @@ class JsonSpans:
             yield self._value(self.text(key_start, key_stop), *self._stripped(colon + 1, stop), key_start)
 
     def path(self, offset: int) -> tuple[int, ...]:
-        """Return the numbers of the members that lead from the root to the smallest value with a byte.
-
-        The name of a member, and the space before it, belong to its value.
-        """
         at, found = self.root, []
         while at.count:
             _, level = self._ends[at.start]
@@ -124,11 +93,9 @@ class JsonSpans:
         return tuple(found)
 
     def raw(self, start: int, stop: int) -> str:
-        """Return a part of the text as it is written."""
         return self._data[start:stop].decode(self._encoding, "replace")
 
     def text(self, start: int, stop: int) -> str:
-        """Return a value as text: a string without quotes and escapes, others as they are written."""
         raw = self.raw(start, stop)
         if raw.startswith('"'):
             try:
@@ -157,7 +124,6 @@ class JsonSpans:
         return found[first:last]
 
     def _stripped(self, start: int, stop: int) -> tuple[int, int]:
-        """Return a range of the text without the space around it."""
         data = self._data
         while start < stop and data[start] in _SPACE:
             start += 1

@@ -34,16 +34,6 @@ _QUOTE = 0x22
 
 @dataclass(frozen=True, slots=True)
 class JsonLimits:
-    """Limits of a JSON text.
-
-    Attributes:
-        size: Bytes of the text.
-        depth: Arrays and objects within each other.
-        values: Values, the names of members included. Of a long text one for each 16 bytes is allowed in any case.
-        containers: Arrays and objects among them; they take ten times the memory. One for each 64 bytes likewise.
-        digits: Digits of an integer.
-    """
-
     size: int = 16 << 20
     depth: int = 200
     values: int = 1_000_000
@@ -51,7 +41,6 @@ class JsonLimits:
     digits: int = INTEGER_DIGITS
 
     def fault(self, values: int, containers: int, depth: int, size: int) -> str:
-        """Return which limit a text breaks; empty for none."""
         if depth > self.depth:
             return f"nested more than {self.depth} deep"
         if values > max(self.values, size // 16):
@@ -69,18 +58,6 @@ FREE = JsonLimits(digits=FREE_DIGITS)
 def parse_json(
     text: str | bytes, what: str, *, limits: JsonLimits = USUAL, span: Span | None = None, encoding: str = "utf-8"
 ) -> Any:
-    """Return the value of a JSON text.
-
-    Args:
-        text: The text; bytes are decoded.
-        what: What it is, for the messages: `the info`.
-        limits: What is parsed at most.
-        span: The place of the text, for the errors.
-        encoding: How bytes are decoded: `utf-8`, or `utf-8-sig` where a byte order mark is passed over.
-
-    Raises:
-        FormatError: It is not JSON, or more than the limits allow.
-    """
     if len(text) > limits.size:
         raise FormatError(f"{what} has {len(text)} bytes; at most {limits.size} are read", span=span)
     fault = structure_fault(text, limits)
@@ -107,7 +84,6 @@ def parse_json(
 
 
 def json_fault(error: json.JSONDecodeError) -> str:
-    """Return the error of a text that is not JSON and its place, in plain words."""
     if error.msg.startswith("Illegal trailing comma"):
         # Python 3.13 names the comma, others the bracket after it.
         rest = error.doc[error.pos + 1 :]
@@ -139,18 +115,6 @@ def json_fault(error: json.JSONDecodeError) -> str:
 
 
 def whole_number(value: object, what: str, low: int, high: int, *, span: Span | None = None) -> int:
-    """Return an integer that JSON states, within its range; `3.0` is one, `true` is not.
-
-    Args:
-        value: The value.
-        what: Its name, for the message.
-        low: Smallest value allowed.
-        high: Largest value allowed.
-        span: Its place.
-
-    Raises:
-        FormatError: It is no integer, or out of range.
-    """
     if isinstance(value, float) and value.is_integer() and abs(value) < 2.0**64:
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, int):
@@ -161,10 +125,6 @@ def whole_number(value: object, what: str, low: int, high: int, *, span: Span | 
 
 
 def structure_fault(text: str | bytes, limits: JsonLimits) -> str:
-    """Return which limit on depth and values a text breaks, counted without parsing it; empty for none.
-
-    A text that is not JSON may be counted wrong; the parser refuses it.
-    """
     opening = text.count("[") + text.count("{") if isinstance(text, str) else text.count(b"[") + text.count(b"{")
     if len(text) <= _SMALL and opening <= limits.depth:
         return ""
@@ -188,14 +148,6 @@ def structure_fault(text: str | bytes, limits: JsonLimits) -> str:
 
 
 def structure(data: bytes) -> Iterator[tuple[NDArray[np.int64], NDArray[np.uint8]]]:
-    """Yield the characters `{ } [ ] , :` of a JSON text outside its strings, block by block.
-
-    Args:
-        data: The text in UTF-8.
-
-    Yields:
-        Their places in the text, `int64`, in order, and the characters, `uint8`, of the same length.
-    """
     # Within a string an escape is two characters; blanked, no quote that is left is part of one.
     if b"\\" in data:
         data = data.replace(b"\\\\", b"__").replace(b'\\"', b"__")

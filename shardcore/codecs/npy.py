@@ -24,15 +24,6 @@ _PYTHON_2 = re.compile(r"(\d)L\b")
 
 
 def npy_layout(head: bytes) -> ArrayLayout:
-    """Return the layout of the array in a `.npy` file; its elements start after the header.
-
-    Args:
-        head: The beginning of the file, with the header.
-
-    Raises:
-        FormatError: The header is invalid.
-        Unsupported: The elements are Python objects.
-    """
     try:
         header, start = _header(head)
         dtype = np.lib.format.descr_to_dtype(header["descr"])
@@ -49,7 +40,6 @@ def npy_layout(head: bytes) -> ArrayLayout:
 
 
 def _header(head: bytes) -> tuple[dict[str, Any], int]:
-    """Return the dictionary of the header, and where the elements begin."""
     if not head.startswith(MAGIC) or len(head) < len(MAGIC) + 4:
         raise ValueError("it does not begin with the magic of .npy")
     version = (head[6], head[7])

@@ -49,16 +49,6 @@ _warnings = threading.Lock()
 
 @dataclass(frozen=True, slots=True)
 class PictureHeader:
-    """Header of a picture.
-
-    Attributes:
-        format: `png`, `jpeg`, `gif`, `webp`, `tiff` or `bmp`.
-        width: Pixels; 0 where the bytes that were read do not state it.
-        height: Pixels.
-        frames: Pictures in it: of an animation, or pages. Those in the bytes that were read.
-        mode: Channels, in words: `grey`, `RGB and alpha`; with the bits of a channel where they are not 8.
-    """
-
     format: str
     width: int = 0
     height: int = 0
@@ -67,7 +57,6 @@ class PictureHeader:
 
 
 def picture_format(data: bytes) -> str:
-    """Return the format of a picture by its first bytes; empty where there is none."""
     if data.startswith(_PNG):
         return "png"
     if data.startswith(b"\xff\xd8\xff"):
@@ -84,7 +73,6 @@ def picture_format(data: bytes) -> str:
 
 
 def picture_header(data: bytes) -> PictureHeader | None:
-    """Return the header of a picture as far as the bytes have it; None where they are no picture."""
     format = picture_format(data)
     return _READERS[format](data) if format else None
 
@@ -92,21 +80,6 @@ def picture_header(data: bytes) -> PictureHeader | None:
 def decode_picture(
     data: bytes, *, decoder: Decoder = run_task, most: int = MOST_PIXELS, place: Span | None = None
 ) -> NDArray[np.uint8]:
-    """Return the pixels of a picture, of its first frame: uint8 of shape `(rows, columns, 4)`, red to alpha; read-only.
-
-    Values of more than 8 bits are scaled: those of 16 by 1/256, others from their minimum to their maximum.
-
-    Args:
-        data: The whole picture.
-        decoder: Decoder, such as `Shard.decoder`. Default: decode in this process.
-        most: Pixels that are decoded at most.
-        place: Span of the picture, for errors.
-
-    Raises:
-        FormatError: The picture is invalid.
-        Unsupported: Pillow does not have its format or mode.
-        LimitExceeded: It has too many pixels.
-    """
     header, pixels = _decoded(data, RGBA, 4 * most, decoder, most, place)
     return np.frombuffer(pixels, np.uint8).reshape(header["height"], header["width"], 4)
 
@@ -114,17 +87,11 @@ def decode_picture(
 def decode_samples(
     data: bytes, *, decoder: Decoder = run_task, most: int = MOST_PIXELS, place: Span | None = None
 ) -> NDArray[Any]:
-    """Return the samples of a picture as it has them: shape `(rows, columns, channels)`; see `decode_picture`."""
     header, pixels = _decoded(data, SAMPLES, 8 * most, decoder, most, place)
     return np.frombuffer(pixels, header["dtype"]).reshape(header["height"], header["width"], -1)
 
 
 def encode_png(pixels: NDArray[np.uint8]) -> bytes:
-    """Return pixels as a PNG: shape `(rows, columns)` for grey, `(rows, columns, 3)` or `4` for colours.
-
-    Raises:
-        PackageMissing: Pillow is not installed.
-    """
     image = optional("PIL.Image")
     target = io.BytesIO()
     image.fromarray(np.ascontiguousarray(pixels)).save(target, "PNG")
@@ -134,7 +101,6 @@ def encode_png(pixels: NDArray[np.uint8]) -> bytes:
 def _decoded(
     data: bytes, form: str, limit: int, decoder: Decoder, most: int, place: Span | None
 ) -> tuple[dict[str, Any], bytes]:
-    """Check the header, then decode."""
     header = picture_header(data)
     if header is None or not (header.width and header.height):
         raise FormatError("no picture, or one without a valid header", span=place)
@@ -149,7 +115,6 @@ def _decoded(
 
 
 def picture_task(header: dict[str, Any], data: bytes) -> tuple[dict[str, Any], bytes]:
-    """Decode the first frame of a picture: the task `picture` of `codecs.isolated`."""
     from PIL import Image, UnidentifiedImageError
 
     try:
@@ -178,7 +143,6 @@ def picture_task(header: dict[str, Any], data: bytes) -> tuple[dict[str, Any], b
 
 
 def _rgba(image: Any) -> NDArray[np.uint8]:
-    """Return the pixels of a loaded picture as red, green, blue and alpha."""
     if not image.mode.startswith(("I", "F")):
         return np.asarray(image.convert("RGBA"))
     values = np.asarray(image).astype(np.float64)
@@ -193,7 +157,6 @@ def _rgba(image: Any) -> NDArray[np.uint8]:
 
 
 def _deep_samples(data: bytes, modes: Iterable[str]) -> NDArray[Any]:
-    """Return the samples of a PNG of several channels of 16 bits."""
     from PIL import Image
 
     halves = []
@@ -208,7 +171,6 @@ def _deep_samples(data: bytes, modes: Iterable[str]) -> NDArray[Any]:
 
 
 def _samples(image: Any) -> NDArray[Any]:
-    """Return the samples of a loaded picture."""
     if image.mode in ("1", "P", "CMYK", "YCbCr"):
         image = image.convert("L" if image.mode == "1" else "RGB")
     if image.mode not in _DTYPES:
@@ -259,7 +221,6 @@ def _jpeg(data: bytes) -> PictureHeader:
 
 
 def _gif(data: bytes) -> PictureHeader:
-    """Return the header of a GIF; frames that reach beyond the screen make the picture larger."""
     if len(data) < 13:
         return PictureHeader("gif")
     width, height = _number(data, 6, 2), _number(data, 8, 2)
@@ -282,10 +243,6 @@ def _color_table(flags: int) -> int:
 
 
 def _after_blocks(data: bytes, at: int, room: Iterator[int]) -> int:
-    """Return the offset after a chain of blocks of a GIF: each begins with its length, the last has none.
-
-    Where the room for further blocks is used up, it is the end of the data.
-    """
     while at < len(data) and next(room, None) is not None:
         if not data[at]:
             return at + 1

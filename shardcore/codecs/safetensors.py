@@ -28,17 +28,11 @@ DTYPES = {
 
 
 def header_stop(head: bytes) -> int | None:
-    """Return where the elements begin; None where the first bytes are not those of a safetensors file."""
     length = int.from_bytes(head[:LENGTH], "little")
     return LENGTH + length if head[LENGTH : LENGTH + 1] == b"{" and 2 <= length <= _MOST_STATED else None
 
 
 def tensor_entry(name: str, entry: Any) -> tuple[str, tuple[int, ...], int, int]:
-    """Return type, shape, first byte and one past the last of a tensor; bytes count from the end of the header.
-
-    Raises:
-        FormatError: The entry is invalid.
-    """
     found: dict[str, Any] = entry if isinstance(entry, dict) else {}
     offsets: Any = found.get("data_offsets")
     shape: Any = found.get("shape")

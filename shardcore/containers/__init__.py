@@ -27,7 +27,6 @@ def _by_magic(what: str) -> Verdict:
 
 
 def _safetensors(probe: PrefetchedSource) -> Verdict | None:
-    """Recognise a length that fits, and a JSON object of that length."""
     stop = header_stop(probe.head(10))
     if stop is None or stop > min(probe.size, LENGTH + MOST_HEADER):
         return None

@@ -44,19 +44,6 @@ _MOST = 1 << 62
 
 @dataclass(frozen=True, slots=True)
 class ContainerPart:
-    """A member, tensor, frame or array.
-
-    Attributes:
-        key: Its name in the container, or its number.
-        start: First byte of its stored content.
-        stop: One past the last.
-        size: Uncompressed bytes; -1 where nothing states it.
-        codec: The codec.
-        record: The bytes that describe it.
-        error: Reason why it cannot be read, or empty.
-        extras: Further values, by name.
-    """
-
     key: str
     start: int
     stop: int
@@ -69,15 +56,6 @@ class ContainerPart:
 
 @dataclass(frozen=True, slots=True)
 class OpeningStep:
-    """A step of each lookup in a container.
-
-    Attributes:
-        title: Title.
-        text: What is done and what came out.
-        why: Reason why a reader does it.
-        span: The bytes looked at.
-    """
-
     title: str
     text: str
     why: str
@@ -86,15 +64,6 @@ class OpeningStep:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Defect of a container.
-
-    Attributes:
-        code: Without the format: `size`.
-        message: One sentence.
-        span: The bytes.
-        is_error: Whether a reader fails there; else it is a warning.
-    """
-
     code: str
     message: str
     span: Span | None = None
@@ -102,13 +71,6 @@ class Fault:
 
 
 class PartObjects(ColumnObjects):
-    """The parts of a container as objects.
-
-    Args:
-        parts: The parts, in the order of their rows.
-        kind: What they are: `member`, `tensor`.
-    """
-
     def __init__(self, parts: Sequence[ContainerPart], kind: str) -> None:
         self.parts = parts = [_bounded(part) for part in parts]
         self.kinds = (kind,)
@@ -149,7 +111,6 @@ class PartObjects(ColumnObjects):
 
 
 def _bounded(part: ContainerPart) -> ContainerPart:
-    """Return a part whose numbers fit the columns of objects: formats state up to 2^64 bytes."""
     if part.size < _MOST and part.stop < _MOST:
         return part
     error = part.error or f"{short(part.key)} states {plural(max(part.size, part.stop - part.start), 'byte')}"
@@ -157,56 +118,32 @@ def _bounded(part: ContainerPart) -> ContainerPart:
 
 
 class LateObjects(Objects):
-    """Objects that are found by reading the whole file, when they are first used.
-
-    Args:
-        find: Finds them.
-        kind: What they are.
-        codec: How they are stored.
-    """
-
     def __init__(self, find: Callable[[], PartObjects], kind: str, codec: str) -> None:
         self._find, self._found = find, Once[PartObjects]()
         self.kinds, self.codecs = (kind,), (codec,)
 
     @property
     def counted(self) -> bool:
-        """Return whether they were found."""
         return self._found.value is not None
 
     @property
     def found(self) -> PartObjects:
-        """The objects, found now if they were not."""
         return self._found.get(self._find)
 
     def __len__(self) -> int:
         return len(self.found)
 
     def columns(self, rows: NDArray[np.int64], *, sizes: bool = False) -> ObjectColumns:
-        """Return the columns of some parts; `sizes` changes nothing."""
         return self.found.columns(rows)
 
     def key_texts(self, rows: NDArray[np.int64]) -> list[str | None]:
-        """Return the names of some parts."""
         return self.found.key_texts(rows)
 
     def ref(self, row: int) -> ObjectRef:
-        """Return the part of a row."""
         return self.found.ref(row)
 
 
 class ContainerFile:
-    """The file of a container; each container derives its own.
-
-    Attributes:
-        source: The bytes.
-        sections: They tile it.
-        header: The fields of its beginning or end, by name.
-        steps: First steps of each lookup.
-        faults: Defects found when it was opened.
-        list_title: What lists the parts: `Central directory`.
-    """
-
     title = "container"
     list_title = "Header"
     kind = "member"
@@ -219,73 +156,46 @@ class ContainerFile:
         self.faults: list[Fault] = []
 
     def parts_of(self, objects: Objects) -> Sequence[ContainerPart]:
-        """Return the parts behind the objects."""
         return objects.found.parts if isinstance(objects, LateObjects) else getattr(objects, "parts", ())
 
     def row_at(self, start: int, stop: int, objects: Objects) -> int | None:
-        """Return the row of the part whose content is stored in the bytes `[start, stop)`; None where none is."""
         places = (row for row, part in enumerate(self.parts_of(objects)) if (part.start, part.stop) == (start, stop))
         row = next(places, None)
         return row if row is not None and not self.parts_of(objects)[row].error else None
 
     def makers(self) -> Mapping[str, Callable[[Section], Node]]:
-        """Return the functions that create the nodes of sections, by the names of these."""
         return {}
 
     def content_span(self, ref: ObjectRef) -> Span:
-        """Return where the content of a part is stored.
-
-        Raises:
-            FormatError: The part is damaged.
-        """
         if ref.error or not ref.spans:
             raise FormatError(ref.error or f"{short(ref.key)} has no content", span=ref.record)
         return ref.spans[0]
 
 
 class SequentialFile(ContainerFile):
-    """The file of a container without a list: its parts are found by reading all of it, when they are first used."""
-
     objects: LateObjects
 
     @property
     def loaded(self) -> bool:
-        """Return whether the parts were found."""
         return self.objects.counted
 
     def load(self, progress: Progress = no_progress) -> None:
-        """Find the parts."""
         progress(0, 1)
         len(self.objects)
         progress(1, 1)
 
 
 class ContainerTree:
-    """The tree of a container: one node per section.
-
-    Args:
-        file: The file.
-    """
-
     def __init__(self, file: ContainerFile) -> None:
         self._file = file
 
     def root(self) -> Node:
-        """The whole file."""
         file = self._file
         whole = Span("", 0, file.source.size)
         return Node(file.source.name, whole, text=file.title, children=section_nodes(file.sections, file.makers()))
 
 
 class ContainerShard(FileShard):
-    """An opened container. Keys are names of members and tensors, or numbers of frames.
-
-    Args:
-        format: The name of the container.
-        file: Its file.
-        objects: Its parts.
-    """
-
     no_loads = "A container has no slots or parts of which one could be fuller than another."
 
     def __init__(self, format: str, file: ContainerFile, objects: Objects, version: str = "") -> None:
@@ -294,7 +204,6 @@ class ContainerShard(FileShard):
         self._rows: Once[dict[str, int]] = Once()
 
     def lookup(self, key: Any, look: Look) -> ObjectRef:
-        """Look the key up in the list of the parts; of equal names the last one counts, as for other readers."""
         for step in self.file.steps:
             look.step(step.title, step.text, step.span, why=step.why)
         rows = self._rows.get(self._by_key)
@@ -317,14 +226,12 @@ class ContainerShard(FileShard):
         return ref
 
     def lookup_all(self, key: Any) -> Sequence[ObjectRef]:
-        """Return all parts of that name."""
         if key not in self._rows.get(self._by_key):
             return ()
         parts = self.file.parts_of(self.objects)
         return tuple(self.objects.ref(row) for row, part in enumerate(parts) if part.key == key)
 
     def stream(self, ref: ObjectRef) -> Iterator[bytes]:
-        """Yield the uncompressed content; its CRC-32 is compared where one is stored."""
         span, crc = self.file.content_span(ref), 0
         chunks = read_pieces(self.file.source, span.start, span.stop)
         wanted = ref.extras.get("crc32")
@@ -341,7 +248,6 @@ class ContainerShard(FileShard):
             raise BadChecksum(f"the CRC-32 of {short(ref.key)} is {crc:08x}; {wanted} is stored", span=span)
 
     def read_range(self, ref: ObjectRef, start: int, stop: int, *, limit: int = DEFAULT_LIMIT) -> bytes:
-        """Return a range of the content; of one that is stored uncompressed nothing else is read, nor its CRC-32."""
         if ref.codec != "none":
             return super().read_range(ref, start, stop, limit=limit)
         span = self.file.content_span(ref)
@@ -353,15 +259,9 @@ class ContainerShard(FileShard):
 
     @property
     def checksum(self) -> str:
-        """`crc32` where the container stores it."""
         return "crc32" if self.format in ("zip", "gzip") else ""
 
     def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
-        """Check the structure, then the parts as they are listed, then each content.
-
-        Raises:
-            SourceError: The bytes cannot be read.
-        """
         with self.verifying(depth):
             return self._verify(Depth(depth), progress)
 
@@ -389,7 +289,6 @@ class ContainerShard(FileShard):
         return Report(depth, total, findings.all(), checked, without)
 
     def _check(self, ref: ObjectRef, findings: Findings) -> int:
-        """Read a content; return 1 where the file has no checksum of it."""
         try:
             if ref.codec == "none" and "crc32" not in ref.extras:
                 self.file.content_span(ref)
@@ -414,7 +313,6 @@ class ContainerShard(FileShard):
         return Span("", found[0].start, found[0].stop) if found else Span("", 0, 0)
 
     def _part(self, name: SourceName) -> SourcePart:
-        """Return what a compressed part decodes to."""
         if not name.path and len(name.stretches) == 1:
             row = self.file.row_at(*name.stretches[0], self.objects)
             ref = self.objects.ref(row) if row is not None else None

@@ -65,34 +65,16 @@ FEED = 1 << 18
 
 @dataclass(frozen=True, slots=True)
 class GzipHeader:
-    """The header of a member.
-
-    Attributes:
-        fields: The fields of fixed size.
-        parts: What follows them: name, first byte, one past the last, text.
-        stop: Where the deflate data begins.
-    """
-
     fields: dict[str, Any]
     parts: tuple[tuple[str, int, int, str], ...]
     stop: int
 
     @property
     def name(self) -> str:
-        """Name of the file that was compressed; empty where the header has none."""
         return next((text for part, _, _, text in self.parts if part == "name"), "")
 
 
 def read_header(data: bytes, at: int) -> GzipHeader:
-    """Return the header of a member.
-
-    Args:
-        data: The bytes from its first byte on.
-        at: Offset of that byte in the file.
-
-    Raises:
-        FormatError: It is no header, or longer than the bytes.
-    """
     place = Span("", at, at + len(data))
     fields, end = HEADER.read_one(data, place=place), HEADER.size
     if fields["id"] != HEADER.fields[0].default or fields["method"] != 8:
@@ -118,8 +100,6 @@ def read_header(data: bytes, at: int) -> GzipHeader:
 
 
 class GzipFile(SequentialFile):
-    """A gzip file: its first header is read when it is opened; members end where their deflate data does."""
-
     title = "gzip file"
 
     def __init__(self, probe: PrefetchedSource, context: OpenContext) -> None:
@@ -147,7 +127,6 @@ class GzipFile(SequentialFile):
 
     @property
     def index_bytes(self) -> int:
-        """All bytes: they are decompressed to find the members."""
         return self.source.size
 
     def _find(self) -> PartObjects:
@@ -177,7 +156,6 @@ class GzipFile(SequentialFile):
         return PartObjects(parts, self.kind)
 
     def makers(self) -> Mapping[str, Callable[[Section], Node]]:
-        """Before the members are found: header and trailer; then the members themselves."""
         return {"header": self._header_node, "members": self._members_node, "trailer": self._trailer_node}
 
     def _header_node(self, section: Section) -> Node:
@@ -201,7 +179,6 @@ class GzipFile(SequentialFile):
         return Node("members", span, text=text, role=FieldRole.DATA, doc=section.doc, children=kids)
 
     def _member_node(self, row: int, part: ContainerPart, section: Section) -> Node:
-        """Return a member without the bytes that the first and the last section have."""
         start, stop = max(part.start, section.start), max(min(part.stop, section.stop), section.start)
         kids: list[Node] = []
         data = self.first.stop
@@ -241,7 +218,6 @@ class GzipFile(SequentialFile):
 
 
 def header_nodes(header: GzipHeader, at: int) -> tuple[Node, ...]:
-    """Return the nodes of a member header."""
     docs = {
         "extra": "Extra field: its length and its bytes.",
         "name": "Name of the file that was compressed, ended by a zero.",
@@ -257,12 +233,10 @@ def header_nodes(header: GzipHeader, at: int) -> tuple[Node, ...]:
 
 
 def trailer_nodes(source: Source, at: int) -> tuple[Node, ...]:
-    """Return the nodes of a member trailer."""
     return field_nodes(TRAILER, TRAILER.read_one(source.read(at, at + TRAILER.size)), at)
 
 
 def _head(probe: PrefetchedSource) -> bytes:
-    """Return enough bytes for the first header: few, unless it has long texts."""
     head = probe.head(1 << 12)
     try:
         read_header(head, 0)
@@ -276,7 +250,6 @@ def _only_zeros(source: Source, at: int) -> bool:
 
 
 def _member_end(source: Source, header: GzipHeader, at: int) -> tuple[int, int]:
-    """Return where a member ends, and its uncompressed bytes, by decompressing it."""
     engine, expanded, place = zlib.decompressobj(-15), 0, header.stop
     while place < source.size:
         chunk = source.read(place, min(place + FEED, source.size))
@@ -301,15 +274,11 @@ def _member_end(source: Source, header: GzipHeader, at: int) -> tuple[int, int]:
 
 
 class GzipShard(ContainerShard):
-    """An opened gzip file: its members, by number."""
-
     def file_names(self, ref: ObjectRef) -> dict[str, str]:
-        """Return the name in the header; else that of the file without its ending."""
         name = str(ref.extras.get("name") or "") or self.file.source.name.removesuffix(".gz")
         return {"": name if ref.row == 0 else f"{name}.{ref.row}"}
 
 
 def open_shard(probe: PrefetchedSource, context: OpenContext) -> GzipShard:
-    """Open a gzip file."""
     file = GzipFile(probe, context)
     return GzipShard("gzip", file, file.objects)

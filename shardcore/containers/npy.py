@@ -57,16 +57,6 @@ LENGTH_2 = Record(
 
 
 class NpyFile(ContainerFile):
-    """A `.npy` file: its header is read when it is opened.
-
-    Args:
-        probe: The file.
-
-    Raises:
-        FormatError: The header is invalid.
-        Unsupported: The elements are Python objects.
-    """
-
     title = "NumPy array"
     kind = "array"
 
@@ -129,7 +119,6 @@ class NpyFile(ContainerFile):
         self._described = described
 
     def makers(self) -> Mapping[str, Callable[[Section], Node]]:
-        """The header's fields and its text, and the elements."""
         return {"header": self._header_node, "elements": self._elements_node}
 
     def _header_node(self, section: Section) -> Node:
@@ -162,22 +151,17 @@ class NpyFile(ContainerFile):
 
 
 class NpyShard(ContainerShard):
-    """An opened `.npy`: one object, the elements."""
-
     file: NpyFile
 
     def array_layout(self, ref: ObjectRef) -> ArrayLayout | None:
-        """Return the layout that the header states, from the first element on."""
         from dataclasses import replace
 
         return replace(self.file.layout, start=0)
 
     def file_names(self, ref: ObjectRef) -> dict[str, str]:
-        """Return the elements as a file of raw bytes."""
         return {"": "elements.bin"}
 
 
 def open_shard(probe: PrefetchedSource, context: OpenContext) -> NpyShard:
-    """Open a `.npy`."""
     file = NpyFile(probe, context)
     return NpyShard("npy", file, PartObjects([file.part], "array"), file.version)

@@ -44,12 +44,6 @@ LENGTH = Record(
 
 
 class SafetensorsFile(ContainerFile):
-    """A safetensors file: its header is read when it is opened.
-
-    Raises:
-        FormatError: The header is no JSON object.
-    """
-
     title = "safetensors"
     list_title = "JSON header"
     kind = "tensor"
@@ -91,7 +85,6 @@ class SafetensorsFile(ContainerFile):
         )
 
     def _entries_of(self, text: bytes) -> list[tuple[str, Any, int, int]]:
-        """Return the members of the header: name, value, and the bytes of both."""
         place = Span("", LENGTH.size, self.base)
         if not isinstance(parse_json(text.rstrip(b" "), "the header", span=place), dict):
             raise FormatError("the header is not JSON object", span=place)
@@ -137,7 +130,6 @@ class SafetensorsFile(ContainerFile):
         return ContainerPart(name, first, last, last - first, record=record, extras=extras)
 
     def _check_order(self, size: int) -> None:
-        """Note holes and overlaps: the specification allows neither."""
         at = self.base
         for part in sorted((one for one in self.parts if not one.error), key=lambda one: (one.start, one.stop)):
             if part.start != at:
@@ -149,7 +141,6 @@ class SafetensorsFile(ContainerFile):
             self.faults.append(Fault("trailing", "bytes follow the last tensor", span, is_error=False))
 
     def makers(self) -> Mapping[str, Callable[[Section], Node]]:
-        """The length, a node for each tensor in the header, and the elements."""
         return {"length": self._length_node, "header": self._header_node, "tensors": self._tensors_node}
 
     def _length_node(self, section: Section) -> Node:
@@ -200,19 +191,14 @@ _CLOSING = np.frombuffer(b"]}", np.uint8)
 
 
 def layout_of(dtype: str, shape: Sequence[int]) -> ArrayLayout | None:
-    """Return the layout of a tensor; None where NumPy does not have the type."""
     return ArrayLayout(np.dtype(DTYPES[dtype]), tuple(shape), "C") if dtype in DTYPES else None
 
 
 class SafetensorsShard(ContainerShard):
-    """An opened safetensors file: its tensors by name."""
-
     def array_layout(self, ref: ObjectRef) -> ArrayLayout | None:
-        """Return the layout that the header states."""
         return layout_of(str(ref.extras.get("dtype")), ref.extras.get("shape", []))
 
 
 def open_shard(probe: PrefetchedSource, context: OpenContext) -> SafetensorsShard:
-    """Open a safetensors file."""
     file = SafetensorsFile(probe, context)
     return SafetensorsShard("safetensors", file, file.objects)

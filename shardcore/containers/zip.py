@@ -131,13 +131,6 @@ MOST_DIRECTORY = 256 << 20
 
 
 class ZipFile(ContainerFile):
-    """A zip archive: its end record and central directory are read when it is opened.
-
-    Raises:
-        BadMagic: There is no end record; the members that follow each other are in the draft.
-        FormatError: The central directory is not where the end record says.
-    """
-
     title = "zip archive"
     list_title = "Central directory"
 
@@ -180,13 +173,11 @@ class ZipFile(ContainerFile):
 
     @property
     def directory_start(self) -> int:
-        """Offset of the central directory: members lie before it."""
         return self._start
 
     # --- reading ---
 
     def _find_end(self, probe: PrefetchedSource, context: OpenContext) -> int:
-        """Return the offset of the end record: the last one whose comment reaches the end of the file."""
         for count in (END.size, END.size + MOST_COMMENT):
             tail = probe.read_last(min(count, probe.size))
             at = len(tail)
@@ -199,7 +190,6 @@ class ZipFile(ContainerFile):
         raise BadMagic("no end record: the archive is truncated, or not a zip archive", span=None)
 
     def _draft(self, probe: PrefetchedSource, context: OpenContext) -> None:
-        """Add the members to the draft, while each begins where the one before ends."""
         at, nodes = 0, list[Node]()
         most = _MOST_FOLLOWED if probe.base.near else _MOST_REMOTE
         while at + LOCAL.size <= probe.size and len(nodes) < most:
@@ -222,7 +212,6 @@ class ZipFile(ContainerFile):
             context.draft.add(Section("members", SectionRole.DATA, 0, stop, "Members that are there."), node)
 
     def _read_end64(self, probe: PrefetchedSource, count: int, size: int, offset: int) -> tuple[int, int, int, int]:
-        """Return count, size and offset of the directory, and its end, from the zip64 record."""
         at = self._end_at - LOCATOR.size
         data = probe.read(at, self._end_at) if at >= 0 else b""
         if not data.startswith(b"PK\x06\x07"):
@@ -246,7 +235,6 @@ class ZipFile(ContainerFile):
         return found["entries"], found["directory_size"], found["directory_offset"], place
 
     def _read_directory(self, count: int) -> list[tuple[ContainerPart, int, int]]:
-        """Return the members as the directory lists them, and the bytes of each entry in it."""
         data, at, found = self._directory, 0, list[tuple[ContainerPart, int, int]]()
         unpack, head = CENTRAL.packer.unpack_from, CENTRAL.size
         while at + head <= len(data) and data[at : at + 4] == CENTRAL_MAGIC:
@@ -268,7 +256,6 @@ class ZipFile(ContainerFile):
         return found
 
     def _part_of(self, values: tuple[Any, ...], raw: bytes, extra: bytes, at: int, stop: int) -> ContainerPart:
-        """Return a member that begins at its local header: its content is located when that is read."""
         size, stored, offset, method = values[_SIZE], values[_STORED], values[_OFFSET], values[_METHOD]
         if extra and ONES32 in (size, stored, offset):
             size, stored, offset = _large(size, stored, offset, extra)
@@ -281,14 +268,12 @@ class ZipFile(ContainerFile):
         return ContainerPart(name, start, start + stored, size, codec, record, error)
 
     def extras_of(self, row: int) -> dict[str, Any]:
-        """Return further values of a member in the directory."""
         entry = CENTRAL.read_one(self._directory, self.entries[row][1])
         found = {"crc32": f"{entry['crc32']:08x}", "method": entry["method"], "time": _time(entry)}
         is_link = entry["external"] >> 16 & _FILE_KIND == _LINK
         return found | ({"encrypted": True} if self.is_encrypted(row) else {}) | ({"link": True} if is_link else {})
 
     def is_encrypted(self, row: int) -> bool:
-        """Return whether the content of a member is encrypted."""
         flags: int = CENTRAL.packer.unpack_from(self._directory, self.entries[row][1])[_FLAGS]
         return bool(flags & ENCRYPTED)
 
@@ -297,7 +282,6 @@ class ZipFile(ContainerFile):
         return int(min([*starts, self._start]))
 
     def data_starts(self, rows: Sequence[int]) -> list[int]:
-        """Return where the contents of members begin, after their local headers, which are read; -1 without one."""
         starts = [self.entries[row][0].start for row in rows]
         found = self.source.read_many([(start, start + LOCAL.size) for start in starts])
         places = []
@@ -310,7 +294,6 @@ class ZipFile(ContainerFile):
         return places
 
     def row_at(self, start: int, stop: int, objects: Objects) -> int | None:
-        """Return the row of the member whose content is stored there."""
         for row, (part, _, _) in enumerate(self.entries):
             if part.stop - part.start == stop - start and 0 < start - part.start <= LOCAL.size + 2 * ONES16:
                 spans = objects.ref(row).spans
@@ -321,7 +304,6 @@ class ZipFile(ContainerFile):
     # --- nodes ---
 
     def makers(self) -> Mapping[str, Callable[[Section], Node]]:
-        """The members, the directory, and the records at the end."""
         return {
             "members": self._members_node,
             "central directory": self._directory_node,
@@ -367,7 +349,6 @@ class ZipFile(ContainerFile):
         )
 
     def _local_node(self, name: str, at: int, stop: int, head: bytes, row: int | None) -> Node:
-        """Return the node of a local header and what follows it, up to `stop`."""
         if not head.startswith(LOCAL_MAGIC) or len(head) < LOCAL.size:
             error = "no local header at this offset"
             span = Span("", at, stop)
@@ -445,12 +426,6 @@ _MOST_REMOTE = 16
 
 
 class ZipObjects(PartObjects):
-    """The members in the order of the central directory; where a content begins is read from its local header.
-
-    Args:
-        file: The archive.
-    """
-
     def __init__(self, file: ZipFile) -> None:
         self._file = file
         super().__init__([part for part, _, _ in file.entries], "member")
@@ -459,7 +434,6 @@ class ZipObjects(PartObjects):
         self._lock = threading.Lock()
 
     def columns(self, rows: NDArray[np.int64], *, sizes: bool = False) -> ObjectColumns:
-        """Return the columns of some rows, with the local headers read."""
         self.resolve(rows)
         found = super().columns(rows)
         starts, stored = self._starts[rows], found.stored_size
@@ -467,15 +441,12 @@ class ZipObjects(PartObjects):
         return replace(found, start=starts, stop=np.where(starts < 0, -1, starts + stored), state=damaged)
 
     def is_encrypted(self, row: int) -> bool:
-        """Return whether the content of a member is encrypted."""
         return self._file.is_encrypted(row)
 
     def known(self, first: int, last: int) -> ObjectColumns:
-        """See `Objects.known`: without the local headers."""
         return super().columns(np.arange(first, last, dtype=np.int64))
 
     def resolve(self, rows: NDArray[np.int64]) -> None:
-        """Read the local headers of some rows, once."""
         wanted = np.unique(rows[~self._read[rows]]).tolist()
         for first in range(0, len(wanted), 1024):
             some = wanted[first : first + 1024]
@@ -498,10 +469,7 @@ class ZipObjects(PartObjects):
 
 
 class ZipShard(ContainerShard):
-    """An opened zip archive: its members by name."""
-
     def stream(self, ref: ObjectRef) -> Iterator[bytes]:
-        """Yield the uncompressed content of a member."""
         if ref.codec not in CODECS.values():
             raise Unsupported(f"{short(ref.key)} is compressed with {ref.codec}, which is not decoded", span=ref.record)
         if ref.extras.get("encrypted"):
@@ -525,7 +493,6 @@ def _name(raw: bytes, flags: int) -> str:
 
 
 def _large(size: int, stored: int, offset: int, extra: bytes) -> tuple[int, int, int]:
-    """Return uncompressed size, stored size and offset; large ones are stored in the zip64 extra field."""
     values = [size, stored, offset]
     at = 0
     while at + 4 <= len(extra):
@@ -547,6 +514,5 @@ def _time(entry: Mapping[str, int]) -> str:
 
 
 def open_shard(probe: PrefetchedSource, context: OpenContext) -> ZipShard:
-    """Open a zip archive."""
     file = ZipFile(probe, context)
     return ZipShard("zip", file, file.objects)

@@ -71,15 +71,6 @@ MOST_NODES = 100_000
 
 @dataclass(frozen=True, slots=True)
 class ZstdHeader:
-    """The header of a frame.
-
-    Attributes:
-        fields: Name, first byte, one past the last, and value of what follows the descriptor.
-        descriptor: The descriptor.
-        stop: Where the first block begins.
-        content_size: Uncompressed bytes; -1 where the header does not state them.
-    """
-
     fields: tuple[tuple[str, int, int, int], ...]
     descriptor: int
     stop: int
@@ -87,20 +78,10 @@ class ZstdHeader:
 
     @property
     def checksum_size(self) -> int:
-        """Bytes of the checksum after the blocks."""
         return 4 if self.descriptor & 4 else 0
 
 
 def read_frame(data: bytes, at: int) -> ZstdHeader:
-    """Return the header of a frame.
-
-    Args:
-        data: The bytes from its first byte on.
-        at: Offset of that byte in the file.
-
-    Raises:
-        FormatError: It is no header, or longer than the bytes.
-    """
     values = FRAME.read_one(data, place=Span("", at, at + len(data)))
     if values["magic"] != ZSTD_MAGIC:
         raise BadMagic("a zstd frame begins with 28 b5 2f fd", span=Span("", at, at + 4))
@@ -124,8 +105,6 @@ def read_frame(data: bytes, at: int) -> ZstdHeader:
 
 
 class ZstdFile(SequentialFile):
-    """A zstd file: its first frame header is read when it is opened; the blocks are followed to find the frames."""
-
     title = "zstd file"
     kind = "frame"
 
@@ -151,7 +130,6 @@ class ZstdFile(SequentialFile):
 
     @property
     def index_bytes(self) -> int:
-        """Bytes of the headers of blocks, about."""
         return 3 * (self.source.size // LARGEST_BLOCK + 1)
 
     def _find(self) -> PartObjects:
@@ -187,7 +165,6 @@ class ZstdFile(SequentialFile):
         return PartObjects(parts, self.kind)
 
     def makers(self) -> Mapping[str, Callable[[Section], Node]]:
-        """The frames, once they were found."""
         return {"frames": self._frames_node}
 
     def _frames_node(self, section: Section) -> Node:
@@ -267,7 +244,6 @@ def _is_skipped(head: bytes) -> bool:
 
 
 def _edges(source: Source, header: ZstdHeader) -> Iterator[int]:
-    """Yield where each block begins, then where the frame ends."""
     at, size = header.stop, source.size
     kept, first = b"", at  # small blocks are followed in what is read at once
     for _ in range(MOST_BLOCKS):
@@ -289,15 +265,11 @@ def _edges(source: Source, header: ZstdHeader) -> Iterator[int]:
 
 
 class ZstdShard(ContainerShard):
-    """An opened zstd file: its frames, by number."""
-
     def file_names(self, ref: ObjectRef) -> dict[str, str]:
-        """Return the name of the file without its ending."""
         name = self.file.source.name.removesuffix(".zst")
         return {"": name if ref.row == 0 else f"{name}.{ref.row}"}
 
 
 def open_shard(probe: PrefetchedSource, context: OpenContext) -> ZstdShard:
-    """Open a zstd file."""
     file = ZstdFile(probe, context)
     return ZstdShard("zstd", file, file.objects)

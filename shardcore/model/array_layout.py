@@ -19,21 +19,6 @@ RAW = "raw"
 
 @dataclass(frozen=True, slots=True)
 class ArrayLayout:
-    """Layout of an array.
-
-    Attributes:
-        dtype: Type of an element.
-        shape: Elements along each axis.
-        order: `C` (last axis fastest) or `F` (first axis fastest).
-        axes: Names of the axes; empty where they have none.
-        begin: Coordinates of the first element; empty for zeros.
-        encoding: Encoding of the elements: `raw`, or one of the format (`jpeg`, `compressed_segmentation`).
-        start: Offset of the first element in the content.
-        block: Edge lengths of an encoding by blocks; empty where it has none.
-        units: Unit of each axis; empty where they have none. An axis without one has an empty text.
-        resolution: Length of an element along each axis, in `units`; empty where it is not stated.
-    """
-
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
     order: str
@@ -47,19 +32,13 @@ class ArrayLayout:
 
     @property
     def nbytes(self) -> int:
-        """Uncompressed bytes of the array."""
         return math.prod(self.shape) * self.dtype.itemsize
 
     @property
     def stride(self) -> int:
-        """Uncompressed bytes from one place of the first axis to the next, in C order; `shape` is not empty."""
         return math.prod(self.shape[1:]) * self.dtype.itemsize
 
     def leading(self, size: int) -> ArrayLayout:
-        """Return the layout of the elements that the first `size` bytes of the content hold.
-
-        Of the axis that varies slowest (the first in C order, the last in F order) only whole places count.
-        """
         if not self.shape:
             return self
         axis = 0 if self.order == "C" else len(self.shape) - 1
@@ -68,11 +47,6 @@ class ArrayLayout:
         return replace(self, shape=(*self.shape[:axis], there, *self.shape[axis + 1 :]))
 
     def of(self, data: bytes) -> NDArray[Any]:
-        """Return the array of some bytes, from `start` on; read-only.
-
-        Raises:
-            FormatError: They are more or fewer than the array has.
-        """
         size = len(data) - self.start
         if self.nbytes != size:
             described = plural(self.nbytes, "byte")
@@ -81,17 +55,11 @@ class ArrayLayout:
         return flat.reshape(self.shape, order="C" if self.order == "C" else "F")
 
     def bytes_of(self, index: Sequence[int]) -> tuple[int, int]:
-        """Return the bytes `[start, stop)` of the content that hold the element at an index, where it is `raw`."""
         at = int(np.ravel_multi_index(tuple(index), self.shape, order="C" if self.order == "C" else "F"))
         start = self.start + at * self.dtype.itemsize
         return start, start + self.dtype.itemsize
 
     def box_of(self, start: int, stop: int) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
-        """Return the smallest box that has all elements with bytes in `[start, stop)` of the content.
-
-        Returns:
-            First and last index on each axis, both included; None where no element has any of the bytes.
-        """
         first, last = self.index_at(start), self.index_at(max(stop - 1, start))
         if first is None or last is None:
             return None
@@ -104,7 +72,6 @@ class ArrayLayout:
         return tuple(low), tuple(high)
 
     def index_at(self, offset: int) -> tuple[int, ...] | None:
-        """Return the index of the element that has a byte of the content; None where none does."""
         at = (offset - self.start) // self.dtype.itemsize if self.dtype.itemsize else -1
         if self.encoding != RAW or not 0 <= at < math.prod(self.shape):
             return None
@@ -112,5 +79,4 @@ class ArrayLayout:
 
 
 def is_length(value: Any) -> TypeGuard[int]:
-    """Return whether a JSON value can be a number of elements or bytes."""
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63

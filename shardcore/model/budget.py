@@ -43,8 +43,6 @@ UNFORESEEN = (ArithmeticError, EOFError, LookupError, MemoryError, RecursionErro
 
 
 class Charged(Protocol):
-    """Members of a source that a budget uses."""
-
     name: str
     uri: str
 
@@ -54,8 +52,6 @@ class Charged(Protocol):
 
 
 class OverBudget(BaseException):
-    """A budget is exceeded. Handlers of damaged objects do not catch it; it becomes a `LimitExceeded` in `budgeted`."""
-
     def __init__(self, budget: Budget, what: str) -> None:
         super().__init__(what)
         self.budget = budget
@@ -63,31 +59,15 @@ class OverBudget(BaseException):
 
     @property
     def message(self) -> str:
-        """Sentence about the limit that was exceeded."""
         name = f"{short(self.budget.name)}: " if self.budget.name else ""
         return f"{name}stopped {self.what}: more than the {plural(self.budget.stored, 'stored byte')} allow"
 
 
 class BudgetExceeded(LimitExceeded):
-    """An operation costs far more than its files store."""
-
     remedy = Remedy.WORK
 
 
 class Budget:
-    """Counters and limits of one operation.
-
-    Args:
-        taking: Whether the operation writes or returns contents, so that its work is in the size of its output: then
-            only single allocations are limited.
-        allowed: Bytes that the caller allows to be read, decompressed and checked, each, where that is more than the
-            floor; as many rows, too.
-
-    Attributes:
-        stored: Bytes that the files read so far really store.
-        name: The name of the first of them.
-    """
-
     def __init__(self, *, taking: bool = False, allowed: int = 0) -> None:
         self.taking = taking
         self.allowed = allowed
@@ -98,26 +78,18 @@ class Budget:
 
     @property
     def most(self) -> int:
-        """Bytes that may be read, decompressed and checked, each."""
         return max(WORK_FLOOR, self.allowed) + WORK_RATIO * self.stored
 
     def add(self, source: Charged) -> None:
-        """Raise the limits by what a source stores; each source counts once."""
         if source.uri not in self._sources:
             self._sources.add(source.uri)
             self.name = self.name or source.name
             self.stored += max(source.stored, SMALLEST)
 
     def add_files(self, count: int) -> None:
-        """Raise the limits by files that a store listed; they count as the smallest files do."""
         self.stored += count * SMALLEST
 
     def charge_read(self, source: Charged, count: int) -> None:
-        """Count bytes that are about to be read from a source.
-
-        Raises:
-            OverBudget: They are too many, in all or at once.
-        """
         self.add(source)
         self.read += count
         if count > MEMORY_FLOOR:
@@ -126,37 +98,21 @@ class Budget:
             self._end(f"after reading {plural(self.read, 'byte')}")
 
     def charge_expanded(self, count: int) -> None:
-        """Count bytes that were decompressed.
-
-        Raises:
-            OverBudget: They are too many.
-        """
         self.expanded += count
         if self.expanded > self.most:
             self._end(f"after decompressing {plural(self.expanded, 'byte')}")
 
     def charge_items(self, count: int) -> None:
-        """Count rows, nodes or records that are about to be created.
-
-        Raises:
-            OverBudget: They are too many.
-        """
         self.items += count
         if self.items > max(ITEM_FLOOR, self.allowed) + ITEM_RATIO * self.stored:
             self._end(f"at {plural(self.items, 'item')}")
 
     def charge_memory(self, count: int) -> None:
-        """Refuse one allocation that is far larger than what is stored; nothing is added up.
-
-        Raises:
-            OverBudget: It is too large.
-        """
         if count > max(MEMORY_FLOOR, self.allowed) + MEMORY_RATIO * self.stored:
             raise OverBudget(self, f"before an allocation of {plural(count, 'byte')}")
 
     @property
     def left(self) -> int:
-        """Bytes that verification or salvage may still check; negative when there are none."""
         return self.most - self.checked
 
     def _end(self, what: str) -> None:
@@ -169,26 +125,11 @@ _allowed: ContextVar[int] = ContextVar("allowed", default=0)
 
 
 def budget() -> Budget | None:
-    """Return the budget of the operation under way, or None."""
     return _current.get()
 
 
 @contextmanager
 def budgeted(*, taking: bool = False, allowed: int = 0, unread: bool = True) -> Iterator[Budget]:
-    """Run an operation within a budget; what Python raises for unforeseen bytes becomes a `ShardError` here.
-
-    An operation inside another shares its budget. Only one that returns no contents, inside one that does, has a budget
-    of its own.
-
-    Args:
-        taking: As of `Budget`.
-        allowed: As of `Budget`.
-        unread: Whether errors that no reader foresees are converted even where nothing was read.
-
-    Raises:
-        LimitExceeded: The budget is exceeded.
-        ShardError: The bytes have a form that no reader foresees, or there is not enough memory.
-    """
     outer = _current.get()
     if outer is not None and (taking or not outer.taking):
         outer.allowed = max(outer.allowed, allowed)
@@ -232,12 +173,10 @@ def allowing(limit: int | None) -> Iterator[None]:
 
 
 def raised(limit: int) -> int:
-    """Return a limit, or what the caller of the operation under way allows where that is more."""
     return max(limit, current.allowed) if (current := _current.get()) is not None else limit
 
 
 def unforeseen(error: Exception, name: str) -> ShardError:
-    """Return the error of the library for one of `UNFORESEEN`."""
     lead = f"{short(name)}: " if name else ""
     if isinstance(error, MemoryError):
         return ShardError(f"{lead}not enough memory for what the file declares")
@@ -250,8 +189,6 @@ def _text(error: Exception) -> str:
 
 
 def operation(function: Callable[P, R]) -> Callable[P, R]:
-    """Let a function be an operation with a budget; see `budgeted`."""
-
     @wraps(function)
     def call(*arguments: P.args, **named: P.kwargs) -> R:
         with budgeted():
@@ -261,8 +198,6 @@ def operation(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def taking_operation(function: Callable[P, R]) -> Callable[P, R]:
-    """Let a function that writes contents be an operation with a budget; see `budgeted`."""
-
     @wraps(function)
     def call(*arguments: P.args, **named: P.kwargs) -> R:
         with budgeted(taking=True, unread=False):
@@ -272,26 +207,22 @@ def taking_operation(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def charge_expanded(count: int) -> None:
-    """Count decompressed bytes in the budget of the context; see `Budget.charge_expanded`."""
     if (current := _current.get()) is not None:
         current.charge_expanded(count)
 
 
 def charge_items(count: int, source: Charged | None = None) -> None:
-    """Count rows, nodes or records in the budget of the context, of a source; see `Budget.charge_items`."""
     if (current := _current.get()) is not None:
         count_source(source)
         current.charge_items(count)
 
 
 def charge_memory(count: int, source: Charged | None = None) -> None:
-    """Refuse an allocation that the budget of the context does not allow; see `Budget.charge_memory`."""
     if (current := _current.get()) is not None:
         count_source(source)
         current.charge_memory(count)
 
 
 def count_source(source: Charged | None) -> None:
-    """Raise the limits of the context by what a source stores, though its bytes may have been read before."""
     if source is not None and (current := _current.get()) is not None:
         current.add(source)

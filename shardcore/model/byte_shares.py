@@ -14,8 +14,6 @@ from shardcore.model.span import Span
 
 
 class Use(Enum):
-    """Use of bytes."""
-
     DATA = "data"
     INDEX = "index"
     LOOKUP = "lookup"
@@ -29,7 +27,6 @@ class Use(Enum):
 
     @property
     def doc(self) -> str:
-        """One sentence for a student."""
         return _DOCS[self]
 
 
@@ -62,17 +59,6 @@ USE_OF_SECTION = {
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """Some bytes of a file that are for one thing.
-
-    Attributes:
-        use: What for.
-        name: What they are, in the words of the format.
-        size: Number of bytes.
-        span: Where they are; of several stretches, the first; None where there is no byte, or nobody knows.
-        stretches: In how many pieces they lie.
-        doc: One sentence.
-    """
-
     use: Use
     name: str
     size: int
@@ -82,15 +68,6 @@ class Share:
 
 
 def share_of(use: Use, name: str, starts: ArrayLike, stops: ArrayLike, doc: str = "") -> Share:
-    """Return a share of many stretches; bytes that several have count once.
-
-    Args:
-        use: What the bytes are for.
-        name: What they are.
-        starts: First bytes; any order.
-        stops: One past the last bytes.
-        doc: One sentence.
-    """
     first, last = np.atleast_1d(np.asarray(starts, np.int64)), np.atleast_1d(np.asarray(stops, np.int64))
     solid = last > first
     first, last = first[solid], last[solid]
@@ -108,13 +85,6 @@ def share_of(use: Use, name: str, starts: ArrayLike, stops: ArrayLike, doc: str 
 
 
 def budget(sections: Sequence[Section], inside: Mapping[str, Sequence[Share]] | None = None) -> tuple[Share, ...]:
-    """Return the shares of a file, in the order of its sections.
-
-    Args:
-        sections: They tile the file.
-        inside: What sections are made of, by their names. What is missing to the size of a section is a share of its
-            own; a section whose parts come to more than it has (a damaged index) stays whole.
-    """
     shares: list[Share] = []
     for section in sections:
         parts = [part for part in (inside or {}).get(section.name, ()) if part.size]

@@ -24,25 +24,16 @@ _TABLE: U64 = np.frombuffer(secrets.token_bytes(256 * 8), np.uint64)
 
 @dataclass(frozen=True)
 class ByteStrings:
-    """Byte strings, one after the other.
-
-    Attributes:
-        data: All bytes, uint8.
-        lengths: Bytes of each, int64.
-    """
-
     data: NDArray[np.uint8]
     lengths: I64
 
     @staticmethod
     def of(strings: Iterable[bytes]) -> ByteStrings:
-        """Return the strings in one array."""
         parts = list(strings)
         return ByteStrings(np.frombuffer(b"".join(parts), np.uint8), np.fromiter(map(len, parts), np.int64, len(parts)))
 
     @staticmethod
     def rows(values: NDArray[np.generic]) -> ByteStrings:
-        """Return the rows of an array, or its numbers, as strings of equal lengths."""
         count = len(values)
         data = np.ascontiguousarray(values).view(np.uint8).reshape(-1)
         return ByteStrings(data, np.full(count, len(data) // max(count, 1), np.int64))
@@ -52,14 +43,9 @@ class ByteStrings:
 
     @cached_property
     def stops(self) -> I64:
-        """One past the last byte of each, int64."""
         return np.cumsum(self.lengths)
 
     def hashes(self) -> U64:
-        """Return two numbers for each, shape `(n, 2)`: equal for equal strings, different for others.
-
-        Both of two different strings are equal with a probability of about 2^-128.
-        """
         found = np.zeros((len(self), 2), np.uint64)
         if not len(self.data):
             return found
@@ -79,14 +65,12 @@ class ByteStrings:
         return found
 
     def differ(self, other: ByteStrings) -> NDArray[np.bool_]:
-        """Return which strings differ from those of the other at the same numbers; all have equal lengths."""
         at = np.flatnonzero(self.data != other.data)
         found: NDArray[np.bool_] = np.searchsorted(at, self.stops) > np.searchsorted(at, self.stops - self.lengths)
         return found
 
 
 def unlike(one: ByteStrings, other: ByteStrings) -> NDArray[np.bool_]:
-    """Return which of two times as many strings differ, of whatever lengths."""
     differing: NDArray[np.bool_] = one.lengths != other.lengths
     if not differing.any():
         return one.differ(other)
@@ -105,7 +89,6 @@ _MOST_CACHED = 1 << 20
 
 
 def _powers(factor: int, count: int) -> U64:
-    """Return the powers of a factor modulo 2^64, from the power of zero."""
     found = _cached.get(factor)
     if found is None or len(found) < count:
         size = max(count, 1 << 12)

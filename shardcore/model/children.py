@@ -21,8 +21,6 @@ GROUP_SIZE = 1000
 
 
 class Deferred(Children):
-    """A few children that cost a read: made once, when the user looks."""
-
     def __init__(self, make: Callable[[], Sequence[Node]], source: str = "") -> None:
         self._make = make
         self._nodes: Sequence[Node] | None = None
@@ -30,7 +28,6 @@ class Deferred(Children):
 
     @property
     def nodes(self) -> Sequence[Node]:
-        """The nodes, made now if they were not."""
         if self._nodes is None:
             self._nodes = self._make()
         return self._nodes
@@ -39,22 +36,17 @@ class Deferred(Children):
         return len(self.nodes)
 
     def make(self, start: int, stop: int) -> list[Node]:
-        """See `Children.make`."""
         return list(self.nodes[start:stop])
 
     def overlap(self, start: int, stop: int) -> range:
-        """Return all of them: there are few."""
         return range(len(self.nodes))
 
     @property
     def expandable(self) -> bool:
-        """True, without looking."""
         return True if self._nodes is None else len(self._nodes) > 0
 
 
 class Grouped(Children):
-    """A long list as groups of a thousand, named by their numbers."""
-
     def __init__(self, base: Children, doc: str = "") -> None:
         self.base = base
         self.source = base.source
@@ -64,18 +56,15 @@ class Grouped(Children):
         return (len(self.base) + GROUP_SIZE - 1) // GROUP_SIZE
 
     def make(self, start: int, stop: int) -> list[Node]:
-        """See `Children.make`."""
         return [self._group(number) for number in range(start, stop)]
 
     def overlap(self, start: int, stop: int) -> range:
-        """See `Children.overlap`."""
         inside = self.base.overlap(start, stop)
         if not inside:
             return range(0)
         return range(inside.start // GROUP_SIZE, (inside.stop - 1) // GROUP_SIZE + 1)
 
     def runs(self, start: int, stop: int) -> Runs | None:
-        """As the long list paints itself."""
         return self.base.runs(start, stop)
 
     def _group(self, number: int) -> Node:
@@ -93,8 +82,6 @@ class Grouped(Children):
 
 
 class RowRange(Children):
-    """The nodes number `first` to `last`, half-open, of a longer list."""
-
     def __init__(self, base: Children, first: int, last: int) -> None:
         self.base = base
         self.source = base.source
@@ -105,18 +92,15 @@ class RowRange(Children):
         return self.last - self.first
 
     def make(self, start: int, stop: int) -> list[Node]:
-        """See `Children.make`."""
         return self.base.make(self.first + start, self.first + stop)
 
     def overlap(self, start: int, stop: int) -> range:
-        """See `Children.overlap`."""
         inside = self.base.overlap(start, stop)
         first, last = max(inside.start, self.first), min(inside.stop, self.last)
         return range(first - self.first, last - self.first) if first < last else range(0)
 
 
 def grouped(children: Children, doc: str = "") -> Children:
-    """Return the children, in groups if they are more than a thousand."""
     return Grouped(children, doc) if len(children) > GROUP_SIZE else children
 
 
@@ -195,16 +179,6 @@ class RecordTable(Children):
 
 
 class Extents(Children):
-    """Nodes of any length, sorted by their first byte: objects, chunks, payloads.
-
-    Args:
-        starts: First bytes, int64, ascending.
-        stops: One past the last bytes, int64; cut where the next one begins.
-        describe: Create the nodes of the numbers `[first, last)`.
-        paint: Gives the runs of the numbers `[first, last)`; collected node by node by default.
-        source: The source that has them.
-    """
-
     def __init__(
         self,
         starts: NDArray[np.int64],
@@ -224,20 +198,16 @@ class Extents(Children):
         return len(self.starts)
 
     def make(self, start: int, stop: int) -> list[Node]:
-        """See `Children.make`."""
         return self.describe(start, stop)
 
     def span_of(self, number: int) -> Span:
-        """Return the bytes of one node, cut where the next one begins."""
         return Span(self.source, int(self.starts[number]), int(self.stops[number]))
 
     def overlap(self, start: int, stop: int) -> range:
-        """See `Children.overlap`."""
         first = max(int(np.searchsorted(self.starts, start, "right")) - 1, 0)
         return range(first, max(int(np.searchsorted(self.starts, stop, "left")), first))
 
     def runs(self, start: int, stop: int) -> Runs | None:
-        """Return the painted runs in `[start, stop)`, if there is a painter."""
         if self.paint is None:
             return None
         inside = self.overlap(start, stop)
@@ -245,14 +215,6 @@ class Extents(Children):
 
 
 class BitFields(Children):
-    """The values of a bit-packed array: nodes that carry `bits` and own no byte alone.
-
-    Args:
-        span: The bytes of the whole array.
-        rows: Number of values.
-        describe: Create the nodes of the numbers `[first, last)`, each with `bits` and with `span` as its span.
-    """
-
     def __init__(self, span: Span, rows: int, describe: Callable[[int, int], list[Node]]) -> None:
         self.source = span.source
         self.span = span
@@ -263,30 +225,16 @@ class BitFields(Children):
         return self.rows
 
     def make(self, start: int, stop: int) -> list[Node]:
-        """See `Children.make`."""
         return self.describe(start, stop)
 
     def span_of(self, number: int) -> Span:
-        """Return the bytes of the array."""
         return self.span
 
     def overlap(self, start: int, stop: int) -> range:
-        """None: bytes belong to the array as a whole."""
         return range(0)
 
 
 def gaps(starts: NDArray[np.int64], stops: NDArray[np.int64], start: int, stop: int) -> NDArray[np.int64]:
-    """Return the ranges of `[start, stop)` that none of some ranges covers.
-
-    Args:
-        starts: First bytes, shape `(n,)`, ascending; the ranges may overlap.
-        stops: One past the last bytes, shape `(n,)`.
-        start: Start of the search.
-        stop: End.
-
-    Returns:
-        Half-open ranges, shape `(m, 2)`, ascending.
-    """
     reached = np.maximum.accumulate(np.concatenate([[start], stops]).astype(np.int64))
     begins = np.append(starts, stop).astype(np.int64)
     open_ones = np.flatnonzero(begins > reached)
@@ -301,14 +249,6 @@ _LEAF_ROLES = {
 
 
 def section_leaf(section: Section, role: FieldRole | None = None, text: str = "", source: str = "") -> Node:
-    """Return the node of a section that is not taken apart.
-
-    Args:
-        section: The section.
-        role: What its bytes are; follows from the section's role by default.
-        text: What to say of it; its size by default.
-        source: Where it lies.
-    """
     return Node(
         section.name,
         Span(source, section.start, section.stop),
@@ -388,12 +328,6 @@ _IN_LETTERS = (FieldRole.MAGIC, FieldRole.TEXT)
 
 
 def value_text(value: Value, role: FieldRole | None = None) -> str:
-    """A value as a person reads it: offsets and bytes in hex, cut after 64 digits; magics and names as text.
-
-    Args:
-        value: The value.
-        role: What it is for, where known.
-    """
     if value is None:
         return ""
     if isinstance(value, bytes):

@@ -29,14 +29,11 @@ MOST_CELLS = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class VoxelBox:
-    """A half-open box of voxels or elements: `begin[i] <= coordinate < end[i]` on each axis."""
-
     begin: tuple[int, ...]
     end: tuple[int, ...]
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Voxels along each axis."""
         return tuple(end - begin for begin, end in zip(self.begin, self.end, strict=True))
 
     def __str__(self) -> str:
@@ -64,14 +61,6 @@ class GridCell:
 
 @dataclass(frozen=True, slots=True)
 class GridScale:
-    """One scale of a volume.
-
-    Attributes:
-        name: Its name.
-        shape: Elements along each axis.
-        spacing: Length of an element along each axis; empty where it is unknown.
-    """
-
     name: str
     shape: tuple[int, ...]
     spacing: tuple[float, ...] = ()
@@ -251,14 +240,6 @@ class ChunkGrid(ABC):
 
 
 def copy_box(chunk: NDArray[Any], place: VoxelBox, out: NDArray[Any], box: VoxelBox) -> None:
-    """Copy the elements that a chunk and a box have in common.
-
-    Args:
-        chunk: The elements of `place`.
-        place: The box of the chunk.
-        out: The elements of `box`.
-        box: The box that is filled.
-    """
     begin = [max(a, b) for a, b in zip(place.begin, box.begin, strict=True)]
     end = [min(a, b) for a, b in zip(place.end, box.end, strict=True)]
     inside = tuple(slice(b - first, e - first) for b, e, first in zip(begin, end, place.begin, strict=True))

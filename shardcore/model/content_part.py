@@ -12,38 +12,25 @@ from shardcore.model.span import Span
 
 @dataclass(frozen=True, slots=True)
 class ContentPart:
-    """Part of a decoded content, half-open, and where it is stored.
-
-    Attributes:
-        start: First byte of the content.
-        stop: One past the last byte.
-        stored: Stored bytes. Of the same number of bytes: each byte of the content is stored as it is, in order.
-    """
-
     start: int
     stop: int
     stored: Span
 
     @property
     def exact(self) -> bool:
-        """Return whether each byte of the content has a byte of its own."""
         return self.stored.size == self.stop - self.start
 
     def span_of(self, start: int, stop: int) -> Span:
-        """Return where bytes of the part are stored: themselves, or all of the part that holds them."""
         if not self.exact:
             return self.stored
         first = max(start, self.start) - self.start + self.stored.start
         return Span(self.stored.source, first, first + max(min(stop, self.stop) - max(start, self.start), 0))
 
     def content_at(self, offset: int) -> int:
-        """Return the byte of the content that is stored at an offset: itself, or the first byte of the part."""
         return self.start + (offset - self.stored.start if self.exact else 0)
 
 
 class ContentParts(Sequence[ContentPart]):
-    """Parts that are computed from their number: of contents with too many to keep."""
-
     @abstractmethod
     def at_stored(self, span: Span) -> ContentPart | None:
         """Return the first part that is stored where a span begins; None where none is."""
@@ -54,13 +41,11 @@ class ContentParts(Sequence[ContentPart]):
 
 
 def part_at(parts: Sequence[ContentPart], offset: int) -> ContentPart | None:
-    """Return the part that has a byte of the content; None where none does."""
     at = bisect_right(parts, offset, key=lambda part: part.start) - 1
     return parts[at] if at >= 0 and offset < parts[at].stop else None
 
 
 def part_stored_at(parts: Sequence[ContentPart], span: Span) -> ContentPart | None:
-    """Return the first part that is stored where a span begins; None where none is."""
     if isinstance(parts, ContentParts):
         return parts.at_stored(span)
     inside = (one for one in parts if one.stored.source == span.source and one.stored.start <= span.start)

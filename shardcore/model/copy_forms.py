@@ -13,15 +13,6 @@ from shardcore.model.text import key_text, shell_line, typed
 
 @dataclass(frozen=True, slots=True)
 class Again:
-    """Options with which something was opened, as far as they may be shown: never a key or a token.
-
-    Attributes:
-        format: The name of the format, where it was given and not recognised.
-        options: Values of options of formats, by name; those that no text can hold are left out.
-        remote: What was stated of the store, by the names of `RemoteOptions`.
-        partial: Whether it is damaged, so that only a part of it opens.
-    """
-
     format: str | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     remote: Mapping[str, Any] = field(default_factory=dict)
@@ -29,7 +20,6 @@ class Again:
 
     @property
     def words(self) -> list[str]:
-        """The flags of `shardcore`."""
         found = ["--format", self.format] if self.format else []
         for name, value in (self._told(self.options) | self._told(self.remote)).items():
             flag = _FLAGS.get(name, f"--{name.replace('_', '-')}")
@@ -38,7 +28,6 @@ class Again:
 
     @property
     def arguments(self) -> str:
-        """Return what follows the address in a call of `shardcore.open`; empty, or it begins with a comma."""
         found = {"format": self.format} if self.format else {}
         texts = [f"{name}={value!r}" for name, value in (found | self._told(self.options)).items()]
         if remote := self._told(self.remote):
@@ -50,7 +39,6 @@ class Again:
 
     @staticmethod
     def _told(values: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the values that were chosen and that a line can hold."""
         return {name: one for name, one in values.items() if isinstance(one, (str, int)) and one not in (False, "")}
 
 
@@ -65,7 +53,6 @@ OPEN_SAID = ("endpoint_url", "region", "profile", "anonymous", "requester_pays",
 
 
 def node_json(node: Node) -> dict[str, Any]:
-    """Return a node as `explain --json` prints it: numbers as they are, byte strings in hex."""
     value = node.value.hex() if isinstance(node.value, bytes) else node.value
     found: dict[str, Any] = {
         "name": node.name,
@@ -81,23 +68,12 @@ def node_json(node: Node) -> dict[str, Any]:
 
 
 def explain_command(uri: str, span: Span, how: Again = AS_IT_IS) -> str:
-    """Return the command that explains the first of some bytes, quoted for a shell.
-
-    Args:
-        uri: What is open.
-        span: The bytes.
-        how: What was chosen when it was opened.
-    """
     words = ["shardcore", "explain", typed(uri), f"{span.start:#x}"]
     words += ["--in", span.source] if span.source else []
     return shell_line([*words, *how.words])
 
 
 def get_command(uri: str, key: str, how: Again = AS_IT_IS) -> str:
-    """Return the command that writes an object to standard output; see `explain_command`.
-
-    A key with characters that act goes through `--keys`, as JSON in printable ASCII.
-    """
     words = ["shardcore", "get", typed(uri), *how.words]
     if key.isprintable():
         return shell_line([*words, *(["--"] if key.startswith("-") else []), key])
@@ -108,13 +84,11 @@ def get_command(uri: str, key: str, how: Again = AS_IT_IS) -> str:
 
 
 def explain_line(uri: str, span: Span, how: Again = AS_IT_IS) -> str:
-    """Return the line of Python that gives the path to the first of some bytes; see `explain_command`."""
     where = f"{span.start:#x}, {span.source!r}" if span.source else f"{span.start:#x}"
     return f"shardcore.open({uri!r}{how.arguments}).explain({where})"
 
 
 def read_lines(uri: str, span: Span, how: Again = AS_IT_IS) -> str:
-    """Return the lines of Python that read some bytes; see `explain_command`."""
     return (
         "import shardcore\n\n"
         f"with shardcore.open({uri!r}{how.arguments}) as shard:\n"
@@ -123,7 +97,6 @@ def read_lines(uri: str, span: Span, how: Again = AS_IT_IS) -> str:
 
 
 def curl_command(uri: str, span: Span, how: Again = AS_IT_IS) -> str:
-    """Return the command that fetches some bytes of a file of the web; empty where they have no address there."""
     if span.source or not span.size or not uri.startswith(("http://", "https://")):
         return ""
     return shell_line(["curl", "--fail", "--range", f"{span.start}-{span.stop - 1}", "--output", "bytes.bin", uri])

@@ -20,14 +20,6 @@ _GROUPED = (FieldRole.COUNT, FieldRole.NUMBER)
 
 
 def headline(node: Node) -> str:
-    """Return the value of a node, as it is shown large: `520 bytes`, `0x1171`, `SWHShard`, the flags by name.
-
-    Args:
-        node: A field, a record, a section.
-
-    Returns:
-        Empty where the node has nothing to say but its bytes.
-    """
     number = _plain_number(node)
     if number is not None and node.role is FieldRole.SIZE and number >= 0:
         return plural(number, "byte")
@@ -42,7 +34,6 @@ def headline(node: Node) -> str:
 
 
 def _named(node: Node) -> str:
-    """Return the names alone, where a text is a number and what it means: `0x03 offsets, metadata`, `1 (lz4)`."""
     if isinstance(node.value, bool) or not isinstance(node.value, int):
         return ""
     if node.value == 0 and node.text.startswith("0x") and _number_of(node.text) == 0:
@@ -63,7 +54,6 @@ def _number_of(text: str) -> int | None:
 
 
 def grouped_value(node: Node) -> str:
-    """Return the value of a node for a narrow place: as `headline`, without a unit."""
     number, target = _plain_number(node), node.target
     # The text may leave out in which member of a data set that is.
     if target is not None and node.text in (str(target), range_text(target.start, target.stop)):
@@ -72,7 +62,6 @@ def grouped_value(node: Node) -> str:
 
 
 def _plain_number(node: Node) -> int | None:
-    """Return the number that a node holds, where its text states no more than that."""
     value = node.value
     if isinstance(value, bytes) and node.role is FieldRole.SIZE and node.text.isascii() and node.text.isdecimal():
         # A size of three bytes is no type of NumPy: its text is the number.
@@ -83,7 +72,6 @@ def _plain_number(node: Node) -> int | None:
 
 
 def sum_text(node: Node) -> str:
-    """Return how the value of a node adds up, in words: `13 slots × 40`; empty where nothing states it."""
     if node.sum:
         return node.sum
     table = table_of(node)
@@ -95,7 +83,6 @@ def sum_text(node: Node) -> str:
 
 
 def record_size(node: Node) -> int | None:
-    """Bytes of a row, where the children of a node are rows of a table of records; else None."""
     children = node.children
     while isinstance(children, (RowRange, PlacedChildren)):
         children = children.base
@@ -103,7 +90,6 @@ def record_size(node: Node) -> int | None:
 
 
 def table_of(node: Node) -> tuple[int, int] | None:
-    """Bytes of a row and number of rows, where a node is nothing but a table of records; else None."""
     children = node.children
     rows = len(children) if isinstance(children, (RecordTable, RowRange)) else 0
     if isinstance(children, Grouped):
@@ -125,25 +111,6 @@ MOST_LETTERS = 300
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """A selection, told so that somebody else finds and understands it.
-
-    Attributes:
-        path: The names from the file down to it.
-        value: What it states, as a person reads it; empty for what is made of others.
-        adds: How the value adds up, or empty.
-        meaning: One sentence.
-        specification: Section of the specification, or empty.
-        type: How the bytes hold the value, or empty.
-        place: Location of its bytes, in words.
-        raw: Its first bytes in hex.
-        differs: Where page and practice differ on it, or None.
-        key: The key of the object that it belongs to, as it is shown; or empty.
-        command: The line for a shell that explains it.
-        get: The line for a shell that writes the object out, or empty.
-        python: Lines of Python that give the value, or the bytes where there is no value.
-        link: The line for a shell that opens the window at it.
-    """
-
     path: tuple[str, ...]
     value: str
     adds: str
@@ -161,23 +128,12 @@ class Card:
 
     @property
     def name(self) -> str:
-        """Return what it is called."""
         return self.path[-1]
 
 
 def card_of(
     path: Sequence[Node], raw: bytes, uri: str, how: Again = AS_IT_IS, key: str = "", chosen: Span | None = None
 ) -> Card:
-    """Return the card of the last node of a path.
-
-    Args:
-        path: From the root of the shard's tree down to it; not empty.
-        raw: Its first bytes, as far as they were read.
-        uri: What is open, as it is opened again; without what is secret.
-        how: What was chosen when it was opened.
-        key: The key of the object that it belongs to, or empty.
-        chosen: The bytes that were selected, where they are some of those of the node.
-    """
     node = path[-1]
     part = chosen if chosen is not None and chosen.size > 1 and chosen != node.span else None
     span = part or node.span
@@ -211,7 +167,6 @@ def card_of(
 
 
 def link_command(uri: str, span: Span, how: Again = AS_IT_IS) -> str:
-    """Return the line for a shell that opens the window with some bytes selected."""
     where = f"{span.start}-{span.stop}" if span.size > 1 else f"{span.start}"
     source = f"{span.source}:" if span.source else ""
     # How a store is reached, the window knows or asks.
@@ -221,7 +176,6 @@ def link_command(uri: str, span: Span, how: Again = AS_IT_IS) -> str:
 
 
 def markdown(card: Card) -> str:
-    """Return a card as Markdown: for an issue, a chat, a page."""
     lines = [f"### {_quiet(card.name)}", "", " › ".join(_quiet(name) for name in card.path), ""]
     if card.value:
         lines += [f"**{_quiet(card.value)}**" + (f" = {card.adds}" if card.adds else ""), ""]
@@ -246,7 +200,6 @@ def markdown(card: Card) -> str:
 
 
 def _python(path: Sequence[Node], part: Span | None, uri: str, how: Again) -> str:
-    """Lines that print the value; of some of its bytes, or of a node without a value, the bytes."""
     node = path[-1]
     span = part or node.span
     source = f", {span.source!r}" if span.source else ""
@@ -271,10 +224,8 @@ _CODE = ("raw", "object")
 
 
 def _code(text: str) -> str:
-    """Text in the font of code, where nothing in it can end that."""
     return _quiet(text) if any(letter in "`|\\" for letter in text) else f"`{text}`"
 
 
 def _quiet(text: str) -> str:
-    """Text out of a file does not act as Markdown, nor as HTML."""
     return "".join(f"\\{letter}" if letter in r"\`*_[]<>|#&~$!" else letter for letter in text)

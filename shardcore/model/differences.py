@@ -17,14 +17,11 @@ MOST_DEEP = 12
 
 
 class _Walk:
-    """Fields seen on the way: each one is reported once, however many rows have it."""
-
     def __init__(self) -> None:
         self.left = MOST_VISITED
         self.told: set[tuple[str, str]] = set()
 
     def pruned(self, node: Node, depth: int) -> Node | None:
-        """Return the node with those children that lead to a difference; None where nothing does."""
         self.left -= 1
         if self.left < 0 or depth > MOST_DEEP:
             return None
@@ -38,7 +35,6 @@ class _Walk:
 
 
 def _some(node: Node) -> Sequence[Node]:
-    """Return the children that are worth a look; of a long table, its first row."""
     kids = node.children
     if not isinstance(kids, Children):
         return kids
@@ -47,14 +43,4 @@ def _some(node: Node) -> Sequence[Node]:
 
 
 def differing(root: Node) -> Node:
-    """Return a tree with nothing but the fields on which page and practice differ, and what they are in.
-
-    Declared positions are followed; of tables the first row stands for all. Reads no more than showing them does.
-
-    Args:
-        root: The whole tree.
-
-    Raises:
-        ShardError: The tree is damaged there, or the bytes cannot be read.
-    """
     return _Walk().pruned(root, 0) or replace(root, children=())

@@ -6,8 +6,6 @@ from importlib import import_module
 
 
 class Displayed:
-    """Result that a notebook shows as HTML; see `shardcore.notebook`."""
-
     __slots__ = ()
 
     def _repr_html_(self) -> str:

@@ -21,15 +21,6 @@ _SWITCHES = {"yes": True, "true": True, "on": True, "1": True, "no": False, "fal
 
 
 def chosen(controls: Sequence[Control], values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the value of every control: those given, checked, and for the others what the file states.
-
-    Args:
-        controls: What there is.
-        values: What the user chose; names of controls that there are not are refused.
-
-    Raises:
-        UsageError: A value, or a name, is none; the message shows which are.
-    """
     names = [control.name for control in controls]
     for name in values:
         if name not in names:
@@ -38,11 +29,6 @@ def chosen(controls: Sequence[Control], values: Mapping[str, Any]) -> dict[str, 
 
 
 def checked(control: Control, value: Any) -> Any:
-    """Return a value of a control, as it is.
-
-    Raises:
-        UsageError: It is none; the message shows which are.
-    """
     kind = control.kind
     if kind is ControlKind.SLIDER:
         fits = isinstance(value, int) and not isinstance(value, bool) and control.low <= value <= control.high
@@ -58,11 +44,6 @@ def checked(control: Control, value: Any) -> Any:
 
 
 def value_from(control: Control, text: str) -> Any:
-    """Return a value of a control from a text, such as one on a command line.
-
-    Raises:
-        UsageError: It is none; the message shows which are.
-    """
     if control.kind is ControlKind.SWITCH and text.lower() in _SWITCHES:
         return _SWITCHES[text.lower()]
     if control.kind is ControlKind.SLIDER:
@@ -74,7 +55,6 @@ def value_from(control: Control, text: str) -> Any:
 
 
 def values_of(control: Control) -> str:
-    """Return what can be chosen, in words."""
     if control.kind is ControlKind.SLIDER:
         return f"a whole number from {control.low} to {control.high}"
     if control.kind is ControlKind.SWITCH:
@@ -83,13 +63,6 @@ def values_of(control: Control) -> str:
 
 
 def window(count: int, around: int, most: int) -> range:
-    """At most `most` of `count` cells, with `around` in the middle where there is room on both sides.
-
-    Args:
-        count: Number of them.
-        around: The one that matters.
-        most: Maximum number that is drawn.
-    """
     first = max(min(around - most // 2, count - most), 0)
     return range(first, min(first + most, count))
 
@@ -98,44 +71,31 @@ Place = Callable[[Span], Span]
 
 
 def moved(drawing: Drawing, place: Place) -> Drawing:
-    """Return the drawing with every span of it renamed."""
     return replace(drawing, figures=tuple(_figure(figure, place) for figure in drawing.figures))
 
 
 @dataclass(frozen=True, slots=True)
 class MovedSketch:
-    """A sketch of a member, told in the words of its data set.
-
-    Attributes:
-        base: The sketch of the member.
-        place: Renames a span.
-    """
-
     base: Sketch
     place: Place
 
     @property
     def name(self) -> str:
-        """As the member's."""
         return self.base.name
 
     @property
     def title(self) -> str:
-        """As the member's."""
         return self.base.title
 
     @property
     def controls(self) -> tuple[Control, ...]:
-        """As the member's."""
         return self.base.controls
 
     def draw(self, values: Mapping[str, Any]) -> Drawing:
-        """Return the member's drawing, renamed."""
         return moved(self.base.draw(values), self.place)
 
 
 def moved_sketches(sketches: Sequence[Sketch], place: Place) -> tuple[Sketch, ...]:
-    """Sketches of a member, in the words of its data set."""
     return tuple(MovedSketch(sketch, place) for sketch in sketches)
 
 
@@ -165,13 +125,6 @@ MOST_ITEMS = 60
 
 
 class Tone(StrEnum):
-    """Tone of an item, for its colour; a letter or a hatch means the same without colours.
-
-    `HIT` is what the lookup arrives at, `MISS` what is wrong or collides, `EMPTY` what is free, `DEAD` what is deleted,
-    `FAINT` what only goes along. `ONE` to `FOUR` tell apart what stands side by side (the letters x, y, z of a Morton
-    code, the pieces of a name, lanes).
-    """
-
     PLAIN = "plain"
     KEY = "key"
     POINTER = "pointer"
@@ -228,16 +181,6 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Bits:
-    """A row of bit cells, the highest bit at the left, with named fields over it.
-
-    Attributes:
-        title: What the number is.
-        width: Number of bits, at most 64.
-        value: The number whose bits are stored in the cells; None draws empty cells.
-        items: The fields: `at` is their lowest bit, `size` their number of bits.
-        letters: A letter for single bits instead of 0 and 1, by bit (the x, y, z of a Morton code), with its tone.
-    """
-
     title: str
     width: int
     value: int | None
@@ -247,17 +190,6 @@ class Bits:
 
 @dataclass(frozen=True, slots=True)
 class Ruler:
-    """A number line with stretches and marks on it.
-
-    Attributes:
-        title: What is measured.
-        start: Its first number.
-        stop: One past its last; greater than `start`.
-        items: Stretches, and marks (`size` 0). Those that overlap are drawn in lanes.
-        unit: What it counts: `bytes`.
-        ring: Whether its end is followed by its start: arrows to the left go around, but for dashed ones.
-    """
-
     title: str
     start: float
     stop: float
@@ -268,20 +200,6 @@ class Ruler:
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """Numbered cells, in rows: buckets, slots, a board. Cells without an item are drawn empty.
-
-    Attributes:
-        title: What a cell is.
-        count: Number of cells, at most `MOST_CELLS`.
-        items: The content in some of them: `at` is the cell; `size` is 1.
-        columns: Cells in a row; 0 puts as many side by side as there is room for.
-        first: The number of the first cell drawn, when those before are left out.
-        ring: Whether the last cell is followed by the first: arrows to the left go around, but for dashed ones.
-        numbered: Whether cells tell their numbers.
-        column_names: A name over each column; empty for none.
-        row_names: A name before each row; empty for none.
-    """
-
     title: str
     count: int
     items: tuple[Item, ...] = ()
@@ -295,48 +213,23 @@ class Cells:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows of values under headings.
-
-    Attributes:
-        title: What a row is.
-        headings: One for each column.
-        rows: Items, as many in a row as there are headings.
-    """
-
     title: str
     headings: tuple[str, ...]
     rows: tuple[tuple[Item, ...], ...]
 
     @property
     def items(self) -> tuple[Item, ...]:
-        """All of them."""
         return tuple(item for row in self.rows for item in row)
 
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """Band between a stretch of the upper ruler of a ribbon and one of the lower.
-
-    Attributes:
-        item: What is reported of it; `at` and `size` are the stretch above.
-        below: The stretch below, half-open; where its ends are equal the band comes to a point.
-    """
-
     item: Item
     below: tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
 class Ribbon:
-    """Two rulers, one under the other, with bands between them.
-
-    Attributes:
-        title: What is joined.
-        above: The upper ruler.
-        below: The lower one.
-        bands: What joins them.
-    """
-
     title: str
     above: Ruler
     below: Ruler
@@ -344,23 +237,11 @@ class Ribbon:
 
     @property
     def items(self) -> tuple[Item, ...]:
-        """Those of the rulers and those of the bands."""
         return (*self.above.items, *(band.item for band in self.bands), *self.below.items)
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """An arrow from one item to another, by their names.
-
-    Attributes:
-        start: The name of the item where it begins.
-        stop: The name of the item where it ends.
-        text: The content at it.
-        tone: What it is.
-        stage: The stage of the walk at which it appears; 0 is there from the start, or with its later end.
-        doc: One sentence about that stage.
-    """
-
     start: str
     stop: str
     text: str = ""
@@ -426,8 +307,6 @@ class Drawing(Displayed):
 
 
 class ControlKind(StrEnum):
-    """Kind of a control."""
-
     SLIDER = "slider"
     """A whole number between `low` and `high`."""
     SWITCH = "switch"
@@ -502,12 +381,10 @@ class Sketch(Protocol):
 
 
 def sketch_named(sketches: Iterable[Sketch], name: str) -> Sketch | None:
-    """Return the sketch with a name or the label of its tab, as `sketch_label` writes it; None where there is none."""
     return next((one for one in sketches if name in (one.name, sketch_label(one))), None)
 
 
 def sketch_label(sketch: Sketch) -> str:
-    """Return the label of the tab of a drawing as one word: `slot-placement`."""
     return sketch.title.lower().replace(" ", "-")
 
 
@@ -517,20 +394,10 @@ STEP = "step"
 
 @dataclass(frozen=True, slots=True)
 class StaticSketch:
-    """A sketch without controls.
-
-    Attributes:
-        name: Short and stable.
-        title: The content on its tab.
-        drawing: What it shows.
-        controls: None.
-    """
-
     name: str
     title: str
     drawing: Drawing
     controls: tuple[Control, ...] = ()
 
     def draw(self, values: Mapping[str, Any]) -> Drawing:
-        """Return the drawing."""
         return self.drawing

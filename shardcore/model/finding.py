@@ -78,7 +78,6 @@ _collected: ContextVar[list[Findings] | None] = ContextVar("collected", default=
 
 @contextmanager
 def collecting() -> Iterator[list[Findings]]:
-    """Collect the `Findings` created in this context, so that they are not lost where verification is cut short."""
     found: list[Findings] = []
     token = _collected.set(found)
     try:
@@ -88,13 +87,6 @@ def collecting() -> Iterator[list[Findings]]:
 
 
 class Findings:
-    """Collects findings: the first thousand of each code, then a count.
-
-    Attributes:
-        verified: Objects whose content was verified so far, for the report of a verification that is stopped.
-        left_out: Objects whose content was not checked, because that exceeds a limit.
-    """
-
     def __init__(self) -> None:
         if (collected := _collected.get()) is not None:
             collected.append(self)
@@ -104,41 +96,33 @@ class Findings:
         self.verified = self.left_out = 0
 
     def add(self, finding: Finding) -> None:
-        """Take one finding."""
         self._counts[finding.code] += 1
         self._severities[finding.code] = finding.severity
         if self._counts[finding.code] <= MAX_PER_CODE:
             self._kept.append(finding)
 
     def full(self, code: str) -> bool:
-        """Return whether findings of a code are only counted from now on."""
         return self._counts[code] >= MAX_PER_CODE
 
     def more(self, severity: Severity, code: str, count: int) -> None:
-        """Count further findings of a code that nobody puts into words."""
         if count > 0:
             self._counts[code] += count
             self._severities[code] = severity
 
     def error(self, code: str, span: Span | None, message: str, *, key: str | None = None) -> None:
-        """Some reader will fail here, or gives wrong bytes."""
         self.add(Finding(Severity.ERROR, code, span, message, key))
 
     def warning(self, code: str, span: Span | None, message: str, *, key: str | None = None) -> None:
-        """Against a rule, but every reader copes."""
         self.add(Finding(Severity.WARNING, code, span, message, key))
 
     def note(self, code: str, span: Span | None, message: str, *, key: str | None = None) -> None:
-        """Worth knowing."""
         self.add(Finding(Severity.NOTE, code, span, message, key))
 
     def leave_out(self, code: str, span: Span | None, message: str, *, key: str | None = None, count: int = 1) -> None:
-        """Count objects whose content a limit leaves unchecked: the report is not a success."""
         self.left_out += count
         self.warning(code, span, message, key=key)
 
     def all(self) -> tuple[Finding, ...]:
-        """Return what was collected, in order; codes with too many end with a finding that counts the rest."""
         more = [
             Finding(
                 self._severities[code],
@@ -153,14 +137,6 @@ class Findings:
 
 
 class ContentBudget:
-    """The checks of contents in one file, as far as the budget of the operation allows them.
-
-    A small file may name the same zeros a million times.
-
-    Args:
-        size: Bytes of the file, for the budget where the operation has none.
-    """
-
     def __init__(self, size: int) -> None:
         current = budget()
         if current is None:
@@ -171,15 +147,9 @@ class ContentBudget:
 
     @property
     def left(self) -> int:
-        """Bytes that may still be checked; negative when there are none."""
         return self._budget.left
 
     def takes(self, size: int) -> bool:
-        """Return whether an object of that many bytes is still checked; if not, it is counted.
-
-        Args:
-            size: Bytes that are read and expanded for it.
-        """
         if self.unchecked or size > self.left:
             self.unchecked += 1
             return False
@@ -187,11 +157,9 @@ class ContentBudget:
         return True
 
     def spend(self, size: int) -> None:
-        """Count bytes that were expanded without being known beforehand."""
         self._budget.checked += size
 
     def tell(self, findings: Findings, code: str) -> None:
-        """A finding that states what was not checked, if anything was not."""
         if self.unchecked:
             what = f"the content of {plural(self.unchecked, 'object')} was not checked"
             text = f"{what}: together the objects have far more bytes than the file"

@@ -23,30 +23,14 @@ IDENTITY = (1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Geometry:
-    """Geometry of an object.
-
-    Attributes:
-        unit: Unit of coordinates in model space; empty where the axes have different or unknown units.
-    """
-
     unit: str = "nm"
 
     def with_spans(self, place: Callable[[Span], Span]) -> Self:
-        """Return it with other names of the sources of its bytes."""
         return self
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MeshLevel:
-    """Level of detail of a mesh.
-
-    Attributes:
-        scale: Size of its details in model units; of the finest level 1, where nothing else is stated.
-        offset: Number that is added to its vertices along x, y, z: float64, shape `(3,)`.
-        positions: Cells of its fragments, uint32 of shape `(n, 3)`.
-        starts: First byte of each fragment in the file, and the end of the last: int64 of shape `(n + 1,)`.
-    """
-
     scale: float
     offset: NDArray[np.float64]
     positions: NDArray[np.uint32]
@@ -57,23 +41,11 @@ class MeshLevel:
 
     @property
     def nbytes(self) -> int:
-        """Stored bytes of its fragments."""
         return int(self.starts[-1] - self.starts[0])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MeshLayout(Geometry):
-    """Layout of a multi-resolution mesh: a grid of cells, and for each level the cells that have a fragment.
-
-    Attributes:
-        chunk_shape: Size of a cell of the finest level along x, y, z: float64, shape `(3,)`.
-        grid_origin: First corner of the grid: float64, shape `(3,)`.
-        levels: The levels, the finest first.
-        bits: Bits of a quantised coordinate; 0 where vertices are stored as coordinates of the model.
-        transform: From stored coordinates to the model: float64, shape `(3, 4)`.
-        stored: Bytes of all fragments.
-    """
-
     chunk_shape: NDArray[np.float64] = field(default_factory=lambda: np.ones(3))
     grid_origin: NDArray[np.float64] = field(default_factory=lambda: np.zeros(3))
     levels: tuple[MeshLevel, ...] = ()
@@ -82,16 +54,13 @@ class MeshLayout(Geometry):
     stored: Span = field(default_factory=lambda: Span("", 0, 0))
 
     def with_spans(self, place: Callable[[Span], Span]) -> Self:
-        """Return it with other names of the sources of its bytes."""
         return replace(self, stored=place(self.stored))
 
     def fragment_span(self, level: int, fragment: int) -> Span:
-        """Return the bytes of a fragment."""
         starts = self.levels[level].starts
         return Span(self.stored.source, int(starts[fragment]), int(starts[fragment + 1]))
 
     def fragment_at(self, span: Span) -> tuple[int, int] | None:
-        """Return level and fragment that have the first of some bytes; None where none has it."""
         if span.source != self.stored.source:
             return None
         for number, level in enumerate(self.levels):
@@ -101,7 +70,6 @@ class MeshLayout(Geometry):
         return None
 
     def boxes(self, level: int) -> NDArray[np.float64]:
-        """Return the boxes of the fragments of a level in model space, shape `(n, 2, 3)`: low and high corners."""
         one = self.levels[level]
         with np.errstate(all="ignore"):
             cell = self.chunk_shape * 2.0**level
@@ -114,13 +82,6 @@ class MeshLayout(Geometry):
         return np.stack([placed.min(axis=1), placed.max(axis=1)], axis=1)
 
     def placed(self, level: int, fragment: int, quantised: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return the vertices of a fragment in model space.
-
-        Args:
-            level: Its level.
-            fragment: Its number in the level.
-            quantised: Its vertices as they are encoded, from 0 to `2^bits - 1`: shape `(n, 3)`.
-        """
         if not self.bits:
             return quantised
         one = self.levels[level]
@@ -132,16 +93,6 @@ class MeshLayout(Geometry):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SkeletonGeometry(Geometry):
-    """Skeleton.
-
-    Attributes:
-        vertices: In model space, float32 of shape `(n, 3)`.
-        edges: Pairs of vertices, uint32 of shape `(m, 2)`.
-        attributes: Values of each vertex by the name of the attribute, shape `(n,)` or `(n, components)`.
-        starts: First byte of the values of each attribute in the content; those of `vertices` and `edges`, too.
-        trailing: Bytes after it in the content.
-    """
-
     vertices: NDArray[np.float32] = field(default_factory=lambda: np.zeros((0, 3), np.float32))
     edges: NDArray[np.uint32] = field(default_factory=lambda: np.zeros((0, 2), np.uint32))
     attributes: Mapping[str, NDArray[Any]] = field(default_factory=dict)
@@ -151,24 +102,6 @@ class SkeletonGeometry(Geometry):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AnnotationsGeometry(Geometry):
-    """Annotations of one shape.
-
-    Attributes:
-        shape: `point`, `line`, `axis_aligned_bounding_box`, `ellipsoid` or `polyline`.
-        axes: Names of the axes.
-        scales: Units per coordinate along each axis, in `unit`.
-        rows: One structured row per annotation: `position`, or a pair of points, then the properties; of polylines,
-            the properties alone.
-        ids: Their keys, uint64 of shape `(n,)`.
-        start: First byte of the rows in the content.
-        ids_start: First byte of the keys in the content; -1 where the key of the object is that of the annotation.
-        labels: Labels of the values of properties.
-        related: Keys of related objects by the name of the relationship, of one annotation by its key.
-        vertices: Points of polylines, of one after the other: float32 of shape `(m, axes)`.
-        first_vertices: First vertex of each polyline and the end of the last, int64 of shape `(n + 1,)`.
-        edges: First byte of each polyline in the content and the end of the last, int64 of shape `(n + 1,)`.
-    """
-
     shape: str = "point"
     axes: tuple[str, ...] = ()
     scales: tuple[float, ...] = ()
@@ -183,18 +116,15 @@ class AnnotationsGeometry(Geometry):
     edges: NDArray[np.int64] = field(default_factory=lambda: np.zeros(1, np.int64))
 
     def line(self, row: int) -> NDArray[np.float32]:
-        """Return the points of a polyline, shape `(k, axes)`."""
         return self.vertices[self.first_vertices[row] : self.first_vertices[row + 1]]
 
     def row_bytes(self, row: int) -> tuple[int, int]:
-        """Return the bytes `[start, stop)` of a row in the content."""
         if self.shape == POLYLINE:
             return int(self.edges[row]), int(self.edges[row + 1])
         size = self.rows.dtype.itemsize
         return self.start + row * size, self.start + (row + 1) * size
 
     def row_at(self, offset: int) -> int | None:
-        """Return the row that has a byte of the content, also by its key; None for other bytes."""
         if self.shape == POLYLINE and self.edges[0] <= offset < self.edges[-1]:
             return int(np.searchsorted(self.edges, offset, "right")) - 1
         size = 0 if self.shape == POLYLINE else self.rows.dtype.itemsize
@@ -205,10 +135,6 @@ class AnnotationsGeometry(Geometry):
         return None
 
     def points(self) -> NDArray[np.float32]:
-        """Return the points of rows in model space, shape `(n, 2, 3)`, of polylines `(m, 1, 3)`; missing axes are 0.
-
-        Of a point, both are the same; of an ellipsoid, they are the corners of its box.
-        """
         if self.shape == POLYLINE:
             return self._placed(self.vertices[:, None].astype(np.float64))
         names = (self.rows.dtype.names or ())[: 1 if self.shape == "point" else 2]
@@ -227,5 +153,4 @@ class AnnotationsGeometry(Geometry):
 
 
 def transformed(points: NDArray[np.floating[Any]], transform: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return points, shape `(n, 3)`, after a transform of shape `(3, 4)`."""
     return np.asarray(points.astype(np.float64) @ transform[:, :3].T + transform[:, 3])

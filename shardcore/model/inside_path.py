@@ -31,16 +31,10 @@ _ACTING = "%/#"
 
 
 def inside_text(path: Sequence[InsideStep]) -> str:
-    """Return the text of a path: `/2090/model.safetensors`; empty for the file itself."""
     return "".join(f"/{_step_text(step)}" for step in path)
 
 
 def parse_inside(text: str) -> InsidePath:
-    """Return the path of a text; the inverse of `inside_text`.
-
-    Raises:
-        UsageError: It is no path.
-    """
     if not text:
         return ()
     if not text.startswith("/"):
@@ -49,20 +43,11 @@ def parse_inside(text: str) -> InsidePath:
 
 
 def split_inside(link: str) -> tuple[str, InsidePath, str]:
-    """Return the file of a link, the path inside it, and what follows: `#72-80`, or nothing.
-
-    Args:
-        link: A path or address, or a link; without a path inside it is returned as it is.
-
-    Raises:
-        UsageError: The path is invalid.
-    """
     found = _LINK.fullmatch(link) if "#/" in link else None
     return (link, (), "") if found is None else (found["file"], parse_inside(found["path"]), found["rest"] or "")
 
 
 def inside_link(file: str, path: Sequence[InsideStep]) -> str:
-    """Return the link to what is inside a file, or inside what a link leads to."""
     if not path:
         return file
     text = inside_text(path)
@@ -70,17 +55,10 @@ def inside_link(file: str, path: Sequence[InsideStep]) -> str:
 
 
 def shown_inside(name: str, path: Sequence[InsideStep]) -> str:
-    """Return the path for people: `archive.des › 2090 › model.safetensors`."""
     return " › ".join([name, *(visible(str(step)) for step in path)])
 
 
 def names_of(link: str, last: Callable[[str], str]) -> list[str]:
-    """Return what people call a file, and each part of the path inside it, of a link.
-
-    Args:
-        link: A path or address, or a link.
-        last: Gives the name of a path or address.
-    """
     try:
         file, path, _ = split_inside(link)
     except UsageError:
@@ -89,7 +67,6 @@ def names_of(link: str, last: Callable[[str], str]) -> list[str]:
 
 
 def last_name(step: InsideStep) -> str:
-    """Return what people call the last part of a path: of a key with slashes, what follows the last."""
     return str(step).rstrip("/").rpartition("/")[2] or str(step)
 
 

@@ -17,14 +17,6 @@ from shardcore.model.span import Span
 
 
 def placed(node: Node, member: str, first_row: int | None = None) -> Node:
-    """Return a node of a member (of a file beside), as a node of the data set (of the shard that refers to the file).
-
-    Args:
-        node: As the member has it. Its children are placed when they are requested.
-        member: The path of the member.
-        first_row: The row of the data set at which the objects of the member begin; None while that is unknown, or
-            where they are no objects of the data set. Then nodes have no row.
-    """
     return replace(
         node,
         span=placed_span(node.span, member),
@@ -37,18 +29,15 @@ def placed(node: Node, member: str, first_row: int | None = None) -> Node:
 
 
 def placed_span(span: Span, member: str) -> Span:
-    """Return a span of a member, as a span of its data set."""
     return Span(placed_name(span.source, member), span.start, span.stop)
 
 
 def inside_span(span: Span, member: str) -> Span:
-    """Return the exact inverse of `placed_span`."""
     return Span(str(SourceName.parse(span.source).inside(member)), span.start, span.stop)
 
 
 @lru_cache(maxsize=1 << 10)
 def placed_name(source: str, member: str) -> str:
-    """Return the text of the name of a source of a member, in the words of its data set."""
     return str(SourceName.parse(source).placed(member))
 
 
@@ -63,14 +52,6 @@ def _placed_children(children: Sequence[Node], member: str, first_row: int | Non
 
 
 class PlacedChildren(Children):
-    """Children that are still computed when requested.
-
-    Args:
-        base: The children as the member has them.
-        member: See `placed`.
-        first_row: See `placed`.
-    """
-
     def __init__(self, base: Children, member: str, first_row: int | None) -> None:
         self.base = base
         self._member = member
@@ -81,30 +62,20 @@ class PlacedChildren(Children):
         return len(self.base)
 
     def make(self, start: int, stop: int) -> list[Node]:
-        """See `Children.make`."""
         return [placed(node, self._member, self._first_row) for node in self.base.make(start, stop)]
 
     def overlap(self, start: int, stop: int) -> range:
-        """See `Children.overlap`."""
         return self.base.overlap(start, stop)
 
     def runs(self, start: int, stop: int) -> Runs | None:
-        """As the children paint themselves."""
         return self.base.runs(start, stop)
 
     @property
     def expandable(self) -> bool:
-        """As the children know it."""
         return self.base.expandable
 
 
 class relocating:  # noqa: N801 - a context manager without a generator: three are entered per object
-    """Gives errors of a member their place in the data set.
-
-    Args:
-        member: The name of the member.
-    """
-
     __slots__ = ("_member",)
 
     def __init__(self, member: str) -> None:
@@ -121,7 +92,6 @@ class relocating:  # noqa: N801 - a context manager without a generator: three a
 
 
 def placed_error(error: ShardError, member: str) -> ShardError:
-    """Return an error of a member with its place in the data set; a copy, because a shard may raise one error often."""
     placed = copy.copy(error)
     placed.span = placed_span(error.span, member) if error.span else None
     if isinstance(placed, SourceError) and isinstance(placed.partial, Report):
@@ -130,6 +100,5 @@ def placed_error(error: ShardError, member: str) -> ShardError:
 
 
 def placed_report(report: Report, member: str) -> Report:
-    """Return a report on a member, in the words of its data set."""
     findings = (replace(one, span=placed_span(one.span, member) if one.span else None) for one in report.findings)
     return replace(report, findings=tuple(findings))

@@ -24,12 +24,6 @@ _STEP = 1000
 
 
 class Children(Sequence["Node"]):
-    """Nodes computed when requested, sorted by their first byte, all in one source.
-
-    Computing may read; the window fetches children through jobs. Where two neighbours overlap, the later one owns the
-    common bytes.
-    """
-
     source: str = ""
 
     @abstractmethod
@@ -40,7 +34,6 @@ class Children(Sequence["Node"]):
         """Return the nodes number `start` to `stop`, half-open, inside the length."""
 
     def span_of(self, number: int) -> Span:
-        """Return the bytes of one node; tables compute them without reading the row."""
         return self.make(number, number + 1)[0].span
 
     @abstractmethod
@@ -48,12 +41,10 @@ class Children(Sequence["Node"]):
         """Return the numbers of the nodes that may touch the bytes `[start, stop)`."""
 
     def runs(self, start: int, stop: int) -> Runs | None:
-        """Return the runs of all leaves in `[start, stop)`, or None when they must be collected node by node."""
         return None
 
     @property
     def expandable(self) -> bool:
-        """Return whether there are nodes at all, without computing them."""
         return len(self) > 0
 
     @overload
@@ -81,13 +72,6 @@ class Children(Sequence["Node"]):
 
 @dataclass(frozen=True, slots=True)
 class ExternalBytes:
-    """Bytes in another file that a node stands for; whether that file is within reach is seen when they are requested.
-
-    Attributes:
-        text: What they are, in words: `chunks 3..7 of xorb 1f2e…`.
-        find: Gives their place; may read, and raises a `ShardError` that states what is missing.
-    """
-
     text: str
     find: Callable[[], Span]
 
@@ -144,7 +128,6 @@ class Node(Displayed):
 
 
 def path_to(root: Node, offset: int, source: str = "") -> tuple[Node, ...]:
-    """Return the nodes from `root` down to the smallest one that owns the byte at `offset` of `source`."""
     path = [root]
     while (owner := _owner(path[-1], offset, source)) is not None:
         path.append(owner)
@@ -152,12 +135,6 @@ def path_to(root: Node, offset: int, source: str = "") -> tuple[Node, ...]:
 
 
 def named(path: tuple[Node, ...], span: Span) -> tuple[Node, ...]:
-    """Return what some bytes are called: the path to the smallest node that holds them all.
-
-    Args:
-        path: The path to the first of the bytes, or to a node that was chosen itself.
-        span: The bytes.
-    """
     for number in range(len(path), 0, -1):
         if path[number - 1].span.holds(span):
             return path[:number]
@@ -165,28 +142,16 @@ def named(path: tuple[Node, ...], span: Span) -> tuple[Node, ...]:
 
 
 def nearest_row(path: Sequence[Node]) -> int | None:
-    """Return the row of the object that a byte belongs to, by the path to it; None when it belongs to none."""
     return next((node.row for node in reversed(path) if node.row is not None), None)
 
 
 def runs_of(root: Node, start: int, stop: int) -> Runs:
-    """Return the leaves of a tree in `[start, stop)`, as runs; agrees with `path_to` byte by byte."""
     gathered = _Gathered()
     _collect(root, max(start, root.span.start), min(stop, root.span.stop), 0, gathered)
     return gathered.joined()
 
 
 def fields_of(root: Node, start: int, stop: int, limit: int) -> list[tuple[Node, ...]]:
-    """Return the leaves of a tree that begin in `[start, stop)`, each as the path from `root` down to it.
-
-    They are the runs of `runs_of` with their names; a byte where one begins is explained by the same path.
-
-    Args:
-        root: The tree.
-        start: First byte.
-        stop: One past the last byte.
-        limit: Number of leaves given at most: the first ones.
-    """
     found: list[tuple[Node, ...]] = []
     _find_fields((root,), max(start, root.span.start), min(stop, root.span.stop), limit, found)
     return found
@@ -210,7 +175,6 @@ def _find_fields(path: tuple[Node, ...], start: int, stop: int, limit: int, foun
 
 
 def _owned(node: Node, start: int, stop: int, most: int | None = None) -> Iterator[tuple[int, Node, int, int]]:
-    """Yield the children that own bytes of `[start, stop)`: number, node, and which bytes; see `_touching`."""
     touching = _touching(node, start, stop, most)
     nexts = [kid.span.start for _, kid in touching[1:]] + [stop]
     for (number, kid), upto in zip(touching, nexts, strict=False):
@@ -220,24 +184,19 @@ def _owned(node: Node, start: int, stop: int, most: int | None = None) -> Iterat
 
 
 class _Gathered:
-    """Runs on their way: single ones are kept as numbers until many are made into arrays at once."""
-
     def __init__(self) -> None:
         self._parts: list[Runs] = []
         self._single: list[tuple[int, int, int, int]] = []
 
     def one(self, start: int, stop: int, role: FieldRole, parity: int) -> None:
-        """Take a run; an empty one is dropped."""
         if stop > start:
             self._single.append((start, stop, role, parity))
 
     def many(self, runs: Runs) -> None:
-        """Take runs that are arrays already."""
         self._flush()
         self._parts.append(runs)
 
     def joined(self) -> Runs:
-        """Return all of them, in order."""
         self._flush()
         return Runs.join(self._parts)
 
@@ -252,10 +211,6 @@ def _solid(nodes: Iterable[tuple[int, Node]], source: str) -> list[tuple[int, No
 
 
 def _touching(node: Node, start: int, stop: int, most: int | None = None) -> list[tuple[int, Node]]:
-    """The children that own bytes of `[start, stop)`, with their numbers; no more than the first `most` are made.
-
-    A damaged index may say of a million objects that they begin at one byte.
-    """
     kids = node.children
     source = node.span.source
     if not isinstance(kids, Children):
@@ -289,7 +244,6 @@ def _collect(node: Node, start: int, stop: int, parity: int, gathered: _Gathered
 
 
 def _filled(runs: Runs, node: Node, start: int, stop: int, parity: int) -> Runs:
-    """Run with the holes between them given to the parent."""
     edges_start = np.concatenate([[start], runs.stop])
     edges_stop = np.concatenate([runs.start, [stop]])
     holes = Runs.of(edges_start, edges_stop, node.role, parity)

@@ -16,7 +16,6 @@ _UNITS = ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
 
 def grouped_digits(count: SupportsInt) -> str:
-    """Return a whole number with a comma before every three digits, for sentences: `2400` is `2,400`."""
     return f"{int(count):,}"
 
 
@@ -33,13 +32,11 @@ def plural(count: SupportsInt, noun: str, many: str = "") -> str:
 
 
 def _many(noun: str) -> str:
-    """Return the plural of a noun."""
     head, space, last = noun.rpartition(" ")
     return f"{head}{space}{_IRREGULAR.get(last) or last + ('es' if last.endswith(_SIBILANTS) else 's')}"
 
 
 def size_text(size: int) -> str:
-    """Return a number of bytes in few characters: `512 B`, `4.2 KiB`, `98.5 GiB`; below zero with a minus sign."""
     if size < 0:
         return f"−{size_text(-size)}"
     if size < 1024:
@@ -50,40 +47,24 @@ def size_text(size: int) -> str:
 
 
 def long_size(size: int) -> str:
-    """Return a number of bytes in full: `512 bytes`, `4.9 KiB (5,064 bytes)`."""
     return plural(size, "byte") if size < 1024 else f"{size_text(size)} ({plural(size, 'byte')})"
 
 
 def ends_text(start: SupportsInt, stop: SupportsInt) -> str:
-    """Return the first and the last byte of a range, for sentences: `0x1171–0x1178`; of one byte or none, `0x1171`."""
     first, after = int(start), int(stop)
     return f"{first:#x}–{after - 1:#x}" if after > first + 1 else f"{first:#x}"
 
 
 def bits_text(first: int, stop: int) -> str:
-    """Return a half-open range of bits for people: `bit 3`, `bits 3–5`."""
     return f"bit {first:,}" if stop == first + 1 else f"bits {first:,}–{stop - 1:,}"
 
 
 def range_text(start: SupportsInt, stop: SupportsInt, source: str = "") -> str:
-    """Return a range of bytes as a person reads it, both ends included: `0x1171–0x1178 · 8 bytes`.
-
-    An empty range is `0x1171 · 0 bytes`. Programs get half-open ranges.
-
-    Args:
-        start: First byte.
-        stop: One past the last byte.
-        source: What the bytes are of, in words; empty for the file itself.
-    """
     within = f" of {source}" if source else ""
     return f"{ends_text(start, stop)}{within} · {plural(int(stop) - int(start), 'byte')}"
 
 
 def number_text(value: Any) -> str:
-    """Return the shortest text that gives a stored number back: `0.1` for a float32, not `0.10000000149011612`.
-
-    Whole numbers, and floats of at most 9 digits, keep them all: `3880065.25`, not `3880065.2`.
-    """
     if isinstance(value, Integral) or not isinstance(value, Real):
         return str(value)
     exact = float(value)
@@ -94,14 +75,6 @@ def number_text(value: Any) -> str:
 
 
 def product_text(count: SupportsInt, noun: str, each: SupportsInt, total: SupportsInt | None = None) -> str:
-    """Return how a size adds up, in words: `13 slots × 40`.
-
-    Args:
-        count: Count.
-        noun: What, in the singular.
-        each: Bytes of one of them.
-        total: What it should come to; where it does not, the sentence states it.
-    """
     text = f"{plural(count, noun)} × {int(each):,}"
     come = int(count) * int(each)
     return text if total is None or int(total) == come else f"{text} would be {come:,}"

@@ -39,7 +39,6 @@ class State(IntEnum):
 
 
 def in_states(states: NDArray[np.uint8], wanted: Iterable[State]) -> NDArray[np.bool_]:
-    """Return a mask of the rows whose state is one of `wanted`; `np.isin` takes longer for the rows of small files."""
     table = np.zeros(256, np.bool_)
     table[list(wanted)] = True
     return table[states]
@@ -153,34 +152,13 @@ Rows = range | NDArray[np.int64]
 
 
 class _Columnar(Displayed):
-    """Rows as columns of other programs; needs the extra `pandas`."""
-
     def to_arrow(self, *, raw_keys: bool = False) -> Any:
-        """Return the rows as a `pyarrow.RecordBatchReader`, which reads 65,536 rows at a time.
-
-        Columns are those of `shardcore ls --json`: `key`, `kind`, `state`, `size`, `stored_size`, `start`, `stop`,
-        `codec` and `shard`. Sizes and offsets are uint64, null where they are unknown.
-
-        Args:
-            raw_keys: Whether keys are as the format stores them, where all are hashes (32 bytes) or numbers (uint64).
-
-        Raises:
-            PackageMissing: pyarrow is not installed.
-            ShardError: The index is damaged, or the bytes cannot be read; the reader raises it, too.
-        """
         return _arrow().record_reader(self._all_rows(), raw_keys=raw_keys)
 
     def to_pandas(self, *, raw_keys: bool = False) -> Any:
-        """Return the rows as a `pandas.DataFrame`; its index is the row in `Shard.objects`. See `to_arrow`.
-
-        Raises:
-            PackageMissing: pandas or pyarrow is not installed.
-            ShardError: The index is damaged, or the bytes cannot be read.
-        """
         return _arrow().data_frame(self._all_rows(), raw_keys=raw_keys)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """Return the rows for programs that take a stream of Arrow: `pyarrow.table`, `polars.DataFrame`."""
         return self.to_arrow().__arrow_c_stream__(requested_schema)
 
     def _all_rows(self) -> ObjectSlice:
@@ -193,13 +171,6 @@ def _arrow() -> Any:
 
 
 class Keys(Sequence[str | None]):
-    """The keys of some rows, as text, read when they are used; a slice is a list.
-
-    Args:
-        objects: The objects.
-        rows: Rows of them.
-    """
-
     def __init__(self, objects: Objects, rows: Rows) -> None:
         self._objects = objects
         self._rows = rows
@@ -326,14 +297,12 @@ class ObjectSlice(_Columnar, Sequence[ObjectRef]):
 
 
 def as_array(rows: Rows) -> NDArray[np.int64]:
-    """Return rows as an array."""
     if not isinstance(rows, range):
         return rows
     return np.arange(rows.start, rows.stop, rows.step, dtype=np.int64)
 
 
 def row_steps(count: int, step: int = 1 << 16) -> Iterator[NDArray[np.int64]]:
-    """Yield the rows `[0, count)` in pieces, for what reads them one piece after the other."""
     for first in range(0, count, step):
         yield np.arange(first, min(first + step, count), dtype=np.int64)
 
@@ -534,18 +503,11 @@ class Objects(_Columnar, Sequence[ObjectRef]):
 
 
 class NoObjects(Objects):
-    """For a shard of which only a part of the tree can be shown.
-
-    Args:
-        why: Raised when the objects are used, where there may be some that cannot be listed.
-    """
-
     def __init__(self, why: ShardError | None = None) -> None:
         self._why = why
 
     @property
     def counted(self) -> bool:
-        """True when there are no objects, as opposed to none that can be listed."""
         return self._why is None
 
     def __len__(self) -> int:
@@ -554,15 +516,12 @@ class NoObjects(Objects):
         return 0
 
     def columns(self, rows: NDArray[np.int64], *, sizes: bool = False) -> ObjectColumns:
-        """No columns."""
         return ObjectColumns.of([], [], [], [])
 
     def key_texts(self, rows: NDArray[np.int64]) -> list[str | None]:
-        """No keys."""
         return []
 
     def ref(self, row: int) -> ObjectRef:
-        """No objects."""
         raise IndexError(row)
 
 
@@ -571,14 +530,6 @@ MEMBER_ROW = "member_row"
 
 
 def located(ref: ObjectRef, member: str, first_row: int | None) -> ObjectRef:
-    """Return an object of a member of a data set, as an object of the data set.
-
-    Args:
-        ref: The object as the member knows it.
-        member: The name of the member.
-        first_row: The row of the data set at which those of the member begin; None when that is unknown (yet), and
-            the object has the row -1 then.
-    """
     own = placed_name("", member)
     spans = tuple(placed_span(one, member) if one.source else Span(own, one.start, one.stop) for one in ref.spans)
     row = ref.row + first_row if first_row is not None and ref.row >= 0 else -1
@@ -587,7 +538,6 @@ def located(ref: ObjectRef, member: str, first_row: int | None) -> ObjectRef:
 
 
 def inside_member(ref: ObjectRef) -> ObjectRef:
-    """Return the exact inverse of `located`."""
     own = placed_name("", ref.shard)
     spans = tuple(
         Span("", one.start, one.stop) if one.source == own else inside_span(one, ref.shard) for one in ref.spans
@@ -601,7 +551,6 @@ def inside_member(ref: ObjectRef) -> ObjectRef:
 def _moved(
     ref: ObjectRef, row: int, spans: tuple[Span, ...], shard: str, extras: dict[str, Any], record: Span | None
 ) -> ObjectRef:
-    """Return an object with another place; `dataclasses.replace` takes ten times as long, for each of millions."""
     return ObjectRef(
         ref.key,
         row,
@@ -620,12 +569,6 @@ def _moved(
 
 
 class LazyObjects(Objects):
-    """Objects that are loaded when something is asked of them.
-
-    Args:
-        load: Gives the objects; called again for every question.
-    """
-
     def __init__(self, load: Callable[[], Objects]) -> None:
         self._load = load
 
@@ -634,77 +577,60 @@ class LazyObjects(Objects):
 
     @property
     def kinds(self) -> tuple[str, ...]:  # type: ignore[override]
-        """See `Objects.kinds`."""
         return self._load().kinds
 
     @property
     def inner_kinds(self) -> frozenset[str]:  # type: ignore[override]
-        """See `Objects.inner_kinds`."""
         return self._load().inner_kinds
 
     @property
     def key_encoding(self) -> str:  # type: ignore[override]
-        """See `Objects.key_encoding`."""
         return self._load().key_encoding
 
     @property
     def codecs(self) -> tuple[str, ...]:  # type: ignore[override]
-        """See `Objects.codecs`."""
         return self._load().codecs
 
     @property
     def shards(self) -> Sequence[str]:
-        """See `Objects.shards`."""
         return self._load().shards
 
     @property
     def counted(self) -> bool:
-        """False: the caller loads them."""
         return False
 
     def columns(self, rows: NDArray[np.int64], *, sizes: bool = False) -> ObjectColumns:
-        """See `Objects.columns`."""
         return self._load().columns(rows, sizes=sizes)
 
     def known(self, first: int, last: int) -> ObjectColumns:
-        """See `Objects.known`."""
         return self._load().known(first, last)
 
     def key_texts(self, rows: NDArray[np.int64]) -> list[str | None]:
-        """See `Objects.key_texts`."""
         return self._load().key_texts(rows)
 
     def key_bytes(self, rows: NDArray[np.int64]) -> ByteStrings:
-        """See `Objects.key_bytes`."""
         return self._load().key_bytes(rows)
 
     def page(self, rows: NDArray[np.int64], *, sizes: bool = False) -> tuple[ObjectColumns, list[str | None]]:
-        """See `Objects.page`."""
         return self._load().page(rows, sizes=sizes)
 
     def keyed(self, rows: NDArray[np.int64]) -> tuple[ObjectColumns, ByteStrings]:
-        """See `Objects.keyed`."""
         return self._load().keyed(rows)
 
     def with_sizes(self, columns: ObjectColumns) -> ObjectColumns:
-        """See `Objects.with_sizes`."""
         return self._load().with_sizes(columns)
 
     def ref(self, row: int) -> ObjectRef:
-        """See `Objects.ref`."""
         return self._load().ref(row)
 
     def refs(self, rows: NDArray[np.int64]) -> Iterator[ObjectRef]:
-        """See `Objects.refs`."""
         return self._load().refs(rows)
 
     @property
     def orders(self) -> tuple[str, ...]:
-        """See `Objects.orders`."""
         return self._load().orders
 
     def order(self, name: str) -> NDArray[np.int64] | None:
-        """See `Objects.order`."""
         return self._load().order(name)
 
 

@@ -14,8 +14,6 @@ _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
 class OptionType(Enum):
-    """Type of the value of an option."""
-
     TEXT = "text"
     INTEGER = "integer"
     """A whole number, not negative; as text decimal or with `0x`."""
@@ -32,8 +30,6 @@ class OptionType(Enum):
 
 
 class OptionPurpose(Enum):
-    """Purpose of an option."""
-
     OPEN = "open"
     WRITE = "write"
     LOCATE = "locate"
@@ -46,24 +42,6 @@ class OptionPurpose(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One option of a format.
-
-    Attributes:
-        name: As in `-O name=value` and in keyword arguments.
-        type: What its value is.
-        help: One plain sentence.
-        purpose: The purpose.
-        default: The value when it is not given.
-        choices: For `OptionType.CHOICE`.
-        names_format: For opening: whether giving it states that the file is of this format. Other options for opening
-            are ignored to formats that do not declare them.
-        hidden: Whether people do not choose it: programs do.
-        content: For writing: whether it names content by itself, so that no other input is needed.
-        path: Whether its text is the path of a file or folder.
-        flag: For opening and writing: commands have a flag of its name, whose value is called so in help, empty where
-            the flag alone is the value. None: it is given by `-O`, or by programs.
-    """
-
     name: str
     type: OptionType
     help: str
@@ -77,17 +55,11 @@ class Option:
     flag: str | None = None
 
     def opens(self, given: Any) -> bool:
-        """Return whether a value names a file, folder or address, and is not what it states itself."""
         if self.type is OptionType.JSON:
             return not (isinstance(given, str) and given.lstrip()[:1] in ("{", "["))
         return self.path or self.type is OptionType.FOLDER
 
     def value_of(self, given: Any) -> Any:
-        """Return the value that was meant: texts (of a command line) are read, other values are checked.
-
-        Raises:
-            UsageError: It is no value of the option's type.
-        """
         if given is None or self.type in (OptionType.JSON, OptionType.FOLDER):
             return given
         reader = {
@@ -111,17 +83,6 @@ class Option:
 def read_options(
     declared: Iterable[Option], given: Mapping[str, Any], purpose: OptionPurpose, who: str
 ) -> dict[str, Any]:
-    """Return the values of all options that were given, checked against what a format declares.
-
-    Args:
-        declared: The options of the format.
-        given: Values by name.
-        purpose: Options for other purposes do not exist here.
-        who: Whose options they are, for the error.
-
-    Raises:
-        UsageError: There is no option of that name, or its value is not of its type.
-    """
     known = {option.name: option for option in declared if option.purpose is purpose}
     for name in given:
         if name not in known:

@@ -16,7 +16,6 @@ _EXTRAS = {
 
 
 def not_installed(module: str) -> str:
-    """Return the message about a module whose package is not installed, with the extra that brings it."""
     package = module.partition(".")[0]
     name, extra = _NAMES.get(package, package), _EXTRAS.get(package)
     command = f"'shardscope[{extra}]'" if extra else package
@@ -24,11 +23,6 @@ def not_installed(module: str) -> str:
 
 
 def optional(module: str) -> Any:
-    """Return a module of a package that need not be installed.
-
-    Raises:
-        PackageMissing: The package is not installed.
-    """
     try:
         return import_module(module)
     except ImportError:

@@ -26,12 +26,6 @@ Call = tuple[Callable[..., R], tuple[Any, ...]]
 
 
 class JobThreads(ThreadPoolExecutor):
-    """Threads that work in copies of the caller's context; `stop` ends what is under way, too.
-
-    Args:
-        jobs: Number of threads.
-    """
-
     def __init__(self, jobs: int) -> None:
         super().__init__(jobs, thread_name_prefix="shardcore-job")
         self._over = threading.Event()
@@ -39,17 +33,11 @@ class JobThreads(ThreadPoolExecutor):
         self._begun: WeakSet[Future[Any]] = WeakSet()
 
     def submit(self, function: Callable[..., R], /, *arguments: Any, **named: Any) -> Future[R]:
-        """Start a call; see `Executor.submit`."""
         future = super().submit(copy_context().run, self._stoppable, partial(function, *arguments, **named))
         self._begun.add(future)
         return future
 
     def stop(self, wake: Callable[[], None] = lambda: None) -> None:
-        """Cancel what has not begun, and let the rest end at its next read.
-
-        Args:
-            wake: Called again and again until all has ended: wakes what waits for another machine.
-        """
         self._over.set()
         self.shutdown(wait=False, cancel_futures=True)
         wake()
@@ -71,20 +59,6 @@ class JobThreads(ThreadPoolExecutor):
 def in_order(
     work: Callable[[T], R], things: Iterable[T], jobs: int, *, stop: Callable[[], None] = lambda: None
 ) -> Generator[R]:
-    """Do some work for each thing on several threads; give the results in the order of the things.
-
-    Few results wait at any time, so that memory stays bounded however many things there are. The threads work in
-    copies of the caller's context. When the caller stops, or work fails, what is under way is stopped, too.
-
-    Args:
-        work: Called with each thing.
-        things: The things, taken as they are needed.
-        jobs: Number of threads; 1 for none but the caller's.
-        stop: Called again and again when the caller stops, or work fails: wakes what waits for another machine.
-
-    Raises:
-        Cancelled: The caller does not want the results any more.
-    """
     if jobs <= 1:
         yield from map(work, things)
         return
@@ -102,18 +76,6 @@ def in_order(
 
 
 def completed(executor: Executor, calls: Iterable[Call[R]], in_flight: int, ahead: int) -> Generator[Future[R]]:
-    """Start calls on an executor and yield their futures in order, each when it is done.
-
-    Args:
-        executor: Any executor of `concurrent.futures`.
-        calls: The calls, taken as they are started.
-        in_flight: Calls that are under way at most.
-        ahead: Calls that are under way or done and not yet taken, at most: one slow call holds up the order of the
-            others, not their work.
-
-    Raises:
-        Cancelled: The caller does not want the results any more.
-    """
     left: Iterator[Call[R]] | None = iter(calls)
     waiting: deque[Future[R]] = deque()
     running: set[Future[R]] = set()

@@ -54,19 +54,11 @@ class FieldRole(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Differs:
-    """Difference between the published page of a format and its implementations.
-
-    Attributes:
-        page: What the page states about the field; begins small, for it follows *The page states:*.
-        practice: What is so in practice; follows *In practice:*.
-    """
-
     page: str
     practice: str
 
     @property
     def sentence(self) -> str:
-        """Both, in two sentences."""
         return f"Specification: {self.page}. In practice: {self.practice}."
 
 
@@ -149,7 +141,6 @@ class Record:
 
     @cached_property
     def _single(self) -> struct.Struct | None:
-        """`packer`, which reads single records several times as fast as NumPy; None where the byte order varies."""
         try:
             return self.packer
         except ValueError:
@@ -291,7 +282,6 @@ class Columns:
 
 
 def layout_table(layout: Record | Columns) -> str:
-    """Return the Markdown table of a layout, as the pages under `docs/formats` print it."""
     lines = ["| offset | size | field | type | meaning |", "|---|---|---|---|---|"]
     at = 0
     for number, field in enumerate(layout.fields):
@@ -306,11 +296,6 @@ def layout_table(layout: Record | Columns) -> str:
 
 
 def differences_table(layouts: Mapping[str, Record | Columns]) -> str:
-    """Return the Markdown table of the fields on which page and practice differ, by the layout that states them.
-
-    Args:
-        layouts: The layouts of a format, by the names that its page uses.
-    """
     lines = ["| field | specification | in practice |", "|---|---|---|"]
     told: set[int] = set()
     for name, layout in layouts.items():
@@ -323,7 +308,6 @@ def differences_table(layouts: Mapping[str, Record | Columns]) -> str:
 
 
 def _marked(field: Field) -> str:
-    """Return the name of a field; where page and practice differ, with the sign for that."""
     return f"`{field.name}`" if field.differs is None else f"`{field.name}` ≠"
 
 

@@ -23,14 +23,6 @@ _MOST_NODES = 4096
 
 @dataclass(frozen=True, slots=True)
 class Pointing:
-    """Bytes that lead to others.
-
-    Attributes:
-        place: The bytes that lead.
-        target: Where they lead.
-        why: One sentence.
-    """
-
     place: Span
     target: Span
     why: str
@@ -38,15 +30,6 @@ class Pointing:
 
 @dataclass(frozen=True, slots=True)
 class Lead:
-    """Bytes that lead to those that were asked about, with their name.
-
-    Attributes:
-        span: The bytes that lead.
-        target: Where they lead: to all of these.
-        names: The path to them, from the file down.
-        why: One sentence.
-    """
-
     span: Span
     target: Span
     names: tuple[str, ...]
@@ -55,27 +38,12 @@ class Lead:
 
 @dataclass(frozen=True, slots=True)
 class Leads:
-    """An answer.
-
-    Attributes:
-        found: What leads there: the most exact first.
-        more: Number of others.
-        complete: Whether all that could lead there is known; else only reading the index would tell.
-    """
-
     found: tuple[Lead, ...]
     more: int = 0
     complete: bool = True
 
 
 class ReferenceCollector:
-    """Gathers what leads to some bytes, up to a number.
-
-    Args:
-        span: The bytes; of an empty span, the byte after it.
-        most: Maximum number that is kept; the others are counted.
-    """
-
     def __init__(self, span: Span, most: int = MOST_LEADS) -> None:
         self.span = Span(span.source, span.start, max(span.stop, span.start + 1))
         self.found: list[Pointing] = []
@@ -83,23 +51,19 @@ class ReferenceCollector:
         self._most = most
 
     def add(self, *pointings: Pointing) -> None:
-        """Add what leads there."""
         self.add_rows(pointings, lambda pointing: pointing)
 
     def add_rows(self, rows: Sequence[T], make: Callable[[T], Pointing]) -> None:
-        """Add one for each row of a table, made only when it is kept."""
         room = max(self._most - len(self.found), 0)
         self.found += [make(row) for row in rows[:room]]
         self.more += max(len(rows) - room, 0)
 
     def wants(self, target: Span) -> bool:
-        """Return whether a target has any of the bytes."""
         stop = max(target.stop, target.start + 1)
         return target.source == self.span.source and target.start < self.span.stop and self.span.start < stop
 
     @property
     def sorted(self) -> list[Pointing]:
-        """All of them, without repetition: those that lead to the fewest bytes first."""
         places: dict[Span, Pointing] = {}
         for pointing in self.found:
             known = places.get(pointing.place)
@@ -109,7 +73,6 @@ class ReferenceCollector:
 
 
 def placed_leads(leads: Leads, member: str) -> Leads:
-    """Return what a member of a data set answered, in the words of the data set."""
     found = (
         replace(
             lead,
@@ -123,13 +86,6 @@ def placed_leads(leads: Leads, member: str) -> Leads:
 
 
 def gather_declared(root: Node, path: Iterable[Node], into: ReferenceCollector) -> None:
-    """Gather what nodes declare: those of the whole tree that are not rows of tables, and those around the bytes.
-
-    Args:
-        root: The root of a source.
-        path: The path to the bytes that are asked about, when they lie in the same source.
-        into: Collector of the results.
-    """
     left = _MOST_NODES
     seen: set[Span] = set()
     for node in (root, *path):
@@ -147,7 +103,6 @@ def gather_declared(root: Node, path: Iterable[Node], into: ReferenceCollector) 
 
 
 def gather_decoded(source: str, size: int, into: ReferenceCollector) -> None:
-    """Decoded bytes come from stored ones, which lead to all of them."""
     name = SourceName.parse(source)
     if name.stretch is not None:
         stored = Span(str(name.outer), *name.stretch)
@@ -155,7 +110,6 @@ def gather_decoded(source: str, size: int, into: ReferenceCollector) -> None:
 
 
 def _declared(node: Node) -> Iterator[Node]:
-    """Yield a node and what is below it, without the rows of tables."""
     yield node
     for kid in _kids(node):
         yield from _declared(kid)

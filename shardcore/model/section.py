@@ -68,8 +68,6 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Overlap:
-    """Two sections that claim the same bytes; `owner` got them."""
-
     owner: Section
     loser: Section
     start: int
@@ -128,7 +126,6 @@ def _clipped(claim: Section, size: int) -> Section:
 
 
 def _note_overlap(overlaps: list[Overlap], owner: Section, loser: Section, start: int, stop: int) -> None:
-    """Take an overlap; one that goes on where the last of the same two ended makes that longer."""
     for number, last in enumerate(overlaps):
         if last.owner is owner and last.loser is loser and last.stop == start:
             overlaps[number] = Overlap(owner, loser, last.start, stop)

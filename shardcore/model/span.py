@@ -51,7 +51,6 @@ class Span:
 
 
 def union(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return the bytes of half-open ranges as ascending ranges that do not touch; empty ones are left out."""
     found: list[tuple[int, int]] = []
     for start, stop in sorted(one for one in ranges if one[0] < one[1]):
         if found and start <= found[-1][1]:

@@ -25,22 +25,12 @@ I64 = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Links:
-    """Bytes that fields of one kind point to, as columns of shape `(n,)`.
-
-    Attributes:
-        starts: First bytes, int64, in any order.
-        stops: One past the last bytes, int64.
-        pointer: Returns the bytes that hold link `n`, and one sentence about it.
-        source: Source of the targets.
-    """
-
     starts: I64
     stops: I64
     pointer: Callable[[int], tuple[Span, str]]
     source: str = ""
 
     def gather(self, into: ReferenceCollector, span: Span | None = None) -> None:
-        """Add the links whose target has any of some bytes; by default those in question."""
         span = span or into.span
         if span.source != self.source:
             return
@@ -54,25 +44,6 @@ class Links:
 
 
 class PointerTable(RecordTable):
-    """Rows of one record, one field of which points to bytes.
-
-    The layout of a format declares a subclass: the attributes say what a row is, the methods what its values mean.
-
-    Args:
-        start: First byte of row 0.
-        rows: Number of rows.
-        read: Returns the rows `[first, last)` as an array of the record's dtype.
-
-    Attributes:
-        layout: Layout of a row.
-        row_name: Name of a row, with `{}` for its number.
-        row_doc: One sentence about a row.
-        pointer: Field that points; empty where the whole row does.
-        why: One sentence about a reference, with `{}` for the number of its row.
-        used: Use, name and sentence of the rows that point to something, for the shares of bytes.
-        unused: The same of the other rows.
-    """
-
     layout: Record
     row_name: str = "[{}]"
     row_doc: str = ""
@@ -85,31 +56,24 @@ class PointerTable(RecordTable):
         super().__init__(self.layout, start, rows, read, paint=self.roles)
 
     def _states(self, rows: NDArray[Any]) -> NDArray[np.uint8]:
-        """Return the `State` of some rows: live, unused, or damaged where the pointer cannot be right."""
         return np.full(len(rows), State.LIVE, np.uint8)
 
     def _target(self, number: int, row: Any) -> Span | None:
-        """Return the bytes that a live row points to, as far as the row alone determines them."""
         raise NotImplementedError
 
     def _fault(self, number: int, row: Any) -> str:
-        """Return what is wrong with a damaged row."""
         raise NotImplementedError
 
     def _text(self, number: int, row: Any, state: State) -> str:
-        """Return the text of a row in the tree."""
         return ""
 
     def _field_texts(self, number: int, row: Any, state: State) -> dict[str, str]:
-        """Return the texts of fields that are not shown as their plain values."""
         return {}
 
     def _object_row(self, number: int, row: Any) -> int | None:
-        """Return the row of the object that a row of the table belongs to."""
         return number
 
     def pointer_span(self, number: int) -> Span:
-        """Return the bytes of a row that point."""
         row = self.span_of(number)
         if not self.pointer:
             return row
@@ -117,17 +81,12 @@ class PointerTable(RecordTable):
         return Span(self.source, start, start + self.record.sizes[self.pointer])
 
     def roles(self, rows: NDArray[Any]) -> NDArray[np.uint8]:
-        """Return the roles of the fields of some rows, shape `(rows, fields)`; all of an unused row are unused."""
         roles = np.empty((len(rows), len(self.record.fields)), np.uint8)
         roles[:] = [field.role for field in self.record.fields]
         roles[self._states(rows) == State.UNUSED] = FieldRole.UNUSED
         return roles
 
     def row_node(self, number: int, row: Any) -> Node:
-        """Return the node of a row; its pointer leads to the target, or has the error.
-
-        A row of one field is one node.
-        """
         one = np.asarray(row).reshape(1)
         state, roles = State(int(self._states(one)[0])), self.roles(one)[0].tolist()
         span = self.span_of(number)
@@ -158,14 +117,6 @@ class PointerTable(RecordTable):
         )
 
     def links(self, rows: I64, starts: I64, stops: I64) -> Links:
-        """Return the links of some rows.
-
-        Args:
-            rows: Their numbers, shape `(n,)`.
-            starts: First bytes of the targets.
-            stops: One past the last bytes.
-        """
-
         def pointer(number: int) -> tuple[Span, str]:
             row = int(rows[number])
             return self.pointer_span(row), self.why.format(row)
@@ -173,11 +124,6 @@ class PointerTable(RecordTable):
         return Links(starts, stops, pointer)
 
     def shares(self, pointing: NDArray[np.bool_]) -> Sequence[Share]:
-        """Return the shares of the rows that point to something and of those that do not.
-
-        Args:
-            pointing: Of every row, whether it points.
-        """
         from shardcore.model.byte_shares import share_of
 
         starts = self.start + self.record.size * np.arange(self.rows, dtype=np.int64)

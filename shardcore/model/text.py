@@ -14,23 +14,12 @@ MOST_LETTERS = 4_000
 
 
 def visible(text: str, keep: str = "") -> str:
-    """Text without anything that would act instead of being seen; what would is shown as an escape.
-
-    Control characters and escape sequences move the cursor, marks of direction turn the text around them
-    (U+200E, U+200F, U+202A to U+202E, U+2066 to U+2069), and lone surrogates cannot be written at all.
-
-    Args:
-        text: Any text.
-        keep: Characters that stay as they are: line ends, where the place that shows the text has lines.
-    """
     if text.isprintable():
         return text
     return text.translate(_Escapes(keep))
 
 
 class _Escapes(dict[int, str]):
-    """Escaped form of each letter, computed at its first use: keys of a thousand letters are no rarity."""
-
     def __init__(self, keep: str) -> None:
         super().__init__()
         self._keep = keep
@@ -49,10 +38,6 @@ _PORT = re.compile(r"\[.*\](:\d*)?|[^:]*(:\d*)?")
 
 
 def without_secrets(text: str) -> str:
-    """Return a message in which addresses have no login and no query: a signature may be in it.
-
-    It also finds addresses that were taken for paths (`http:/host/a`) or cut.
-    """
     return _ADDRESS.sub(_without_secret, text) if ":/" in text else text
 
 
@@ -75,28 +60,15 @@ _ESCAPED = re.compile(r"^-|[^A-Za-z0-9_./:@+=,-]")
 
 
 def shell_line(words: Iterable[str]) -> str:
-    """Return a line for a POSIX shell that holds no character which acts when the line is pasted.
-
-    Control characters end a bracketed paste, and marks of direction hide what a line does: a word that has any is
-    written as `"$(printf '...')"` in printable ASCII.
-
-    Args:
-        words: The program and its arguments, none of them with a zero byte.
-
-    Returns:
-        The line; empty where no such line gives the words: a word ends with a line end, or holds a zero byte.
-    """
     found = [shlex.quote(word) if word.isprintable() else _printed(word) for word in words]
     return " ".join(found) if all(found) else ""
 
 
 def typed(uri: str) -> str:
-    """Return a path or address as the argument of a command: one that begins with a dash is not an option."""
     return f"./{uri}" if uri.startswith("-") else uri
 
 
 def _printed(word: str) -> str:
-    """Return a word as what `printf` prints; empty where a substitution would cut it."""
     try:
         raw = word.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
@@ -108,20 +80,10 @@ def _printed(word: str) -> str:
 
 
 def key_text(key: str) -> str:
-    """Return a key as one line of text: itself, or a JSON string in printable ASCII where it would act.
-
-    `--keys` reads both forms.
-    """
     return key if key.isprintable() else json.dumps(key).replace("\x7f", "\\u007f")
 
 
 def short(value: object, most: int = SHOWN) -> str:
-    """Return a value as a sentence quotes it: its `repr`, cut where it becomes long.
-
-    Args:
-        value: A value that JSON text can hold, or any text.
-        most: Letters that are kept.
-    """
     # Most of a value is never written out: a list of a million numbers would be, for its first eighty letters.
     if isinstance(value, (str, bytes)) and len(value) > most:
         return f"{value[:most]!r}…"
@@ -140,12 +102,6 @@ def short(value: object, most: int = SHOWN) -> str:
 
 
 def said(value: object, most: int = 4 * SHOWN) -> str:
-    """Return a value as a person reads it: no brackets, quotes or names of a programming language.
-
-    Args:
-        value: Anything that a step or an object tells: numbers, texts, bytes, lists, mappings.
-        most: Letters that are kept.
-    """
     if value is None:
         return "none"
     if isinstance(value, bool):
@@ -164,7 +120,6 @@ def said(value: object, most: int = 4 * SHOWN) -> str:
 
 
 def _listed(texts: Iterable[str], most: int) -> str:
-    """Texts with commas between them, no more of them than are kept."""
     found, letters = [], 0
     for text in texts:
         found.append(text)
@@ -180,23 +135,11 @@ def _inside(value: object, most: int) -> str:
 
 
 def letters_of(raw: bytes) -> str:
-    """Return the text that some bytes are, without the zeros after it; empty where they are none.
-
-    Args:
-        raw: A magic, a name. Bytes of which one is not printable ASCII are no text.
-    """
     text = raw.rstrip(b"\0")
     return text.decode("ascii") if text and all(0x20 <= byte < 0x7F for byte in text) else ""
 
 
 def hex_rows(data: bytes, start: int = 0, *, digits: int) -> Iterator[str]:
-    """Yield bytes as rows of 16: offset, hex, ASCII letters.
-
-    Args:
-        data: The bytes.
-        start: Offset of the first one.
-        digits: Width of the offsets, which are hexadecimal.
-    """
     for at in range(0, len(data), 16):
         row = data[at : at + 16]
         letters = "".join(chr(byte) if 0x20 <= byte < 0x7F else "." for byte in row)
@@ -204,29 +147,24 @@ def hex_rows(data: bytes, start: int = 0, *, digits: int) -> Iterator[str]:
 
 
 def without_marks(sentence: str) -> str:
-    """A sentence of the documentation without the back-ticks around its names, for places that show plain text."""
     return sentence.replace("`", "")
 
 
 def sentence(message: str) -> str:
-    """Return what an error says, as a sentence; names of files and fields stay as they are."""
     first, _, rest = message.partition(" ")
     start = first.capitalize() if first.isalpha() and first.islower() else first
     return f"{start} {rest}".rstrip(" .") + "."
 
 
 def shown(text: str) -> str:
-    """Text for a cell, a title or a line: control characters and marks of direction are escapes, the end is cut."""
     return visible(_cut(text))
 
 
 def shown_lines(text: str) -> str:
-    """As `shown`, where there are lines: line ends stay."""
     return visible(_cut(text), keep="\n")
 
 
 def _cut(text: str) -> str:
-    """Return a text of bearable length."""
     if len(text) <= MOST_LETTERS:
         return text
     return f"{text[:MOST_LETTERS]} … ({len(text):,} characters)"

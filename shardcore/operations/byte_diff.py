@@ -30,13 +30,6 @@ _HEAD = -1 << 62
 
 @dataclass(frozen=True)
 class Segments:
-    """Aligned stretches of two files, in the order of the first; one side of a stretch may be empty.
-
-    Attributes:
-        first: First bytes and one past the last, in the first file, int64 of shape `(n, 2)`.
-        second: The same in the second file.
-    """
-
     first: I64
     second: I64
 
@@ -45,21 +38,12 @@ class Segments:
 
     @property
     def lengths(self) -> I64:
-        """Bytes of the longer side of each, int64."""
         longer: I64 = np.maximum(self.first[:, 1] - self.first[:, 0], self.second[:, 1] - self.second[:, 0])
         return longer
 
 
 @dataclass(frozen=True)
 class DiffRun:
-    """Neighbouring bytes that differ.
-
-    Attributes:
-        row: Number of the row in which it begins, in `ByteDiff.rows`.
-        first: First byte and one past the last in the first file; empty where only the second has bytes.
-        second: The same in the second file.
-    """
-
     row: int
     first: tuple[int, int]
     second: tuple[int, int]
@@ -67,17 +51,6 @@ class DiffRun:
 
 @dataclass(frozen=True)
 class AlignedRows:
-    """Some rows of two files side by side; arrays have one entry per row, or per cell.
-
-    Attributes:
-        top: Number of the first row.
-        offsets: Offset of the first byte in each file, int64 of shape `(2, rows)`; -1 where a side has no byte.
-        data: Bytes, uint8 of shape `(2, rows, width)`.
-        there: Which cells have a byte, of the same shape.
-        differing: Which cells differ from the cell beside them.
-        error: Reason why bytes could not be read, or empty.
-    """
-
     top: int
     offsets: I64
     data: NDArray[np.uint8]
@@ -87,14 +60,6 @@ class AlignedRows:
 
 
 class ByteDiff:
-    """Aligned bytes of two files. Bytes are read when they are requested, and not kept.
-
-    Args:
-        sources: The files.
-        segments: Aligned stretches.
-        width: Bytes of a row; a segment begins a row.
-    """
-
     def __init__(self, sources: tuple[Source, Source], segments: Segments, width: int = 16) -> None:
         self.sources = sources
         self.segments = segments
@@ -103,16 +68,9 @@ class ByteDiff:
 
     @property
     def rows(self) -> int:
-        """Number of rows."""
         return int(self._ends[-1]) if len(self._ends) else 0
 
     def row_of(self, side: int, offset: int) -> int:
-        """Return the row in which a byte of a file is, or the one nearest to it.
-
-        Args:
-            side: 0 for the first file, 1 for the second.
-            offset: Offset in that file.
-        """
         spans = (self.segments.first, self.segments.second)[side]
         inside = np.flatnonzero((spans[:, 0] <= offset) & (offset < spans[:, 1]))
         if not len(inside):
@@ -128,15 +86,6 @@ class ByteDiff:
         return int(self._ends[segment - 1]) if segment else 0
 
     def window(self, top: int, count: int) -> AlignedRows:
-        """Return some rows.
-
-        Args:
-            top: The first row.
-            count: Count; fewer where the files end.
-
-        Raises:
-            ShardError: Bytes cannot be read.
-        """
         top = min(max(top, 0), self.rows)
         count = min(count, self.rows - top)
         numbers = np.arange(top, top + count)
@@ -156,7 +105,6 @@ class ByteDiff:
         return AlignedRows(top, offsets, data, there, np.stack([differing & there[0], differing & there[1]]))
 
     def _read(self, side: int, segment: I64, starts: I64, stops: I64) -> NDArray[np.uint8]:
-        """Return the bytes of rows, one after the other; rows of one segment are read as one."""
         full = np.flatnonzero(stops > starts)
         if not len(full):
             return np.zeros(0, np.uint8)
@@ -166,16 +114,6 @@ class ByteDiff:
         return stored_bytes(self.sources[side], starts[begins], stops[ends]).data
 
     def next_run(self, row: int, *, back: bool = False, progress: Progress = no_progress) -> DiffRun | None:
-        """Return the first difference that begins in a row or after it, or the last one before it; None for none.
-
-        Args:
-            row: Number of a row.
-            back: Whether to search towards the beginning, from the end of the row before.
-            progress: Called with the rows that were searched.
-
-        Raises:
-            ShardError: Bytes cannot be read.
-        """
         # The next one is often near: what is read at once grows with the way.
         step, most, edge = 1 << 10, max(PIECE // self.width, 1), row
         while edge > 0 if back else edge < self.rows:
@@ -193,7 +131,6 @@ class ByteDiff:
         return None if not len(rows) else low + int(rows[-1 if last else 0])
 
     def _run_at(self, row: int, *, back: bool) -> DiffRun:
-        """Return the run that is first in a row; going back, the rows before it that differ belong to it."""
         most = max(ROWS // self.width, 1)
         first = row
         if back:
@@ -224,18 +161,6 @@ class ByteDiff:
         return int((self.segments.first, self.segments.second)[side][segment, 1])
 
     def overview(self, buckets: int, progress: Progress = no_progress) -> tuple[I64, I64]:
-        """Count the differing bytes of both files in equal parts of their bytes, in bounded memory.
-
-        Args:
-            buckets: Number of parts.
-            progress: Called with the rows that were compared.
-
-        Returns:
-            Two arrays of counts, int64 of shape `(buckets,)`.
-
-        Raises:
-            ShardError: Bytes cannot be read.
-        """
         counts = np.zeros((2, buckets), np.int64)
         sizes = [max(source.size, 1) for source in self.sources]
         step = max(PIECE // self.width, 1)
@@ -254,21 +179,6 @@ class ByteDiff:
 def byte_diff(
     found: ShardDiff, first: Shard, second: Shard, *, members: tuple[str, str] = ("", ""), width: int = 16
 ) -> ByteDiff:
-    """Align the bytes of two shards, or of a shard in each of two data sets.
-
-    An object is aligned with its match, wherever that is stored. Bytes between objects go with the object that follows,
-    sections without objects with the section of the same name.
-
-    Args:
-        found: The difference of the shards.
-        first: The first shard.
-        second: The second shard.
-        members: Names of the shards, for data sets.
-        width: Bytes of a row.
-
-    Raises:
-        ShardError: The files cannot be opened.
-    """
     shards = first, second
     sources = [shard.bytes_of(name) for shard, name in zip(shards, members, strict=True)]
     sections = [shard.sections_of(name) for shard, name in zip(shards, members, strict=True)]
@@ -283,7 +193,6 @@ def byte_diff(
 def _object_spans(
     found: ShardDiff, shards: tuple[Shard, Shard], members: tuple[str, str], sources: Sequence[Source]
 ) -> tuple[list[I64], list[I64]]:
-    """Return the stored bytes of objects in two files, ascending, and the number of each match."""
     rows = found.first, found.second
     # An object that the other format has as well may be matched twice; its first match is taken.
     wanted = np.ones(len(found.kinds), np.bool_)
@@ -317,7 +226,6 @@ def _spans_of(shard: Shard, rows: I64, member: str) -> I64:
 
 
 def _section_keys(sections: Sequence[tuple[Section, ...]], side: int) -> I64:
-    """Return a key per section: equal for sections of one name in both files, in their order."""
     known: dict[tuple[str, int], int] = {}
     keys: list[list[int]] = []
     for one in sections:
@@ -332,18 +240,12 @@ def _section_keys(sections: Sequence[tuple[Section, ...]], side: int) -> I64:
 
 @dataclass(frozen=True)
 class _Pieces:
-    """A file in pieces without gaps: where each begins, its key, and its section."""
-
     edges: I64
     keys: I64
     section: I64
 
 
 def _pieces(size: int, sections: tuple[Section, ...], names: I64, spans: I64, numbers: I64) -> _Pieces:
-    """Cut a file at its sections and objects.
-
-    Keys are `2 * number` for an object, `2 * number + 1` for the bytes before it, negative for the end of a section.
-    """
     begins = np.array([section.start for section in sections], np.int64)
     # Sorting takes a tenth of the time of `np.unique`, which hashes.
     edges = np.sort(np.concatenate([begins, spans.reshape(-1), [0, size]]))
@@ -371,7 +273,6 @@ def _pieces(size: int, sections: tuple[Section, ...], names: I64, spans: I64, nu
 
 
 def _aligned(one: _Pieces, other: _Pieces) -> Segments:
-    """Put the pieces of two files side by side, in the order of the first; those of the second alone come between."""
     _, a, b = np.intersect1d(one.keys, other.keys, assume_unique=True, return_indices=True)
     partner = np.full(len(other.keys), -1, np.int64)
     partner[b] = a
@@ -391,7 +292,6 @@ def _aligned(one: _Pieces, other: _Pieces) -> Segments:
 
 
 def _spans_at(pieces: _Pieces, places: I64) -> I64:
-    """Return the spans of pieces; -1 is an empty one after the piece before it."""
     spans = np.zeros((len(places), 2), np.int64)
     there = places >= 0
     if not there.any():
@@ -404,7 +304,6 @@ def _spans_at(pieces: _Pieces, places: I64) -> I64:
 
 
 def _merged(first: I64, second: I64, section: I64) -> Segments:
-    """Join neighbours that go on in both files within one section."""
     if not len(first):
         return Segments(first, second)
     even = (first[:, 1] - first[:, 0]) == (second[:, 1] - second[:, 0])

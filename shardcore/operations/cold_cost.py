@@ -21,15 +21,6 @@ from shardcore.sources.read_purpose import ReadPurpose, reading_for
 
 @dataclass(frozen=True, slots=True)
 class ColdTrace:
-    """A lookup of somebody who has read nothing yet.
-
-    Attributes:
-        trace: The lookup.
-        opening: What it cost to open the file or folder.
-        steps: What each step of the lookup cost.
-        trips: The round trips, those of opening first: in each the ranges that were requested at once.
-    """
-
     trace: Trace
     opening: ColdCost
     steps: tuple[ColdCost, ...]
@@ -37,26 +28,10 @@ class ColdTrace:
 
     @property
     def total(self) -> ColdCost:
-        """Return what all of it cost."""
         return sum(self.steps, self.opening)
 
 
 def cold_trace(shard: Shard, key: str, *, fetch: bool = False) -> ColdTrace:
-    """Look a key up as a first reader would: the same file or folder, with nothing known of it.
-
-    Requests are those that a remote file would cost: a first range, and what is requested is kept. The bytes
-    come from the sources that are open already. Of a remote file those are the ones that were fetched before, so that
-    nothing is paid twice; a lookup that was made before can therefore always be measured.
-
-    Args:
-        shard: An opened shard; it stays open.
-        key: The key.
-        fetch: Whether what was not fetched before is fetched now.
-
-    Raises:
-        UsageError: The key is not of the format's form, or bytes would have to be fetched.
-        SourceError: The bytes cannot be read.
-    """
     bill = Bill(fetch=fetch)
     try:
         with open_shard(_cold(shard, bill), partial=True, **_cold_choices(shard.chosen, bill)) as found:
@@ -71,7 +46,6 @@ def cold_trace(shard: Shard, key: str, *, fetch: bool = False) -> ColdTrace:
 
 
 def _cold(shard: Shard, bill: Bill) -> Source | Folder:
-    """Return what was opened, as if nothing had been read of it."""
     if isinstance(shard, DataSet):
         return ColdFolder(shard.folder, bill)
     if shard.source is None:
@@ -85,12 +59,6 @@ def _cold_choices(chosen: Mapping[str, Any], bill: Bill) -> dict[str, Any]:
 
 
 class _ColdLook(Look):
-    """A told lookup; notes what each step cost.
-
-    Attributes:
-        costs: One for each step.
-    """
-
     def __init__(self, bill: Bill, meanings: Meanings) -> None:
         super().__init__(telling=True, meanings=meanings)
         self.costs: list[ColdCost] = []
@@ -106,7 +74,6 @@ class _ColdLook(Look):
         draw: Callable[[], Drawing] | None = None,
         **values: Any,
     ) -> None:
-        """Tell one step, without its drawing; what was requested since the last one is its cost."""
         now = self._bill.cost
         super().step(title, text, *spans, why=why, inputs=inputs, **values)
         self.costs.append(now - self._told)

@@ -177,7 +177,6 @@ def convert(
 
 
 def _check_apart(shard: Shard, out: Path) -> None:
-    """Look whether what is read would be replaced: the file itself, the folder of the data set, or a file in it."""
     target = place_of(out, follow=out.is_dir())
     if target is None:
         return
@@ -190,22 +189,6 @@ def _check_apart(shard: Shard, out: Path) -> None:
 
 
 class Earlier:
-    """The result manifest of an earlier conversion: original keys, facts and settings.
-
-    Args:
-        where: Its path.
-        shard: The shard that it was written with.
-
-    Attributes:
-        header: Format and settings of the source of that conversion.
-        lines: The objects that were recorded, by the key under which each is found now.
-        joined: Those without such a key, in order: their contents follow one another in one content.
-
-    Raises:
-        UsageError: It is not a result manifest.
-        SourceError: It cannot be read.
-    """
-
     def __init__(self, where: str | Path, shard: Shard) -> None:
         self._shard = shard
         self._where = where
@@ -236,7 +219,6 @@ class Earlier:
             raise UsageError(f"{self._where}, line {number}: there is neither `stored` nor `size`")
 
     def of(self, taken: Taken) -> Iterator[tuple[Taken, dict[str, Any], dict[str, Content]]]:
-        """Yield the objects that one object was before: it with their contents, their lines and their parts."""
         if len(self.joined) > 1:
             yield from self._cut(taken)
             return
@@ -252,11 +234,6 @@ class Earlier:
             yield taken, line, parts if not line.get("part") else {}
 
     def check(self) -> None:
-        """Refuse a manifest that names objects which were not there.
-
-        Raises:
-            UsageError: It does.
-        """
         gone = sorted(self._left)
         if gone:
             raise UsageError(f"{self._where} is not the manifest of this shard: {short(gone[0])} is not in it")
@@ -285,18 +262,6 @@ class Earlier:
 
 
 class _Source:
-    """The objects of a shard as items for a format.
-
-    Args:
-        taking: The objects.
-        found: The format.
-        earlier: The manifest of an earlier conversion, whose keys and facts come back.
-        joined: Whether a format without keys joins all contents in one file.
-
-    Attributes:
-        guessed: Whether keys are made up, because contents are not read.
-    """
-
     def __init__(self, taking: Taking, found: Format, earlier: Earlier | None = None, *, joined: bool = False) -> None:
         self._taking = taking
         self.guessed = False
@@ -315,12 +280,6 @@ class _Source:
         self._merged = self._renamed = self._revived = 0
 
     def decide(self, choice: KeyChoice, progress: Progress = no_progress) -> None:
-        """Settle the rule for keys.
-
-        Args:
-            choice: What was chosen.
-            progress: Called while keys are looked through.
-        """
         if self._earlier is not None:
             self._choice = KeyChoice.AS_IS
             return
@@ -339,14 +298,6 @@ class _Source:
         self._choice = KeyChoice(self._writes.converted)
 
     def options(self, format: str, settings: dict[str, Any], given: dict[str, Any], *, folder: bool) -> dict[str, Any]:
-        """The options to write with: those that were given, else what the settings of the source mean for the format.
-
-        Args:
-            format: The format of the source.
-            settings: Its settings.
-            given: The options that were given.
-            folder: Whether the target is a folder.
-        """
         kept = settings if format == self._format else {}
         if self._earlier is not None:
             kept = kept | self._earlier.header
@@ -369,7 +320,6 @@ class _Source:
         return values
 
     def items(self) -> Generator[InputItem]:
-        """Yield the objects, in the order of the rows."""
         known: set[bytes] = set()
         number = 0
         with closing(self._taking.objects()) as objects:
@@ -387,7 +337,6 @@ class _Source:
             self._earlier.check()
 
     def losses(self) -> list[Loss]:
-        """Return what the new shard lacks of its source; complete when all objects were read."""
         found = [
             Loss(LossKind.OBJECTS, what, count, f"left out: {plural(count, what)}")
             for what, count in self._taking.left.items()
@@ -426,14 +375,12 @@ class _Source:
         return Loss(LossKind.SETTING, name, 0, text)
 
     def _compare(self, told: Told) -> None:
-        """Count what an object loses whatever becomes of its key."""
         if told.ref.state is State.TOMBSTONED:
             self._revived += 1
         if self._earlier is None and strength(told.checksum) > strength(self._checksum):
             self._weaker[told.checksum] = self._weaker.get(told.checksum, 0) + 1
 
     def _restored(self, taken: Taken, line: dict[str, Any], parts: dict[str, Content]) -> InputItem:
-        """Return an object under the key and with the facts that it had before an earlier conversion."""
         told, key = taken.told, line.get("key")
         before = {name: value for name, value in line.items() if name not in (*KNOWN, "stored", "row")}
         # Facts that the format in between keeps are no facts of the original.
@@ -482,7 +429,6 @@ class _Source:
         return InputItem(key, content, label, name, parts, facts, was=old, told=told)
 
     def _sized(self, content: Content) -> tuple[Content, dict[str, Any]]:
-        """A content, and its size once it was read: where contents are joined, the manifest states how to part them."""
         if not self._joined:
             return content, {}
         sized: dict[str, Any] = {"size": 0}
@@ -498,14 +444,12 @@ class _Source:
         return counted, sized
 
     def _apart(self, told: Told) -> bool:
-        """Return whether the parts of an object become objects of their own: the format cannot store them."""
         return any(part and part not in self._writes.parts for part in told.names)
 
     def _own_parts(self, taken: Taken) -> dict[str, Content]:
         return {part: taken.content(part) for part in taken.told.names if part and part in self._writes.parts}
 
     def _sorted_facts(self, given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return the facts of an object that the format has a place for, and the others."""
         mine: dict[str, Any] = {}
         rest: dict[str, Any] = {}
         for name, value in given.items():
@@ -526,18 +470,10 @@ def _always(content: Content) -> Callable[[str], Content]:
 
 
 def strength(checksum: str) -> int:
-    """Return how strong a checksum is among those of all formats; 0 for none."""
     return CHECKSUMS.index(checksum) if checksum in CHECKSUMS else 0
 
 
 def _limited(items: Generator[InputItem], budget: Budget, limit: int | None) -> Generator[InputItem]:
-    """Items whose contents together stay within a limit: a few stored bytes can expand to any number.
-
-    Args:
-        items: The items.
-        budget: That of the operation, which counts what the files store.
-        limit: See `convert`.
-    """
     total = 0
 
     def counted(content: Content) -> Content:
@@ -573,7 +509,6 @@ def _limited(items: Generator[InputItem], budget: Budget, limit: int | None) -> 
 
 
 def _digested(content: Content) -> tuple[bytes, Content]:
-    """Return the sha256 of a content, and the content: short ones are read once only."""
     digest, held, size = hashlib.sha256(), [], 0
     with opened(content) as data:
         for piece in pieces_of(data):

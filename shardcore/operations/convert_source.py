@@ -47,25 +47,11 @@ MOST_KEPT_BYTES = 256 << 20
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """One object whose turn has come.
-
-    Attributes:
-        told: The object.
-        content: Begins to read a part of it.
-    """
-
     told: Told
     content: Callable[[str], Content]
 
 
 class Taking(ABC):
-    """The objects that are converted.
-
-    Attributes:
-        total: Number of them; None while that is unknown.
-        left: What is left out, and how many; complete when all objects were requested.
-    """
-
     def __init__(self, asked: TakenAsked) -> None:
         self.total: int | None = None
         self.left: dict[str, int] = {}
@@ -93,11 +79,6 @@ class Taking(ABC):
 
 
 def taking(shard: Shard, asked: TakenAsked) -> Taking:
-    """Return what is extracted of a shard.
-
-    Raises:
-        ShardError: Its index cannot be read.
-    """
     if isinstance(shard, DataSet) and shard.joins:
         return FromMembers(shard, asked)
     if isinstance(shard, DataSet) and shard.files_are_objects:
@@ -106,13 +87,6 @@ def taking(shard: Shard, asked: TakenAsked) -> Taking:
 
 
 class FromShard(Taking):
-    """The objects of one shard.
-
-    Args:
-        shard: The shard.
-        asked: What is taken.
-    """
-
     def __init__(self, shard: Shard, asked: TakenAsked) -> None:
         super().__init__(asked)
         self._shard = shard
@@ -122,13 +96,11 @@ class FromShard(Taking):
         self.total = len(self._rows) if self._rows is not None else 1
 
     def misfit(self, format: str, progress: Progress) -> str:
-        """See `Taking.misfit`."""
         if self._rows is None:
             return misfit_of(self._shard.views[:1], format)
         return first_misfit(self._shard, self._rows, format)
 
     def objects(self) -> Generator[Taken]:
-        """See `Taking.objects`."""
         if self._rows is None:
             whole = self._shard.find(self._shard.views[0])
             yield _read_later(self._shard, whole, self._asked, self._shard.checksum)
@@ -136,18 +108,10 @@ class FromShard(Taking):
         yield from _in_turn(self._shard, self._rows, self._asked)
 
     def expected(self, done: int) -> int:
-        """See `Taking.expected`."""
         return self.total or 0
 
 
 class FromMembers(Taking):
-    """The objects of a data set, as its members finish, in order. Few members are open at any time.
-
-    Args:
-        shard: The data set.
-        asked: What is taken.
-    """
-
     _first: Work[MemberTaken] = staticmethod(member_taken)
     """Returns what of a member is held until its turn comes."""
 
@@ -158,7 +122,6 @@ class FromMembers(Taking):
         self._keep = len(shard.members) <= MOST_KEPT and sum(member.size for member in shard.members) <= MOST_KEPT_BYTES
 
     def misfit(self, format: str, progress: Progress) -> str:
-        """See `Taking.misfit`; afterwards it is known how many objects there are, if all keys fit."""
         count = 0
         seen = self._shard.each_member(keys_seen, format, self._asked.deleted, self._keep, progress=progress)
         with closing(seen) as found:
@@ -172,7 +135,6 @@ class FromMembers(Taking):
         return ""
 
     def objects(self) -> Generator[Taken]:
-        """See `Taking.objects`."""
         keep = self._asked.unread and self._keep
         with closing(self._shard.each_member(self._first, self._asked, keep)) as results:
             for number, (member, result) in enumerate(results):
@@ -185,19 +147,16 @@ class FromMembers(Taking):
                     yield one
 
     def expected(self, done: int) -> int:
-        """See `Taking.expected`: by the share of the members that are done."""
         if self.total is not None:
             return self.total
         return max(round(done / self._share) if self._share else 0, done + 1)
 
     def _rest(self, number: int, member: Shard, given: int) -> Iterator[Taken]:
-        """Yield the objects of a file that were too many to be held."""
         member.jobs = self._shard.jobs
         rows, _ = rows_taken(member, deleted=self._asked.deleted)
         yield from _in_turn(member, rows[given:], self._asked)
 
     def _of(self, number: int, name: str, result: MemberTaken) -> Iterator[Taken]:
-        """Yield all objects of a member."""
         yield from map(_held, result.first)
         given = len(result.first)
         if given == result.count:
@@ -208,13 +167,6 @@ class FromMembers(Taking):
 
 
 class FromFiles(FromMembers):
-    """The objects of a data set whose members are one object each, under keys that their names are.
-
-    Args:
-        shard: The data set.
-        asked: What is taken.
-    """
-
     _first = staticmethod(whole_taken)
 
     def __init__(self, shard: DataSet, asked: TakenAsked) -> None:
@@ -223,7 +175,6 @@ class FromFiles(FromMembers):
         self.total = len(self._keys)
 
     def misfit(self, format: str, progress: Progress) -> str:
-        """See `Taking.misfit`."""
         return misfit_of(self._keys, format)
 
     def _rest(self, number: int, member: Shard, given: int) -> Iterator[Taken]:
@@ -232,7 +183,6 @@ class FromFiles(FromMembers):
 
 
 def lost(error: ShardError, member: str) -> ShardError:
-    """Return why a member cannot be read, with its place in the data set."""
     placed = placed_error(error, member)
     placed.span = placed.span or Span(str(SourceName(member)), 0, 0)
     return placed
@@ -246,8 +196,6 @@ def _in_turn(shard: Shard, rows: NDArray[np.int64], asked: TakenAsked) -> Iterat
 
 
 def _read_later(shard: Shard, ref: ObjectRef, asked: TakenAsked, checksum: str) -> Taken:
-    """Return an object whose contents are read when a writer begins to."""
-
     def content(part: str) -> Content:
         if part:
             return lambda: shard.read_part(ref, part, limit=ANY_SIZE)
@@ -259,8 +207,6 @@ def _read_later(shard: Shard, ref: ObjectRef, asked: TakenAsked, checksum: str) 
 
 
 def _held(told: Told) -> Taken:
-    """Return an object whose contents are here."""
-
     def content(part: str) -> Content:
         pieces = told.held.get(part)
         if pieces is None:
@@ -271,8 +217,6 @@ def _held(told: Told) -> Taken:
 
 
 def _placed_content(taken: Taken, member: str) -> Callable[[str], Content]:
-    """Return the contents of an object of a member; what is wrong with them has its place in the data set."""
-
     def content(part: str) -> Content:
         found = taken.content(part)
         if not callable(found):

@@ -150,14 +150,10 @@ class ShardDiff(Displayed):
 
 
 class _Stages:
-    """Progress of stages as that of the whole."""
-
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
 
     def stage(self, first: int, last: int) -> Progress:
-        """Return the progress of a stage between two of `PARTS`."""
-
         def tell(done: int, total: int) -> None:
             self._progress(first + (last - first) * min(done, total) // max(total, 1), PARTS)
 
@@ -167,14 +163,11 @@ class _Stages:
 
 @dataclass
 class _Found:
-    """Objects as they are matched: arrays of `ShardDiff`, in places of the sides."""
-
     kinds: list[NDArray[np.uint8]] = field(default_factory=list)
     first: list[I64] = field(default_factory=list)
     second: list[I64] = field(default_factory=list)
 
     def add(self, kinds: NDArray[np.uint8] | DiffKind, first: I64 | None, second: I64 | None) -> None:
-        """Add objects; None for no place on a side."""
         count = len(first) if first is not None else len(second) if second is not None else 0
         none = np.full(count, -1, np.int64)
         self.kinds.append(np.full(count, CODES[kinds], np.uint8) if isinstance(kinds, DiffKind) else kinds)
@@ -182,7 +175,6 @@ class _Found:
         self.second.append(none if second is None else second)
 
     def joined(self) -> tuple[NDArray[np.uint8], I64, I64]:
-        """Return all of them, joined, and forget them."""
         kinds, first, second = np.concatenate(self.kinds), np.concatenate(self.first), np.concatenate(self.second)
         self.kinds, self.first, self.second = [], [], []
         return kinds, first, second
@@ -229,7 +221,6 @@ def diff(first: Shard, second: Shard, *, contents: bool = True, progress: Progre
 
 
 def _identical(first: Shard, second: Shard) -> bool:
-    """Return whether the servers of two remote files state that they have the same content."""
     one, other = first.source, second.source
     if one is None or other is None or one.near or other.near or first.format != second.format:
         return False
@@ -266,7 +257,6 @@ def _joined(one: DiffSide, other: DiffSide, found: _Found, unread: dict[int, str
 
 
 def _total(sizes: I64) -> int:
-    """Return a sum in two halves: sizes are what an index states, so that a sum of int64 may wrap."""
     return (int((sizes >> 32).sum()) << 32) + int((sizes & 0xFFFFFFFF).sum())
 
 
@@ -277,11 +267,6 @@ def _rows(side: DiffSide, places: I64) -> I64:
 
 
 def _matched(one: DiffSide, other: DiffSide, progress: Progress) -> tuple[I64, I64, I64, I64]:
-    """Match keys by their hashes; equal keys of one shard are matched in their order.
-
-    Returns:
-        Places of pairs in the first and in the second; places that only the first has; those that only the second has.
-    """
     encoded = one.objects.key_encoding == other.objects.key_encoding
     numbers = one.key_numbers(encoded=encoded)
     progress(1, 4)
@@ -300,7 +285,6 @@ def _others(count: int, places: I64) -> I64:
 def _pair_kinds(
     one: DiffSide, other: DiffSide, a: I64, b: I64, unread: dict[int, str], *, contents: bool, progress: Progress
 ) -> NDArray[np.uint8]:
-    """Return the kind of each pair; note in `unread` why pairs could not be read."""
     kinds = np.zeros(len(a), np.uint8)
     known = (one.size[a] >= 0) & (other.size[b] >= 0)
     kinds[known & (one.size[a] != other.size[b])] = CODES[DiffKind.CHANGED]
@@ -312,7 +296,6 @@ def _pair_kinds(
 
 
 def _elsewhere(one: DiffSide, other: DiffSide, a: I64, b: I64) -> NDArray[np.bool_]:
-    """Return which pairs are stored at another offset or in another shard; formats have no offsets in common."""
     if one.shard.format != other.shard.format:
         return np.zeros(len(a), np.bool_)
     moved: NDArray[np.bool_] = one.start[a] != other.start[b]
@@ -327,10 +310,6 @@ def _elsewhere(one: DiffSide, other: DiffSide, a: I64, b: I64) -> NDArray[np.boo
 
 
 def field_pairs(first: Shard, second: Shard) -> tuple[tuple[str, Value | None, Value | None], ...]:
-    """Return the header fields of two shards side by side: name, value in the first, value in the second.
-
-    Shards of different formats have no fields in common: those of both are listed, after the format.
-    """
     one: dict[str, Value | None] = dict(first.fields)
     other: dict[str, Value | None] = dict(second.fields)
     if first.format != second.format:
@@ -344,7 +323,6 @@ def field_pairs(first: Shard, second: Shard) -> tuple[tuple[str, Value | None, V
 def _member_diffs(
     one: DiffSide, other: DiffSide, kinds: NDArray[np.uint8], a: I64, b: I64
 ) -> tuple[MemberDiff, ...]:
-    """Return the shards of two data sets."""
     first, second = one.shard, other.shard
     if not (isinstance(first, DataSet) and isinstance(second, DataSet)):
         return ()

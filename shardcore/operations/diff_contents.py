@@ -37,7 +37,6 @@ def compare_contents(
     unread: dict[int, str],
     progress: Progress,
 ) -> None:
-    """Compare the contents of pairs: by their stored bytes where these decide, else by digests."""
     a, b = a[numbers], b[numbers]
     raw = one.raw[a] & other.raw[b]
     stored = raw | _same_codec(one, other, a, b)
@@ -60,7 +59,6 @@ def compare_contents(
 
 
 def _same_codec(one: DiffSide, other: DiffSide, a: I64, b: I64) -> NDArray[np.bool_]:
-    """Return which pairs are stored in the same way: the same stored bytes decode to the same content."""
     if one.shard.format != other.shard.format:
         return np.zeros(len(a), np.bool_)
     names = one.objects.codecs, other.objects.codecs
@@ -82,11 +80,6 @@ def _digest(side: DiffSide, place: int) -> bytes:
 def renamed(
     one: DiffSide, other: DiffSide, alone: I64, added: I64, progress: Progress
 ) -> tuple[I64, I64, I64, I64]:
-    """Match objects without a partner by their contents; only those whose sizes agree are read.
-
-    Returns:
-        Places of pairs in the first and in the second, and the places that are left without a partner on each side.
-    """
     a, b = _renamed_raw(one, other, alone, added)
     alone, added = np.setdiff1d(alone, a), np.setdiff1d(added, b)
     progress(1, 2)
@@ -102,7 +95,6 @@ def renamed(
 
 
 def _renamed_raw(one: DiffSide, other: DiffSide, alone: I64, added: I64) -> tuple[I64, I64]:
-    """Match objects that are stored as they are: by hashes of their bytes, each match confirmed by the bytes."""
     hashed = []
     wanted = np.intersect1d(one.size[alone], other.size[added])
     for side, places in ((one, alone), (other, added)):
@@ -116,7 +108,6 @@ def _renamed_raw(one: DiffSide, other: DiffSide, alone: I64, added: I64) -> tupl
 
 
 def _renamed_by_digest(one: DiffSide, other: DiffSide, left: I64, right: I64, progress: Progress) -> I64:
-    """Match objects by the digests of their contents; pairs of places, shape `(n, 2)`."""
     by_digest: dict[bytes, list[int]] = {}
     total = len(left) + len(right)
     for done, b in enumerate(right.tolist()):
@@ -146,8 +137,6 @@ def _digest_or_none(side: DiffSide, place: int) -> bytes | None:
 
 @dataclass(frozen=True)
 class KeyPairs:
-    """Objects with the same key: their kinds, and places in both sides."""
-
     kinds: NDArray[np.uint8]
     first: I64
     second: I64
@@ -156,14 +145,6 @@ class KeyPairs:
 def across(
     one: DiffSide, other: DiffSide, pairs: KeyPairs, alone: I64, added: I64, progress: Progress
 ) -> tuple[NDArray[np.bool_], I64, I64, I64, I64]:
-    """Match objects of two formats by their contents, whatever their keys are.
-
-    Keys change their form: to hashes, to numbers. Numbers may be equal by accident, so pairs whose contents differ are
-    matched again. Some formats keep equal contents once, store the parts of an object as objects, or join chunks.
-
-    Returns:
-        Which pairs stay, places of renamed pairs in the first and in the second, and the places that are left.
-    """
     changed = np.flatnonzero(pairs.kinds == CODES[DiffKind.CHANGED])
     a, b = pairs.first[changed], pairs.second[changed]
     old, new, alone, added = renamed(one, other, np.union1d(alone, a), np.union1d(added, b), progress)
@@ -181,11 +162,6 @@ def across(
 
 
 def _repeated(one: DiffSide, other: DiffSide, alone: I64) -> tuple[I64, I64, I64]:
-    """Find objects whose content the other shard has already: under the key of another object, or as a part of one.
-
-    Returns:
-        Places that were found; places of the objects with their contents; places that are left.
-    """
     none = np.zeros(0, np.int64)
     if not len(alone):
         return none, none, alone
@@ -206,11 +182,6 @@ def _repeated(one: DiffSide, other: DiffSide, alone: I64) -> tuple[I64, I64, I64
 
 
 def _whole(one: DiffSide, other: DiffSide, alone: I64, added: I64) -> tuple[I64, I64] | None:
-    """Match the chunks of one content with the same content as one object, or in other chunks; None where it differs.
-
-    Returns:
-        Places of pairs in the first and in the second: each chunk beside an object with its bytes.
-    """
     wholes = [_WHOLE in side.shard.views for side in (one, other)]
     complete = len(alone) == len(one), len(added) == len(other)
     if not any(wholes) or not all(all_ or len(left) == 1 for all_, left in zip(wholes, (alone, added), strict=True)):

@@ -56,19 +56,6 @@ CODES = {kind: np.uint8(number) for number, kind in enumerate(KINDS)}
 
 @dataclass(frozen=True)
 class DiffSide:
-    """Objects of one shard that are compared, one entry of each array per object.
-
-    Attributes:
-        shard: The shard or data set.
-        row: Row numbers, int64.
-        start: First stored byte, int64; -1 where an object has no bytes of its own in one place.
-        stop: One past the last one, int64.
-        size: Decoded bytes, int64; -1 where unknown.
-        codec: Index into `Objects.codecs`, uint8.
-        member: Index into `DataSet.members`, int32; zeros for a single shard.
-        raw: Whether the stored bytes are the content.
-    """
-
     shard: Shard
     row: I64
     start: I64
@@ -83,53 +70,30 @@ class DiffSide:
 
     @property
     def objects(self) -> Objects:
-        """The objects of the shard."""
         return self.shard.objects
 
     def source(self, member: int) -> Source:
-        """Return the file in which the objects of a member are stored."""
         if isinstance(self.shard, DataSet):
             return self.shard.bytes_of(self.shard.members[member].name)
         assert self.shard.source is not None
         return self.shard.source
 
     def key_numbers(self, *, encoded: bool) -> NDArray[np.uint64]:
-        """Return two numbers per object from its key and how often the key occurred before, uint64 of shape `(n, 2)`.
-
-        Args:
-            encoded: Whether keys are taken in `Objects.key_encoding`; otherwise as texts.
-        """
         hashes = np.zeros((len(self), 2), np.uint64)
         for first in range(0, len(self), KEYS):
             hashes[first : first + KEYS] = self.keys(slice(first, first + KEYS), encoded=encoded).hashes()
         return numbered(hashes)
 
     def keys(self, places: I64 | slice, *, encoded: bool) -> ByteStrings:
-        """Return the keys at some places."""
         rows = self.row[places]
         return self.objects.key_bytes(rows) if encoded else self.objects.text_bytes(rows)
 
     def stored(self, places: I64) -> ByteStrings:
-        """Return the stored bytes of objects of one member, at most some `BLOCK`.
-
-        Raises:
-            ShardError: They cannot be read.
-        """
         source = self.source(int(self.member[places[0]]))
         return stored_bytes(source, self.start[places], self.stop[places])
 
 
 def diff_side(shard: Shard, *, sizes: bool, progress: Progress = no_progress) -> DiffSide:
-    """Return the objects of a shard that are compared.
-
-    Args:
-        shard: The shard; its index is loaded.
-        sizes: Whether sizes that the index does not state are read.
-        progress: Called while the index is loaded.
-
-    Raises:
-        ShardError: The index is damaged or cannot be read.
-    """
     shard.load_index(progress)
     objects = shard.objects
     # Tombstoned objects are compared where the shard returns them.
@@ -159,10 +123,6 @@ def diff_side(shard: Shard, *, sizes: bool, progress: Progress = no_progress) ->
 
 
 def columns_at(objects: Objects, rows: I64, *, sizes: bool) -> Iterator[tuple[I64, ObjectColumns]]:
-    """Yield the columns of rows in whatever order, many at once: where they stand in `rows`, and the columns.
-
-    Rows near to each other are read with those between them; negative rows are left out.
-    """
     order = np.argsort(rows, kind="stable")
     order = order[rows[order] >= 0]
     for at in range(0, len(order), ROWS):
@@ -176,7 +136,6 @@ def columns_at(objects: Objects, rows: I64, *, sizes: bool) -> Iterator[tuple[I6
 
 
 def numbered(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Return the first numbers of hashes made unique, in place: by how often the same one occurred before."""
     order = np.argsort(hashes[:, 0], kind="stable")
     ordered = hashes[order, 0]
     fresh = np.ones(len(ordered), np.bool_)
@@ -188,7 +147,6 @@ def numbered(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def equal_numbers(numbers: NDArray[np.uint64], others: NDArray[np.uint64]) -> tuple[I64, I64]:
-    """Return the rows of equal numbers in two arrays, ascending in the first; in each the first numbers are unique."""
     _, a, b = np.intersect1d(numbers[:, 0], others[:, 0], assume_unique=True, return_indices=True)
     same = numbers[a, 1] == others[b, 1]
     order = np.argsort(a[same], kind="stable")
@@ -196,11 +154,6 @@ def equal_numbers(numbers: NDArray[np.uint64], others: NDArray[np.uint64]) -> tu
 
 
 def stored_bytes(source: Source, starts: I64, stops: I64) -> ByteStrings:
-    """Return some ranges of a file as byte strings.
-
-    Raises:
-        ShardError: They cannot be read.
-    """
     lengths = stops - starts
     low, high, total = int(starts.min()), int(stops.max()), int(lengths.sum())
     if source.near and high - low <= max(SPREAD * total, 4 * BLOCK):
@@ -218,13 +171,6 @@ def stored_bytes(source: Source, starts: I64, stops: I64) -> ByteStrings:
 
 
 def batches(group: I64, start: I64, length: I64) -> Iterator[I64]:
-    """Yield the numbers of ranges: of one group, ascending, together at most `BLOCK` bytes; larger ranges alone.
-
-    Args:
-        group: A number per range; a batch has ranges of one number.
-        start: By which the ranges of a group are sorted.
-        length: Bytes of each.
-    """
     order = np.lexsort((start, group)) if len(group) and int(group.max()) > 0 else np.argsort(start, kind="stable")
     sums = np.cumsum(length[order])
     groups = group[order]
@@ -238,18 +184,6 @@ def batches(group: I64, start: I64, length: I64) -> Iterator[I64]:
 
 
 def stored_alike(one: DiffSide, other: DiffSide, a: I64, b: I64, progress: Progress = no_progress) -> NDArray[np.bool_]:
-    """Return which pairs of objects have the same stored bytes; False where one has no bytes in one place.
-
-    Args:
-        one: The first side.
-        other: The second side.
-        a: Places in the first side.
-        b: Places in the second side.
-        progress: Called with the pairs that were compared.
-
-    Raises:
-        ShardError: Bytes cannot be read.
-    """
     same = np.zeros(len(a), np.bool_)
     length = one.stop[a] - one.start[a]
     here = (one.start[a] >= 0) & (other.start[b] >= 0) & (length == other.stop[b] - other.start[b])
@@ -269,7 +203,6 @@ def stored_alike(one: DiffSide, other: DiffSide, a: I64, b: I64, progress: Progr
 
 
 def _alike(one: DiffSide, other: DiffSide, a: I64, b: I64) -> NDArray[np.bool_]:
-    """Return which pairs are alike; ranges that end after their file are not."""
     left, right = one.source(int(one.member[a[0]])), other.source(int(other.member[b[0]]))
     inside = (one.stop[a] <= left.size) & (other.stop[b] <= right.size)
     if inside.all():
@@ -293,14 +226,6 @@ def _large_alike(one: DiffSide, other: DiffSide, a: int, b: int) -> bool:
 
 
 def stored_hashes(side: DiffSide, places: I64) -> tuple[I64, NDArray[np.uint64]]:
-    """Return the hashes of the stored bytes of objects that have at most `BLOCK` of them in one place.
-
-    Returns:
-        The places that were hashed, and their hashes, see `ByteStrings.hashes`.
-
-    Raises:
-        ShardError: Bytes cannot be read.
-    """
     sizes = [side.source(number).size for number in range(int(side.member[places].max()) + 1)] if len(places) else [0]
     length = side.stop[places] - side.start[places]
     fitting = (side.start[places] >= 0) & (length <= BLOCK)

@@ -299,11 +299,6 @@ def rekey(shard: Shard, /, out: str | Path, *, force: bool = False, **options: A
 
 
 def edit_for(shard: Shard, name: str) -> Callable[..., Any]:
-    """Return what makes the edits of a name for shards of this format.
-
-    Raises:
-        UsageError: The format has no such edit.
-    """
     found = format_of(shard.format).edits.get(name)
     if found is None:
         there = ", ".join(one.name for one in all_formats() if name in one.edits)
@@ -312,7 +307,6 @@ def edit_for(shard: Shard, name: str) -> Callable[..., Any]:
 
 
 def audit_of(wanted: bool, reason: str = "", who: str = "", ticket: str = "") -> Audit | None:
-    """Return what the audit log notes; who edits is by default the user of the system. None for no note."""
     if not wanted:
         return None
     if not who:
@@ -335,24 +329,6 @@ def change(
     dry_run: bool = False,
     progress: Progress = no_progress,
 ) -> EditResult:
-    """Make an edit under the lock of the file, and verify the index afterwards.
-
-    Args:
-        path: A local file.
-        verb: The kind of edit, as in `Format.edits`.
-        opened: Opens the shard.
-        keys: The objects; None for a verb that takes none.
-        inputs: The files of a verb that takes files.
-        agreed: Called before anything is written; returns whether to go on.
-        keep: Whether the old bytes are kept.
-        hard_links: Whether a file with several names is edited.
-        audit: Note for the audit log, or None.
-        dry_run: Whether nothing is changed.
-        progress: Called after every piece.
-
-    Raises:
-        ShardError: See `delete`.
-    """
     refuse_address(path)
     texts = _texts(opened, keys)
     with ExitStack() as stack:
@@ -398,21 +374,6 @@ def put_tombstones(
     dry_run: bool = False,
     agreed: Callable[[tuple[Rewrite, ...]], None] = lambda _: None,
 ) -> tuple[Rewrite, ...]:
-    """Write or remove tombstones; see `tombstone`.
-
-    Args:
-        path: A local file, or the folder of a data set.
-        opened: Opens the shard.
-        keys: See `tombstone`.
-        reason: See `tombstone`.
-        who: See `tombstone`.
-        ticket: See `tombstone`.
-        audit: See `tombstone`.
-        back: Whether tombstones are removed instead.
-        hard_links: See `tombstone`.
-        dry_run: See `tombstone`.
-        agreed: Called before anything is written; raises to stop.
-    """
     refuse_address(path)
     texts = _texts(opened, keys)
 
@@ -451,16 +412,6 @@ def take_back(
     agreed: Callable[[Journal], None] = lambda _: None,
     progress: Progress = no_progress,
 ) -> EditResult:
-    """Put back what the last edit changed; see `undo`.
-
-    Args:
-        path: A local file.
-        opened: Opens the shard.
-        trust: See `undo`.
-        dry_run: See `undo`.
-        agreed: Called before anything is written; raises to stop.
-        progress: Called after every piece.
-    """
     refuse_address(path)
     where = real_path(path)
     with locked(where):
@@ -476,18 +427,12 @@ def take_back(
 
 
 def refuse_address(path: str | Path) -> None:
-    """Refuse what is not a local file.
-
-    Raises:
-        UsageError: It is an address.
-    """
     if is_address(str(path)):
         shown = shown_address(str(path))
         raise UsageError(f"{shown} is an address, and only local files can be changed: copy it here first")
 
 
 def _texts(opened: Opened, keys: Iterable[Key] | None) -> list[str]:
-    """Return the text forms of keys; the shard is opened where there are others."""
     given = list(several(keys or (), "keys"))
     texts = [key for key in given if isinstance(key, str)]
     if len(texts) == len(given):

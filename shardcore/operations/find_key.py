@@ -53,14 +53,6 @@ class KeyHit:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A file or data set to search.
-
-    Attributes:
-        path: Its path or address.
-        named: Whether the caller named it, rather than a folder around it.
-        error: Reason why there is nothing to open, or None.
-    """
-
     path: str
     named: bool = False
     error: ShardError | None = None
@@ -68,14 +60,11 @@ class _Place:
 
 @dataclass(frozen=True, slots=True)
 class _Outcome:
-    """Result of searching one place: a hit or an error, if any; and whether it was searched."""
-
     hit: KeyHit | None = None
     searched: bool = False
 
 
 def _searched(place: _Place, key: Key, options: dict[str, Any]) -> _Outcome:
-    """Search a place; an error is its outcome."""
     check_stopped()
     if place.error is not None:
         return _Outcome(KeyHit(shown_address(place.path), error=place.error))
@@ -92,7 +81,6 @@ def _searched(place: _Place, key: Key, options: dict[str, Any]) -> _Outcome:
 
 @operation
 def _look(path: str, key: Key, options: dict[str, Any]) -> _Outcome:
-    """Search one file or data set."""
     with open_shard(path, **options) as shard:
         if not _takes(shard, key):
             return _Outcome(searched=True)
@@ -106,7 +94,6 @@ def _look(path: str, key: Key, options: dict[str, Any]) -> _Outcome:
 def _searched_elsewhere(
     place: _Place, named: str, key: Key, options: dict[str, Any]
 ) -> tuple[_Outcome, LogShare]:
-    """Search a place on a worker; `named` is how the caller calls it."""
     from shardcore.sources.remote.request_log import RequestLog
 
     tape = RequestLog()
@@ -153,7 +140,6 @@ class KeySearch(Iterator[KeyHit]):
         self._hits.close()
 
     def _elsewhere(self, places: Iterator[_Place], tasks: TaskPool) -> Generator[_Outcome]:
-        """Search places on workers."""
         tape: RequestLog | None = self._options.get("tape")
         plain = {name: value for name, value in self._options.items() if name != "tape"}
 
@@ -196,7 +182,6 @@ class KeySearch(Iterator[KeyHit]):
                 yield from self._below(local_path(text))
 
     def _below(self, top: Path) -> Iterator[_Place]:
-        """Yield what lies in a folder and below it: the files by name, then the sub-folders."""
         waiting = [top]
         while waiting:
             path = waiting.pop()
@@ -213,7 +198,6 @@ class KeySearch(Iterator[KeyHit]):
                 yield _Place(str(path / name))
 
     def _listing(self, path: Path) -> tuple[list[Entry], _Place | None]:
-        """Return what is searched for itself in a folder, and the data set that it is or None."""
         with listed_once():
             entries = LocalFolder(path).list()
             try:
@@ -226,10 +210,6 @@ class KeySearch(Iterator[KeyHit]):
         return [entry for entry in entries if entry.name not in names], _Place(str(path), named=True)
 
     def _data_set_names(self, path: Path) -> frozenset[str] | None:
-        """Return the names in a folder that belong to the data set that it is; None where it is none.
-
-        A data set whose lookup tries file by file is none here: its files are searched in parallel.
-        """
         folder = LocalFolder(path)
         try:
             _, verdict = judge_folder(folder, each_format)
@@ -283,7 +263,6 @@ def find_in(
 
 
 def _takes(shard: Shard, key: Key) -> bool:
-    """Return whether a key is of the form that the keys of a shard have."""
     try:
         shard.parse_key(shard.key_text(key))
     except UsageError:

@@ -25,13 +25,6 @@ _UNITS = {"K": 1, "M": 2, "G": 3, "T": 4, "P": 5, "E": 6}
 
 
 class GotoError(Exception):
-    """An expression that names no place.
-
-    Attributes:
-        message: Description of the error, in one sentence.
-        position: Index of the character where it is wrong.
-    """
-
     def __init__(self, message: str, position: int = 0) -> None:
         super().__init__(message)
         self.message = message
@@ -40,17 +33,6 @@ class GotoError(Exception):
 
 @dataclass(frozen=True)
 class GotoNames:
-    """Values of names in the address field.
-
-    Attributes:
-        size: Number of bytes of the source.
-        caret: Where relative expressions start.
-        sections: A section's name stands for its first byte, and for its size as `name.size`; `$name` and `name.start`
-            are the first byte, `name.stop` is one past the last.
-        values: A field's name with `*` before it, `*section.field`, is its value: where a pointer points to.
-        starts: A field's name, `section.field`, is its first byte; `$` before it changes nothing.
-    """
-
     size: int
     caret: int = 0
     sections: Sequence[Section] = ()
@@ -59,19 +41,11 @@ class GotoNames:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All names, for completion: sections, fields, then the values of fields with numbers."""
         values = (f"*{name}" for name, value in self.values.items() if _is_number(value))
         return tuple(dict.fromkeys((*(_written(s.name) for s in self.sections), *self.starts, *values)))
 
 
 def evaluate(text: str, places: GotoNames) -> int:
-    """Return the offset that an expression means.
-
-    A leading `+` is relative to the caret; a leading `-` counts from the end of the source.
-
-    Raises:
-        GotoError: It is no expression, names nothing known, or lands outside the source.
-    """
     offset = _Parser(text, places).whole()
     if offset < 0:
         raise GotoError(f"{offset} lies before the first byte")
@@ -81,19 +55,10 @@ def evaluate(text: str, places: GotoNames) -> int:
 
 
 def calculate(text: str) -> int:
-    """Return the number that a sum or product of numbers is; no names.
-
-    Raises:
-        GotoError: It is none.
-    """
     return _Parser(text, GotoNames(0)).whole()
 
 
 def starts_of(root: Node) -> dict[str, int]:
-    """Return where the sections and their fields begin, by `section.field`.
-
-    Only what the tree knows without computing is listed: no rows of tables, and nothing that would be read.
-    """
     starts: dict[str, int] = {}
     sections = () if isinstance(root.children, Children) else root.children
     for section in sections:
@@ -105,8 +70,6 @@ def starts_of(root: Node) -> dict[str, int]:
 
 
 class _Parser:
-    """Recursive descent: sums of products of atoms."""
-
     def __init__(self, text: str, places: GotoNames) -> None:
         if len(text) > MAX_LENGTH:
             raise GotoError(f"longer than {MAX_LENGTH} characters", MAX_LENGTH)
@@ -126,7 +89,6 @@ class _Parser:
         self.depth = 0
 
     def whole(self) -> int:
-        """Return the value of the whole text."""
         if not self.tokens:
             raise GotoError("a number or a name is missing")
         base = 0

@@ -33,14 +33,6 @@ KEYS_AT_ONCE = 1 << 14
 
 @dataclass(frozen=True, slots=True)
 class TakenAsked:
-    """Request for the objects of one shard.
-
-    Attributes:
-        deleted: Whether tombstoned objects are.
-        unread: Whether sizes are enough where they are known.
-        jobs: Number of members worked on at the same time.
-    """
-
     deleted: bool = False
     unread: bool = False
     jobs: int = 1
@@ -48,16 +40,6 @@ class TakenAsked:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """One object and what is stated of it.
-
-    Attributes:
-        ref: The object, in the words of the shard that it lies in.
-        names: The files that it becomes: part to name.
-        facts: What the format keeps about it.
-        checksum: The checksum or digest that its content has; see `Shard.checksum`.
-        held: Its contents by part, in pieces; of those that are missing the size is enough.
-    """
-
     ref: ObjectRef
     names: dict[str, str]
     facts: dict[str, Any]
@@ -67,14 +49,6 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class MemberTaken:
-    """Objects read from one shard.
-
-    Attributes:
-        count: Number of objects to take.
-        left: What is left out, and how many.
-        first: The first of the objects, in order; what comes after them is too much to be held.
-    """
-
     count: int
     left: dict[str, int]
     first: list[Told]
@@ -82,23 +56,11 @@ class MemberTaken:
 
 @dataclass(frozen=True, slots=True)
 class KeysSeen:
-    """Properties of the keys of one shard.
-
-    Attributes:
-        count: Number of objects to take.
-        misfit: Reason why a key does not fit the format that is written; empty where all do.
-    """
-
     count: int
     misfit: str = ""
 
 
 def rows_taken(shard: Shard, *, deleted: bool) -> tuple[NDArray[np.int64], dict[str, int]]:
-    """The rows of a shard that are taken, and what is left out: kinds that are parts of others, what was deleted.
-
-    Raises:
-        ShardError: The index cannot be read.
-    """
     shard.load_index()
     objects, options = shard.objects, ExtractOptions(deleted=deleted)
     outer, left, unused = outer_kinds(objects), dict[str, int](), 0
@@ -125,26 +87,12 @@ def rows_taken(shard: Shard, *, deleted: bool) -> tuple[NDArray[np.int64], dict[
 
 
 def keys_seen(shard: DataSet, name: str, progress: Progress, format: str, deleted: bool, keep: bool) -> KeysSeen:
-    """Return what the keys of a member are like.
-
-    Args:
-        shard: The data set.
-        name: The name of the member.
-        progress: Not called.
-        format: The name of the format that is written.
-        deleted: See `TakenAsked`.
-        keep: Whether the member stays open.
-
-    Raises:
-        ShardError: The index cannot be read.
-    """
     with shard.borrowed(name, keep=keep) as member:
         rows, _ = rows_taken(member, deleted=deleted)
         return KeysSeen(len(rows), first_misfit(member, rows, format))
 
 
 def first_misfit(shard: Shard, rows: NDArray[np.int64], format: str) -> str:
-    """Return why the first key of some rows that does not fit a format does not; empty where all do."""
     for first in range(0, len(rows), KEYS_AT_ONCE):
         if why := misfit_of(shard.objects.key_texts(rows[first : first + KEYS_AT_ONCE]), format):
             return why
@@ -152,7 +100,6 @@ def first_misfit(shard: Shard, rows: NDArray[np.int64], format: str) -> str:
 
 
 def misfit_of(keys: Iterable[str | None], format: str) -> str:
-    """Return why the first key that does not fit a format does not; empty where all do."""
     check = writes_of(format_of(format)).check_key
     for key in keys:
         if key is None:
@@ -166,11 +113,6 @@ def misfit_of(keys: Iterable[str | None], format: str) -> str:
 
 
 def member_taken(shard: DataSet, name: str, progress: Progress, asked: TakenAsked, keep: bool) -> MemberTaken:
-    """Take the first objects of a member with their contents, as many as may be held; see `keys_seen`.
-
-    Raises:
-        ShardError: They cannot be read.
-    """
     with shard.borrowed(name, keep=keep) as member:
         return _first_taken(member, asked)
 
@@ -194,11 +136,6 @@ def _first_taken(member: Shard, asked: TakenAsked) -> MemberTaken:
 
 
 def whole_taken(shard: DataSet, name: str, progress: Progress, asked: TakenAsked, keep: bool) -> MemberTaken:
-    """Take the whole content of a member that is one object of its data set; see `member_taken`.
-
-    Raises:
-        ShardError: It cannot be read.
-    """
     row = shard.row_of_member(name)
     key = shard.objects.keys[row] if row is not None else None
     with shard.borrowed(name, keep=keep) as member:
@@ -208,12 +145,10 @@ def whole_taken(shard: DataSet, name: str, progress: Progress, asked: TakenAsked
 
 
 def whole_of(member: Shard) -> ObjectRef:
-    """Return the whole content of a member that is one object of its data set."""
     return member.find(member.views[0]) if member.views else member.objects.ref(0)
 
 
 def whole_told(member: Shard, key: str | None) -> Told:
-    """Return the whole content of a member as an object of its data set; see `whole_taken`."""
     ref = whole_of(member)
     named = replace(ref, key=key)
     return Told(named, member.file_names(named), member.facts(ref), member.checksum)
@@ -222,10 +157,6 @@ def whole_told(member: Shard, key: str | None) -> Told:
 def _contents(
     member: Shard, ref: ObjectRef, names: dict[str, str], room: int, *, unread: bool
 ) -> dict[str, tuple[bytes, ...]] | None:
-    """The contents of an object by part, in the pieces in which they come; None where they have more than `room` bytes.
-
-    A writer may make something else of other pieces.
-    """
     held: dict[str, tuple[bytes, ...]] = {}
     for part in names:
         if not part and unread and ref.size >= 0:

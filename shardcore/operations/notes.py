@@ -51,55 +51,26 @@ _SET = "set"
 
 @dataclass(frozen=True, slots=True, order=True)
 class Note:
-    """A note on a range of bytes; without a text it is a bookmark.
-
-    Attributes:
-        span: The bytes.
-        text: The text; may have several lines.
-        created: The time at which it was written, in ISO 8601 with an offset, or empty.
-    """
-
     span: Span
     text: str = ""
     created: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """Return the JSON form."""
         return {**self.span.to_json(), "text": self.text, "created": self.created}
 
 
 @dataclass(frozen=True, slots=True)
 class ContentIdentity:
-    """Content of a file, recognised by its size and its ends, so that large and remote files cost two reads.
-
-    Attributes:
-        size: Bytes of the file; -1 for a data set.
-        sha256: Digest of the first and last 64 KiB, hexadecimal. Of a data set: of the file that marks it, and of the
-            size and ends of its first shard.
-    """
-
     size: int
     sha256: str
 
     @property
     def file_name(self) -> str:
-        """Name of the notes file in the data folder."""
         return f"{_lead(self.size)}-{self.sha256}.json"
 
 
 @dataclass(frozen=True, slots=True)
 class NoteBook:
-    """Notes on one file or data set.
-
-    Attributes:
-        path: The file that keeps them; it exists as soon as there is a note.
-        name: The name of the file that they are about.
-        identity: The content that they are about; None while it is not computed, as there are no notes.
-        notes: Sorted by source and offset.
-        beside: The path of a notes file beside the file; None where the file is not local.
-        changed: Whether the notes beside the file were written for another content.
-    """
-
     path: Path
     name: str
     identity: ContentIdentity | None
@@ -109,33 +80,23 @@ class NoteBook:
 
     @property
     def is_beside(self) -> bool:
-        """Return whether the notes are kept beside the file."""
         return self.beside is not None and self.path == self.beside
 
     def on(self, source: str) -> tuple[Note, ...]:
-        """Return the notes on one source."""
         return tuple(note for note in self.notes if note.span.source == source)
 
 
 @dataclass(frozen=True, slots=True)
 class _Stored:
-    """Content of a notes file."""
-
     identity: ContentIdentity | None = None
     notes: tuple[Note, ...] = field(default=())
 
 
 def user_data_folder() -> Path:
-    """Return the folder in which this user's notes are kept, by the rules of the system."""
     return user_folder("data") / "notes"
 
 
 def content_identity(shard: Shard) -> ContentIdentity:
-    """Return the identity of the content of an opened file or data set.
-
-    Raises:
-        ShardError: Its bytes cannot be read.
-    """
     if isinstance(shard, DataSet):
         return _data_set_identity(shard)
     source = _file_of(shard)
@@ -145,15 +106,6 @@ def content_identity(shard: Shard) -> ContentIdentity:
 
 
 def open_notes(shard: Shard) -> NoteBook:
-    """Return the notes on an opened file or data set.
-
-    Notes beside the file take precedence. Bytes are read only where the data folder has notes on a file of this size.
-    In a sandbox the notes are those of the file.
-
-    Raises:
-        FormatError: The notes file is damaged; it is left as it is.
-        SourceError: It cannot be read.
-    """
     beside = _beside(shard)
     if beside is not None and os.path.lexists(beside):
         stored = _read(beside)
@@ -176,19 +128,6 @@ def open_notes(shard: Shard) -> NoteBook:
 
 
 def add_note(shard: Shard, book: NoteBook, note: Note) -> NoteBook:
-    """Add a note and store the notes; one on the same bytes is replaced.
-
-    Args:
-        shard: The file that the notes are about.
-        book: Its notes, as they were read.
-        note: The note; without a time, now is its time.
-
-    Raises:
-        UsageError: The text is too long.
-        LimitExceeded: There are too many notes.
-        FormatError: The notes file is damaged; it is left as it is.
-        SourceError: The notes cannot be stored.
-    """
     if len(note.text) > MOST_LETTERS:
         raise UsageError(f"a note has at most {plural(MOST_LETTERS, 'letter')}; this one has {len(note.text):,}")
     if not note.created:
@@ -197,33 +136,17 @@ def add_note(shard: Shard, book: NoteBook, note: Note) -> NoteBook:
 
 
 def carry_notes(shard: Shard, book: NoteBook, notes: Sequence[Note]) -> NoteBook:
-    """Store notes on the content that a file had before it changed for its content now, unless that has notes.
-
-    Args:
-        shard: The file as it is now.
-        book: Its notes.
-        notes: The notes on the content before.
-
-    Returns:
-        The notes; `changed` where they were carried over. See `add_note` for errors.
-    """
     if book.notes or book.is_beside or not notes:
         return book
     return replace(_stored_with(shard, book, lambda there: there or tuple(notes)), changed=True)
 
 
 def remove_notes(shard: Shard, book: NoteBook, notes: Sequence[Note]) -> NoteBook:
-    """Remove notes, and store what is left; see `add_note` for errors."""
     gone = {note.span for note in notes}
     return _stored_with(shard, book, lambda there: tuple(one for one in there if one.span not in gone))
 
 
 def keep_beside(shard: Shard, book: NoteBook, *, beside: bool) -> NoteBook:
-    """Move the notes beside the file, or back into the data folder; see `add_note` for errors.
-
-    Raises:
-        UsageError: The file is not local.
-    """
     if beside == book.is_beside:
         return book
     if book.beside is None:
@@ -245,7 +168,6 @@ def keep_beside(shard: Shard, book: NoteBook, *, beside: bool) -> NoteBook:
 
 
 def notes_markdown(shard: Shard, book: NoteBook) -> str:
-    """Return the notes as a Markdown text: a heading per file, and a list by offset with the fields they are about."""
     lines: list[str] = []
     for source in sorted({note.span.source for note in book.notes}):
         title = " › ".join(part for part in (book.name, source) if part)
@@ -256,7 +178,6 @@ def notes_markdown(shard: Shard, book: NoteBook) -> str:
 
 
 def note_place(shard: Shard, span: Span) -> str:
-    """Return the path from the section to the smallest field that holds some bytes, by names; empty if unknown."""
     try:
         path = named(shard.whole_path(span.start, span.source), span)
     except ShardError:
@@ -276,7 +197,6 @@ def _markdown_line(shard: Shard, note: Note) -> str:
 
 
 def _stored_with(shard: Shard, book: NoteBook, change: Any) -> NoteBook:
-    """Return the notes after a change of what is stored now, which another window may have written."""
     identity = content_identity(shard)
     path = book.path if book.is_beside else user_data_folder() / identity.file_name
     there = _read(path).notes if os.path.lexists(path) else ()
@@ -318,7 +238,6 @@ def _remove(path: Path) -> None:
 
 
 def _read(path: Path) -> _Stored:
-    """Return the content of a notes file."""
     data = read_side_file(path, MOST_BYTES + 1)
     try:
         told = parse_json(data, f"the notes file {path}", limits=_LIMITS)
@@ -354,7 +273,6 @@ def _sorted(notes: Any) -> tuple[Note, ...]:
 
 
 def _file_of(shard: Shard) -> Source:
-    """Return the file itself, without the changes of a sandbox."""
     source = shard.source
     if source is None:
         raise UsageError(f"{shard.format}: this shard has no file")
@@ -388,7 +306,6 @@ def _data_set_identity(shard: DataSet) -> ContentIdentity:
 
 
 def _digest_mark(digest: Any, folder: Folder | None, mark: str) -> None:
-    """Add the file that marks a data set to a digest; it is in the folder of its shards or in the one above."""
     for place in (folder, folder.parent() if folder is not None else None):
         if place is None:
             continue
@@ -402,7 +319,6 @@ def _digest_mark(digest: Any, folder: Folder | None, mark: str) -> None:
 
 
 def _lead(size: int) -> str:
-    """Return the beginning of the name of a notes file: without any, no bytes have to be read."""
     return str(size) if size >= 0 else _SET
 
 
@@ -412,7 +328,6 @@ def _name(shard: Shard) -> str:
 
 
 def _beside(shard: Shard) -> Path | None:
-    """Return the path of the notes beside a local file or folder."""
     uri = shard.uri if isinstance(shard, DataSet) else _file_of(shard).uri
     if not uri or is_address(uri):
         return None

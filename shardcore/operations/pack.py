@@ -157,19 +157,12 @@ def pack(
 
 
 def gather(writes: Writes, inputs: Sequence[str | Path], options: Mapping[str, Any], left_out: LeftOut) -> FormatInputs:
-    """Return the objects that inputs are, by the rule of a format.
-
-    Raises:
-        SourceError: An input is not there.
-        UsageError: It does not fit the format.
-    """
     if writes.gather is not None:
         return writes.gather(list(map(Path, inputs)), options, left_out)
     return FormatInputs(_items(writes, inputs, left_out))
 
 
 def _items(writes: Writes, inputs: Sequence[str | Path], left_out: LeftOut) -> Iterator[InputItem]:
-    """Yield the files below the inputs."""
     for path, name in input_files(inputs, left_out):
         try:
             key = writes.key_of(name)
@@ -180,7 +173,6 @@ def _items(writes: Writes, inputs: Sequence[str | Path], left_out: LeftOut) -> I
 
 
 def _unread(items: Iterable[InputItem], left_out: LeftOut) -> Iterator[InputItem]:
-    """Yield the objects with the sizes of files instead of their bytes."""
     for item in items:
         try:
             sized = item.unread()
@@ -207,7 +199,6 @@ def write_items(
     verifying: Progress | None = None,
     source: SourceRecord | None = None,
 ) -> Packed:
-    """Write objects, and read the result back; see `pack`. `source` is what the result manifest records of it."""
     folder = means_folder(out)
     if plan and not folder and os.path.lexists(out) and not force:
         raise taken(Path(out))
@@ -244,12 +235,6 @@ def add_items(
     total: int = 0,
     progress: Progress = no_progress,
 ) -> None:
-    """Add objects one after the other, and notes under which key each is found.
-
-    Raises:
-        UsageError: One does not fit the format.
-        SourceError: One cannot be read or written.
-    """
     check = writes_of(found).check_key if left_out.skip else None
     added = False
     for number, item in enumerate(items):
@@ -270,7 +255,6 @@ def add_items(
 
 
 def _check_key(check: Callable[[str], str], item: InputItem) -> None:
-    """Check the key of an object before its content is read."""
     try:
         if item.key is not None:
             check(item.key)
@@ -279,11 +263,6 @@ def _check_key(check: Callable[[str], str], item: InputItem) -> None:
 
 
 def read_back(out: str | Path, format: str, writer: Writer, depth: Depth, progress: Progress = no_progress) -> Report:
-    """Open what was written and verify it; contents only where the writer did not prove them.
-
-    Raises:
-        ShardError: It cannot be opened.
-    """
     reports = []
     checked = Depth.INDEX if writer.proven and depth is Depth.CONTENT else depth
     for folder in writer.folders or ("",):
@@ -304,6 +283,5 @@ def read_back(out: str | Path, format: str, writer: Writer, depth: Depth, progre
 
 
 def _from_header(header: Mapping[str, Any], found: Format) -> dict[str, Any]:
-    """Return what a manifest states about how to write, as far as the format has such options."""
     names = {option.name for option in found.options_for(OptionPurpose.WRITE)}
     return {name: header[name] for name in ("spec", "seed") if name in names and name in header}

@@ -46,22 +46,6 @@ _MOST_SPANS = 8
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """Result for one object that was found.
-
-    Attributes:
-        key: Its key; None where it was found without one.
-        name: Name of its file, before it is made safe.
-        condition: How it is.
-        path: The file, relative to the folder; empty where none was written.
-        size: Its uncompressed bytes; -1 where they were not had.
-        sha256: Of its uncompressed bytes.
-        checked_by: What vouches for it.
-        why: Reason why it is damaged or lost, or was not written.
-        spans: Where its stored bytes are; the first of them.
-        without_index: Whether it was found without the index.
-        raw: Whether it is a stretch that belongs to nothing, and no object.
-    """
-
     key: str | None
     name: str
     condition: Condition
@@ -75,7 +59,6 @@ class Saved:
     raw: bool = False
 
     def to_json(self) -> dict[str, Any]:
-        """Return the JSON form of the command line."""
         return {
             "key": self.key,
             "name": self.name,
@@ -95,8 +78,6 @@ _AT_ONCE = 1024
 
 
 class SavedItems(Sequence[Saved]):
-    """What was found, in blocks that are compressed: a file of some MB may hold a million objects."""
-
     def __init__(self, items: Iterable[Saved] = ()) -> None:
         self._blocks: list[bytes] = []
         self._last: list[Saved] = []
@@ -106,7 +87,6 @@ class SavedItems(Sequence[Saved]):
             self.append(one)
 
     def append(self, one: Saved) -> None:
-        """Add one."""
         self._counts["raw" if one.raw else one.condition.value] += 1
         there = one.condition in (Condition.WHOLE, Condition.UNCHECKED) and not one.raw
         self._counts["without_key"] += there and one.key is None
@@ -116,7 +96,6 @@ class SavedItems(Sequence[Saved]):
             self._last = []
 
     def count_of(self, what: str) -> int:
-        """Return how many are in a condition, `raw`, or objects that can be extracted and are `without_key`."""
         return self._counts[what]
 
     def __len__(self) -> int:
@@ -162,19 +141,6 @@ _PLAIN = tuple(one.name for one in fields(Saved) if one.name not in ("spans", "c
 
 @dataclass(frozen=True, slots=True)
 class Salvage:
-    """Result of salvaging a file.
-
-    Attributes:
-        format: As which format it was taken.
-        opens: Reason why it does not open as a whole; empty where it does.
-        items: What was found, in the order in which it was.
-        folder: Where files were written; None where it was only looked.
-        notes: What to know of the file besides, a sentence each.
-        left_out: What a limit left out, a sentence each; `shardcore.allowing` allows more.
-        unclaimed: Bytes that belong to nothing, and may be payloads that are stored plain.
-        declared: Number of objects that the file declares; None where it does not, or where that cannot be read.
-    """
-
     format: str
     opens: str
     items: SavedItems
@@ -186,33 +152,27 @@ class Salvage:
 
     @property
     def missing(self) -> int:
-        """Return how many of the declared objects were not found."""
         return max((self.declared or 0) - (len(self.items) - self.raw), 0)
 
     def count(self, condition: Condition) -> int:
-        """Return how many objects are in a condition; stretches that belong to nothing are none."""
         return self.items.count_of(condition.value)
 
     @property
     def raw(self) -> int:
-        """Return how many stretches that belong to nothing were taken."""
         return self.items.count_of("raw")
 
     @property
     def without_key(self) -> int:
-        """Return how many can be extracted that have no key."""
         return self.items.count_of("without_key")
 
     @property
     def counts(self) -> dict[str, int]:
-        """Return how many things are in each condition, how many have no key, and how many are raw stretches."""
         return {one.value: self.count(one) for one in Condition} | {
             "without_key": self.without_key,
             "raw": self.raw,
         }
 
     def summary(self) -> dict[str, Any]:
-        """Return the JSON form of the command line, without the items."""
         notes = [*self.notes, *self.left_out]
         found = {"format": self.format, "damage": self.opens or None, "notes": notes, **self.counts}
         return found | {"declared": self.declared, "missing": self.missing, "complete": not self.left_out}
@@ -230,27 +190,6 @@ def salvage(
     tape: RequestLog | None = None,
     **options: Any,
 ) -> Salvage:
-    """Take out of a file what is whole, and what nothing speaks against into a sub-folder; damaged things stay.
-
-    The folder is made; files in it are never replaced. The report lies beside them as `salvage.json`.
-
-    Args:
-        where: A path, an address, bytes, or a `Source`.
-        folder: Where the files go; None to look only.
-        format: The name of the format; None to recognise it, by what can be found where its beginning is damaged.
-        limit: Most uncompressed bytes of one object.
-        raw: Whether stretches that belong to nothing are taken, too, where a format can have plain payloads there.
-        progress: Called often; may raise `Cancelled`.
-        remote: Options for remote files.
-        tape: Request log for remote files.
-        **options: Options for opening, as of `shardcore.open`.
-
-    Raises:
-        UsageError: It is a folder, or no format finds anything.
-        NotAShard: No format finds anything, and it is another file.
-        SourceError: The bytes cannot be read, or a file cannot be written. Files that were written before stay, without
-            a report; `partial` has what was found.
-    """
     source = source_of(where, remote, tape)
     if isinstance(source, Folder):
         source.close()
@@ -271,7 +210,6 @@ def salvage(
 
 
 def _saved(search: _Search, format: str | None, target: Path | None) -> Salvage:
-    """Search the file, and saves what is found."""
     name = format or _format_of(search)
     one, saver = format_of(name), _Saver(search, target)
     items = SavedItems()
@@ -311,16 +249,12 @@ def _made(folder: str | Path | None) -> Path | None:
 
 
 class _Lent(WrapperSource):
-    """The file, lent to shards: closing them leaves it open."""
-
     def close(self) -> None:
         """Leave it open."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Search:
-    """Arguments of a search."""
-
     source: Source
     limit: int
     raw: bool
@@ -329,7 +263,6 @@ class _Search:
     budget: Budget
 
     def damaged(self, one: Format, shard: Shard) -> Damaged:
-        """Return the file as the format takes it."""
         def reopen(other: Source) -> Shard:
             return _opened(other, one.name, self.options)
 
@@ -337,7 +270,6 @@ class _Search:
 
 
 def _format_of(search: _Search) -> str:
-    """Return the format that opens it; where none does, the one that finds the most."""
     source, options = search.source, search.options
     with _opened(source, None, options) as shard:
         if shard.format != "unknown":
@@ -366,23 +298,14 @@ def _format_of(search: _Search) -> str:
 
 
 def _opened(source: Source, name: str | None, options: dict[str, Any]) -> Shard:
-    """Return what opens of the bytes."""
     return open_shard(source, format=name, partial=True, **options)
 
 
 def _found(one: Format, damaged: Damaged) -> Iterator[SalvagedObject]:
-    """Return the objects that the format finds."""
     return one.salvage(damaged) if one.salvage is not None else indexed(damaged, lambda _: "")
 
 
 class _Saver:
-    """Reads what was found, compares it, and writes it.
-
-    Args:
-        search: What the search is made with.
-        folder: Where files go; None to look only.
-    """
-
     def __init__(self, search: _Search, folder: Path | None) -> None:
         self._size = search.source.size
         self._folder = folder
@@ -394,13 +317,10 @@ class _Saver:
 
     @property
     def left_out(self) -> tuple[str, ...]:
-        """Return what was not read."""
         many = plural(self._over, "object was", "objects were")
         return (f"{many} not read: together they have far more bytes than the file",) if self._over else ()
 
     def save(self, found: SalvagedObject) -> Saved:
-        """Read one thing to its end, and write it where it is whole or nothing speaks against it."""
-
         def saved(condition: Condition, **more: Any) -> Saved:
             facts: dict[str, Any] = {
                 "why": found.why,
@@ -473,7 +393,6 @@ class _Saver:
 
 
 def _write_report(folder: Path, source: Source, done: Salvage) -> None:
-    """The report: what `--json` prints, as one document."""
     write_whole(folder / REPORT, _report(source, done))
 
 

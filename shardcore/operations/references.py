@@ -26,19 +26,6 @@ __all__ = ["MOST_LEADS", "Lead", "Leads", "leads_to"]
 
 
 def leads_to(shard: Shard, span: Span, most: int = MOST_LEADS) -> Leads:
-    """Return which bytes lead to others; those that lead to the fewest bytes come first.
-
-    Little is read that opening and `load_index` have not read; `Leads.complete` says whether that was enough.
-
-    Args:
-        shard: An opened shard or data set.
-        span: The bytes asked about; of an empty span, the byte after it.
-        most: Maximum number that is reported; the others are counted.
-
-    Raises:
-        UsageError: There is no such source.
-        SourceError: The bytes cannot be read.
-    """
     if isinstance(shard, DataSet):
         return _in_data_set(shard, span, most)
     into = ReferenceCollector(span, most)
@@ -55,7 +42,6 @@ def leads_to(shard: Shard, span: Span, most: int = MOST_LEADS) -> Leads:
 
 
 def _in_data_set(shard: DataSet, span: Span, most: int) -> Leads:
-    """Return what a member answers about its bytes; about what lies beside them, all members that are open."""
     path = SourceName.parse(span.source).path
     names = [member.name for member in shard.members]
     if path in names:

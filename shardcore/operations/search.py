@@ -41,14 +41,6 @@ _ORDERS = {"<": "little-endian", ">": "big-endian"}
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """Pattern to search for.
-
-    Attributes:
-        value: The bytes, zero where the mask is.
-        mask: Per byte the bits that count; `ff` for a plain byte, `00` for any.
-        name: How the bytes hold what was requested: `u32 little-endian`; empty where that needs no words.
-    """
-
     value: bytes
     mask: bytes
     name: str = ""
@@ -63,12 +55,10 @@ class Pattern:
 
     @property
     def size(self) -> int:
-        """Number of bytes."""
         return len(self.value)
 
     @property
     def plain(self) -> bool:
-        """Return whether there is no wildcard."""
         return self.mask == b"\xff" * len(self.mask)
 
     def __str__(self) -> str:
@@ -76,11 +66,6 @@ class Pattern:
 
 
 def parse_hex(text: str) -> Pattern:
-    """Return a pattern of hex digits: `50 4b ?? 4?`; `?` stands for any half byte, spaces and `0x` are ignored.
-
-    Raises:
-        UsageError: It is no such pattern.
-    """
     digits = re.sub(r"0[xX]|[\s,_]", "", text)
     if len(digits) % 2:
         raise UsageError(f"an odd number of hex digits: {text!r}")
@@ -95,11 +80,6 @@ def parse_hex(text: str) -> Pattern:
 
 
 def parse_text(text: str, encoding: str = "utf-8") -> Pattern:
-    """Return the bytes of a text.
-
-    Raises:
-        UsageError: The encoding has no bytes for it.
-    """
     try:
         data = text.encode(encoding)
     except (UnicodeEncodeError, LookupError) as error:
@@ -108,16 +88,6 @@ def parse_text(text: str, encoding: str = "utf-8") -> Pattern:
 
 
 def parse_number(text: str, kind: str = "u64", order: str = "<") -> Pattern:
-    """Return the bytes of a number.
-
-    Args:
-        text: Decimal, or hex with `0x`; may say its own kind: `u32be:512`.
-        kind: `u8` … `u64`, `i8` … `i64`, `f32`, `f64`.
-        order: `<` for little-endian, `>` for big-endian.
-
-    Raises:
-        UsageError: It is no number, or does not fit.
-    """
     if match := _NUMBER.fullmatch(text.strip()):
         kind, text = match["kind"] + match["bits"], match["value"]
         order = _SIGNS.get(match["order"], order)
@@ -136,14 +106,6 @@ def _number_name(kind: str, order: str) -> str:
 
 
 def parse_numbers(text: str) -> tuple[Pattern, ...]:
-    """The bytes of a number in all widths from 16 bits up and in both orders, as far as it fits; the widest first.
-
-    Args:
-        text: As for `parse_number`; one that states its own kind, or kind and order, is searched as that only.
-
-    Raises:
-        UsageError: It is no number, or fits nowhere.
-    """
     match = _NUMBER.fullmatch(text.strip())
     kinds: Sequence[str]
     if match:
@@ -196,16 +158,6 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class Hits:
-    """Hits of a search.
-
-    Attributes:
-        offsets: Where the pattern begins, in the order of the search; at most `limit` of them.
-        count: Number of them.
-        wrapped: How many of the listed hits lie at or after the start position; the others were found after the search
-            went on at the beginning.
-        which: For each listed hit the number of its pattern.
-    """
-
     offsets: tuple[int, ...]
     count: int
     wrapped: int
@@ -213,24 +165,12 @@ class Hits:
 
 
 class NextHit(NamedTuple):
-    """The next hit.
-
-    Attributes:
-        span: Its bytes.
-        around: Whether the search went around the end.
-        pattern: What was found there.
-    """
-
     span: Span
     around: bool
     pattern: Pattern
 
 
 def find_any(data: bytes, patterns: Sequence[Pattern]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return where any of some patterns begins, ascending, and the number of the pattern.
-
-    A hit inside of another one is left out: the 32 bits of a number in its 64 bits are no other number.
-    """
     parts = [find_in(data, pattern) for pattern in patterns]
     if len(parts) == 1:
         return parts[0], np.zeros(len(parts[0]), np.int64)
@@ -245,7 +185,6 @@ def find_any(data: bytes, patterns: Sequence[Pattern]) -> tuple[NDArray[np.int64
 
 
 def find_in(data: bytes, pattern: Pattern) -> NDArray[np.int64]:
-    """Return where a pattern begins in bytes: all places, overlapping ones too, ascending."""
     if len(data) < pattern.size:
         return np.zeros(0, np.int64)
     at, needle = _anchor(pattern)
@@ -267,20 +206,6 @@ def search(
     limit: int = MAX_HITS,
     chunk: int = CHUNK,
 ) -> Hits:
-    """Search a whole source, from a position to the end and then from the beginning to the position.
-
-    Args:
-        source: Where.
-        pattern: What; of several patterns any.
-        progress: Called as `progress(bytes done, bytes total)` per chunk; may raise `Cancelled`.
-        start: Start of the search.
-        found: Called with the offsets of each chunk that has some, while the search goes on.
-        limit: Number of hits listed.
-        chunk: Bytes read at a time.
-
-    Raises:
-        SourceError: The bytes cannot be read.
-    """
     offsets: list[int] = []
     which: list[int] = []
     count = ahead = 0
@@ -306,14 +231,6 @@ def find_next(
     backward: bool = False,
     chunk: int = CHUNK,
 ) -> NextHit | None:
-    """Return the next hit at or after `start`, or the one before it; go on at the other end of the source.
-
-    Returns:
-        The hit; None when there is none at all.
-
-    Raises:
-        SourceError: The bytes cannot be read.
-    """
     start = min(max(start, 0), source.size)
     parts, patterns = _backward if backward else _chunks, _several(pattern)
     for at, hits, numbers in parts(source, patterns, progress, start, chunk):
@@ -326,16 +243,6 @@ def find_next(
 
 
 class ContentHit(NamedTuple):
-    """Hit in the decoded content of an object.
-
-    Attributes:
-        row: Row of the object.
-        offset: Offset in its content.
-        span: Its bytes: in the decoded source where there is one, else in the stored bytes; None where neither holds
-            the content in one piece.
-        pattern: Pattern that was found.
-    """
-
     row: int
     offset: int
     span: Span | None
@@ -349,16 +256,6 @@ def search_contents(
     *,
     unreadable: Callable[[int, ShardError], None] | None = None,
 ) -> Iterator[ContentHit]:
-    """Yield the hits in the decoded contents of all objects, in the order of their rows.
-
-    Objects are decoded piece by piece, within the limits of the shard. An object that cannot be read is passed over.
-
-    Args:
-        shard: Shard whose index is loaded.
-        pattern: Pattern, or several of which any is searched for.
-        progress: Called as `progress(objects done, objects total)` per piece; may raise `Cancelled`.
-        unreadable: Called with the row and the error of an object that cannot be read.
-    """
     patterns, total = _several(pattern), len(shard.objects)
     done = 0
 
@@ -382,7 +279,6 @@ def search_contents(
 def _in_pieces(
     pieces: Iterable[bytes], patterns: Sequence[Pattern], check: Callable[[], None]
 ) -> Iterator[tuple[int, Pattern]]:
-    """Yield the hits in a content that comes in pieces, ascending."""
     reach = max(pattern.size for pattern in patterns) - 1
     held, base, last = b"", 0, -1
     for piece in pieces:
@@ -398,7 +294,6 @@ def _in_pieces(
 
 
 def _content_span(shard: Shard, ref: ObjectRef, offset: int, size: int) -> Span | None:
-    """Return the bytes of a hit in a content: where the content is one decoded source, or stored as it is."""
     if len(ref.spans) != 1:
         return None
     stored = ref.spans[0]
@@ -419,7 +314,6 @@ _Part = tuple[int, NDArray[np.int64], NDArray[np.int64]]
 
 
 def _in_part(source: Source, patterns: Sequence[Pattern], at: int, stop: int) -> _Part:
-    """Return the hits that begin in `[at, stop)`."""
     reach = max(pattern.size for pattern in patterns) - 1
     # Before the part, too: a hit inside of one that begins there is none.
     first = max(at - reach, 0) if len(patterns) > 1 else at
@@ -429,7 +323,6 @@ def _in_part(source: Source, patterns: Sequence[Pattern], at: int, stop: int) ->
 
 
 def _chunks(source: Source, patterns: Sequence[Pattern], progress: Progress, start: int, chunk: int) -> Iterator[_Part]:
-    """Yield the hits that begin in each chunk, from `start` around to `start`, with the offset they count from."""
     total, done = source.size, 0
     for first, last in ((start, source.size), (0, start)):
         for at in range(first, last, chunk):
@@ -443,7 +336,6 @@ def _chunks(source: Source, patterns: Sequence[Pattern], progress: Progress, sta
 def _backward(
     source: Source, patterns: Sequence[Pattern], progress: Progress, start: int, chunk: int
 ) -> Iterator[_Part]:
-    """Search backwards from `start` down to 0, then from the end down to `start`."""
     total, done = source.size, 0
     for first, last in ((0, start), (start, source.size)):
         for stop in range(last, first, -chunk):
@@ -455,7 +347,6 @@ def _backward(
 
 
 def _anchor(pattern: Pattern) -> tuple[int, bytes]:
-    """Return the longest run of uncompressed bytes, and where it begins; empty when there is none."""
     runs = [(len(m[0]), m.start()) for m in re.finditer(rb"\xff+", pattern.mask)]
     if not runs:
         return 0, b""
@@ -464,7 +355,6 @@ def _anchor(pattern: Pattern) -> tuple[int, bytes]:
 
 
 def _find_all(data: bytes, needle: bytes, first: int, last: int) -> Iterator[int]:
-    """Yield the offsets of `needle` between `first` and `last`, both included."""
     stop = last + len(needle)
     at = data.find(needle, first, stop)
     while at >= 0:
@@ -473,7 +363,6 @@ def _find_all(data: bytes, needle: bytes, first: int, last: int) -> Iterator[int
 
 
 def _matching(data: bytes, pattern: Pattern, candidates: NDArray[np.int64], places: Sequence[int]) -> NDArray[np.int64]:
-    """Return those candidates where the bytes of the pattern at `places` fit under the mask."""
     array = np.frombuffer(data, np.uint8)
     for offset in places:
         if pattern.mask[offset] and len(candidates):
@@ -482,7 +371,6 @@ def _matching(data: bytes, pattern: Pattern, candidates: NDArray[np.int64], plac
 
 
 def _masked(data: bytes, pattern: Pattern) -> NDArray[np.int64]:
-    """Return all places, where there may be many: compares byte by byte of the pattern until few are left."""
     array = np.frombuffer(data, np.uint8)
     places = len(data) - pattern.size + 1
     counting = [number for number, mask in enumerate(pattern.mask) if mask]

@@ -17,11 +17,6 @@ _WAIT = 0.05
 
 
 class Once(Generic[T]):
-    """A value that is created when it is first requested, by the caller first; others wait for it.
-
-    A failure is not kept: it is raised to the one who tried, and the next one tries again.
-    """
-
     # An open shard has a dozen of them, and a data set thousands of open shards.
     __slots__ = ("_busy", "_lock", "_made", "_maker")
 
@@ -33,15 +28,9 @@ class Once(Generic[T]):
 
     @property
     def value(self) -> T | None:
-        """The value, or None when it is not made yet; never waits."""
         return self._made[0] if self._made else None
 
     def get(self, make: Callable[[], T]) -> T:
-        """Return the value, made by `make` when nobody made it yet.
-
-        Raises:
-            Cancelled: The result is not wanted any more.
-        """
         while not self._made:
             with self._lock:
                 if self._made:
@@ -60,7 +49,6 @@ class Once(Generic[T]):
         return self._made[0]
 
     def put(self, value: T) -> None:
-        """Take a value that is known otherwise; the one that is there already stays."""
         with self._lock:
             if not self._made:
                 self._made = (value,)
@@ -75,31 +63,25 @@ class Once(Generic[T]):
 
 
 class OnceEach(Generic[K, T]):
-    """Values by key, each made once as by `Once`."""
-
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._each: dict[K, Once[T]] = {}
 
     def get(self, key: K, make: Callable[[], T]) -> T:
-        """Return the value of a key; see `Once.get`."""
         with self._lock:
             once = self._each.setdefault(key, Once())
         return once.get(make)
 
     def value(self, key: K) -> T | None:
-        """Return the value of a key, or None when it is not made yet; never waits."""
         once = self._each.get(key)
         return once.value if once is not None else None
 
     def values(self) -> list[T]:
-        """Return all values that are made, in the order in which they were first requested."""
         with self._lock:
             each = list(self._each.values())
         return [value for once in each if (value := once.value) is not None]
 
     def forget(self, key: K) -> T | None:
-        """Forget the value of a key, and return it; one that is being made stays."""
         with self._lock:
             once = self._each.get(key)
             if once is None or once.value is None:
@@ -108,7 +90,6 @@ class OnceEach(Generic[K, T]):
         return once.value
 
     def clear(self) -> list[T]:
-        """Forget all values, and return them."""
         kept = self.values()
         with self._lock:
             self._each.clear()
@@ -116,12 +97,6 @@ class OnceEach(Generic[K, T]):
 
 
 class LruCache(Generic[K, T]):
-    """Keeps what was used last, as long as it fits.
-
-    Args:
-        limit: How much fits: bytes, or a number of values. One value may be larger, and is kept alone.
-    """
-
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._lock = threading.Lock()
@@ -129,7 +104,6 @@ class LruCache(Generic[K, T]):
         self._size = 0
 
     def get(self, key: K) -> T | None:
-        """Return the value of a key, or None when it is not kept (any more)."""
         with self._lock:
             if key not in self._kept:
                 return None
@@ -137,12 +111,10 @@ class LruCache(Generic[K, T]):
             return self._kept[key][0]
 
     def put(self, key: K, value: T, size: int = 1) -> T:
-        """Keep a value that takes `size`, and drop those that were not used for longest; return the value."""
         with self._lock:
             return self._put(key, value, size)
 
     def setdefault(self, key: K, value: T, size: int = 1) -> T:
-        """Return the value of a key; where none is kept, the one given, which is kept from now on."""
         with self._lock:
             if key not in self._kept:
                 return self._put(key, value, size)
@@ -150,13 +122,11 @@ class LruCache(Generic[K, T]):
             return self._kept[key][0]
 
     def drop(self, key: K, value: T) -> None:
-        """Drop a value, if it is still the one of its key."""
         with self._lock:
             if key in self._kept and self._kept[key][0] is value:
                 self._size -= self._kept.pop(key)[1]
 
     def clear(self) -> list[T]:
-        """Drop everything; return what was kept."""
         with self._lock:
             kept = [value for value, _ in self._kept.values()]
             self._kept.clear()

@@ -69,8 +69,6 @@ MOST_FILES = 40
 
 
 class DataSetFile(Protocol):
-    """A file of a data set."""
-
     @property
     def name(self) -> str:
         """Its name."""
@@ -81,7 +79,6 @@ class DataSetFile(Protocol):
 
 
 def file_shares(files: Sequence[DataSetFile]) -> tuple[Share, ...]:
-    """Return the shares of the files in their data set, largest first."""
     ordered = sorted((file for file in files if file.size > 0), key=lambda file: (-file.size, file.name))
     shares = [Share(Use.DATA, file.name, file.size, Span(file.name, 0, file.size)) for file in ordered[:MOST_FILES]]
     if rest := ordered[MOST_FILES:]:
@@ -91,11 +88,6 @@ def file_shares(files: Sequence[DataSetFile]) -> tuple[Share, ...]:
 
 
 def summed_shares(found: Iterable[Sequence[Share]]) -> tuple[Share, ...]:
-    """Return the shares of several files as one budget: what has the same use and name is added up.
-
-    Args:
-        found: The shares of each file.
-    """
     sums: dict[tuple[Use, str], Share] = {}
     for share in chain.from_iterable(found):
         before = sums.setdefault((share.use, share.name), replace(share, size=0, span=None, stretches=0))
@@ -106,12 +98,6 @@ def summed_shares(found: Iterable[Sequence[Share]]) -> tuple[Share, ...]:
 
 
 def files_load(names: Sequence[str], counts: Sequence[int]) -> Load:
-    """Return how many objects each file has.
-
-    Args:
-        names: The files, in the order of their objects' rows.
-        counts: Objects of each.
-    """
     numbers = np.array(counts, np.int64)
     return Load(
         "Objects in the files",
@@ -138,14 +124,6 @@ Members = Sequence[Member] | Callable[[], Iterable[Member]]
 
 
 def members_in(folder: Folder, suffix: str, place: str = "") -> Members:
-    """Return the files of a folder whose names end with a suffix, sorted by name.
-
-    A folder of a store that has more than a page of names is listed while its shards are worked on.
-
-    Raises:
-        SourceError: The folder cannot be listed.
-    """
-
     def listed() -> Iterator[Member]:
         return chain.from_iterable(_pages_of_members(folder, suffix, place))
 
@@ -154,11 +132,6 @@ def members_in(folder: Folder, suffix: str, place: str = "") -> Members:
 
 
 def some_members(folder: Folder, suffix: str, place: str = "") -> tuple[list[Member], str]:
-    """Return the first page of `members_in` that has any, and how many files there are, in words.
-
-    Raises:
-        SourceError: The folder cannot be listed.
-    """
     found = next(filter(None, _pages_of_members(folder, suffix, place)), [])
     more = " or more" if not folder.lists_cheaply and len(found) >= PAGE else ""
     return found, f"{len(found):,}{more} {'file' if len(found) == 1 else 'files'}"
@@ -243,7 +216,6 @@ class DataSet(Shard):
         self._arrived = {}
 
     def _arrived_member(self, name: str) -> Member | None:
-        """Return the shard of that name where it was listed, and others were not yet."""
         return None if self.listed else self._arrived.get(name)
 
     @property
@@ -314,7 +286,6 @@ class DataSet(Shard):
         return False
 
     def _open(self, member: Member, *, briefly: bool = False) -> Shard:
-        """Open a member; briefly: it may hold a descriptor, as few such members are open at a time."""
         if briefly and self.folder.lists_cheaply:
             source = self.folder.open(member.name)
         else:
@@ -394,7 +365,6 @@ class DataSet(Shard):
     def _elsewhere(
         self, tasks: ShardTasks, work: Work[R], given: tuple[Any, ...]
     ) -> Generator[tuple[Member, R | ShardError]]:
-        """Do some work with every member on other workers."""
         with closing(tasks.each(self, work, given)) as results:
             for member, result in zip(self.members, results, strict=True):
                 if isinstance(result, ShardError) and source_lost(result):
@@ -404,8 +374,6 @@ class DataSet(Shard):
     def _here(
         self, work: Work[R], given: tuple[Any, ...], progress: Progress
     ) -> Generator[tuple[Member, R | ShardError]]:
-        """Do some work with every member in this process."""
-
         def done(place: tuple[int, Member]) -> R | ShardError:
             self._check_open()
             share = self._share(progress, place[0]) if self.jobs == 1 else no_progress
@@ -677,7 +645,6 @@ class DataSet(Shard):
         return tuple(found)
 
     def _find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
-        """Return the rows of many keys; load the index, because there are no rows before."""
         self.load_index()
         return super()._find_many(keys)
 
@@ -818,13 +785,11 @@ class DataSet(Shard):
         return joined.first_row(name) if joined is not None and joined.has(name) else None
 
     def _share(self, progress: Progress, number: int) -> Progress:
-        """Return the progress of one member as a part of the whole."""
         total = len(self.members) * PARTS
         progress(number * PARTS, total)
         return lambda done, of: progress(number * PARTS + min(done, of) * PARTS // max(of, 1), total)
 
 
 def _kept(error: ShardError) -> ShardError:
-    """Return an error without the frames that it came through, which hold all that was opened."""
     error.__cause__ = error.__context__ = None
     return error.with_traceback(None)

@@ -38,12 +38,10 @@ MARK_LIMIT = 1 << 24
 
 
 def is_stranger(verdict: Verdict, draft: Draft, error: ShardError) -> bool:
-    """Return whether a file that could not be opened is not a shard: it has a part of a magic number only."""
     return verdict.certainty is Certainty.PARTLY and not draft.sections and isinstance(error, FormatError)
 
 
 def stranger(found: Format, verdict: Verdict, name: str) -> NotAShard:
-    """Report that a mark is only partly there, and which format saw it."""
     candidate = f"{found.name}: {verdict.why}"
     return NotAShard(f"{name}: unrecognised format; {candidate}", candidates=(candidate,))
 
@@ -51,16 +49,6 @@ def stranger(found: Format, verdict: Verdict, name: str) -> NotAShard:
 def judge(
     probe: PrefetchedSource, formats: Formats, containers: Callable[[], Iterable[Format]] = tuple
 ) -> tuple[Format, Verdict]:
-    """Return the format of a file: by content, then by what lies beside, then by inference.
-
-    Args:
-        probe: The file.
-        formats: The formats.
-        containers: Files that are no shards; asked where no format is sure, before any infers.
-
-    Raises:
-        NotAShard: No format is sure enough; the candidates are named.
-    """
     head = probe.head(LONGEST_BEGINNING)
 
     def asked(one: Format) -> Verdict | None:
@@ -82,12 +70,6 @@ def judge(
 
 
 def judge_folder(folder: Folder, formats: Formats) -> tuple[Format, Verdict]:
-    """The format of a folder: the formats that its names speak for are asked, others only when none of these is sure.
-
-    Raises:
-        NotAShard: No format is sure enough.
-        SourceError: The folder cannot be listed.
-    """
     if not folder.lists_cheaply:
         # What is known by the name of one file costs one request, and a listing one for every thousand names.
         if sure := _named_on_first_page(folder, formats):
@@ -123,10 +105,6 @@ def judge_folder(folder: Folder, formats: Formats) -> tuple[Format, Verdict]:
 
 
 def _named_on_first_page(folder: Folder, formats: Formats) -> tuple[Format, Verdict] | None:
-    """Return the format of a folder without a marking file, where the first names speak for formats without one alone.
-
-    Otherwise marking files of the folders above are looked for, a request each.
-    """
     if not folder.listable or any(_is_there(folder, one.folder_mark) for one in formats() if one.folder_mark):
         return None
     try:
@@ -145,7 +123,6 @@ def _named_on_first_page(folder: Folder, formats: Formats) -> tuple[Format, Verd
 
 
 def _is_there(folder: Folder, mark: str) -> bool:
-    """Return whether a folder has a marking file; it is read as the format reads it then, with the same request."""
     try:
         folder.read(mark, MARK_LIMIT)
     except SourceError as error:
@@ -158,22 +135,15 @@ def _is_there(folder: Folder, mark: str) -> bool:
 
 
 def check_there(folder: Folder, names: Collection[object]) -> None:
-    """Let only folders pass that have something in them: a prefix of a bucket is there as long as a key begins with it.
-
-    Raises:
-        NoSuchObject: Nothing is there.
-    """
     if not names and not folder.lists_cheaply:
         raise NoSuchObject(f"there is nothing at {folder.uri}")
 
 
 def _patterns(formats: Formats) -> dict[str, re.Pattern[str]]:
-    """Return the names that files of a folder of each format have."""
     return {one.name: re.compile("|".join(map(translate, one.folder_names))) for one in formats() if one.folder_names}
 
 
 def _likely(folder: Folder, formats: Formats) -> set[str]:
-    """Return the formats that names in a folder speak for; of a large one, those of its first page with any."""
     patterns = _patterns(formats)
     for number, page in enumerate(folder.pages()):
         names = [entry.name for entry in page]
@@ -187,7 +157,6 @@ def _likely(folder: Folder, formats: Formats) -> set[str]:
 def _ask(
     formats: Callable[[], Iterable[Format]], question: Callable[[Format], Verdict | None]
 ) -> list[tuple[Format, Verdict]]:
-    """Return the verdicts of the formats; nobody else is asked once one is certain."""
     answers: list[tuple[Format, Verdict]] = []
     # Formats are imported when they are asked: most files are recognised by the first few.
     for one in formats():

@@ -149,7 +149,6 @@ class FileShard(Shard):
             references.gather(self.file, into)
 
     def _part(self, name: SourceName) -> SourcePart:
-        """Return what some bytes of the file decode to, where the tree has a node for them."""
         part: SourcePart | None = self._tree.part(name) if hasattr(self._tree, "part") else None
         return part or super()._part(name)
 
@@ -157,7 +156,6 @@ class FileShard(Shard):
         return _module(type(self).__module__.rpartition(".")[0], name)
 
     def _verify_objects(self, depth: Depth, progress: Progress) -> Report:
-        """Report the objects that cannot be read as their rows say."""
         findings, total = Findings(), len(self.objects)
         for rows in row_steps(total):
             progress(int(rows[0]), total)
@@ -170,5 +168,4 @@ class FileShard(Shard):
 
 @cache
 def _module(package: str, name: str) -> Any:
-    """Return a module of a format; None where it has none."""
     return import_module(f"{package}.{name}") if find_spec(f"{package}.{name}") is not None else None

@@ -47,19 +47,6 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Detail:
-    """Presentation of one of the facts that a format adds to an object (`ObjectRef.extras`).
-
-    Attributes:
-        label: Name for people; empty where other rows show the fact.
-        form: Format string of the value, `{}`, and of other facts by their names; of a list of mappings, one line for
-            each with its members. Empty: the value as it is.
-        unit: Noun of a number: `byte`.
-        yes: Text where the value is true.
-        no: Text where it is not.
-        by: Joins the numbers of a list.
-        until: Name of the fact with the ends of the ranges that begin at these numbers.
-    """
-
     label: str = ""
     form: str = ""
     unit: str = ""

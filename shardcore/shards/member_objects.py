@@ -20,28 +20,12 @@ MEMBER_COST = 1 << 14
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """One shard of a data set.
-
-    Attributes:
-        name: The file name, relative to the data set's folder.
-        size: Bytes.
-    """
-
     name: str
     size: int
 
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """The members of a data set, in their order and by name.
-
-    Attributes:
-        members: The members.
-        by_name: The same, by name.
-        size: Bytes of all of them.
-        cost: The same, with `MEMBER_COST` for each at least.
-    """
-
     members: tuple[Member, ...]
     by_name: dict[str, Member]
     size: int
@@ -49,7 +33,6 @@ class Listing:
 
     @classmethod
     def of(cls, members: Iterable[Member]) -> Listing:
-        """Return the listing of some members."""
         found = tuple(members)
         size = sum(member.size for member in found)
         cost = sum(max(member.size, MEMBER_COST) for member in found)
@@ -57,13 +40,6 @@ class Listing:
 
 
 class MemberNodes(Children):
-    """The nodes of some members, one after the other; each is another source.
-
-    Args:
-        members: The members.
-        node: Returns the node of a member.
-    """
-
     def __init__(self, members: Sequence[Member], node: Callable[[Member], Node]) -> None:
         self._members, self._node = members, node
 
@@ -71,21 +47,13 @@ class MemberNodes(Children):
         return len(self._members)
 
     def make(self, start: int, stop: int) -> list[Node]:
-        """See `Children.make`."""
         return [self._node(member) for member in self._members[start:stop]]
 
     def overlap(self, start: int, stop: int) -> range:
-        """Return all of them: offsets do not tell sources apart."""
         return range(len(self._members))
 
 
 class JoinedObjects(Objects):
-    """The objects of several shards, one after the other.
-
-    Args:
-        parts: Member name, member number and objects of each.
-    """
-
     kinds: tuple[str, ...] = ()
     inner_kinds: frozenset[str] = frozenset()
     codecs: tuple[str, ...] = ()
@@ -107,26 +75,21 @@ class JoinedObjects(Objects):
 
     @property
     def shards(self) -> Sequence[str]:
-        """Names of the members by their numbers; empty for those that are not joined."""
         names = [""] * (1 + max((number for _, number, _ in self._parts), default=0))
         for name, number, _ in self._parts:
             names[number] = name
         return names
 
     def first_row(self, name: str) -> int:
-        """Return the row at which a member's objects begin; 0 for one that is not joined."""
         return self._first_rows.get(name, 0)
 
     def count_of(self, name: str) -> int | None:
-        """Return how many objects a member has; None for one that is not joined."""
         return self._counts.get(name)
 
     def has(self, name: str) -> bool:
-        """Return whether the objects of a member are among them."""
         return name in self._first_rows
 
     def columns(self, rows: NDArray[np.int64], *, sizes: bool = False) -> ObjectColumns:
-        """Return the columns of some rows; see `Objects.columns`."""
         if not len(rows):
             return ObjectColumns.of([], [], [], [])
         pieces, places = [], []
@@ -138,7 +101,6 @@ class JoinedObjects(Objects):
         return ObjectColumns.join(pieces).take(order)
 
     def page(self, rows: NDArray[np.int64], *, sizes: bool = False) -> tuple[ObjectColumns, list[str | None]]:
-        """Columns and keys of some rows, member by member; see `Objects.page`."""
         pieces, texts = [], dict[int, str | None]()
         for number, inside, where in self._by_part(rows):
             columns, keys = self._parts[number][2].page(inside, sizes=sizes)
@@ -150,7 +112,6 @@ class JoinedObjects(Objects):
         return ObjectColumns.join([one for _, one in pieces]).take(order), [texts[at] for at in range(len(rows))]
 
     def known(self, first: int, last: int) -> ObjectColumns:
-        """Return what the members know; see `Objects.known`."""
         pieces = []
         for number in range(max(bisect_right(self._firsts, first) - 1, 0), len(self._parts)):
             begin, end = self._firsts[number], self._firsts[number + 1]
@@ -162,7 +123,6 @@ class JoinedObjects(Objects):
         return ObjectColumns.join(pieces) if pieces else ObjectColumns.of([], [], [], [])
 
     def key_texts(self, rows: NDArray[np.int64]) -> list[str | None]:
-        """Return the keys of some rows; see `Objects.key_texts`."""
         texts: list[str | None] = [None] * len(rows)
         for number, inside, where in self._by_part(rows):
             for place, text in zip(where.tolist(), self._parts[number][2].key_texts(inside), strict=True):
@@ -170,7 +130,6 @@ class JoinedObjects(Objects):
         return texts
 
     def key_bytes(self, rows: NDArray[np.int64]) -> ByteStrings:
-        """Return the keys of some rows as bytes; see `Objects.key_bytes`."""
         if self.key_encoding == "text":
             return self.text_bytes(rows)
         numbers = np.searchsorted(self._starts, rows, "right") - 1
@@ -185,7 +144,6 @@ class JoinedObjects(Objects):
         )
 
     def ref(self, row: int) -> ObjectRef:
-        """Return one row as an object of the data set."""
         if not 0 <= row < len(self):
             raise IndexError(row)
         number = bisect_right(self._firsts, row) - 1
@@ -193,7 +151,6 @@ class JoinedObjects(Objects):
         return located(objects.ref(row - self._firsts[number]), name, self._firsts[number])
 
     def refs(self, rows: NDArray[np.int64]) -> Iterator[ObjectRef]:
-        """Yield some rows as objects of the data set; see `Objects.refs`."""
         numbers = np.searchsorted(self._starts, rows, "right") - 1
         ends = [*(np.flatnonzero(np.diff(numbers)) + 1).tolist(), len(rows)] if len(rows) else []
         for begin, end in pairwise([0, *ends]):
@@ -203,7 +160,6 @@ class JoinedObjects(Objects):
                 yield located(ref, name, self._firsts[number])
 
     def _as_ours(self, number: int, got: ObjectColumns, first: int) -> ObjectColumns:
-        """Columns of a part, with rows from `first` on and in our numbers of codecs and kinds."""
         _, shard, objects = self._parts[number]
         return replace(
             got,

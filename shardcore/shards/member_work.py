@@ -35,21 +35,6 @@ MOST_ROWS = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class RowsAsked:
-    """Rows of a file that are requested, and their columns.
-
-    Attributes:
-        hidden: States of rows that are left out.
-        kind: Only rows of this kind; None for all.
-        outer: Whether kinds that are parts of others are left out, unless `kind` names one.
-        refs: Whether each row is needed as an object.
-        digest: Whether the sha256 of each content is needed.
-        bare: States of rows that have no content to digest.
-        most: More rows than so many are not held.
-        jobs: Number of members worked on at the same time.
-        contents: Whether the contents of the objects are read soon.
-        keep: Whether the member stays open, as its objects are read next; the caller releases it.
-    """
-
     hidden: tuple[State, ...] = ()
     kind: str | None = None
     outer: bool = False
@@ -64,15 +49,6 @@ class RowsAsked:
 
 @dataclass(frozen=True, slots=True)
 class Digested:
-    """Result of reading a content.
-
-    Attributes:
-        size: Plain bytes.
-        sha256: Of them, hexadecimal; empty where they cannot be read.
-        error: Why not, or empty.
-        remedy: What would help.
-    """
-
     size: int = 0
     sha256: str = ""
     error: str = ""
@@ -81,14 +57,6 @@ class Digested:
 
 @dataclass(frozen=True, slots=True)
 class ObjectRow:
-    """One row as an object.
-
-    Attributes:
-        ref: The object, in the words of the member; None where its record cannot be read.
-        error: Why not, or empty.
-        digested: What its content is, if that was requested and there is one.
-    """
-
     ref: ObjectRef | None
     error: str = ""
     digested: Digested | None = None
@@ -96,16 +64,6 @@ class ObjectRow:
 
 @dataclass(frozen=True, slots=True)
 class RowsFound:
-    """The rows of a member that were requested.
-
-    Attributes:
-        kinds: The kinds that the member has.
-        columns: Their columns; of none where there are more than can be held.
-        keys: Their keys.
-        rows: The rows as objects, if requested.
-        more: Whether there are more than can be held.
-    """
-
     kinds: tuple[str, ...]
     columns: ObjectColumns
     keys: list[str | None] = field(default_factory=list)
@@ -114,7 +72,6 @@ class RowsFound:
 
 
 def member_report(shard: Shard, name: str, progress: Progress, depth: Depth) -> Report:
-    """Verify a member."""
     if (found := shard.report_unopened(name, depth)) is not None:
         return found
     with shard.borrowed(name) as member:
@@ -122,7 +79,6 @@ def member_report(shard: Shard, name: str, progress: Progress, depth: Depth) -> 
 
 
 def member_count(shard: Shard, name: str, progress: Progress) -> int:
-    """Count the objects of a member."""
     with shard.borrowed(name) as member:
         if member.declared_objects is None:
             member.load_index()
@@ -130,34 +86,22 @@ def member_count(shard: Shard, name: str, progress: Progress) -> int:
 
 
 def member_shares(shard: Shard, name: str, progress: Progress) -> tuple[Share, ...]:
-    """Return the byte budget of a member; its index is read."""
     with shard.borrowed(name) as member:
         member.load_index()
         return member.byte_shares
 
 
 def member_settings(shard: Shard, name: str, progress: Progress) -> dict[str, Any]:
-    """Return the settings of a member."""
     with shard.borrowed(name) as member:
         return dict(member.settings)
 
 
 def member_rows(shard: Shard, name: str, progress: Progress, asked: RowsAsked) -> RowsFound:
-    """Return the rows of a member; see `rows_of`."""
     with shard.borrowed(name, keep=asked.keep) as member:
         return rows_of(member, asked)
 
 
 def rows_of(member: Shard, asked: RowsAsked) -> RowsFound:
-    """Return the rows of a member.
-
-    Args:
-        member: The member; its index is loaded.
-        asked: Which rows, and what of them.
-
-    Raises:
-        ShardError: The index cannot be read.
-    """
     member.load_index()
     objects = member.objects
     if len(objects) > asked.most:
@@ -178,7 +122,6 @@ def rows_of(member: Shard, asked: RowsAsked) -> RowsFound:
 
 
 def wanted_rows(member: Shard, columns: ObjectColumns, asked: RowsAsked) -> Any:
-    """Return which of some rows are needed, as a mask."""
     objects = member.objects
     keep = ~in_states(columns.state, asked.hidden)
     if asked.kind is not None:
@@ -191,11 +134,6 @@ def wanted_rows(member: Shard, columns: ObjectColumns, asked: RowsAsked) -> Any:
 
 
 def object_rows(member: Shard, rows: NDArray[np.int64]) -> Iterator[ObjectRow]:
-    """Yield some rows of a member as objects.
-
-    Raises:
-        SourceError: The source was lost.
-    """
     for ref in member.objects.each_ref(rows):
         if isinstance(ref, ShardError) and ends_reading(ref):
             raise ref
@@ -203,14 +141,12 @@ def object_rows(member: Shard, rows: NDArray[np.int64]) -> Iterator[ObjectRow]:
 
 
 def with_digest(member: Shard, row: ObjectRow, asked: RowsAsked) -> ObjectRow:
-    """Return a row with the digest of its content, where it has one."""
     if row.ref is None or row.ref.state in asked.bare or row.ref.error:
         return row
     return ObjectRow(row.ref, digested=digest_of(member, row.ref))
 
 
 def digest_of(shard: Shard, ref: ObjectRef) -> Digested:
-    """Read a content."""
     try:
         digest, size = sha256_of(shard.stream(ref))
     except ShardError as error:
@@ -223,17 +159,6 @@ def digest_of(shard: Shard, ref: ObjectRef) -> Digested:
 def joined_report(
     format: str, depth: Depth, reports: Iterable[tuple[str, Report | ShardError]], total: int
 ) -> Report:
-    """Return the reports of members as one, in the words of their data set; a member that cannot be read is a finding.
-
-    Args:
-        format: The name of the format.
-        depth: How far was looked.
-        reports: Of each member, by name, its report, or why there is none.
-        total: Number of members.
-
-    Raises:
-        SourceError: The source was lost; `partial` is the report of the members before.
-    """
     findings, objects, checked, without, left_out = Findings(), 0, 0, 0, 0
     done, told = 0, set[Finding]()
     try:

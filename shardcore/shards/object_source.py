@@ -34,15 +34,6 @@ BLOCK = 1 << 20
 
 
 class InnerSource(Source):
-    """Bytes inside a shard.
-
-    Args:
-        outer: The shard.
-        step: The key of an object, or the name of bytes.
-        base: The source that stores them.
-        owned: Whether closing it closes the shard.
-    """
-
     charged = False
 
     def __init__(self, outer: Shard, step: InsideStep, base: Source, *, owned: bool) -> None:
@@ -56,7 +47,6 @@ class InnerSource(Source):
 
     @property
     def title(self) -> str:
-        """The path to it, for people: `archive.des › 2090 › model.safetensors`."""
         outer = self.outer.source
         if outer is None:
             return shown_inside(getattr(self.outer, "folder", self.base).name, (self._step,))
@@ -64,50 +54,33 @@ class InnerSource(Source):
 
     @property
     def cheap(self) -> bool:
-        """Return whether looking at its bytes costs little."""
         return True
 
     @property
     def root(self) -> Source:
-        """The outermost source, which stores the bytes."""
         return self.base.root if isinstance(self.base, InnerSource) else self.base
 
     @property
     def identity(self) -> str:
-        """Identity of the shard's file, with the path of the object."""
         return f"{self.base.identity}{inside_text((self._step,))}#{self.size}"
 
     @property
     def tape(self) -> RequestLog | None:
-        """The requests that are made for it: those of the shard."""
         return self.outer.tape
 
     def check_unchanged(self) -> None:
-        """Check the source that stores the bytes."""
         self.base.check_unchanged()
 
     def release(self) -> None:
         """Release the decoded bytes."""
 
     def close(self) -> None:
-        """Release the decoded bytes, and close the shard where it is owned."""
         self.release()
         if self._owned:
             self.outer.close()
 
 
 class WindowSource(InnerSource):
-    """Bytes that are stored as they are: reads are ranges of the file.
-
-    Args:
-        outer: The shard.
-        step: The key of an object, or the name of bytes.
-        base: The source that stores them.
-        start: First byte in it.
-        stop: One past the last.
-        owned: Whether closing it closes the shard.
-    """
-
     def __init__(self, outer: Shard, step: InsideStep, base: Source, start: int, stop: int, *, owned: bool) -> None:
         super().__init__(outer, step, base, owned=owned)
         self._start, self._size = start, stop - start
@@ -115,21 +88,17 @@ class WindowSource(InnerSource):
 
     @property
     def size(self) -> int:
-        """Number of bytes."""
         return self._size
 
     @property
     def stored(self) -> int:
-        """Bytes that are stored: of a file with holes no more than all of it has."""
         return min(self._size, self.base.stored)
 
     def loaded(self, start: int, stop: int) -> tuple[tuple[int, int], ...]:
-        """See `Source`: the answer of the source that stores the bytes."""
         found = self.base.loaded(start + self._start, stop + self._start)
         return tuple((first - self._start, last - self._start) for first, last in found)
 
     def prefetch(self, start: int, stop: int, most: int = RANGE) -> None:
-        """See `Source`: the answer of the source that stores the bytes."""
         self.base.prefetch(max(start, 0) + self._start, min(stop, self._size) + self._start, most)
 
     def _read(self, start: int, stop: int) -> bytes:
@@ -140,19 +109,6 @@ class WindowSource(InnerSource):
 
 
 class DecodedSource(InnerSource):
-    """The decoded content of an object.
-
-    It is decoded once, when it is first read, and kept: in memory, or in a temporary file without a name. Of a format
-    that reads ranges of its contents only the blocks that are read are decoded.
-
-    Args:
-        outer: The shard.
-        step: The key of the object.
-        ref: The object.
-        base: The source that stores it.
-        owned: Whether closing it closes the shard.
-    """
-
     def __init__(self, outer: Shard, step: InsideStep, ref: ObjectRef, base: Source, *, owned: bool) -> None:
         super().__init__(outer, step, base, owned=owned)
         self._ref = ref
@@ -163,21 +119,17 @@ class DecodedSource(InnerSource):
 
     @property
     def size(self) -> int:
-        """Number of decoded bytes; where nothing states it, the content is decoded now."""
         return self._ref.size if self._ref.size >= 0 else self._kept().size
 
     @property
     def cheap(self) -> bool:
-        """Return whether looking at its bytes costs little: it is short, or only a part of it is decoded for that."""
         return self._ranged or 0 <= self._ref.size <= CHEAP
 
     @property
     def stored(self) -> int:
-        """Bytes of the object as it is stored."""
         return self._ref.stored_size if self._ref.stored_size >= 0 else min(self.size, self.base.stored)
 
     def loaded(self, start: int, stop: int) -> tuple[tuple[int, int], ...]:
-        """Return the ranges that are decoded; all of a local file."""
         if self.near or self._whole.value is not None:
             return ((start, stop),)
         if not self._ranged:
@@ -188,7 +140,6 @@ class DecodedSource(InnerSource):
         return tuple((first, last) for first, last in found if first < last)
 
     def release(self) -> None:
-        """Release the decoded bytes."""
         if (kept := self._whole.value) is not None:
             kept.close()
         with self._lock:
@@ -224,14 +175,6 @@ class DecodedSource(InnerSource):
 
 
 class _Kept:
-    """Decoded bytes, in memory or in a temporary file.
-
-    Args:
-        data: The bytes; of a temporary file none.
-        file: The temporary file.
-        size: Number of bytes.
-    """
-
     def __init__(self, data: bytes, file: IO[bytes] | None, size: int) -> None:
         self.size = size
         self._data, self._file = data, file
@@ -239,7 +182,6 @@ class _Kept:
 
     @classmethod
     def of(cls, pieces: Iterator[bytes], ref: ObjectRef) -> _Kept:
-        """Keep the pieces of a content."""
         held, size = bytearray(), 0
         file: IO[bytes] | None = None
         try:
@@ -265,7 +207,6 @@ class _Kept:
         return cls(bytes(held), file, size)
 
     def read(self, start: int, stop: int) -> bytes:
-        """Return some of the bytes."""
         if self._file is None:
             return self._data[start:stop]
         with self._lock:
@@ -276,7 +217,6 @@ class _Kept:
                 raise SourceError("what was decoded is not kept any more") from error
 
     def close(self) -> None:
-        """Release them."""
         _close(self._file)
 
 
@@ -286,20 +226,6 @@ def _close(file: IO[bytes] | None) -> None:
 
 
 def source_inside(shard: Shard, step: InsideStep, *, owned: bool = False) -> InnerSource:
-    """Return what is inside a shard as a source; nothing is decoded before it is read.
-
-    Args:
-        shard: The shard.
-        step: The key of an object, or the name of bytes.
-        owned: Whether closing the source closes the shard.
-
-    Raises:
-        KeyAbsent: There is no such key.
-        UsageError: The key is not of the format's form, or there are no bytes of the name.
-        FormatError: The object is damaged.
-        LimitExceeded: The content is longer than 1 GiB, and has to be decoded as a whole.
-        SourceError: The bytes cannot be read.
-    """
     if isinstance(step, SourceName):
         part = shard.bytes_of(str(step))
         return WindowSource(shard, step, part, 0, part.size, owned=owned)
@@ -319,7 +245,6 @@ def source_inside(shard: Shard, step: InsideStep, *, owned: bool = False) -> Inn
 
 
 def _stored_span(shard: Shard, ref: ObjectRef) -> Span | None:
-    """Return where a content is stored as it is; None where it has to be decoded, or is in several parts."""
     if ref.codec != "none" or not ref.spans or ref.spans[0].size != ref.size or ref.size <= 0:
         return None
     try:

@@ -23,17 +23,6 @@ if TYPE_CHECKING:
 
 
 class Draft:
-    """Parts of a file that are read while it is opened; if opening fails, these are still shown.
-
-    Attributes:
-        sections: What was claimed so far.
-        nodes: The nodes of these sections, in the same order.
-        fields: The fields read so far, `section.field` to value.
-        version: The version, once known.
-        declared: How many objects the file states it has, once that is read.
-        kept: Whether sections, nodes and fields are kept. Those of the members of a data set are not.
-    """
-
     def __init__(self, *, kept: bool = True) -> None:
         self.kept = kept
         self.sections: list[Section] = []
@@ -43,7 +32,6 @@ class Draft:
         self.declared = 0
 
     def add(self, section: Section, node: Node | None = None, fields: Mapping[str, Value] | None = None) -> None:
-        """Claim a section; `fields` are those of its record, by plain name."""
         if not self.kept:
             return
         self.sections.append(section)
@@ -58,8 +46,6 @@ def _nowhere(
 
 
 class Reach(Protocol):
-    """Opens the folder at an address that a file names."""
-
     def __call__(
         self, address: str, *, endpoint_url: str | None = None, region: str | None = None, trusted: bool = False
     ) -> Folder:
@@ -76,19 +62,6 @@ Opener = Callable[[Source, str], Shard]
 
 @dataclass(frozen=True, slots=True)
 class OpenContext:
-    """Arguments that a format gets to open something.
-
-    Attributes:
-        opener: Opens sources of other formats.
-        draft: Where the format notes what it knows so far.
-        partial: Whether a shard with `damage` is needed rather than an error, where something can be shown.
-        progress: For openings that take long.
-        values: What the caller chose, by the names that the format declares; a folder is a `Folder`.
-        forced: Whether the caller named the format, which lifts the bar of inference.
-        reach: Opens folders at addresses that a file names.
-        trusted: Stores and folders that files may name; see `RemoteOptions.trusted`.
-    """
-
     opener: Opener
     draft: Draft = field(default_factory=Draft)
     partial: bool = False
@@ -99,26 +72,15 @@ class OpenContext:
     trusted: frozenset[str] = frozenset()
 
     def trusts(self, places: Iterable[str]) -> bool:
-        """Return whether the caller agreed to all these folders that a file names."""
         from shardcore.sources.remote.options import ANY_STORE
 
         return ANY_STORE in self.trusted or self.trusted.issuperset(places)
 
     def member(self) -> OpenContext:
-        """Context for the members of a data set: they are opened without progress, and keep no draft."""
         return replace(self, draft=Draft(kept=False), progress=no_progress)
 
 
 class PartialShard(Shard):
-    """Rest of a file that cannot be opened: its bytes, the tree up to the damage, and the error.
-
-    Args:
-        name: The format, or `unknown`.
-        source: The file.
-        draft: What was known when opening failed.
-        damage: Reason why it failed.
-    """
-
     key_form = KeyForm(of_bytes=bytes.hex, numbers=True)
     no_loads = "The list of contents is damaged, so there is nothing to count."
 
@@ -132,12 +94,10 @@ class PartialShard(Shard):
 
     @property
     def objects(self) -> Objects:
-        """None can be had."""
         return NoObjects()
 
     @property
     def tree(self) -> Node:
-        """The nodes known before the damage, what nobody claims, and a node that points to the damage."""
         size = self.source.size if self.source else 0
         place = self.damage.span if self.damage else None
         known = [node for node in self._draft.nodes if node.span.stop <= size]
@@ -154,32 +114,26 @@ class PartialShard(Shard):
 
     @property
     def fields(self) -> dict[str, Value]:
-        """The fields read before the damage."""
         return dict(self._draft.fields)
 
     @property
     def declared_objects(self) -> int:
-        """Return what the file states, as far as that was read."""
         return self._draft.declared
 
     @property
     def loaded(self) -> bool:
-        """True: there is nothing more to load."""
         return True
 
     def load_index(self, progress: Progress = no_progress) -> None:
         """There is nothing to load."""
 
     def lookup(self, key: str, look: Look) -> ObjectRef:
-        """Raise the damage."""
         raise self.damage or KeyAbsent(key)
 
     def stream(self, ref: ObjectRef) -> Iterator[bytes]:
-        """Raise: there are no objects."""
         raise UsageError("a shard that cannot be opened has no objects")
 
     def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
-        """Return one finding: the damage."""
         findings = Findings()
         if self.damage is not None:
             code = "damaged" if isinstance(self.damage, FormatError) else "unreadable"

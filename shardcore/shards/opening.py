@@ -172,7 +172,6 @@ def open(
 
 
 def _with_threads(where: object, remote: RemoteOptions | None, jobs: int | None) -> RemoteOptions | None:
-    """Return the remote options with as many ranges at the same time as there are jobs, at least."""
     if jobs is None or not is_address(where) or (remote is not None and remote.threads >= jobs):
         return remote
     from shardcore.sources.remote.options import RemoteOptions
@@ -185,13 +184,6 @@ MOST_INSIDE = 16
 
 
 def path_inside(where: str) -> tuple[str, InsidePath] | None:
-    """Return the file of a link to something inside it, and the path; None where it is a path or address itself.
-
-    A file whose own name is like a link is opened as it is called.
-
-    Raises:
-        UsageError: The path is invalid, or a place in the bytes follows it.
-    """
     if "#/" not in where or (not is_address(where) and os.path.lexists(local_path(where))):
         return None
     file, path, rest = split_inside(where)
@@ -265,7 +257,6 @@ def open_inside(
 
 
 def _inherited() -> set[str]:
-    """Return the options for opening that hold for what is inside, too: all that name no format."""
     options = (option for one in all_formats() for option in one.options_for(OptionPurpose.OPEN))
     return {option.name for option in options if not option.names_format}
 
@@ -273,8 +264,6 @@ def _inherited() -> set[str]:
 def opening(
     function: Callable[Concatenate[Shard, P], R],
 ) -> Callable[Concatenate[Shard | str | Path | bytes | Source | Folder, P], R]:
-    """Let a function of an opened shard take all that `open` takes, too; it is closed when the function returns."""
-
     @wraps(function)
     def call(shard: Shard | str | Path | bytes | Source | Folder, /, *arguments: P.args, **named: P.kwargs) -> R:
         if isinstance(shard, Shard):
@@ -291,16 +280,11 @@ def _source(
     tape: RequestLog | None = None,
     format: str | None = None,
 ) -> Source | Folder:
-    """Open the source or folder; the formats declare how a remote one is opened in the fewest requests."""
     marks = folder_marks() if is_address(where) else ()
     return source_of(where, remote, tape, _first_bytes(where, format), marks)
 
 
 def _first_bytes(where: object, format: str | None = None) -> int:
-    """Return how many bytes of the beginning of a remote file are requested at once, by its name.
-
-    Most formats keep there a few fields only, and what is needed next at another place.
-    """
     return (
         head_bytes(re.split(r"[?#|]", str(where), maxsplit=1)[0].rpartition("/")[2], format)
         if is_address(where)
@@ -309,10 +293,6 @@ def _first_bytes(where: object, format: str | None = None) -> int:
 
 
 def head_bytes(name: str, format: str | None = None) -> int:
-    """Return how many bytes of the beginning of a file a reader requests at once.
-
-    Before the first request only the name of the file is known, and the format where it was given.
-    """
     formats = [one for one in all_formats() if one.head_names and format in (None, one.name)]
     whole = any(re.fullmatch(one.head_names, name) for one in formats)
     # Where the index is at the beginning, some checks need nothing else.
@@ -322,7 +302,6 @@ def head_bytes(name: str, format: str | None = None) -> int:
 def _opening_options(
     given: Mapping[str, Any], remote: RemoteOptions | None, tape: RequestLog | None
 ) -> tuple[dict[str, Any], str | None, str]:
-    """Return the values of options for opening, the format that one of them names, and which one that is."""
     values: dict[str, Any] = {}
     named: str | None = None
     claim = ""
@@ -385,7 +364,6 @@ def create(
 
 
 def create_in(output: Callable[[], Output], *, format: str, **options: Any) -> Writer:
-    """Start to write a shard into an output, which is created when the options are found to be right; see `create`."""
     found = format_of(format)
     writes = writes_of(found)
     values = read_options(found.options, options, OptionPurpose.WRITE, format)
@@ -401,7 +379,6 @@ def create_in(output: Callable[[], Output], *, format: str, **options: Any) -> W
 
 
 def means_folder(target: str | Path) -> bool:
-    """Return whether a target is a folder, or its text states that it is to become one."""
     text = str(target)
     return text.endswith(("/", os.sep)) or os.path.isdir(text)  # noqa: PTH112
 
@@ -409,19 +386,6 @@ def means_folder(target: str | Path) -> bool:
 def locate(
     format: str, key: str, *, remote: RemoteOptions | None = None, tape: RequestLog | None = None, **options: Any
 ) -> dict[str, Any]:
-    """Say in which shard a key lies, from the routing rule alone.
-
-    Args:
-        format: The name of the format.
-        key: In the text form of the format.
-        remote: How what an option names is reached, where it is remote.
-        tape: Where each request for it is noted.
-        **options: Options that the format declares for locating (`Format.options`); texts may lie at addresses.
-
-    Raises:
-        UsageError: The format does not route keys, or the key or an option does not fit.
-        ShardError: What an option names cannot be read or is damaged.
-    """
     found = format_of(format)
     if found.locate is None:
         there = ", ".join(one.name for one in all_formats() if one.locate is not None)
@@ -436,7 +400,6 @@ def locate(
 
 
 def _open_source(target: Source, name: str | None, context: OpenContext, *, claim: str = "") -> Shard:
-    """Open a file; `claim` is the option that named the format, when it was not the caller."""
     probe = PrefetchedSource(target)
     if name and claim:
         _check_claim(probe, name, claim)
@@ -466,7 +429,6 @@ def _open_source(target: Source, name: str | None, context: OpenContext, *, clai
 
 
 def _check_claim(probe: PrefetchedSource, named: str, option: str) -> None:
-    """Refuse an option that names a format where the file states itself that it is of another one."""
     head = probe.head(LONGEST_BEGINNING)
     for one in all_formats():
         marks = (*one.begins, *one.marks)
@@ -480,7 +442,6 @@ def _check_claim(probe: PrefetchedSource, named: str, option: str) -> None:
 
 
 def _check_mark(found: Format, verdict: Verdict, probe: PrefetchedSource) -> None:
-    """Ask a format that saw a part of its mark whether it can tell anything of the bytes."""
     context = OpenContext(_open_as)
     try:
         found.open(probe, context)
@@ -490,7 +451,6 @@ def _check_mark(found: Format, verdict: Verdict, probe: PrefetchedSource) -> Non
 
 
 def _open_as(source: Source, name: str) -> Shard:
-    """Return how formats open sources of other formats."""
     return format_of(name).open(PrefetchedSource(source), OpenContext(_open_as, forced=True))
 
 

@@ -62,12 +62,6 @@ _BEGINNINGS = (
 
 
 def other_file(probe: PrefetchedSource, *, by_beginning: bool = False) -> str:
-    """Return what a file is instead of a shard, and the next step; empty where that is unknown.
-
-    Args:
-        probe: The file.
-        by_beginning: Whether only patterns of the first bytes count, which no shard has.
-    """
     head = probe.head(probe.head_size)
     for pattern, text in _BEGINNINGS:
         if found := re.match(pattern, head, re.DOTALL):
@@ -78,7 +72,6 @@ def other_file(probe: PrefetchedSource, *, by_beginning: bool = False) -> str:
 
 
 def other_folder(folder: Folder) -> str:
-    """Return what a folder is instead of a data set, and the next step; empty where that is unknown."""
     try:
         with folder.open("zarr.json") as source:
             text = source.read_first(source.head_size)
@@ -97,7 +90,6 @@ def _shown(value: bytes) -> str:
 
 
 def _mds(probe: PrefetchedSource, head: bytes) -> str:
-    """Recognise the offsets of samples, and the JSON between these and the first sample."""
     numbers = struct.unpack_from(f"<{len(head) // 4}I", head)
     if len(numbers) < 2 or not 0 < numbers[0] < probe.size // 4:
         return ""
@@ -110,7 +102,6 @@ def _mds(probe: PrefetchedSource, head: bytes) -> str:
 
 
 def _blosc(probe: PrefetchedSource, head: bytes) -> str:
-    """Recognise the header of a chunk by its lengths: the last of them is that of the file."""
     if len(head) < 16 or head[0] not in range(1, 7):
         return ""
     _, block, stored = struct.unpack_from("<III", head, 4)
@@ -120,7 +111,6 @@ def _blosc(probe: PrefetchedSource, head: bytes) -> str:
 
 
 def _zarr_chunk(probe: PrefetchedSource) -> str:
-    """Recognise a chunk by its path, and by the metadata of its array in a folder above."""
     folder = probe.folder
     if not re.fullmatch(r"(c\.)?\d+(\.\d+)*", probe.name):
         return ""

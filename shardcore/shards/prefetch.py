@@ -40,15 +40,6 @@ Place = tuple[str | None, Wanted | None]
 def fetched_ahead(
     shard: Shard, things: Iterable[T], ref_of: Callable[[T], ObjectRef | None], *, among: int = 1
 ) -> Iterator[T]:
-    """Yield the things in their order; of a remote shard, the bytes of the next few are fetched ahead.
-
-    Args:
-        shard: The shard that has the objects.
-        things: What is taken one after the other.
-        ref_of: The object of a thing; None, or a `ShardError`, where there is none.
-        among: How many members of a data set are gone through at the same time, where the shard is one of them: all
-            of them share what may be fetched ahead.
-    """
     jobs = max(shard.jobs, among)
     if jobs <= 1 or (shard.source is not None and shard.source.near):
         yield from things
@@ -64,13 +55,6 @@ def fetched_ahead(
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """A range that has some objects of a window.
-
-    Attributes:
-        first: The number of the object that is needed first.
-        wanted: The range.
-    """
-
     first: int
     wanted: Wanted
 
@@ -78,10 +62,6 @@ class _Group:
 def _next_window(
     things: Iterator[T], left: deque[T], ref_of: Callable[[T], ObjectRef | None], members: int, most: int
 ) -> list[tuple[T, Wanted | None]]:
-    """Return the things that are looked at together, with the bytes of each; `left` keeps one that did not fit.
-
-    They are of at most `members` members, whoever gives them may close those before, and have at most `most` bytes.
-    """
     window: list[tuple[T, Wanted | None]] = []
     size, names = 0, set[str]()
     while len(window) < WINDOW:
@@ -100,7 +80,6 @@ def _next_window(
 
 
 def _place_of(thing: T, ref_of: Callable[[T], ObjectRef | None]) -> Place:
-    """Return the member of an object, and its bytes, if they are in the file and not too many."""
     try:
         ref = ref_of(thing)
     except (ShardError, IndexError):
@@ -116,7 +95,6 @@ def _place_of(thing: T, ref_of: Callable[[T], ObjectRef | None]) -> Place:
 
 
 def _groups(window: list[Wanted | None]) -> list[_Group]:
-    """Ranges that together have the bytes of all objects, by when each is needed first."""
     found = []
     for source in {wanted[0] for wanted in window if wanted is not None}:
         mine = [(number, wanted) for number, wanted in enumerate(window) if wanted is not None and wanted[0] == source]
@@ -126,7 +104,6 @@ def _groups(window: list[Wanted | None]) -> list[_Group]:
 
 
 def _prefetch(shard: Shard, group: _Group) -> None:
-    """Begin to fetch a range; the reader it later is reported what is wrong."""
     source, start, stop = group.wanted
     with contextlib.suppress(ShardError):
         shard.bytes_of(source).prefetch(start, stop)

@@ -36,11 +36,6 @@ CONTAINERS = (
 
 
 def format_of(name: str) -> Format:
-    """Return the format of that name, or the container.
-
-    Raises:
-        UsageError: There is none.
-    """
     if name in CONTAINERS:
         return next(one for one in all_containers() if one.name == name)
     if name not in FORMATS:
@@ -50,32 +45,23 @@ def format_of(name: str) -> Format:
 
 
 def all_formats() -> tuple[Format, ...]:
-    """Return all formats, in the order in which they are asked."""
     return tuple(each_format())
 
 
 def each_format() -> Iterator[Format]:
-    """Return all formats, in the order in which they are asked; each is loaded when its turn comes."""
     return (format_of(name) for name in FORMATS)
 
 
 def all_containers() -> tuple[Format, ...]:
-    """Return the containers: files with parts that are no shards."""
     found: tuple[Format, ...] = import_module("shardcore.containers").CONTAINERS
     return found
 
 
 def folder_marks() -> tuple[str, ...]:
-    """Name of the files by which data sets are recognised, of all formats."""
     return tuple(found.folder_mark for found in each_format() if found.folder_mark)
 
 
 def writes_of(found: Format) -> Writes:
-    """Return what a format states about writing.
-
-    Raises:
-        UsageError: It cannot be written.
-    """
     if found.writes is None:
         there = ", ".join(one.name for one in all_formats() if one.writes is not None)
         raise UsageError(f"{found.name} cannot be written; there is {there}")

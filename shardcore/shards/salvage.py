@@ -41,18 +41,11 @@ _NEAR = 1 << 18
 
 
 class Near:
-    """Reads small pieces of a source, one close to the other, without asking it for each.
-
-    Args:
-        source: The source.
-    """
-
     def __init__(self, source: Source) -> None:
         self._source = source
         self._start, self._data = 0, b""
 
     def __call__(self, start: int, stop: int) -> bytes:
-        """Return the bytes `[start, stop)`, which are in the source."""
         at = start - self._start
         if at < 0 or stop - self._start > len(self._data):
             self._start = start
@@ -66,8 +59,6 @@ def _nobody(source: Source) -> Shard:
 
 
 class Condition(Enum):
-    """Condition of an object that was found."""
-
     WHOLE = "whole"
     """A checksum in the file covers every byte of it, and agrees."""
     UNCHECKED = "unchecked"
@@ -79,28 +70,11 @@ class Condition(Enum):
 
     @property
     def label(self) -> str:
-        """Return the word for people: intact, unverified, damaged or lost."""
         return {"whole": "intact", "unchecked": "unverified"}.get(self.value, self.value)
 
 
 @dataclass(slots=True)
 class Damaged:
-    """A file of which something is to be saved.
-
-    Attributes:
-        source: Its bytes.
-        shard: What of it opens; None where nothing does.
-        limit: Most uncompressed bytes of one object.
-        progress: Called with the bytes searched, and all; may raise `Cancelled`.
-        reopen: Opens other bytes as the format, and gives what is left of them: of the file with its frame mended.
-        work: Limit of the search: a hostile file may look like objects everywhere.
-        notes: What a reader of the report has to know of this file, a sentence each; searches add to them.
-        left_out: What a limit left out, a sentence each.
-        raw: Whether stretches that nobody claims are needed, too.
-        unclaimed: The stretches that there are, half-open, where a format can have plain payloads in them.
-        declared: Number of objects that the file declares; None where it does not, or where that cannot be read.
-    """
-
     source: Source
     shard: Shard | None = None
     reopen: Callable[[Source], Shard] = _nobody
@@ -114,12 +88,6 @@ class Damaged:
     declared: int | None = None
 
     def affords(self, at: int, size: int = 0) -> bool:
-        """Return whether the search may go on at an offset; if not, it is noted once that it ended there.
-
-        Args:
-            at: The offset.
-            size: Bytes that are examined there.
-        """
         if self.work.left > 0:
             self.work.spend(CANDIDATE + size)
             return True
@@ -129,25 +97,11 @@ class Damaged:
         return False
 
     def longest(self, usual: int) -> int:
-        """Return how many bytes of one index are searched: `usual`, or more where a user allows far more work."""
         return max(usual, self.work.left >> 16)
 
 
 @dataclass(frozen=True, slots=True)
 class SalvagedObject:
-    """One thing that was found.
-
-    Attributes:
-        key: Its key; None where it was found without one.
-        name: Name of its file, before it is made safe.
-        spans: Where its stored bytes are.
-        pieces: Gives its content, and raises where that is damaged; None where there is nothing to be had.
-        checked_by: What vouches for the content when `pieces` comes to its end; empty where nothing does.
-        why: Reason why it is damaged or lost, where known beforehand.
-        without_index: Whether it was found without the index.
-        raw: Whether it is a stretch that belongs to nothing, and no object.
-    """
-
     key: str | None
     name: str
     spans: tuple[Span, ...]
@@ -163,13 +117,6 @@ Checked = Callable[[ObjectRef], str]
 
 
 def indexed(damaged: Damaged, checked: Checked, *, kinds: frozenset[str] | None = None) -> Iterator[SalvagedObject]:
-    """Yield the objects that the index still names, as far as something of the shard opens.
-
-    Args:
-        damaged: The file.
-        checked: What vouches for each of them.
-        kinds: Only objects of these kinds; None for all.
-    """
     for ref in refs(damaged, kinds):
         assert damaged.shard is not None
         name = ref.key if ref.key is not None else f"row-{ref.row}"
@@ -182,7 +129,6 @@ def indexed(damaged: Damaged, checked: Checked, *, kinds: frozenset[str] | None 
 
 
 def refs(damaged: Damaged, kinds: frozenset[str] | None = None) -> Iterator[ObjectRef]:
-    """The objects that are there, row by row, as far as something of the shard opens; what was deleted is left out."""
     shard = damaged.shard
     if shard is None:
         return
@@ -198,7 +144,6 @@ def refs(damaged: Damaged, kinds: frozenset[str] | None = None) -> Iterator[Obje
 
 
 def _rows(shard: Shard, count: int, kinds: frozenset[str] | None) -> Iterator[NDArray[np.int64]]:
-    """Yield the rows of objects of some kinds, a thousand at a time without those that are unused or deleted."""
     wanted = [number for number, kind in enumerate(shard.objects.kinds) if kinds is None or kind in kinds]
     for first in range(0, count, 1000):
         rows = np.arange(first, min(first + 1000, count), dtype=np.int64)
@@ -210,7 +155,6 @@ def _rows(shard: Shard, count: int, kinds: frozenset[str] | None) -> Iterator[ND
 def occurrences(
     source: Source, pattern: bytes, start: int, stop: int, progress: Progress = no_progress
 ) -> Iterator[int]:
-    """Yield the offsets of some bytes in `[start, stop)` of a source, ascending; read in windows."""
     at = start
     while at < stop:
         progress(at, stop)
@@ -224,12 +168,6 @@ def occurrences(
 
 
 def unclaimed(damaged: Damaged, gaps: Iterable[tuple[int, int]]) -> Iterator[SalvagedObject]:
-    """Stretches that belong to nothing, as they lie there, where they are needed; else it is noted that there are some.
-
-    Args:
-        damaged: The file.
-        gaps: The stretches, half-open, ascending.
-    """
     found = [(start, stop) for start, stop in gaps if stop > start]
     damaged.unclaimed.extend(found)
     if not damaged.raw:
@@ -247,18 +185,14 @@ def unclaimed(damaged: Damaged, gaps: Iterable[tuple[int, int]]) -> Iterator[Sal
 
 
 class Covered:
-    """Stretches of a file that belong to something already, in any order."""
-
     def __init__(self) -> None:
         self._edges = array("q")
         self._starts = self._stops = np.zeros(0, np.int64)
 
     def add(self, start: int, stop: int) -> None:
-        """One more."""
         self._edges.extend((start, stop))
 
     def gaps(self, start: int, stop: int) -> Iterator[tuple[int, int]]:
-        """Yield the parts of `[start, stop)` that belong to nothing."""
         if self._edges:
             self._join()
         at = start
@@ -273,7 +207,6 @@ class Covered:
             yield at, stop
 
     def _join(self) -> None:
-        """Join what was added with what is known, as stretches that do not touch, ascending."""
         added = np.array(self._edges, np.int64).reshape(-1, 2)
         self._edges = array("q")
         starts, stops = np.append(self._starts, added[:, 0]), np.append(self._stops, added[:, 1])

@@ -59,14 +59,6 @@ MOST_FIELDS = 4096
 
 @dataclass(frozen=True, slots=True)
 class SourcePart:
-    """One source of bytes of a shard: the file, what lies beside it, or what some of its bytes decode to.
-
-    Attributes:
-        source: The bytes.
-        sections: The coarse parts; they tile the source.
-        tree: Makes the root of the node tree; may read.
-    """
-
     source: Source
     sections: tuple[Section, ...]
     tree: Callable[[], Node]
@@ -81,15 +73,11 @@ name is empty; see `Shard.borrowed`."""
 
 
 class ShardTasks(Protocol):
-    """Workers, in other processes or on other machines; see `TaskPool`."""
-
     def each(self, shard: Shard, work: Work[R], given: tuple[Any, ...] = ()) -> Generator[R | ShardError]:
         """Do some work on every shard, and give the results in order."""
 
 
 def _operation(function: Callable[Concatenate[Any, P], R]) -> Callable[Concatenate[Any, P], R]:
-    """A method of a shard within a budget; the file counts as what it stores, though it may have been read before."""
-
     @wraps(function)
     def call(shard: Any, /, *arguments: P.args, **named: P.kwargs) -> R:
         with budgeted():
@@ -100,8 +88,6 @@ def _operation(function: Callable[Concatenate[Any, P], R]) -> Callable[Concatena
 
 
 def _ranged(read: Callable[..., bytes]) -> Callable[..., bytes]:
-    """`read_range` of a shard, with the range checked."""
-
     @wraps(read)
     def call(shard: Shard, ref: ObjectRef, start: int, stop: int, **options: Any) -> bytes:
         if not 0 <= start <= stop:
@@ -157,7 +143,6 @@ class Shard(Displayed, ABC):
     no_loads: str = "This format has no slots or parts of which one could be fuller than another."
 
     def __init_subclass__(cls, **named: Any) -> None:
-        """Give the operations that a format implements a budget: no format can forget it."""
         super().__init_subclass__(**named)
         for name, wrap in _OPERATIONS.items():
             if name in cls.__dict__:
@@ -303,11 +288,6 @@ class Shard(Displayed, ABC):
     @overload
     def __getitem__(self, key: tuple[AxisIndex, ...]) -> NDArray[Any]: ...
     def __getitem__(self, key: Key | tuple[AxisIndex, ...]) -> bytes | NDArray[Any]:
-        """Return the decoded content of the object with this key; see `find` and `read`.
-
-        With a slice or coordinate per axis, `volume[0:64, 0:64, 12]`, return a box of the array that the chunks make
-        up; see `ChunkGrid.read`.
-        """
         if not isinstance(key, tuple):
             return self.read(self.find(key))
         grid = self.chunk_grid()
@@ -316,12 +296,6 @@ class Shard(Displayed, ABC):
         return grid.read(key)
 
     def __contains__(self, key: Key) -> bool:
-        """Return whether `find` finds the key.
-
-        Raises:
-            UsageError: The key is not of the format's form: no answer would be a statement about the shard.
-            FormatError: The shard is damaged where the lookup needs it.
-        """
         try:
             self.find(key)
         except KeyAbsent:
@@ -329,11 +303,6 @@ class Shard(Displayed, ABC):
         return True
 
     def __iter__(self) -> Iterator[str]:
-        """Iterate over the keys of all objects, as text, in the order of the rows.
-
-        Unused and deleted rows are left out, tombstoned ones unless the shard was opened with `deleted=True`, and keys
-        without a text form. A key that several objects share is returned as often.
-        """
         gone = [State.UNUSED, State.DELETED, *(() if self.chosen.get("deleted") else (State.TOMBSTONED,))]
         for rows in row_steps(len(self.objects)):
             states = self.objects.columns(rows).state
@@ -693,7 +662,6 @@ class Shard(Displayed, ABC):
         return self._part(parsed)
 
     def _part(self, name: SourceName) -> SourcePart:
-        """Return a source other than the file; formats that have any say which."""
         hint = "@A-B for what the bytes A to B decode to, or a file beside that the tree names"
         raise UsageError(f"no bytes are called {short(str(name))} here; a name is {hint}")
 
@@ -876,8 +844,6 @@ class Shard(Displayed, ABC):
 
 
 def _closed(close: Callable[[Any], None]) -> Callable[[Any], None]:
-    """`close` of a format, that ends the process of `isolate`, too."""
-
     @wraps(close)
     def call(shard: Any) -> None:
         try:
@@ -889,8 +855,6 @@ def _closed(close: Callable[[Any], None]) -> Callable[[Any], None]:
 
 
 def _loaded(load: Callable[[Any, Progress], None]) -> Callable[..., None]:
-    """`load_index` within a budget."""
-
     @wraps(load)
     def call(shard: Shard, progress: Progress = no_progress) -> None:
         with budgeted():
@@ -901,8 +865,6 @@ def _loaded(load: Callable[[Any, Progress], None]) -> Callable[..., None]:
 
 
 def _verified(verify: Callable[[Any, Depth | str, Progress], Report]) -> Callable[..., Report]:
-    """`verify` within a budget; where that or the source ends, there is a report on what came before."""
-
     @wraps(verify)
     def call(shard: Shard, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
         with budgeted(), collecting() as collected:
@@ -928,7 +890,6 @@ def _verified(verify: Callable[[Any, Depth | str, Progress], Report]) -> Callabl
 
 
 def _stopped_report(shard: Shard, depth: Depth, collected: list[Findings]) -> Report:
-    """Return what verification found before the source was lost."""
     verified = sum(findings.verified for findings in collected)
     total = shard.declared_objects
     many = plural(verified, "object") if total is None else f"{verified:,} of {plural(total, 'object')}"
@@ -936,8 +897,6 @@ def _stopped_report(shard: Shard, depth: Depth, collected: list[Findings]) -> Re
 
 
 def _streamed(stream: Callable[[Any, ObjectRef], Iterator[bytes]]) -> Callable[..., Iterator[bytes]]:
-    """`stream`, with errors of the library only. It is part of the operation that takes the pieces."""
-
     @wraps(stream)
     def call(shard: Shard, ref: ObjectRef) -> Iterator[bytes]:
         count_source(shard.source)
@@ -952,7 +911,6 @@ def _streamed(stream: Callable[[Any, ObjectRef], Iterator[bytes]]) -> Callable[.
 
 
 def _property(found: Any) -> Any:
-    """Return a property that may read, within a budget; a plain value reads nothing."""
     if not isinstance(found, property) or found.fget is None:
         return found
     return property(_operation(found.fget), doc=found.__doc__)
@@ -981,7 +939,6 @@ _PURPOSES = {
 
 
 def tell_purposes(shard: Shard) -> None:
-    """Say on the request log of a remote shard what its sections are read for."""
     if shard.source is None or shard.source.near or not (sections := shard.sections):
         return
     starts = [section.start for section in sections]
@@ -990,11 +947,6 @@ def tell_purposes(shard: Shard) -> None:
 
 
 def bounded(shard: Shard, ref: ObjectRef, limit: int | None) -> Iterator[bytes]:
-    """Yield the content of an object as it streams, as long as it stays within a limit.
-
-    Raises:
-        LimitExceeded: It has, or says that it has, more bytes.
-    """
     if limit is not None and ref.size > limit:
         raise LimitExceeded(f"{ref.key} has {plural(ref.size, 'byte')}; the limit is {limit:,}")
     total = 0

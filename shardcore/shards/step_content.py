@@ -14,15 +14,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """Fields of a record that a step reads.
-
-    Attributes:
-        record: The layout.
-        start: First byte of the record.
-        values: Values by name, as numbers, bytes or texts; fields without one are left out.
-        relative: Whether offsets count from elsewhere than the first byte of the file.
-    """
-
     record: Record
     start: int
     values: Mapping[str, Any]
@@ -31,17 +22,6 @@ class Fields:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """Two byte strings that a step compares.
-
-    Attributes:
-        title: Title of the second one: `The key in slot 7`.
-        wanted: The bytes that are looked for, or computed.
-        stored: The bytes that are stored.
-        span: Location of the stored bytes.
-        origin: Title of the first one.
-        words: Whether they are shown as little-endian numbers of 8 bytes, as hashes of Xet are.
-    """
-
     title: str
     wanted: bytes
     stored: bytes
@@ -56,16 +36,6 @@ Shown: TypeAlias = "Fields | Compared | Figure"
 
 @dataclass(frozen=True, slots=True)
 class StepValue:
-    """A value of a step, as it is drawn.
-
-    Attributes:
-        name: Its name.
-        text: The value with its unit.
-        meaning: Its meaning; empty where the format does not explain it.
-        span: Location where it is stored, or None.
-        target: The byte that it refers to, or None.
-    """
-
     name: str
     text: str
     meaning: str = ""
@@ -75,17 +45,6 @@ class StepValue:
 
 @dataclass(frozen=True, slots=True)
 class StepContent:
-    """Content of a step, as it is drawn.
-
-    Attributes:
-        title: A few words.
-        caption: One sentence.
-        spans: The bytes looked at.
-        inputs: Bytes of earlier steps.
-        values: The values.
-        shown: Additional figures.
-    """
-
     title: str
     caption: str
     spans: Sequence[Span]
@@ -95,5 +54,4 @@ class StepContent:
 
     @property
     def stored(self) -> dict[Span, str]:
-        """Locations of values, with their names."""
         return {value.span: value.name.partition(".")[0] for value in self.values if value.span is not None}

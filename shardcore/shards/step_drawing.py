@@ -52,8 +52,6 @@ _SECTION_TONES = {
 
 @dataclass(frozen=True, slots=True)
 class _Target:
-    """A byte that a value refers to, the name of the item of the value, and whether a section may begin there."""
-
     name: str
     item: str
     byte: int
@@ -61,12 +59,6 @@ class _Target:
 
 
 def step_drawing(step: StepContent, sections: Sequence[Section] = ()) -> Drawing:
-    """Return the drawing of a step: additional figures, the values, and rulers of the bytes.
-
-    Args:
-        step: The step.
-        sections: Sections of the file, which tile it; empty where the step is about no single file.
-    """
     size = sections[-1].stop if sections else 0
     figures: list[Figure] = []
     targets: list[_Target] = []
@@ -108,7 +100,6 @@ def step_drawing(step: StepContent, sections: Sequence[Section] = ()) -> Drawing
 
 
 def _at_the_end(figure: Figure, stage: int) -> Figure:
-    """Return a figure whose values appear with the last stage of a walk, which arrives at them; sections stay."""
     late = lambda item: replace(item, stage=0 if item.name.startswith("section") else stage)  # noqa: E731
     if isinstance(figure, Table):
         return replace(figure, rows=tuple((row[0], *map(late, row[1:])) for row in figure.rows))
@@ -116,7 +107,6 @@ def _at_the_end(figure: Figure, stage: int) -> Figure:
 
 
 def _rows(values: Sequence[StepValue], targets: list[_Target]) -> list[tuple[Item, ...]]:
-    """Rows of name, value and meaning; values with a target are added to `targets`."""
     rows: list[tuple[Item, ...]] = []
     for value in values:
         spans = (value.span,) if value.span is not None else ()
@@ -137,7 +127,6 @@ def _rows(values: Sequence[StepValue], targets: list[_Target]) -> list[tuple[Ite
 
 
 def _fields_figure(fields: Fields, targets: list[_Target]) -> Table:
-    """Return a row per field; fields that refer to a byte of the file are added to `targets`."""
     record = fields.record
     rows: list[tuple[Item, ...]] = []
     for field in record.fields:
@@ -165,7 +154,6 @@ def _fields_figure(fields: Fields, targets: list[_Target]) -> Table:
 
 
 def _compared_figures(pair: Compared) -> tuple[Cells, Cells]:
-    """Return the two byte strings, one under the other, in groups of bytes."""
     length = max(len(pair.wanted), len(pair.stored), 1)
     group, order = (_WORD, -1) if pair.words else (-(-length // _GROUPS), 1)
     ours, theirs = [], []
@@ -195,7 +183,6 @@ def _compared_figures(pair: Compared) -> tuple[Cells, Cells]:
 
 
 def _rulers(step: StepContent, sections: Sequence[Section], targets: Sequence[_Target]) -> list[Figure]:
-    """Return a ruler of the file with its sections, and rulers of what is too narrow there, or in another source."""
     rulers: list[Figure] = []
     left = _MOST_SPANS
     for source in dict.fromkeys(span.source for span in step.spans):
@@ -217,7 +204,6 @@ def _rulers(step: StepContent, sections: Sequence[Section], targets: Sequence[_T
 
 
 def _close_ruler(spans: Sequence[Span], parts: Mapping[Span, str]) -> Ruler:
-    """Return a ruler that begins and ends with the bytes looked at."""
     start, stop = min(span.start for span in spans), max(span.stop for span in spans)
     items = [
         Item(_size_text(span), (span,), span.start, span.size, Tone.LOOKUP, f"{span}.", here=True)
@@ -234,7 +220,6 @@ def _close_ruler(spans: Sequence[Span], parts: Mapping[Span, str]) -> Ruler:
 
 
 def _source_text(name: str) -> str:
-    """Return the source of some bytes, as the end of a title; empty for the file itself."""
     source = SourceName.parse(name)
     if source.stretch is not None:
         return f" of the decoded bytes {ends_text(*source.stretch)}"
@@ -242,7 +227,6 @@ def _source_text(name: str) -> str:
 
 
 def _file_ruler(step: StepContent, sections: Sequence[Section], targets: Sequence[_Target]) -> Ruler:
-    """Return the file: its sections, the bytes of the step, and marks of the bytes that values refer to."""
     own = [span for span in step.spans if not span.source and span.size][:_MOST_SPANS]
     before = [span for span in step.inputs if not span.source and span.size and span not in own]
     items = [
@@ -273,7 +257,6 @@ def _file_ruler(step: StepContent, sections: Sequence[Section], targets: Sequenc
 
 
 def _end_of(target: _Target, spans: Sequence[Span], sections: Sequence[Section]) -> str:
-    """Return the name of the item at a target: bytes of the step or a section that begin there, else a mark."""
     if any(span.start == target.byte and span.size and not span.source for span in spans):
         return f"bytes at {target.byte}"
     if target.section and any(one.start == target.byte and one.size for one in sections):
@@ -282,7 +265,6 @@ def _end_of(target: _Target, spans: Sequence[Span], sections: Sequence[Section])
 
 
 def _sections_near(sections: Sequence[Section], spans: Sequence[Span]) -> list[Section]:
-    """Sections with bytes; of very many the largest, and those that hold some spans."""
     solid = [section for section in sections if section.size]
     if len(solid) <= _MOST_SECTIONS:
         return solid

@@ -29,12 +29,6 @@ TOGETHER_BYTES = 1 << 20
 
 
 class StoredGrid(ChunkGrid):
-    """Grid of the chunks of a shard; lasts as long as the shard is open.
-
-    Attributes:
-        shard: The shard or data set that has the chunks.
-    """
-
     shard: Shard
 
     @abstractmethod
@@ -50,13 +44,6 @@ class StoredGrid(ChunkGrid):
         """
 
     def read_cells(self, cells: Iterable[GridCell]) -> Iterator[tuple[GridCell, Chunk]]:
-        """Yield cells with their elements, in their order: several are read at a time, neighbours with one request.
-
-        A cell that is not stored is yielded with None, and one that cannot be read with its error.
-
-        Raises:
-            Cancelled: The result is not wanted any more.
-        """
         wanted = list(cells)
 
         def read(one: tuple[GridCell, ObjectRef | ShardError | None]) -> tuple[GridCell, Chunk]:
@@ -83,12 +70,6 @@ class StoredGrid(ChunkGrid):
             yield from batch
 
     def locate(self, index: Sequence[int]) -> ElementLocation:
-        """Return where an element is stored; reads the index and, of compressed chunks, the chunk.
-
-        Raises:
-            UsageError: The element is outside the array.
-            ShardError: The chunk is damaged, or cannot be read.
-        """
         cell = self.cell_of(index)
         ref = self.refs([cell])[0]
         if isinstance(ref, ShardError):
@@ -96,7 +77,6 @@ class StoredGrid(ChunkGrid):
         return self.located_in(cell, tuple(index), ref)
 
     def located_in(self, cell: GridCell, index: tuple[int, ...], ref: ObjectRef | None) -> ElementLocation:
-        """Return where an element is stored in a cell."""
         if ref is None:
             return ElementLocation(index, cell)
         layout = self.shard.array_layout(ref)
@@ -111,7 +91,6 @@ class StoredGrid(ChunkGrid):
         return self._stored(ElementLocation(index, cell, ref, start, stop))
 
     def _stored(self, found: ElementLocation) -> ElementLocation:
-        """Return the location with the stored bytes of an element of a raw chunk."""
         ref, start, stop = found.ref, found.start, found.stop
         assert ref is not None
         part = part_at(self.shard.content_parts(ref), start)

@@ -55,22 +55,6 @@ MOST_LOST = 3
 
 
 class TaskPool:
-    """An executor, and how work on shards is given to it.
-
-    Args:
-        executor: Any executor of `concurrent.futures`: threads, processes, or Dask's `client.get_executor()`.
-        batch: Shards of one task at most.
-        in_flight: Tasks that are under way at most; None: twice the number of workers.
-        keys: Whether credentials may be in tasks.
-        state: Results of an earlier run, and where those of this one are noted.
-        renewed: Returns another executor for one whose processes ended; None where there is no other.
-
-    Attributes:
-        workers: Number of tasks that run at the same time, as far as the executor states it.
-        batch: See above.
-        state: See above.
-    """
-
     def __init__(
         self,
         executor: Executor,
@@ -93,38 +77,20 @@ class TaskPool:
 
     @property
     def here(self) -> bool:
-        """Return whether the work is done in this process."""
         return isinstance(self._executor, ThreadPoolExecutor)
 
     def run(self, function: Callable[..., R], *arguments: Any) -> R:
-        """Run one function on a worker.
-
-        Raises:
-            ShardError: It failed, or the worker was lost.
-        """
         with closing(self.calls([(function, arguments)])) as results:
             return next(results)
 
     def check_keys(self, ticket: ShardTicket) -> None:
-        """Refuse a ticket with credentials, unless they may be sent.
-
-        Raises:
-            UsageError: Credentials are in it.
-        """
         if not self._keys:
             check_keys(ticket)
 
     def limits(self, remote: RemoteOptions | None, log: RequestLog | None) -> TaskLimits:
-        """Return what tasks may request together; see `TaskLimits`."""
         return TaskLimits(remote, log)
 
     def calls(self, calls: Iterable[Call[R]]) -> Generator[R]:
-        """Give the results of calls in order; of functions and arguments that can be pickled.
-
-        Raises:
-            ShardError: One failed, or workers were lost.
-            Cancelled: The caller does not want the results any more.
-        """
         rest, sent, lost = iter(calls), deque[Call[R]](), 0
 
         def more() -> Iterator[Call[R]]:
@@ -151,7 +117,6 @@ class TaskPool:
                 self._executor = self._renewed()
 
     def _check_sendable(self, *parts: Any) -> None:
-        """Refuse what processes of a pool cannot be given; Dask sends functions of a notebook, too."""
         if isinstance(self._executor, ProcessPoolExecutor):
             try:
                 pickle.dumps(parts)
@@ -168,20 +133,6 @@ class TaskPool:
         own: Sequence[tuple[Any, ...]] = (),
         only: Callable[[Any], R | None] = lambda own: None,
     ) -> Generator[R | ShardError]:
-        """Do some work on each shard; give the results in the order of the shards, or why there is none.
-
-        Args:
-            shard: The data set, or a single file.
-            work: A function of a module; see `Work`.
-            given: Its further arguments.
-            own: For each shard the arguments after these, if it has some.
-            only: Returns the result for a shard whose own arguments need no work; None where they do.
-
-        Raises:
-            UsageError: The shards cannot be opened elsewhere.
-            SourceError: The members cannot be listed.
-            Cancelled: The caller does not want the results any more.
-        """
         self._check_sendable(work, given)
         asked = _Asked(shard, work, given, own, [] if self.here else tickets_of(shard, keys=self._keys))
         known = self.state.found(asked.marks) if self.state is not None else {}
@@ -214,7 +165,6 @@ class TaskPool:
                 self._executor = self._renewed()
 
     def _batches(self, numbers: list[int], sizes: Sequence[int]) -> Iterator[list[int]]:
-        """Yield the shards of each task: few where they are large, so that little is lost with a worker."""
         most, batch, total = max(min(self.batch, len(numbers) // (FEW_TASKS * self.workers)), 1), list[int](), 0
         for number in numbers:
             if batch and (len(batch) >= most or total + sizes[number] > BATCH_BYTES):
@@ -227,20 +177,6 @@ class TaskPool:
 
 
 class _Asked(Generic[R]):
-    """Work on some shards, as calls of an executor.
-
-    Args:
-        shard: The data set, or a single file.
-        work: See `Work`.
-        given: Its further arguments.
-        own: For each shard the arguments after these; or none.
-        tickets: The shards; none where the work is done in this process.
-
-    Attributes:
-        count: Number of shards.
-        sizes: Bytes of each.
-    """
-
     def __init__(
         self,
         shard: Shard,
@@ -258,11 +194,9 @@ class _Asked(Generic[R]):
 
     @cached_property
     def marks(self) -> list[str]:
-        """Identity of the work on each shard."""
         return [mark_of(self._work, one, self._arguments(number)) for number, one in enumerate(self._tickets)]
 
     def calls(self, batches: list[list[int]]) -> Iterator[Call[TaskResult[R]]]:
-        """Yield the calls, each with its share of what may still be requested."""
         left = sum(map(len, batches))
         for batch in batches:
             given = [self._arguments(number) for number in batch]
@@ -277,7 +211,6 @@ class _Asked(Generic[R]):
         return (*self._given, *self._own[number])
 
     def results(self, batch: list[int], outcome: TaskResult[R] | ShardError) -> list[R | ShardError]:
-        """Return the results of a task for its shards."""
         if isinstance(outcome, ShardError):
             return [outcome] * len(batch)
         if outcome.log is not None:
@@ -288,13 +221,6 @@ class _Asked(Generic[R]):
 
 
 class TaskLimits:
-    """Limits of requests and bytes of an opened thing, shared among tasks; a task gives back what it leaves.
-
-    Args:
-        remote: The limits.
-        log: What was requested before.
-    """
-
     def __init__(self, remote: RemoteOptions | None, log: RequestLog | None) -> None:
         self._remote = remote
         self._left: list[int | None] = [None, None]
@@ -306,15 +232,9 @@ class TaskLimits:
 
     @property
     def limited(self) -> bool:
-        """Return whether there is a limit."""
         return self._left != [None, None]
 
     def shared(self, first: int, tickets: list[ShardTicket], left: int) -> list[ShardTicket]:
-        """Return the tickets of the task that begins with shard `first`, with their share; `left` are to be sent yet.
-
-        Raises:
-            BudgetSpent: Nothing is left.
-        """
         if self._remote is None or not self.limited:
             return tickets
         if any(some is not None and some < len(tickets) for some in self._left):
@@ -329,14 +249,12 @@ class TaskLimits:
         return [replace(ticket, options={**ticket.options, "remote": mine}) for ticket in tickets]
 
     def spend(self, first: int, used: tuple[int, ...], count: int) -> None:
-        """Take back what a task left of its share; of one that was lost, nothing."""
         for at, share in enumerate(self._shares.pop(first, ())):
             if (left := self._left[at]) is not None and share is not None:
                 self._left[at] = left + max(share * count - used[at], 0)
 
 
 def _outcome(future: Future[R]) -> R | ShardError:
-    """Return what came out of a task, or why nothing did."""
     try:
         return future.result()
     except ShardError as error:
@@ -355,7 +273,6 @@ def _worker_lost(error: BaseException) -> RemoteError:
 
 
 def workers_of(executor: Executor) -> int:
-    """Return how many tasks an executor runs at the same time; a guess where it does not state it."""
     stated = getattr(executor, "_max_workers", None)
     if isinstance(stated, int):
         return stated
@@ -365,11 +282,6 @@ def workers_of(executor: Executor) -> int:
 
 
 def check_encrypted(executor: Executor) -> None:
-    """Refuse to send credentials to other machines as plain text.
-
-    Raises:
-        UsageError: The connection is not encrypted.
-    """
     scheduler = getattr(getattr(executor, "_client", None), "scheduler", None)
     if not str(getattr(scheduler, "address", "")).startswith("tls://"):
         raise UsageError("credentials are sent to a cluster over TLS only: its address begins with tls://")
@@ -377,12 +289,6 @@ def check_encrypted(executor: Executor) -> None:
 
 @contextmanager
 def local_processes(count: int, *, state: TaskState | None = None) -> Iterator[TaskPool]:
-    """Processes of this machine; one that ends early is replaced, and its shards are worked on again.
-
-    Args:
-        count: Count.
-        state: See `TaskPool`.
-    """
     context = SafeContext()
     # Plain memory: an event has a lock, and a process that is killed while it holds it would hold up all others.
     over = context.RawValue("b", 0)
@@ -401,7 +307,6 @@ def local_processes(count: int, *, state: TaskState | None = None) -> Iterator[T
 
 
 def begin_worker(over: c_byte) -> None:
-    """Let a process end at its next read when the one that started it does not need it any more."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     def check() -> None:
@@ -417,17 +322,6 @@ _stops = ExitStack()
 
 @contextmanager
 def dask_cluster(address: str, *, keys: bool = False, state: TaskState | None = None) -> Iterator[TaskPool]:
-    """The workers of a Dask scheduler.
-
-    Args:
-        address: The scheduler: `tcp://…` or `tls://…`, or `HOST:PORT`.
-        keys: See `TaskPool`.
-        state: See `TaskPool`.
-
-    Raises:
-        UsageError: The extra `cluster` is not installed.
-        SourceError: The scheduler does not answer.
-    """
     distributed = optional("distributed")
     try:
         client = distributed.Client(address, timeout=CONNECT, set_as_default=False)
@@ -440,7 +334,6 @@ def dask_cluster(address: str, *, keys: bool = False, state: TaskState | None = 
 
 
 def usual_processes() -> int:
-    """Return the number of processes of `local` without a number: one for each processor."""
     return os.cpu_count() or 1
 
 
@@ -457,7 +350,6 @@ def map_shards(
     in_flight: int | None = None,
     keys: bool = False,
 ) -> Generator[R | ShardError]:
-    """See `Shard.map_shards`."""
     threads = executor or JobThreads(max(shard.jobs, 1))
     try:
         pool = TaskPool(threads, batch=batch, in_flight=in_flight, keys=keys)

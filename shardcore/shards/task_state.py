@@ -23,23 +23,12 @@ PACKAGE = "shardcore."
 
 
 def mark_of(work: Callable[..., Any], ticket: ShardTicket, given: tuple[Any, ...]) -> str:
-    """Return an identity of the work on a shard: another size, other options or arguments make another one."""
     options = {name: value for name, value in ticket.options.items() if name != "remote"}
     facts = [work.__module__, work.__qualname__, ticket.uri, ticket.format, ticket.name, ticket.size, options, given]
     return hashlib.sha256(json.dumps(to_plain(facts, compared=True), sort_keys=True).encode()).hexdigest()
 
 
 class TaskState:
-    """Results by the identity of the work, in a file that grows line by line. Errors are not kept.
-
-    Args:
-        path: The file; it is created where it does not exist.
-
-    Raises:
-        UsageError: It is something else.
-        SourceError: It cannot be read or written.
-    """
-
     def __init__(self, path: Path) -> None:
         self._lines: dict[str, Any] = {}
         try:
@@ -73,19 +62,9 @@ class TaskState:
             raise UsageError(f"{path}, line {number}: not the state of a run") from None
 
     def found(self, marks: Sequence[str]) -> dict[int, Any]:
-        """Return the results that are there, by the number of the mark.
-
-        Raises:
-            UsageError: One is of another version of this program.
-        """
         return {number: from_plain(self._lines[mark]) for number, mark in enumerate(marks) if mark in self._lines}
 
     def note(self, mark: str, result: Any) -> None:
-        """Keep a result.
-
-        Raises:
-            SourceError: The disk is full.
-        """
         if isinstance(result, ShardError):
             return
         try:
@@ -95,20 +74,10 @@ class TaskState:
             raise SourceError(f"cannot keep the state in {self._file.name}: {reason_of(error)}") from error
 
     def close(self) -> None:
-        """Close the file."""
         self._file.close()
 
 
 def to_plain(value: Any, *, compared: bool = False) -> Any:
-    """Return a value as one that JSON has: dataclasses, enumerations, arrays and bytes by their names and contents.
-
-    Args:
-        value: The value.
-        compared: Whether fields that do not count when two values are compared are left out.
-
-    Raises:
-        TypeError: It holds something of another kind.
-    """
     plain = partial(to_plain, compared=compared)
     if value is None or (isinstance(value, (bool, int, float, str)) and not isinstance(value, Enum)):
         return value
@@ -133,11 +102,6 @@ def to_plain(value: Any, *, compared: bool = False) -> Any:
 
 
 def from_plain(value: Any) -> Any:
-    """Return the value that `to_plain` made something of.
-
-    Raises:
-        UsageError: It is something else.
-    """
     try:
         return _restored(value)
     except (ValueError, TypeError, KeyError, AttributeError, ImportError, RecursionError, binascii.Error) as error:
@@ -172,7 +136,6 @@ def _dtype(text: str) -> np.dtype[Any]:
 
 @cache
 def _class_of(name: str) -> Any:
-    """Return a dataclass or an enumeration of this library; nothing else is created from a file."""
     module, _, qualified = name.partition(":")
     if not module.startswith(PACKAGE):
         raise ValueError(name)

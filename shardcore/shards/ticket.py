@@ -55,34 +55,21 @@ class ShardTicket:
 
 
 def check_keys(ticket: ShardTicket) -> None:
-    """Refuse a ticket with credentials: tasks are kept in the memory and logs of other machines.
-
-    Raises:
-        UsageError: Credentials are in it.
-    """
     if ticket.has_keys:
         raise UsageError("credentials are not sent to workers: name a profile that they have, or use their own")
 
 
 def folder_address(folder: str, opened_at: str) -> str:
-    """Return the address or path of a folder as other processes open it.
-
-    Args:
-        folder: The folder, as it is shown.
-        opened_at: By what its data set was opened: a login or signature there is for the folder, too.
-    """
     if not (is_address(folder) and is_address(opened_at)):
         return absolute(folder)
     return parse_address(folder).with_login_of(parse_address(opened_at)).text
 
 
 def as_named(error: ShardError, where: str) -> ShardError:
-    """Return an error of what was opened by its absolute path, with the path as the caller named it."""
     error.message = error.message.replace(absolute(where), where)
     error.args = (error.message, *error.args[1:])
     return error
 
 
 def absolute(where: str) -> str:
-    """Return a path as other processes find it; an address as it is."""
     return where if is_address(where) else os.path.abspath(local_path(where))  # noqa: PTH100 - the text, not the target

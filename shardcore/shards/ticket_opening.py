@@ -29,16 +29,6 @@ R = TypeVar("R")
 
 
 def tickets_of(shard: Shard, *, keys: bool = False) -> list[ShardTicket]:
-    """Return a ticket for each shard of a data set, in their order; one for a single file.
-
-    Args:
-        shard: The shard or data set; it was opened by a path or an address.
-        keys: Whether credentials may be in the tickets; by default a profile, or those of whoever opens them, serve.
-
-    Raises:
-        UsageError: It was opened from bytes, or credentials would be in the tickets.
-        SourceError: Its members cannot be listed.
-    """
     if not shard.opened_at:
         raise UsageError("this shard was not opened by a path or an address: there is nothing to open it by elsewhere")
     options = {name: _plain(value) for name, value in shard.chosen.items() if name != "format"}
@@ -63,19 +53,10 @@ def _member_tickets(shard: DataSet, options: dict[str, Any]) -> Iterator[ShardTi
 
 
 def _plain(value: Any) -> Any:
-    """Return an option as a plain value: a folder by its address."""
     return absolute(value.uri) if isinstance(value, Folder) else value
 
 
 class ListedFolder(Folder):
-    """A folder whose listing is given; all else is done by the folder itself.
-
-    Args:
-        base: The folder.
-        files: What is in it, as far as it is requested.
-        tape: The request log.
-    """
-
     def __init__(self, base: Folder, files: Sequence[Entry], tape: RequestLog | None = None) -> None:
         self._base, self._files = base, tuple(files)
         self.tape = tape
@@ -83,7 +64,6 @@ class ListedFolder(Folder):
         self.lists_cheaply, self.listable = base.lists_cheaply, True
 
     def list(self, prefix: str = "") -> builtins.list[Entry]:
-        """Return those of the given files, and the sub-folders on the way to them, that lie directly in a folder."""
         lead, found = f"{prefix}/" if prefix else "", dict[str, Entry]()
         for entry in self._files:
             if entry.name.startswith(lead):
@@ -92,37 +72,29 @@ class ListedFolder(Folder):
         return [found[name] for name in sorted(found)]
 
     def open(self, name: str) -> Source:
-        """Open a file of the folder."""
         return self._base.open(name)
 
     def open_on_demand(self, name: str) -> Source:
-        """Open a file of the folder on demand."""
         return self._base.open_on_demand(name)
 
     def open_at(self, name: str, start: int, stop: int) -> Source:
-        """Open a file of which some bytes are read first."""
         return self._base.open_at(name, start, stop)
 
     def at_hand(self, name: str) -> bool:
-        """Return what the folder states."""
         return self._base.at_hand(name)
 
     def read(self, name: str, limit: int) -> bytes:
-        """Return the content of a small file of the folder."""
         return self._base.read(name, limit)
 
     def folder(self, name: str) -> Folder:
-        """Return a sub-folder, with those of the given files that are in it."""
         lead = f"{name}/"
         inner = [replace(one, name=one.name[len(lead) :]) for one in self._files if one.name.startswith(lead)]
         return ListedFolder(self._base.folder(name), inner, self.tape)
 
     def parent(self) -> Folder | None:
-        """Return the folder around it."""
         return self._base.parent()
 
     def close(self) -> None:
-        """Close the folder."""
         self._base.close()
 
 
@@ -156,7 +128,6 @@ def open_ticket(ticket: ShardTicket, *, tape: RequestLog | None = None) -> Shard
 
 
 def opened_set(ticket: ShardTicket, tape: RequestLog | None = None) -> Shard:
-    """Return the file of a ticket, or its data set with this one member; see `open_ticket`."""
     options = {name: value for name, value in ticket.options.items() if name != "remote"}
     if not ticket.name:
         return open_shard(ticket.uri, format=ticket.format, remote=ticket.remote, tape=tape, **options)
@@ -175,13 +146,6 @@ def _as_folder(uri: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class TaskResult(Generic[R]):
-    """Results of a task, which can be pickled.
-
-    Attributes:
-        results: For each ticket its result, or why there is none.
-        log: What was requested for them; None where it is noted already.
-    """
-
     results: list[R | ShardError]
     log: LogShare | None = None
 
@@ -189,13 +153,6 @@ class TaskResult(Generic[R]):
 def run_tickets(
     work: Work[R], tickets: Sequence[ShardTicket], given: Sequence[tuple[Any, ...]]
 ) -> TaskResult[R]:
-    """Do some work on each of some shards, one after the other: what a task of a pool or cluster is.
-
-    Args:
-        work: See `Work`.
-        tickets: The shards.
-        given: Further arguments of the work, for each shard.
-    """
     from shardcore.sources.remote.request_log import RequestLog
 
     tape, results = RequestLog(), list[R | ShardError]()
@@ -208,7 +165,6 @@ def run_tickets(
 
 
 def _check_plain(done: TaskResult[Any]) -> None:
-    """Refuse results that cannot be sent back: Dask would never return them, and the caller would wait for ever."""
     try:
         pickle.dumps(done)
     except Exception as error:  # noqa: BLE001 - whatever a class raises when it is pickled
@@ -222,7 +178,6 @@ def _check_plain(done: TaskResult[Any]) -> None:
 
 @contextmanager
 def _connected(ticket: ShardTicket) -> Iterator[None]:
-    """Keep the connection of a ticket for those after it: creating a client takes longer than reading a small shard."""
     if not is_address(ticket.uri):
         yield
         return
@@ -249,7 +204,6 @@ def _worked(work: Work[R], ticket: ShardTicket, given: tuple[Any, ...], tape: Re
 def run_here(
     work: Work[R], shard: Shard, names: Sequence[str], given: Sequence[tuple[Any, ...]]
 ) -> TaskResult[R]:
-    """Do some work on some shards that are opened in this process already; see `run_tickets`."""
     results = list[R | ShardError]()
     for name, arguments in zip(names, given, strict=True):
         try:
@@ -260,7 +214,6 @@ def run_here(
 
 
 def on_shard(shard: Shard, name: str, progress: Progress, function: Callable[[Shard], R]) -> R:
-    """Call a function of one shard: the work of `Shard.map_shards`."""
     with shard.borrowed(name) as member:
         try:
             return function(member)

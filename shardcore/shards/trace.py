@@ -41,25 +41,11 @@ DAMAGED = "damaged"
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """Meaning of a value of a step.
-
-    Attributes:
-        text: A few words: `the bucket of the key`.
-        unit: What it counts: `bits`, `bytes`, `slots`; `byte` for an offset; empty where it counts nothing.
-        relative: Whether an offset counts from elsewhere than the first byte of the file.
-    """
-
     text: str
     unit: str = ""
     relative: bool = False
 
     def with_unit(self, text: str, value: object) -> str:
-        """Return the text of a value with the unit, as it agrees with the value: `1 byte`, `2 bytes`, `byte 4625`.
-
-        Args:
-            text: The value as text.
-            value: The value.
-        """
         if self.unit == "byte":
             return f"{value:#x}" if isinstance(value, int) and value >= 0 else text
         one = f"{self.unit[:-3]}y" if self.unit.endswith("ies") else self.unit.removesuffix("s")
@@ -73,7 +59,6 @@ NO_LOCATIONS: Mapping[str, Span] = MappingProxyType({})
 
 
 def _brief(member: str) -> str:
-    """Return the name of a member in a sentence; of one that is a hash, its beginning."""
     return visible(member if len(member) <= _LONG_NAME else f"{member[:16]}…")
 
 
@@ -133,7 +118,6 @@ class Step(Displayed):
         return replace(self, drawing=step_drawing(content, sections), shown=(), at=NO_LOCATIONS)
 
     def _drawn_values(self, name: str, value: Any) -> Iterator[StepValue]:
-        """Yield a value as it is drawn; of a mapping each of its members."""
         meaning, span = self.meanings.get(name), self.at.get(name)
         if isinstance(value, dict) and value:
             for inner, each in value.items():
@@ -187,13 +171,6 @@ class Trace(Displayed):
 
 
 class Look:
-    """One lookup under way: counts what is read and keeps what is reported.
-
-    Args:
-        telling: Whether steps are kept; without it `step` does nothing.
-        meanings: What the values of the steps are.
-    """
-
     def __init__(self, *, telling: bool = False, meanings: Meanings = NO_MEANINGS) -> None:
         self.telling = telling
         self._meanings = meanings
@@ -205,7 +182,6 @@ class Look:
         self.described = ""
 
     def meter(self, source: Source) -> MeteredSource:
-        """Return the source to read from in this lookup; what is read through it is counted."""
         if isinstance(source, MeteredSource) and self._meters.get(id(source.base)) is source:
             return source
         return self._meters.setdefault(id(source), MeteredSource(source))
@@ -222,20 +198,6 @@ class Look:
         draw: Callable[[], Drawing] | None = None,
         **values: Any,
     ) -> None:
-        """Tell one step; what was read since the last one is its cost.
-
-        Args:
-            title: A few words.
-            text: What is done and what came out.
-            *spans: The bytes looked at.
-            why: Reason why a reader does this.
-            inputs: Bytes that steps before looked at and this one computes with.
-            at: Locations where values are stored, by name.
-            shown: Additional figures of the drawing.
-            draw: Makes the drawing, in place of the usual one of values and spans; it reads nothing. Called only when
-                steps are kept.
-            **values: What the step produced.
-        """
         if not self.telling:
             return
         requests = sum(meter.requests for meter in self._meters.values())
@@ -263,33 +225,18 @@ class Look:
         self._told_requests, self._told_bytes = requests, size
 
     def elsewhere(self, described: str) -> None:
-        """Report that the content is in files out of reach, and what was found in its place: `recipe`."""
         self.described = described
 
     def draw(self, first: int, sections: Sequence[Section]) -> None:
-        """Make the drawings of the steps from number `first` on.
-
-        Args:
-            first: The number of the first of them.
-            sections: Sections of the file that they read.
-        """
         self.steps[first:] = [step.drawn(sections) for step in self.steps[first:]]
 
     def place(self, first: int, member: str, *, said: bool = False) -> None:
-        """Report the steps from number `first` on, which a member of a data set told, in the words of the data set.
-
-        Args:
-            first: The number of the first of them.
-            member: The member.
-            said: Whether the first of them says which member it is; where several are asked, one after the other.
-        """
         steps = [placed_step(step, member) for step in self.steps[first:]]
         if said and steps and not steps[0].text.startswith(member):
             steps[0] = replace(steps[0], text=f"In {_brief(member)}: {steps[0].text}")
         self.steps[first:] = steps
 
     def damaged(self, error: ShardError, text: str = "") -> None:
-        """Tell, as a step, where a lookup met damage, or a file that is no shard; the same error is reported once."""
         if self.telling and error not in self._told_damage:
             self._told_damage.append(error)
             title = "Not a shard" if isinstance(error, NotAShard) else "Damaged"
@@ -303,18 +250,6 @@ def tell(
     look: Look | None = None,
     sections: Callable[[], Sequence[Section]] = tuple,
 ) -> Trace:
-    """Run a lookup and report it.
-
-    Args:
-        key: What is looked for.
-        lookup: The lookup; it returns the object, or raises `KeyAbsent`, a `FormatError` or `NotAShard`.
-        meanings: What the values of its steps are.
-        look: What keeps the steps, in place of a new `Look`.
-        sections: Gives the sections of the file, for the drawings of the steps.
-
-    Returns:
-        The trace. Errors of the source (the network, a missing file) are raised, not told.
-    """
     look = look or Look(telling=True, meanings=meanings)
     try:
         ref = lookup(look)
@@ -330,7 +265,6 @@ def tell(
 
 
 def placed_step(step: Step, member: str) -> Step:
-    """Return a step of a lookup in a member, in the words of its data set."""
     from shardcore.model.drawing import moved
 
     drawing = moved(step.drawing, lambda span: placed_span(span, member)) if step.drawing is not None else None

@@ -24,25 +24,12 @@ _PRECOMPUTED = ("precomputed://", "|neuroglancer-precomputed:")
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """A layer of a state.
-
-    Attributes:
-        name: Its name in the viewer.
-        kind: Its type, such as `image` or `segmentation`; empty where the state has none.
-        address: The address of its source, as this program opens it.
-    """
-
     name: str
     kind: str
     address: str
 
 
 def layers_of(link: str) -> tuple[Layer, ...]:
-    """Return the layers of a link that have precomputed sources, in their order; one per source.
-
-    Raises:
-        UsageError: The state is not in the link, or cannot be parsed.
-    """
     state = unquote(link.partition("#!")[2]).strip()
     if not state.startswith("{"):
         raise UsageError("this link of Neuroglancer names its state, and does not hold it: open the address of a layer")
@@ -57,12 +44,6 @@ def layers_of(link: str) -> tuple[Layer, ...]:
 
 
 def layer_address(link: str) -> str:
-    """Return the address of the one layer of a link.
-
-    Raises:
-        LayerUnchosen: There are several; they are named.
-        UsageError: There is none, or the link has no state.
-    """
     found = layers_of(link)
     if not found:
         raise UsageError("this link of Neuroglancer has no layer with a precomputed source")
@@ -72,7 +53,6 @@ def layer_address(link: str) -> str:
 
 
 def chosen_address(where: T) -> T | str:
-    """Return what is opened: of a link of Neuroglancer the address of its layer, everything else as it is."""
     return layer_address(where) if isinstance(where, str) and is_viewer_link(where) else where
 
 
@@ -95,7 +75,6 @@ def _layers(layers: list[object]) -> Iterator[Layer]:
 
 
 def _plain_json(state: str) -> str:
-    """Return a state as JSON: links may write `'` for quotes, and `_` for commas outside of strings."""
     parts = _STRING.split(state)
     # Every second part is a string.
     parts[::2] = [part.replace("_", ",") for part in parts[::2]]

@@ -21,17 +21,6 @@ ROOM = 192 << 20
 
 
 class WholeFiles:
-    """Remote files that an operation fetches whole. A context manager; thread-safe.
-
-    Attributes:
-        room: Bytes that all operations together may still fetch ahead.
-
-    Args:
-        source: The first one; None where a shard has no file of its own.
-        most: Bytes of the largest file that is fetched; None: `MOST_WHOLE`.
-        longest: Bytes of one request: shorter ones, where the first bytes are worked on while the last ones come.
-    """
-
     room: ClassVar[int] = ROOM
     _lock: ClassVar[threading.Lock] = threading.Lock()
 
@@ -46,14 +35,6 @@ class WholeFiles:
             self.fetch(source)
 
     def fetch(self, source: Source) -> bool:
-        """Begin to fetch the bytes of a remote file that are not in the cache, and wait for nothing.
-
-        Nothing is fetched of local files, of long ones, and where other files have taken the room. An error is reported
-        by the read that needs the bytes.
-
-        Returns:
-            Whether it was begun.
-        """
         size = 0 if source.near else source.size
         with self._lock:
             if not size or not self.has_room(size):
@@ -65,15 +46,9 @@ class WholeFiles:
         return True
 
     def has_room(self, size: int) -> bool:
-        """Return whether a file of so many bytes may be fetched whole now."""
         return size <= self._most and not self._ended and size <= WholeFiles.room
 
     def release(self, *, end: bool = False) -> None:
-        """Let others have the room; what was fetched stays in the cache as long as that has room.
-
-        Args:
-            end: Whether nothing more is fetched.
-        """
         with self._lock:
             WholeFiles.room += self._taken
             self._taken, self._ended = 0, self._ended or end

@@ -234,8 +234,6 @@ class Source(ABC):
 
 
 class _Readers:
-    """Readers of large ranges, which share what is fetched ahead."""
-
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._count = 0
@@ -252,7 +250,6 @@ class _Readers:
 
     @property
     def share(self) -> int:
-        """Bytes that each of them may fetch ahead."""
         return max(AHEAD // max(self._count, 1), RANGE)
 
 
@@ -260,15 +257,6 @@ _READERS = _Readers()
 
 
 def read_pieces(source: Source, start: int, stop: int, size: int = PIECE) -> Iterator[bytes]:
-    """Yield the bytes `[start, stop)` of a source in pieces of `size` bytes; a few ranges come ahead, in parallel.
-
-    Up to 4 MiB come with one request. Of more, the first piece comes alone: some readers take no other.
-
-    Raises:
-        Truncated: The range ends after the source does.
-        SourceError: The bytes cannot be read.
-        Cancelled: The job was cancelled.
-    """
     if start >= stop:
         return
     ahead = min(start + size, stop)
@@ -287,14 +275,12 @@ def read_pieces(source: Source, start: int, stop: int, size: int = PIECE) -> Ite
 
 
 def range_cuts(start: int, stop: int, most: int = RANGE) -> Iterator[tuple[int, int]]:
-    """Yield the ranges by which the bytes `[start, stop)` of a remote file are requested: about equally long."""
     count = max(-(-(stop - start) // most), 1)
     for number in range(count):
         yield start + (stop - start) * number // count, start + (stop - start) * (number + 1) // count
 
 
 def merged(ranges: Sequence[tuple[int, int]], gap: int = MERGE_GAP) -> list[tuple[int, int, list[int]]]:
-    """Join ranges at most `gap` bytes apart: `(start, stop, numbers of the ranges inside)`; empty ones join none."""
     joined: list[tuple[int, int, list[int]]] = []
     for number in sorted((n for n, (a, b) in enumerate(ranges) if b > a), key=lambda n: ranges[n]):
         start, stop = ranges[number]
@@ -310,14 +296,6 @@ def merged(ranges: Sequence[tuple[int, int]], gap: int = MERGE_GAP) -> list[tupl
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A file or a sub-folder in a folder.
-
-    Attributes:
-        name: Relative to the folder that was listed, with `/` between parts.
-        size: Bytes; -1 for a folder.
-        is_folder: Whether it is a folder.
-    """
-
     name: str
     size: int
     is_folder: bool
@@ -425,11 +403,6 @@ NAME_LIMIT = 4096
 
 
 def check_name(name: str) -> str:
-    """Let only names pass that stay inside a folder: relative, normalised, without `..`, NUL or backslash.
-
-    Raises:
-        SourceError: The name is none of these.
-    """
     if len(name) > NAME_LIMIT:
         raise SourceError(f"refused to follow the name {short(name)} of {len(name)} letters: at most {NAME_LIMIT}")
     parts = name.split("/")

@@ -19,20 +19,10 @@ MOST_AHEAD = 16 << 20
 
 
 class ReadAhead:
-    """Read-ahead of a reader that reads one range of a file after the other."""
-
     def __init__(self) -> None:
         self._next = self._run = 0
 
     def beyond(self, start: int, stop: int, size: int, *, lookup: bool) -> int:
-        """Return where to stop fetching: as far beyond the end as was fetched so before, within the file.
-
-        Args:
-            start: First byte that is not here.
-            stop: One past the last that is requested.
-            size: Bytes of the file.
-            lookup: Whether it belongs to a lookup, which does not go on there.
-        """
         before = self._run if start == self._next else 0
         more = 0 if lookup else min(before, MOST_AHEAD)
         self._next = max(min(stop + more, size), stop)
@@ -41,15 +31,6 @@ class ReadAhead:
 
 
 class BlockCache:
-    """Blocks by the identity of their file, of which those that were not used for longest go first.
-
-    Attributes:
-        limit: Bytes that are kept.
-
-    Args:
-        limit: See above.
-    """
-
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self._lock = threading.Lock()
@@ -60,23 +41,13 @@ class BlockCache:
 
     @property
     def size(self) -> int:
-        """Bytes that are kept now."""
         return self._size
 
     def pieces(self, identity: str, start: int, stop: int) -> list[Piece]:
-        """Return the blocks that have any of the bytes `[start, stop)` of a file, in their order."""
         with self._lock:
             return self._pieces(identity, start, stop)
 
     def put(self, identity: str, start: int, data: bytes, *, hold: bool = False) -> None:
-        """Keep bytes of a file; those that are there already stay as they are.
-
-        Args:
-            identity: Identity of the file.
-            start: Offset of the bytes.
-            data: The bytes.
-            hold: Whether the file stays beyond the limit until `release`.
-        """
         with self._lock:
             if hold:
                 self._held.add(identity)
@@ -88,13 +59,11 @@ class BlockCache:
             self._trim()
 
     def release(self, identity: str) -> None:
-        """Hold a file no longer: the limit applies to it again."""
         with self._lock:
             self._held.discard(identity)
             self._trim()
 
     def _trim(self) -> None:
-        """Remove the blocks that were not used for longest, as far as no file holds them."""
         held = 0
         while self._size > self.limit and held < len(self._blocks):
             name, first = next(iter(self._blocks))
@@ -120,7 +89,6 @@ class BlockCache:
 
 
 def missing(pieces: list[Piece], start: int, stop: int) -> list[tuple[int, int]]:
-    """Return the parts of `[start, stop)` that none of the pieces has; the pieces are sorted."""
     holes: list[tuple[int, int]] = []
     at = start
     for first, data in pieces:
@@ -135,7 +103,6 @@ def missing(pieces: list[Piece], start: int, stop: int) -> list[tuple[int, int]]
 
 
 def joined(pieces: list[Piece], start: int, stop: int) -> bytes:
-    """Return the bytes `[start, stop)` out of pieces that have them all, in any order, overlapping or not."""
     parts: list[bytes] = []
     at = start
     for first, data in sorted(pieces, key=lambda piece: (piece[0], -len(piece[1]))):

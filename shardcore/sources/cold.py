@@ -25,14 +25,6 @@ MOST_PLAIN = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class ColdCost:
-    """Cost for a cold start.
-
-    Attributes:
-        requests: Ranges, and listings, that were requested.
-        bytes: Bytes in them.
-        rounds: How often one waits: what is requested at once counts once.
-    """
-
     requests: int = 0
     bytes: int = 0
     rounds: int = 0
@@ -45,12 +37,6 @@ class ColdCost:
 
 
 class Bill:
-    """Counts what is requested, and knows what has come. Thread-safe.
-
-    Args:
-        fetch: Whether bytes that are not at hand may be fetched.
-    """
-
     def __init__(self, *, fetch: bool) -> None:
         self.fetch = fetch
         self.sources: dict[str, ColdSource] = {}
@@ -61,48 +47,28 @@ class Bill:
 
     @property
     def trips(self) -> tuple[tuple[Span, ...], ...]:
-        """The round trips so far: in each the ranges requested at once; a listing or a missing file has no bytes."""
         return tuple(self._trips)
 
     @property
     def cost(self) -> ColdCost:
-        """All that was requested so far."""
         spans = [span for trip in self.trips for span in trip]
         return ColdCost(len(spans), sum(span.size for span in spans), len(self._trips))
 
     def add(self, *spans: Span) -> None:
-        """Note a round trip: ranges that are requested at once."""
         with self.lock:
             self._trips.append(spans)
 
     def close(self) -> None:
-        """Close what was opened."""
         for source in self.sources.values():
             source.let_go()
 
     def check_at_hand(self, near: bool, what: str) -> None:
-        """Let only pass what costs nothing, unless everything may be fetched.
-
-        Raises:
-            UsageError: It would have to be fetched.
-        """
         if not near and not self.fetch:
             known = "the cold cost is measured with the bytes that were fetched before"
             raise UsageError(f"{known}; {what} would have to be fetched: look the key up once more")
 
 
 class ColdSource(Source):
-    """A file of which nothing has been read yet.
-
-    Args:
-        base: Where its bytes are had.
-        bill: What counts.
-        folder: The folder it lies in, cold, too.
-        first: How many bytes of its beginning are useful.
-        owned: Whether `base` was opened for it.
-        at: The first range, where it is not that of the beginning.
-    """
-
     near = False
     charged = False
 
@@ -127,16 +93,13 @@ class ColdSource(Source):
 
     @property
     def size(self) -> int:
-        """Number of bytes."""
         return self._base.size
 
     @property
     def identity(self) -> str:
-        """As the source underneath."""
         return self._base.identity
 
     def loaded(self, start: int, stop: int) -> tuple[tuple[int, int], ...]:
-        """Return the parts that have been requested."""
         found: list[tuple[int, int]] = []
         at = start
         for first, last in [*missing(self._pieces(start, stop), start, stop), (stop, stop)]:
@@ -146,7 +109,6 @@ class ColdSource(Source):
         return tuple(found)
 
     def let_go(self) -> None:
-        """Close what was opened to read from."""
         if self._owned:
             self._base.close()
 
@@ -178,7 +140,6 @@ class ColdSource(Source):
         return [piece for piece in self._kept if piece[0] < stop and piece[0] + len(piece[1]) > start]
 
     def _ahead(self, holes: list[tuple[int, int]]) -> list[tuple[int, int]]:
-        """Read ahead of somebody who takes one stretch after the other, as remote files do."""
         if len(holes) != 1:
             return holes
         start, stop = holes[0]
@@ -186,13 +147,6 @@ class ColdSource(Source):
 
 
 class ColdFolder(Folder):
-    """A folder of which nothing has been read yet.
-
-    Args:
-        base: The folder.
-        bill: What counts.
-    """
-
     lists_cheaply = False
 
     def __init__(self, base: Folder, bill: Bill) -> None:
@@ -200,7 +154,6 @@ class ColdFolder(Folder):
         self.name, self.uri, self.listable = base.name, base.uri, base.listable
 
     def list(self, prefix: str = "") -> builtins.list[Entry]:
-        """Return what lies in the folder; one request for each, the first time."""
         with self._bill.lock:
             place = (self.uri, prefix)
             if place not in self._bill.listings:
@@ -209,24 +162,19 @@ class ColdFolder(Folder):
             return [*self._bill.listings[place]]
 
     def open(self, name: str) -> Source:
-        """Return a file; its first range is requested, the first time."""
         return self._open(name, FIRST)
 
     def open_at(self, name: str, start: int, stop: int) -> Source:
-        """Return a file; the range that is needed is requested, the first time."""
         return self._open(name, FIRST, (start, stop))
 
     def read(self, name: str, limit: int) -> bytes:
-        """Return the whole content of a small file, in one request."""
         self._open(name, min(limit, MOST_PLAIN))
         return super().read(name, limit)
 
     def folder(self, name: str) -> Folder:
-        """Return a folder in it."""
         return ColdFolder(self._base.folder(name), self._bill)
 
     def parent(self) -> Folder | None:
-        """Return the folder around it."""
         above = self._base.parent()
         return None if above is None else ColdFolder(above, self._bill)
 

@@ -34,7 +34,6 @@ _listings: ContextVar[dict[str, list[Entry]] | None] = ContextVar("listings", de
 
 @contextmanager
 def listed_once() -> Iterator[None]:
-    """List each directory once in this context: formats are asked one after the other what a folder is."""
     token = _listings.set({})
     try:
         yield
@@ -277,19 +276,6 @@ class LocalFolder(Folder):
 
 
 class OnDemandSource(Source):
-    """A file of a folder that is open only while it is read.
-
-    A data set can have more members than a process may have files open. Each read opens the file again, and refuses
-    another one than was there first.
-
-    Args:
-        folder: The directory.
-        name: The relative name of the file.
-
-    Raises:
-        SourceError: Nothing is there, or the name leaves the folder.
-    """
-
     watchable = True
     charged = False
 
@@ -302,17 +288,14 @@ class OnDemandSource(Source):
 
     @cached_property
     def folder(self) -> LocalFolder:  # type: ignore[override]
-        """The folder of the file."""
         return LocalFolder((self._folder.path.absolute() / self._path).parent)
 
     @property
     def size(self) -> int:
-        """Number of bytes when the file was first opened."""
         return self._size
 
     @property
     def identity(self) -> str:
-        """As the file had it when it was first opened."""
         return _identity_text(self.uri, self._status)
 
     def _read(self, start: int, stop: int) -> bytes:
@@ -324,11 +307,9 @@ class OnDemandSource(Source):
             return source.read_many(ranges)
 
     def check_unchanged(self) -> None:
-        """Compare the file at the path with the one that was first opened."""
         self._opened().close()
 
     def close(self) -> None:
-        """Reading afterwards is an error."""
         self._closed = True
 
     def _opened(self) -> Source:
@@ -342,19 +323,6 @@ class OnDemandSource(Source):
 
 
 def open_side_file(path: str | Path, *, writable: bool = False, named: bool = False) -> IO[bytes]:
-    """Open a small file that belongs to another one: a journal, a sidecar, a manifest, a list of keys.
-
-    It may lie in a folder where others write. So no link at `path` is followed, only a regular file is opened, and
-    opening never waits: that of a FIFO would last until another process writes to it.
-
-    Args:
-        path: The file.
-        writable: Opens it for reading and writing, without a buffer.
-        named: You named the file: your own descriptors (`/dev/stdin`, `/dev/fd/63`) are opened, pipes included.
-
-    Raises:
-        SourceError: It does not exist (the cause is a `FileNotFoundError`), is not a regular file, or cannot be opened.
-    """
     own = named and str(path).startswith(_OWN_DESCRIPTORS)
     descriptor = -1
     try:
@@ -376,16 +344,6 @@ def open_side_file(path: str | Path, *, writable: bool = False, named: bool = Fa
 
 
 def read_side_file(path: str | Path, most: int = -1, *, named: bool = False) -> bytes:
-    """Return the first bytes of a file that `open_side_file` opens.
-
-    Args:
-        path: The file.
-        most: At most so many bytes; -1 for all.
-        named: See `open_side_file`.
-
-    Raises:
-        SourceError: It cannot be opened or read.
-    """
     with open_side_file(path, named=named) as file:
         try:
             return file.read(most)
@@ -397,11 +355,6 @@ _OWN_DESCRIPTORS = ("/dev/stdin", "/dev/fd/", "/proc/self/fd/")
 
 
 def open_at_once(path: Path, flags: int, *, follow_links: bool) -> int:
-    """Open a file without waiting, and return its descriptor; the caller looks at what it is.
-
-    Raises:
-        SourceError: It cannot be opened, or a link is at `path` and is not to be followed.
-    """
     try:
         return open_file(path, flags, follow_links=follow_links)
     except (OSError, ValueError) as error:
@@ -411,7 +364,6 @@ def open_at_once(path: Path, flags: int, *, follow_links: bool) -> int:
 
 
 def _entry(lead: str, inner: os.DirEntry[str]) -> Entry | None:
-    """Return what a listing says of one entry; None for links, and for what went away meanwhile."""
     try:
         if is_link_entry(inner):
             return None

@@ -41,8 +41,6 @@ class BytesSource(Source):
 
 
 class _NotedSource(BytesSource):
-    """Bytes whose ranges are noted when they are read, each as it was requested."""
-
     merge_gap = 0
 
     def __init__(self, noted: Callable[[int, int], object], data: bytes, name: str, *, folder: Folder) -> None:
@@ -55,14 +53,6 @@ class _NotedSource(BytesSource):
 
 
 class BytesFolder(Folder):
-    """Files in memory, with sub-folders.
-
-    Args:
-        files: Their bytes, by names with `/`.
-        inside: The part of the names that is this folder: empty, or ending with `/`.
-        noted: Called with the name of a file and each range that is read of it.
-    """
-
     def __init__(
         self, files: Mapping[str, bytes], inside: str = "", noted: Callable[[str, int, int], object] | None = None
     ) -> None:
@@ -73,7 +63,6 @@ class BytesFolder(Folder):
         self._noted = noted
 
     def list(self, prefix: str = "") -> builtins.list[Entry]:
-        """Return what lies in it, or in its sub-folder `prefix`."""
         lead = f"{self._inside}{prefix.rstrip('/')}/" if prefix else self._inside
         names = [name[len(self._inside) :] for name in self._files if name.startswith(lead)]
         depth = len(lead) - len(self._inside)
@@ -82,11 +71,6 @@ class BytesFolder(Folder):
         return sorted([*files, *(Entry(n, -1, True) for n in folders)], key=lambda entry: entry.name)
 
     def open(self, name: str) -> Source:
-        """Open a file.
-
-        Raises:
-            SourceError: There is none of that name.
-        """
         path = self._inside + check_name(name)
         if path not in self._files:
             raise SourceError(f"there is no {name}") from FileNotFoundError(path)
@@ -96,9 +80,7 @@ class BytesFolder(Folder):
         return source
 
     def folder(self, name: str) -> Folder:
-        """Return a folder in it."""
         return BytesFolder(self._files, f"{self._inside}{check_name(name)}/", self._noted)
 
     def parent(self) -> Folder | None:
-        """None: nothing is around it."""
         return None

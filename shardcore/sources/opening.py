@@ -9,20 +9,6 @@ from shardcore.sources.wrapped import WrapperSource
 
 
 class PrefetchedSource(WrapperSource):
-    """Keeps the first and last bytes of a source while it is recognised and opened, so that they are read once.
-
-    What is kept goes when the shard is open, which reads from the source itself. Remote sources have a cache of blocks,
-    too; but local ones have none, that one may be small (`cache_bytes`), and every read from it is noted on the tape.
-
-    Args:
-        base: The source.
-        guess: How many bytes to fetch at once; where the beginning comes with fewer (`Source.head_size`), both ends
-            together have so many.
-
-    Attributes:
-        notes: What a format found out while it recognised the source and wants to know again when it opens it.
-    """
-
     def __init__(self, base: Source, guess: int = 65536) -> None:
         super().__init__(base)
         self.notes: dict[str, object] = {}
@@ -32,7 +18,6 @@ class PrefetchedSource(WrapperSource):
         self._kept: list[tuple[int, bytes]] = []
 
     def head(self, count: int) -> bytes:
-        """Return the first `count` bytes, or all when there are fewer; at most one read, which tells the size, too."""
         return self.read_first(count)
 
     def _read_first(self, count: int) -> bytes:
@@ -68,7 +53,6 @@ class PrefetchedSource(WrapperSource):
         return [part or b"" for part in parts]
 
     def close(self) -> None:
-        """Close the source that is opened, and forget what was kept."""
         self._kept = []
         super().close()
 

@@ -22,16 +22,6 @@ MOST_NEW = 16 << 20
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One change of the bytes, as they were after the changes before it.
-
-    Attributes:
-        start: The first byte that is changed.
-        stop: One past the last.
-        data: As many new bytes; None where they are extracted, and what follows moves up.
-        what: What was done, in a few words.
-        joined: Whether it belongs to the change before it: both are undone together.
-    """
-
     start: int
     stop: int
     data: bytes | None
@@ -40,35 +30,21 @@ class Change:
 
     @staticmethod
     def overwrite(start: int, data: bytes) -> Change:
-        """Put other bytes in the place of as many."""
         return Change(start, start + len(data), data, f"{plural(len(data), 'byte')} overwritten at {start}")
 
     @staticmethod
     def flip(offset: int, bit: int, old: int) -> Change:
-        """Turn one bit of a byte.
-
-        Args:
-            offset: The byte.
-            bit: Which of its bits; 0 is the lowest, worth 1.
-            old: The byte as it is.
-
-        Raises:
-            UsageError: A byte has no such bit.
-        """
         if not 0 <= bit < 8:
             raise UsageError(f"a byte has the bits 0 to 7, not {bit}")
         return Change(offset, offset + 1, bytes([old ^ 1 << bit]), f"bit {bit} of byte {offset:#x} flipped")
 
     @staticmethod
     def cut(start: int, stop: int) -> Change:
-        """Take bytes out."""
         return Change(start, stop, None, f"{plural(stop - start, 'byte')} cut at {start}")
 
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """Bytes that follow each other: of the source underneath from `at` on, or new ones."""
-
     at: int
     size: int
     data: bytes | None = None
@@ -79,23 +55,6 @@ class _Piece:
 
 
 class PatchedSource(WrapperSource):
-    """A source as it would be with some changes.
-
-    Name, address and folder are those of the source underneath, so that what lies beside it is found. The identity is
-    another with every change: caches never mix the two. Over an empty source bytes may be written past the end: a new
-    file grows.
-
-    Args:
-        base: The source; it is only read.
-        changes: What is changed, one after the other.
-        expects: The identity that the source underneath has to have; empty for any.
-
-    Raises:
-        UsageError: A change lies outside of the bytes.
-        LimitExceeded: There are too many changes, or too many new bytes.
-        SourceChanged: The source underneath is another one.
-    """
-
     def __init__(self, base: Source, changes: Sequence[Change] = (), *, expects: str = "") -> None:
         super().__init__(base)
         if expects and base.identity != expects:
@@ -113,12 +72,10 @@ class PatchedSource(WrapperSource):
 
     @property
     def size(self) -> int:
-        """Number of bytes with the changes."""
         return self._starts[-1]
 
     @property
     def identity(self) -> str:
-        """That of the source underneath, and a digest of the changes."""
         if not self.changes:
             return self.base.identity
         if not self._identity:
@@ -131,7 +88,6 @@ class PatchedSource(WrapperSource):
 
     @property
     def new_ranges(self) -> tuple[tuple[int, int], ...]:
-        """The stretches of new bytes, sorted."""
         found: list[tuple[int, int]] = []
         for start, piece in zip(self._starts, self._pieces, strict=False):
             if piece.data is None:
@@ -144,7 +100,6 @@ class PatchedSource(WrapperSource):
 
     @property
     def cuts(self) -> tuple[tuple[int, int], ...]:
-        """Return where bytes were taken out, and how many: the place before which they stood, sorted."""
         found: list[tuple[int, int]] = []
         expected = 0
         for start, piece in zip(self._starts, self._pieces, strict=False):
@@ -156,20 +111,17 @@ class PatchedSource(WrapperSource):
         return tuple(found)
 
     def place_of(self, offset: int) -> int | None:
-        """Return where a byte of the source underneath is now; None where it was taken out."""
         number = bisect_right(self._pieces, offset, key=lambda piece: piece.at) - 1
         if number < 0 or offset >= self._pieces[number].at + self._pieces[number].size:
             return None
         return self._starts[number] + offset - self._pieces[number].at
 
     def now(self, start: int, stop: int) -> tuple[int, int]:
-        """Return the new span of the bytes `[start, stop)` of the source underneath, or their old place."""
         taken = list(self._taken())
         before, until = (sum(min(b, at) - a for a, b in taken if a < at) for at in (start, stop))
         return start - before, stop - until
 
     def _taken(self) -> Iterator[tuple[int, int]]:
-        """Yield the stretches of the source underneath that were taken out, sorted."""
         expected = 0
         for piece in self._pieces:
             if piece.at > expected:
@@ -179,7 +131,6 @@ class PatchedSource(WrapperSource):
             yield expected, self.base.size
 
     def loaded(self, start: int, stop: int) -> tuple[tuple[int, int], ...]:
-        """New bytes are at hand; of the others the source underneath tells."""
         found: list[tuple[int, int]] = []
         for at, piece in self._inside(start, stop):
             if piece.data is not None:
@@ -195,13 +146,11 @@ class PatchedSource(WrapperSource):
         return tuple(found)
 
     def prefetch(self, start: int, stop: int, most: int = RANGE) -> None:
-        """As the source underneath."""
         for _, piece in self._inside(max(start, 0), min(stop, self.size)):
             if piece.data is None:
                 self.base.prefetch(piece.at, piece.at + piece.size, most)
 
     def learn_purposes(self, at: PurposeAt) -> None:
-        """As the source underneath, of whose bytes those that were taken out have no purpose."""
         self.base.learn_purposes(lambda offset: None if (here := self.place_of(offset)) is None else at(here))
 
     def _read(self, start: int, stop: int) -> bytes:
@@ -221,7 +170,6 @@ class PatchedSource(WrapperSource):
         return [b"".join(next(stored) if one.data is None else one.data for one in pieces) for pieces in parts]
 
     def _inside(self, start: int, stop: int) -> Iterator[tuple[int, _Piece]]:
-        """Yield the parts of pieces in `[start, stop)`, and where each begins."""
         number = max(bisect_right(self._starts, start) - 1, 0)
         while number < len(self._pieces) and self._starts[number] < stop:
             first, piece = self._starts[number], self._pieces[number]
@@ -234,14 +182,6 @@ class PatchedSource(WrapperSource):
 def overwriting(
     changes: tuple[Change, ...], pieces: Sequence[tuple[int, bytes]], what: str = "", *, second: bool = False
 ) -> tuple[Change, ...]:
-    """Return changes with bytes overwritten after them, in one step.
-
-    Args:
-        changes: The changes before.
-        pieces: Offsets and the new bytes there.
-        what: Description; default: the number of bytes that are overwritten.
-        second: Whether it is the second digit of the byte that was overwritten last: both are one change.
-    """
     last = changes[-1] if changes else None
     if (
         second
@@ -262,7 +202,6 @@ def overwriting(
 
 
 def undo_step(changes: tuple[Change, ...], undone: tuple[Change, ...]) -> tuple[tuple[Change, ...], tuple[Change, ...]]:
-    """Return changes without the last step, and what is undone with it, the next one to redo last."""
     left = list(changes)
     taken: list[Change] = []
     while left and (not taken or taken[-1].joined):
@@ -271,7 +210,6 @@ def undo_step(changes: tuple[Change, ...], undone: tuple[Change, ...]) -> tuple[
 
 
 def redo_step(changes: tuple[Change, ...], undone: tuple[Change, ...]) -> tuple[tuple[Change, ...], tuple[Change, ...]]:
-    """Return changes with the step that was undone last, and what is left undone."""
     left, done = list(undone), list(changes)
     while left and (len(done) == len(changes) or left[-1].joined):
         done.append(left.pop())
@@ -279,16 +217,10 @@ def redo_step(changes: tuple[Change, ...], undone: tuple[Change, ...]) -> tuple[
 
 
 def steps_of(changes: Sequence[Change]) -> int:
-    """Return the number of steps in which changes were made."""
     return sum(not change.joined for change in changes)
 
 
 def check_room(changes: Sequence[Change]) -> None:
-    """Let as many changes pass as are held at once.
-
-    Raises:
-        LimitExceeded: There are more, or they have too many new bytes.
-    """
     if len(changes) > MOST_CHANGES:
         raise LimitExceeded(
             f"{len(changes):,} changes; at most {MOST_CHANGES:,} are held: save a copy and continue there"

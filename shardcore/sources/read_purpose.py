@@ -13,8 +13,6 @@ from enum import Enum, IntEnum
 
 
 class ReadPriority(IntEnum):
-    """Priority of a read; the lower comes first."""
-
     SCREEN = 0
     """The user looks at the place where they will stand."""
     SELECTED = 1
@@ -26,8 +24,6 @@ class ReadPriority(IntEnum):
 
 
 class ReadPurpose(Enum):
-    """Purpose of a request."""
-
     HEAD = "head"
     FOOTER = "footer"
     INDEX = "index"
@@ -45,7 +41,6 @@ _most: ContextVar[int | None] = ContextVar("most", default=None)
 
 @contextmanager
 def wanted(priority: ReadPriority) -> Iterator[None]:
-    """Read in this context are needed that soon."""
     token = _priority.set(priority)
     try:
         yield
@@ -55,7 +50,6 @@ def wanted(priority: ReadPriority) -> Iterator[None]:
 
 @contextmanager
 def reading_for(purpose: ReadPurpose) -> Iterator[None]:
-    """Read in this context are for that; the outermost one holds."""
     if _purpose.get() is not None:
         yield
         return
@@ -68,7 +62,6 @@ def reading_for(purpose: ReadPurpose) -> Iterator[None]:
 
 @contextmanager
 def opening_whole(needed: bool = True) -> Iterator[None]:
-    """Open remote files in this context with a range that has all bytes of most files: all of them are needed."""
     token = _all.set(needed)
     try:
         yield
@@ -77,16 +70,11 @@ def opening_whole(needed: bool = True) -> Iterator[None]:
 
 
 def opens_whole() -> bool:
-    """Return whether all bytes of a file that is opened are needed."""
     return _all.get()
 
 
 @contextmanager
 def at_most(size: int | None) -> Iterator[None]:
-    """Read in this context that would fetch more than `size` bytes from another machine are refused (`LargeRead`).
-
-    So that you can be asked first; None refuses nothing, 0 refuses every request.
-    """
     token = _most.set(size)
     try:
         yield
@@ -95,15 +83,12 @@ def at_most(size: int | None) -> Iterator[None]:
 
 
 def most() -> int | None:
-    """Return how many bytes one read of this context may fetch; None for any number."""
     return _most.get()
 
 
 def priority() -> ReadPriority:
-    """Return how soon reads of this context are needed."""
     return _priority.get()
 
 
 def purpose() -> ReadPurpose | None:
-    """Return what reads of this context are for, where the user said so."""
     return _purpose.get()

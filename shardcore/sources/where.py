@@ -32,19 +32,6 @@ def source_of(
     first: int = 1 << 16,
     marks: tuple[str, ...] = (),
 ) -> Source | Folder:
-    """Return the source or folder behind a path, an address or bytes.
-
-    Args:
-        where: The location.
-        remote: Options for remote files.
-        tape: The request log.
-        first: Bytes of the beginning of a remote file that are fetched at once.
-        marks: Names of files that mark a folder as a data set; they are probed in folders that cannot be listed.
-
-    Raises:
-        SourceError: Nothing is there.
-        UsageError: The kind of address is unknown.
-    """
     if isinstance(where, (Source, Folder)):
         return where
     if isinstance(where, (bytes, bytearray, memoryview)):
@@ -64,7 +51,6 @@ def source_of(
 
 
 def local_path(where: str | Path) -> Path:
-    """Return the path of a local file or folder that is named by its path, or by a `file://` URL."""
     text = str(where)
     if text.startswith("file://"):
         text = path_of_url(text)
@@ -74,17 +60,6 @@ def local_path(where: str | Path) -> Path:
 def folder_of(
     where: str | Path | Folder, remote: RemoteOptions | None = None, tape: RequestLog | None = None
 ) -> Folder:
-    """Return the folder behind a path or an address.
-
-    Args:
-        where: The location.
-        remote: Options for remote files.
-        tape: The request log.
-
-    Raises:
-        UsageError: It is a file, or the kind of address is unknown.
-        SourceError: Nothing is there.
-    """
     target = source_of(where, remote, tape)
     if isinstance(target, Folder):
         return target
@@ -93,19 +68,6 @@ def folder_of(
 
 
 def text_at(where: str, mark: str, remote: RemoteOptions | None = None, tape: RequestLog | None = None) -> bytes:
-    """Return the text at an address; of a folder, the text of the file that marks it as a data set.
-
-    Args:
-        where: The address.
-        mark: Name of the file that marks a folder; empty where the format has none.
-        remote: Options for remote files.
-        tape: The request log.
-
-    Raises:
-        UsageError: The kind of address is unknown.
-        SourceError: Nothing is there.
-        LimitExceeded: It is too long for a text that states how something is opened.
-    """
     address = parse_address(where)
     if address.stands_alone:
         target = source_of(where, remote, tape)
@@ -125,16 +87,6 @@ def text_at(where: str, mark: str, remote: RemoteOptions | None = None, tape: Re
 
 
 class FolderOpener:
-    """Opens folders at addresses that a file names, as the caller of `open` chose, all on one request log.
-
-    Args:
-        remote: Options for remote files.
-        tape: The request log; None: one that is created when it is needed.
-
-    Attributes:
-        tape: See above.
-    """
-
     def __init__(self, remote: RemoteOptions | None, tape: RequestLog | None) -> None:
         self._remote = remote
         self.tape = tape
@@ -142,19 +94,6 @@ class FolderOpener:
     def __call__(
         self, address: str, *, endpoint_url: str | None = None, region: str | None = None, trusted: bool = False
     ) -> Folder:
-        """Open the folder at an address, or a local one; store and region are those of the caller, else those given.
-
-        Args:
-            address: The address.
-            endpoint_url: The store that the file names.
-            region: The region that the file names.
-            trusted: Whether the caller of `open` named the file for its stores.
-
-        Raises:
-            StoreUntrusted: Nobody agreed to requests to this store.
-            UsageError: An option is invalid.
-            SourceError: It cannot be read.
-        """
         from shardcore.sources.remote.options import ANY_STORE, RemoteOptions
         from shardcore.sources.remote.request_log import RequestLog
 

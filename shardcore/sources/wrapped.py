@@ -11,8 +11,6 @@ from shardcore.sources.base import MERGE_GAP, RANGE, PurposeAt, Source, merged
 
 
 class ConcatSource(Source):
-    """Several sources as one, end to end."""
-
     charged = False
 
     def __init__(self, parts: Sequence[Source], name: str) -> None:
@@ -26,12 +24,10 @@ class ConcatSource(Source):
 
     @property
     def size(self) -> int:
-        """Number of bytes of all parts."""
         return self._starts[-1]
 
     @property
     def identity(self) -> str:
-        """Changes with any of the parts."""
         return "+".join(part.identity for part in self.parts)
 
     def _read(self, start: int, stop: int) -> bytes:
@@ -57,7 +53,6 @@ class ConcatSource(Source):
         return [b"".join(pieces) for pieces in found]
 
     def loaded(self, start: int, stop: int) -> tuple[tuple[int, int], ...]:
-        """As the parts say."""
         found: list[tuple[int, int]] = []
         for part, begin in zip(self.parts, self._starts, strict=False):
             first, last = max(start, begin), min(stop, begin + part.size)
@@ -71,23 +66,15 @@ class ConcatSource(Source):
         return tuple(found)
 
     def check_unchanged(self) -> None:
-        """Ask every part."""
         for part in self.parts:
             part.check_unchanged()
 
     def close(self) -> None:
-        """Close every part."""
         for part in self.parts:
             part.close()
 
 
 class WrapperSource(Source):
-    """A source that passes on to another what it does not do itself.
-
-    Attributes:
-        base: The source underneath.
-    """
-
     charged = False
 
     def __init__(self, base: Source) -> None:
@@ -98,37 +85,29 @@ class WrapperSource(Source):
 
     @property
     def size(self) -> int:
-        """Number of bytes."""
         return self.base.size
 
     @property
     def stored(self) -> int:
-        """As the source underneath."""
         return self.base.stored
 
     @property
     def identity(self) -> str:
-        """As the source underneath."""
         return self.base.identity
 
     def loaded(self, start: int, stop: int) -> tuple[tuple[int, int], ...]:
-        """As the source underneath."""
         return self.base.loaded(start, stop)
 
     def prefetch(self, start: int, stop: int, most: int = RANGE) -> None:
-        """As the source underneath."""
         self.base.prefetch(start, stop, most)
 
     def learn_purposes(self, at: PurposeAt) -> None:
-        """As the source underneath."""
         self.base.learn_purposes(at)
 
     def check_unchanged(self) -> None:
-        """As the source underneath."""
         self.base.check_unchanged()
 
     def close(self) -> None:
-        """Close the source underneath."""
         self.base.close()
 
     def _read(self, start: int, stop: int) -> bytes:
@@ -145,15 +124,6 @@ class WrapperSource(Source):
 
 
 class MeteredSource(WrapperSource):
-    """Counts what is read through it; the cost of a lookup is reported with it.
-
-    An empty range costs nothing, a refused one neither; ranges that are read as one count once.
-
-    Attributes:
-        requests: Number of ranges read.
-        bytes: Number of bytes in them.
-    """
-
     def __init__(self, base: Source) -> None:
         super().__init__(base)
         self.requests = 0
@@ -188,14 +158,6 @@ class MeteredSource(WrapperSource):
 
 
 class KeptSource(WrapperSource):
-    """A source of which one stretch is in memory; reads inside it cost nothing.
-
-    Args:
-        base: The source.
-        start: Start of the stretch.
-        data: Its bytes.
-    """
-
     def __init__(self, base: Source, start: int, data: bytes) -> None:
         super().__init__(base)
         self._start = start
@@ -212,7 +174,6 @@ class KeptSource(WrapperSource):
         return self.base.read_many(ranges)
 
     def loaded(self, start: int, stop: int) -> tuple[tuple[int, int], ...]:
-        """Everything, when it is inside the stretch; else as the source underneath."""
         return ((start, stop),) if self._holds(start, stop) else self.base.loaded(start, stop)
 
     def _holds(self, start: int, stop: int) -> bool:

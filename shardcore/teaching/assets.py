@@ -17,20 +17,10 @@ class AssetMissingError(Exception):
 
 
 def resources() -> Path:
-    """Return the folder of the resources.
-
-    Raises:
-        AssetMissingError: There is none.
-    """
     return _folder("resources")
 
 
 def docs() -> Path:
-    """Return the folder of the pages: `formats/<name>.md` and `glossary.md`.
-
-    Raises:
-        AssetMissingError: There is none.
-    """
     return _folder("docs")
 
 
@@ -42,11 +32,6 @@ def _folder(name: str) -> Path:
 
 
 def path(name: str) -> Path:
-    """Return the file `name`, relative to the resources, with `/` between parts.
-
-    Raises:
-        AssetMissingError: There is no such file.
-    """
     found = resources() / name
     if not found.is_file():
         raise AssetMissingError(f"no resource is called {name}")
@@ -54,8 +39,6 @@ def path(name: str) -> Path:
 
 
 class Role(Enum):
-    """Purpose of a sample."""
-
     MAIN = "main"
     FEATURED = "featured"
     FURTHER = "further"
@@ -64,8 +47,6 @@ class Role(Enum):
 
 
 class KeyRole(Enum):
-    """Outcome that the lookup of a key shows."""
-
     TYPICAL = "typical"
     CROWDED = "crowded"
     ABSENT = "absent"
@@ -73,14 +54,6 @@ class KeyRole(Enum):
 
 @dataclass(frozen=True, slots=True)
 class SampleKey:
-    """A key to look up in a sample.
-
-    Attributes:
-        role: What it is an example of.
-        key: In the text form of the format.
-        about: What its lookup shows, one sentence.
-    """
-
     role: KeyRole
     key: str
     about: str
@@ -88,18 +61,6 @@ class SampleKey:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A shard that comes with the program.
-
-    Attributes:
-        path: The file or folder.
-        format: The name of its format.
-        role: What it is for; each format has one that is `MAIN`. One that is `FEATURED` is shown for its contents.
-        title: What people call it: the main one by its format.
-        about: What is in it, a few words.
-        see: What to see in it, one sentence.
-        keys: Keys to look up: a typical one, a crowded one, an absent one.
-    """
-
     path: Path
     format: str = ""
     role: Role = Role.MAIN
@@ -110,22 +71,12 @@ class Sample:
 
 
 def samples() -> list[Sample]:
-    """Return all sample shards, in the order in which they are shown; those that are not there are left out.
-
-    Raises:
-        AssetMissingError: There is no list of them.
-    """
     folder = resources() / "samples"
     found = [_sample(folder, entry) for entry in json.loads(path("samples.json").read_text("utf-8"))]
     return [sample for sample in found if sample.path.exists()]
 
 
 def main_samples() -> list[Sample]:
-    """Return one sample of each format: the one to begin with.
-
-    Raises:
-        AssetMissingError: There is no list of them.
-    """
     return [sample for sample in samples() if sample.role is Role.MAIN]
 
 

@@ -38,28 +38,12 @@ SPEC: Mapping[str, Any] = {
 
 @dataclass(frozen=True, slots=True)
 class MissingPart:
-    """Next part that a file lacks, or that is wrong in it.
-
-    Attributes:
-        offset: The byte that is next, or the first of what is wrong.
-        text: One or two sentences.
-    """
-
     offset: int
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A part of a file, in the order in which it is typed.
-
-    Attributes:
-        name: Name.
-        start: Start.
-        size: Its bytes.
-        fields: Its fields: the first byte of each, counted from `start`, and its size.
-    """
-
     name: str
     start: int
     size: int
@@ -67,14 +51,6 @@ class _Part:
 
 
 def next_missing(shard: Shard) -> MissingPart | None:
-    """Return what a file that is being built needs next; None when the reader accepts it, with an object at least.
-
-    Args:
-        shard: The file, opened as its format with `partial`.
-
-    Raises:
-        SourceError: The bytes cannot be read.
-    """
     source = shard.source
     if source is not None and source.size <= MOST_BUILT and shard.format in _PARTS:
         data = source.read(0, source.size)
@@ -85,17 +61,10 @@ def next_missing(shard: Shard) -> MissingPart | None:
 
 
 def building_options(format: str) -> dict[str, Any]:
-    """Return the options with which a file that is built is opened."""
     return {"spec": dict(SPEC)} if format == "neuroglancer" else {}
 
 
 def new_file(format: str, folder: Path) -> Path:
-    """Create an empty file to be built, and return it.
-
-    Args:
-        format: The name of its format.
-        folder: An empty folder.
-    """
     suffix = next(iter(format_of(format).suffixes), "")
     path = folder / ("0.shard" if format == "neuroglancer" else f"new{suffix}")
     path.touch()
@@ -127,7 +96,6 @@ def _missing_in(part: _Part, data: bytes) -> MissingPart | None:
 
 
 def _named(field: Field, left: int, size: int) -> str:
-    """Return which field is next, with its bytes and their order."""
     if size == 1:
         return f", `{field.name}`, is next"
     number = 0 if isinstance(field.dtype, tuple) else int(field.dtype[-1])
@@ -138,7 +106,6 @@ def _named(field: Field, left: int, size: int) -> str:
 
 
 def _refused(shard: Shard) -> MissingPart | None:
-    """Return what the reader says against a file whose parts are all there."""
     if shard.damage is not None:
         span = shard.damage.span
         return MissingPart(span.start if span is not None else 0, f"{_sentence(shard.damage.message)}.")
@@ -163,7 +130,6 @@ def _record(name: str, record: Record, start: int) -> _Part:
 
 
 def _bloscpack(data: bytes, _: Mapping[str, Any]) -> Iterator[_Part]:
-    """Yield header, metadata, offsets, and the chunks with their checksums, as far as they can be located."""
     header = HEADERS.get(data[4] if len(data) > 4 else 3, HEADERS[3])
     yield _record("header", header, 0)
     values = header.read_one(data)
@@ -196,7 +162,6 @@ def _checksum_size(number: int) -> int:
 
 
 def _neuroglancer(data: bytes, chosen: Mapping[str, Any]) -> Iterator[_Part]:
-    """Yield the pairs of the shard index, what is before each minishard index, and its rows."""
     minishards = 1 << int({**SPEC, **(chosen.get("spec") or {})}["minishard_bits"])
     base = SHARD_INDEX_ENTRY.size * minishards
     for number in range(minishards):

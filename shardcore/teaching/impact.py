@@ -34,20 +34,11 @@ _Same = tuple[str, str, int, int]
 
 
 class FindingBaseline:
-    """Findings that were there before, each of which may be told once more.
-
-    Args:
-        findings: The findings of the file as it was.
-        source: The changed file: it states where the bytes of the other one are now. None, or one without changes,
-            leaves them where they were.
-    """
-
     def __init__(self, findings: Iterable[Finding], source: Source | None) -> None:
         self._moved = source if isinstance(source, PatchedSource) else None
         self._known = Counter(_same(one, self.place(one.span)) for one in findings)
 
     def place(self, span: Span | None) -> Span | None:
-        """Return where bytes of the file as it was are now."""
         moved = self._moved
         if span is None or moved is None:
             return span
@@ -60,7 +51,6 @@ class FindingBaseline:
         return Span(str(SourceName("", (moved.now(*first), *inner))), span.start, span.stop)
 
     def fresh(self, findings: Iterable[Finding]) -> tuple[Finding, ...]:
-        """Return those of some findings that were not known; they are from now on."""
         left = self._known.copy()
         new: list[Finding] = []
         seen: Counter[_Same] = Counter()
@@ -75,18 +65,15 @@ class FindingBaseline:
         return tuple(new)
 
     def gone(self, was: Iterable[Finding], now: Iterable[Finding]) -> tuple[Finding, ...]:
-        """Return those of the findings before that are not among those of now."""
         there = {_same(one, one.span) for one in now}
         return tuple(one for one in was if _same(one, self.place(one.span)) not in there)
 
 
 def kind_of(error: ShardError) -> str:
-    """Return what kind of fault an error is: its sentence without the numbers in it."""
     return f"{type(error).__name__} {_DIGITS.sub('0', error.message)}"
 
 
 def _same(finding: Finding, place: Span | None) -> _Same:
-    """Return an identity that findings about the same thing share: code and span, or code and key."""
     if place is None:
         return finding.code, finding.key or "", -1, -1
     return finding.code, place.source, place.start, place.stop
@@ -113,8 +100,6 @@ _SERVED = (State.LIVE, State.EXTERNAL, State.DAMAGED)
 
 
 class Fate(Enum):
-    """Outcome of an object after changes."""
-
     SAME = "same"
     """It is returned with the same bytes; or fails as it failed before."""
     REFUSED = "refused"
@@ -129,16 +114,6 @@ class Fate(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """Bytes that a reader gets for a key.
-
-    Attributes:
-        digest: Of what was served; empty where reading failed.
-        size: Its uncompressed bytes; -1 where reading failed.
-        error: Reason why it failed.
-        absent: Whether it failed because the key is not there.
-        recipe: Whether the content lies elsewhere and is not at hand, so that what the shard states about it counts.
-    """
-
     digest: str
     size: int
     error: str = ""
@@ -148,15 +123,6 @@ class Served:
 
 @dataclass(frozen=True, slots=True)
 class Before:
-    """A shard as it was: what its checks state, and what it returns.
-
-    Attributes:
-        faults: Reason why it does not open, or cannot be verified, as kinds of faults; empty where it can.
-        findings: What verification states, content and all.
-        served: What a reader gets for each key.
-        left_out: Number of objects not compared.
-    """
-
     faults: frozenset[str]
     findings: tuple[Finding, ...]
     served: dict[str, Served]
@@ -165,16 +131,6 @@ class Before:
 
 @dataclass(frozen=True, slots=True)
 class ChangedObject:
-    """One object that a change did something to.
-
-    Attributes:
-        key: Its key.
-        fate: What became of it.
-        why: The error, or what is returned instead.
-        noticed: Codes of findings that are about this object: new ones, and errors that were known.
-        place: Where its stored bytes are now, as `(source, start, stop)`; None where nothing leads to them.
-    """
-
     key: str
     fate: Fate
     why: str = ""
@@ -184,15 +140,6 @@ class ChangedObject:
 
 @dataclass(frozen=True, slots=True)
 class ImpactCheck:
-    """One way to look at the file, and what it states that it did not say before.
-
-    Attributes:
-        name: `opening`, or a depth of verification.
-        new: The findings that are new there, and not known from the checks before it.
-        error: Why it could not be done, or why the file does not open.
-        report: The result of that verification; None for `opening`.
-    """
-
     name: str
     new: tuple[Finding, ...] = ()
     error: str = ""
@@ -200,26 +147,11 @@ class ImpactCheck:
 
     @property
     def notices(self) -> bool:
-        """Return whether it reports that something is wrong; notes do not count."""
         return bool(self.error) or any(one.severity is not Severity.NOTE for one in self.new)
 
 
 @dataclass(frozen=True, slots=True)
 class Impact:
-    """Impact of changed bytes on a shard.
-
-    Attributes:
-        checks: What each way to look at it states, the cheapest first.
-        gone: Findings that are not there any more.
-        counts: Number of objects by outcome.
-        objects: Those that are not as before, in the order of their rows.
-        appeared: Keys that were not there before; the first of them.
-        more_appeared: How many more there are.
-        left_out: Number of objects not compared.
-        findings: All that verification states now.
-        unreadable: How many objects could not be read before, and cannot be read now; `counts` has them as the same.
-    """
-
     checks: tuple[ImpactCheck, ...]
     gone: tuple[Finding, ...] = ()
     counts: dict[Fate, int] = field(default_factory=dict)
@@ -232,26 +164,18 @@ class Impact:
 
     @property
     def new(self) -> tuple[Finding, ...]:
-        """The findings that were not there before."""
         return tuple(one for check in self.checks for one in check.new)
 
     @property
     def codes(self) -> tuple[str, ...]:
-        """Codes of the new findings, each once."""
         return tuple(dict.fromkeys(one.code for one in self.new))
 
     @property
     def silent(self) -> tuple[ChangedObject, ...]:
-        """Objects with wrong bytes that no check states anything about."""
         return tuple(one for one in self.objects if one.fate is Fate.WRONG and not one.noticed)
 
 
 def before(shard: Shard, progress: Progress = no_progress) -> Before:
-    """Record the checks and contents of a shard, to be compared with later.
-
-    Raises:
-        SourceError: Its bytes cannot be read.
-    """
     served: dict[str, Served] = {}
     room = _Room(MOST_BYTES)
     keys, total = _some_keys(shard)
@@ -266,12 +190,6 @@ def before(shard: Shard, progress: Progress = no_progress) -> Before:
 
 
 def touched(was: Before, shard: Shard) -> tuple[str, ...]:
-    """Keys of objects whose bytes were changed, and of which nothing was noted: there were too many objects.
-
-    Args:
-        was: What `before` said.
-        shard: The shard with its bytes changed.
-    """
     source = shard.source
     if not was.left_out or not isinstance(source, PatchedSource):
         return ()
@@ -291,29 +209,12 @@ def touched(was: Before, shard: Shard) -> tuple[str, ...]:
 
 
 def noting(was: Before, shard: Shard, keys: Iterable[str]) -> Before:
-    """Return the baseline with some more keys.
-
-    Args:
-        was: What `before` said.
-        shard: The shard as it was.
-        keys: The keys.
-    """
     room = _Room(MOST_BYTES)
     more = {key: one for key in keys if (one := _serve(shard, key, room)) is not None and not one.absent}
     return replace(was, served=was.served | more, left_out=max(was.left_out - len(more), 0))
 
 
 def compare(was: Before, shard: Shard, progress: Progress = no_progress) -> Impact:
-    """Compare a shard with what it was.
-
-    Args:
-        was: What `before` said of it.
-        shard: The shard with its bytes changed, opened with `partial`.
-        progress: Called often; may raise `Cancelled`.
-
-    Raises:
-        SourceError: The bytes cannot be read.
-    """
     steps = len(was.served) + len(Depth) + 1
     checks, findings, gone = _checks(was, shard, lambda done: progress(done, steps))
     told = _telling(findings, checks)
@@ -340,7 +241,6 @@ def compare(was: Before, shard: Shard, progress: Progress = no_progress) -> Impa
 def _checks(
     was: Before, shard: Shard, progress: Callable[[int], None]
 ) -> tuple[tuple[ImpactCheck, ...], tuple[Finding, ...], tuple[Finding, ...]]:
-    """Return what each depth says that is new; all findings; those that are gone."""
     known = FindingBaseline(was.findings, shard.source)
 
     def told(error: ShardError | None) -> str:
@@ -357,7 +257,6 @@ def _checks(
 
 
 def _telling(findings: tuple[Finding, ...], checks: tuple[ImpactCheck, ...]) -> list[Finding]:
-    """Return those that tell of damage: a warning that was there before says nothing of bytes that changed since."""
     new = {(one.code, one.key, one.span) for check in checks for one in check.new}
     return [
         one
@@ -368,14 +267,11 @@ def _telling(findings: tuple[Finding, ...], checks: tuple[ImpactCheck, ...]) -> 
 
 
 class _Room:
-    """Budget of bytes that may still be read."""
-
     def __init__(self, left: int) -> None:
         self.left = left
 
 
 def _verified(shard: Shard, depth: Depth) -> tuple[Report, ShardError | None]:
-    """Return what verification states, and why it could not come to its end."""
     try:
         return shard.verify(depth, lambda done, total: check_stopped()), None
     except ShardError as error:
@@ -385,7 +281,6 @@ def _verified(shard: Shard, depth: Depth) -> tuple[Report, ShardError | None]:
 
 
 def _some_keys(shard: Shard) -> tuple[list[str], int]:
-    """Return the keys of objects that are there, at most `MOST_OBJECTS` of them; and how many there are."""
     try:
         shard.load_index()
         count = len(shard.objects)
@@ -406,7 +301,6 @@ def _some_keys(shard: Shard) -> tuple[list[str], int]:
 
 
 def _spread_keys(shard: Shard, count: int) -> tuple[list[str], int]:
-    """Return the keys of rows spread over all, at most `MOST_OBJECTS`; and how many objects are there."""
     total = 0
     for first in range(0, count, _COUNTED_AT_ONCE):
         check_stopped()
@@ -417,7 +311,6 @@ def _spread_keys(shard: Shard, count: int) -> tuple[list[str], int]:
 
 
 def _keys(shard: Shard, wanted: NDArray[np.int64]) -> Iterator[str]:
-    """Yield the keys of those of some rows that are there."""
     for first in range(0, len(wanted), _ROWS_AT_ONCE):
         check_stopped()
         rows = wanted[first : first + _ROWS_AT_ONCE]
@@ -428,7 +321,6 @@ def _keys(shard: Shard, wanted: NDArray[np.int64]) -> Iterator[str]:
 
 
 def _serve(shard: Shard, key: str, room: _Room) -> Served | None:
-    """Return what a reader gets for a key; None where that would be too many bytes."""
     if shard.damage is not None and not shard.objects.counted:
         return Served("", -1, str(shard.damage))
     try:
@@ -459,7 +351,6 @@ def _serve(shard: Shard, key: str, room: _Room) -> Served | None:
 
 
 def _recipe(shard: Shard, ref: ObjectRef) -> str:
-    """Return a digest of what the shard itself says of an object whose content lies elsewhere."""
     digest = hashlib.blake2b(digest_size=16)
     plain = {name: value for name, value in ref.extras.items() if isinstance(value, (str, int, float, bool))}
     digest.update(json.dumps([ref.key, ref.size, ref.codec, ref.kind, plain], sort_keys=True).encode())
@@ -506,7 +397,6 @@ def _object(shard: Shard, key: str, fate: Fate, why: str, told: list[Finding]) -
 
 
 def _touches(finding: Finding, spans: tuple[tuple[str, int, int], ...]) -> bool:
-    """Return whether a finding is about the bytes of an object, and not about a whole section."""
     span = finding.span
     if span is None or finding.key is not None:
         return False
@@ -514,7 +404,6 @@ def _touches(finding: Finding, spans: tuple[tuple[str, int, int], ...]) -> bool:
 
 
 def _appeared(was: Before, shard: Shard) -> tuple[tuple[str, ...], int]:
-    """Keys that were not there before, as far as all were compared."""
     if was.left_out:
         return (), 0
     keys, _ = _some_keys(shard)

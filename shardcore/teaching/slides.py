@@ -43,18 +43,6 @@ _NUMBERED = re.compile(r"^(?:[-*] |\d+\. )")
 
 @dataclass(frozen=True, slots=True)
 class Beat:
-    """Content of the screen until the next key.
-
-    Attributes:
-        text: One sentence, as Markdown.
-        stage: Stage of the walk of the drawing; None where it does not change.
-        asks: Whether it is a question: the next beat is the answer.
-        choices: The choices.
-        drawing: Another drawing than that of the slide.
-        spans: Other bytes than those of the slide.
-        item: The name of the item that is the answer; empty where none is.
-    """
-
     text: str
     stage: int | None = None
     asks: bool = False
@@ -66,15 +54,6 @@ class Beat:
 
 @dataclass(frozen=True, slots=True)
 class Slide:
-    """One step of a lecture.
-
-    Attributes:
-        title: A few words.
-        beats: The sentences, in order; at least one.
-        drawing: The drawing, or None.
-        spans: The bytes that it is about.
-    """
-
     title: str
     beats: tuple[Beat, ...]
     drawing: Drawing | None = None
@@ -82,7 +61,6 @@ class Slide:
 
 
 def sentences(text: str) -> tuple[str, ...]:
-    """Return the sentences of a text in Markdown, one after the other; an entry of a list is one of them."""
     found: list[str] = []
     for paragraph in re.split(r"\n\s*\n|\n(?=[-*] |\d+\. )", text):
         line = " ".join(paragraph.split())
@@ -92,16 +70,10 @@ def sentences(text: str) -> tuple[str, ...]:
 
 
 def trace_slides(trace: Trace) -> tuple[Slide, ...]:
-    """Return a slide for each step of a lookup."""
     return tuple(_step_slide(step) for step in trace.steps)
 
 
 def section_slides(shard: Shard) -> tuple[Slide, ...]:
-    """Return a slide for each section of a file; of a folder, one for each of its members.
-
-    Raises:
-        SourceError: The bytes cannot be read.
-    """
     nodes = shard.tree.children[:MOST_SLIDES]
     if not shard.sections:
         return tuple(_place_slide(node.name, node.doc, node.span, (), node) for node in nodes) or _empty(shard)
@@ -115,11 +87,6 @@ def section_slides(shard: Shard) -> tuple[Slide, ...]:
 
 
 def lesson_slide(stage: LessonStage) -> Slide:
-    """Return the slide of a step of a lesson; what its question asks is hidden until the answer.
-
-    Raises:
-        SourceError: The bytes cannot be read.
-    """
     secrets = secrets_of(stage)
     whole, spans = _targets(stage, stage.shown, named=secrets.unnamed is None)
     sketch = next((target.name for target in stage.shown if target.kind is Show.DRAWING), "")
@@ -147,7 +114,6 @@ def _step_slide(step: Step) -> Slide:
 
 
 def _stages(drawing: Drawing | None) -> list[Beat]:
-    """Return a beat for each stage of the walk of a drawing."""
     return [Beat(_marked(text), stage=at) for at, text in enumerate(drawing.stages, 1)] if drawing is not None else []
 
 
@@ -160,7 +126,6 @@ def _place_slide(name: str, doc: str, span: Span, sections: Sequence[Section], n
 
 
 def _children_table(node: Node) -> Table:
-    """Return the fields of a node, or what it is made of: beside each other where several have room there."""
     fields = [_field(child) for child in node.children[:_COLUMNS]]
     ends = list(accumulate(max(len(name.text), len(value.text)) + 3 for name, value in fields))
     count = sum(end <= _WIDE for end in ends)
@@ -174,7 +139,6 @@ def _children_table(node: Node) -> Table:
 
 
 def _field(node: Node) -> tuple[Item, Item]:
-    """Return the name and the value of a field, or the size of what has no value."""
     spans = (node.span,) if node.span.size else ()
     doc = visible(node.doc)
     text, tone = node.text or plural(node.span.size, "byte"), Tone.LOOKUP if spans else Tone.PLAIN
@@ -189,13 +153,6 @@ def _cut(text: str) -> str:
 def _targets(
     stage: LessonStage, targets: Sequence[StepTarget], *, named: bool = True
 ) -> tuple[Drawing | None, tuple[Span, ...]]:
-    """Return the drawing and the bytes that a step of a lesson shows: its own drawing, or where its bytes are.
-
-    Args:
-        stage: The step.
-        targets: The places that it shows.
-        named: Whether the fields of the bytes may be shown; not where the question is which of them is meant.
-    """
     steps = [target.step for target in targets if target.kind is Show.STEP]
     trace = stage.scene.trace
     step = trace.steps[steps[-1]] if trace is not None and steps else None
@@ -216,14 +173,12 @@ def _targets(
 
 
 def _whole_drawing(shard: Shard) -> Drawing:
-    """Return a file with its sections, or the members of a folder."""
     if shard.sections:
         return step_drawing(StepContent("", "", (Span("", 0, 0),), (), (), ()), shard.sections)
     return Drawing("", (_children_table(shard.tree),))
 
 
 def _question(stage: LessonStage, question: Question, whole: Drawing | None) -> list[Beat]:
-    """Return a question, and its answer, with the drawing in which nothing is hidden any more."""
     letters = "abcdefgh"
     choices = tuple(f"{letter}) {one.text}" for letter, one in zip(letters, question.choices, strict=False))
     given = solution(question, stage.scene)
@@ -243,20 +198,14 @@ def _question(stage: LessonStage, question: Question, whole: Drawing | None) -> 
 
 
 def _begins(text: str, answer: str) -> bool:
-    """Return whether a sentence begins with an answer, however that is written in it."""
     return text.replace(",", "").lstrip("*`").startswith(answer)
 
 
 def _marked(text: str) -> str:
-    """Return a plain text as Markdown that is read as it is, but for what stands in backquotes."""
     return "`".join(escaped(part) if not at % 2 else part for at, part in enumerate(shown(text).split("`")))
 
 
 def _plain(drawing: Drawing | None) -> Drawing | None:
-    """Return the drawing of a step as it is projected: the sentence takes the place of title, caption and values.
-
-    The bytes of the step are below the drawing: they need no legend.
-    """
     if drawing is None:
         return None
     walks = [figure for figure in drawing.figures if any(item.stage == 1 for item in figure.items)]

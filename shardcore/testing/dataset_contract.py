@@ -198,7 +198,6 @@ class DataSetContract(CommonContract):
 
 
 def _check_span(found: DataSet, span: Span) -> None:
-    """Asserts that the data set knows the source of a span, and that the span lies in it."""
     if not span.source and not span.size:
         return
     try:
@@ -209,7 +208,6 @@ def _check_span(found: DataSet, span: Span) -> None:
 
 
 def _check_object(found: DataSet, span: Span, row: int) -> None:
-    """Asserts that the path to the first byte of an object names it, in the words of the data set."""
     if not span.size or SourceName.parse(span.source).path not in {member.name for member in found.members}:
         return
     path = found.explain(span.start, span.source)

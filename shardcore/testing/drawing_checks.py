@@ -92,7 +92,6 @@ def _holds(node: Node, span: Span) -> bool:
 
 
 def _neighbours(picture: Picture) -> Iterator[tuple[Text, Text]]:
-    """Pairs of texts whose lines are near each other."""
     texts = sorted((shape for shape in picture.shapes if isinstance(shape, Text)), key=lambda text: text.rect.y)
     for n, a in enumerate(texts):
         for b in texts[n + 1 :]:

@@ -102,7 +102,6 @@ def _main() -> None:
 
 
 def _run(contract: Any, method: str, target: Path, moment: int) -> int:
-    """Return one run, killed after a number of calls; 0: not at all, and the number of calls is returned."""
     prepare = getattr(contract, "prepared", None)
     if prepare is not None:
         prepare(target)

@@ -64,8 +64,6 @@ class CountingFolder(Folder):
 
 
 class _Counted(WrapperSource):
-    """A file of a `CountingFolder`."""
-
     def __init__(self, base: Source, name: str, folder: CountingFolder) -> None:
         super().__init__(base)
         self.folder = folder

@@ -321,7 +321,6 @@ class WriterContract:
 
 
 def _told(shard: Shard) -> list[tuple[str | None, bytes, str]]:
-    """Key, content and facts of every object, sorted."""
     shard.load_index()
     refs = [shard.find(shard.views[0])] if shard.views else [shard.objects.ref(r) for r in range(len(shard.objects))]
     told = [(ref.key, shard.read(ref), json.dumps(shard.facts(ref), sort_keys=True)) for ref in refs if ref.key]
@@ -329,8 +328,6 @@ def _told(shard: Shard) -> list[tuple[str | None, bytes, str]]:
 
 
 class _Failing(io.RawIOBase):
-    """A stream that fails after some bytes."""
-
     def __init__(self) -> None:
         super().__init__()
         self._left = 3
@@ -343,7 +340,6 @@ class _Failing(io.RawIOBase):
 
 
 def _pieces(data: bytes) -> Iterator[bytes]:
-    """Content in pieces of seven bytes."""
     return (data[at : at + 7] for at in range(0, len(data), 7))
 
 
@@ -352,7 +348,6 @@ def _names(folder: Path) -> list[str]:
 
 
 def _refs(file: PlannedFile) -> list[ObjectRef]:
-    """Return all objects of a planned file; their columns state the same."""
     refs = [file.objects.ref(row) for row in range(len(file.objects))]
     columns = file.objects[:]
     assert columns.size.tolist() == [ref.size for ref in refs]

@@ -22,32 +22,12 @@ SUFFIX = ".audit.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """Facts of an edit for the audit log that the edit itself does not state.
-
-    Attributes:
-        reason: Reason.
-        who: Who edits.
-        ticket: Where it was decided.
-        time: In ISO 8601 and UTC; empty for now.
-    """
-
     reason: str = ""
     who: str = ""
     ticket: str = ""
     time: str = ""
 
     def note(self, path: Path, verb: str, keys: Sequence[str], **facts: Any) -> None:
-        """Append a line to the audit log of a file, and make it durable.
-
-        Args:
-            path: The file.
-            verb: What was done.
-            keys: The objects.
-            facts: Further members of the line.
-
-        Raises:
-            SourceError: The log cannot be written, or is a link or no regular file.
-        """
         time = self.time or datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         told = {"reason": self.reason, "who": self.who, "ticket": self.ticket}
         line = {"time": time, "verb": verb, "file": real_path(path).name, "keys": list(keys), **told, **facts}
@@ -55,17 +35,11 @@ class Audit:
 
 
 def audit_log_of(path: Path) -> Path:
-    """Return the path of the audit log of a file."""
     real = real_path(path)
     return real.with_name(real.name + SUFFIX)
 
 
 def check_audit_log(path: Path) -> None:
-    """Look whether the audit log of a file can be written, before the file is edited.
-
-    Raises:
-        SourceError: It cannot.
-    """
     os.close(_opened(path))
 
 

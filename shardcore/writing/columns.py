@@ -12,8 +12,6 @@ from shardcore.model.number_words import plural
 
 
 class TextColumn:
-    """Byte strings, one after the other."""
-
     def __init__(self) -> None:
         self._bytes = bytearray()
         self._stops = array("Q")
@@ -23,13 +21,11 @@ class TextColumn:
         return len(self._stops)
 
     def append(self, text: bytes) -> None:
-        """Add one at the end."""
         self._bytes += text
         self._stops.append(len(self._bytes))
         self._hashes.append(hash(text))
 
     def extend(self, texts: Sequence[bytes]) -> None:
-        """Add many at the end."""
         stops = np.cumsum(np.fromiter(map(len, texts), np.uint64, len(texts))) + np.uint64(len(self._bytes))
         self._bytes += b"".join(texts)
         self._stops.frombytes(stops.tobytes())
@@ -40,7 +36,6 @@ class TextColumn:
         return bytes(self._bytes[start : self._stops[row]])
 
     def twins(self) -> list[tuple[int, int]]:
-        """Return the rows that repeat an earlier one, in order: (first row with these bytes, row)."""
         hashes = np.frombuffer(self._hashes, np.int64)
         order = np.argsort(hashes, kind="stable")
         same = hashes[order[1:]] == hashes[order[:-1]]
@@ -52,20 +47,16 @@ class TextColumn:
 
 
 class Labels:
-    """Names of objects in errors, for those that have a label."""
-
     def __init__(self) -> None:
         self._texts = TextColumn()
         self._rows = array("Q")
 
     def note(self, row: int, label: str) -> None:
-        """Remember the label of a row; rows come in order."""
         if label:
             self._texts.append(label.encode("utf-8", "surrogatepass"))
             self._rows.append(row)
 
     def of(self, row: int) -> str:
-        """Return the label of a row, or its number."""
         at = int(np.searchsorted(np.frombuffer(self._rows, np.uint64), row)) if self._rows else 0
         if at < len(self._rows) and self._rows[at] == row:
             return self._texts[at].decode("utf-8", "surrogatepass")
@@ -83,14 +74,6 @@ class SameKeys(UsageError):
 def twins_error(
     pairs: Sequence[tuple[str, ...]], count: int, what: str = "key", remedy: Remedy | None = None
 ) -> SameKeys:
-    """Return the error where keys come twice.
-
-    Args:
-        pairs: For the first `MOST_PAIRS` pairs: what both objects are called, and their key.
-        count: Number of pairs.
-        what: What a key is called.
-        remedy: What would help.
-    """
     (first, second, key) = pairs[0]
     if count == 1:
         return SameKeys(f"{first} and {second} have the same {what}, {key}", remedy=remedy)

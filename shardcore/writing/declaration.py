@@ -26,16 +26,6 @@ class KeyRule(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Dial:
-    """The one choice of writing that changes most what a shard looks like: where formats are compared, people turn it.
-
-    Attributes:
-        name: Name: an option for writing, or a part of one.
-        help: One sentence: what it changes.
-        values: What can be chosen, in order.
-        usual: The one to begin with.
-        options: The options for writing that a value means; None where it is the value of the option of that name.
-    """
-
     name: str
     help: str
     values: tuple[str, ...]
@@ -43,13 +33,10 @@ class Dial:
     options: Callable[[str], Mapping[str, Any]] | None = None
 
     def options_for(self, value: str) -> dict[str, Any]:
-        """Return the options for writing that a value means."""
         return dict(self.options(value)) if self.options is not None else {self.name: value}
 
 
 class Instead(Enum):
-    """Replacement for an edit that a format does not have."""
-
     REWRITE = "rewrite"
     """The whole file is written again."""
     BESIDE = "beside"
@@ -62,13 +49,6 @@ class Instead(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Without:
-    """Reason why a format does not have an edit of some kind, and the replacement.
-
-    Attributes:
-        instead: What is done.
-        why: One sentence.
-    """
-
     instead: Instead
     why: str
 

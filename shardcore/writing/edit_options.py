@@ -16,8 +16,6 @@ from shardcore.model.options import Option, OptionPurpose, OptionType
 
 
 class EditSubject(Enum):
-    """Subject of an edit."""
-
     KEYS = "keys"
     """Objects, by their keys."""
     FILES = "files"
@@ -30,20 +28,6 @@ class EditSubject(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Verb:
-    """One kind of edit.
-
-    Attributes:
-        name: That of the command, and in `Format.edits`.
-        title: What it does, as an entry of a menu.
-        help: One sentence for those who are about to do it.
-        takes: What it is given.
-        beside: Whether it changes a small file beside the shard, which stays as it is: no journal is needed, and it
-            works on the members of a data set, too.
-        back: Title of the verb that reverts it, for menus; empty if the journal reverts it.
-        back_help: One sentence about reverting it.
-        options: What may be said besides.
-    """
-
     name: str
     title: str
     help: str
@@ -54,7 +38,6 @@ class Verb:
     options: tuple[Option, ...] = ()
 
     def help_of(self, name: str) -> str:
-        """Return the sentence of an option."""
         return next(option.help for option in self.options if option.name == name)
 
 
@@ -114,24 +97,6 @@ def made(
     now: str = "",
     back: bool = False,
 ) -> Any:
-    """Return the edit that a verb means for a shard; nothing is changed.
-
-    Args:
-        verb: What is to be done.
-        make: What the format of the shard has for it in `Format.edits`.
-        shard: The opened shard.
-        keys: For verbs that take keys.
-        paths: For verbs that take files.
-        values: The options, by name.
-        now: The time, in ISO 8601 and UTC, where the edit notes it.
-        back: Whether it is taken back.
-
-    Returns:
-        An `Edit`; of a verb that works beside the shard a tuple of `Rewrite`.
-
-    Raises:
-        ShardError: It cannot be done.
-    """
     if verb.beside:
         facts = {fact: (values or {}).get(name) or "" for name, fact in _FACTS.items()}
         return make(shard, keys, now=now, facts=facts, undo=back, date=(values or {}).get("date") or "")

@@ -28,24 +28,11 @@ SHOWN = 64
 
 @dataclass(frozen=True, slots=True)
 class Zeros:
-    """New bytes that are all zero.
-
-    Attributes:
-        size: Count.
-    """
-
     size: int
 
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """New bytes that come in pieces, and need not fit into memory.
-
-    Attributes:
-        size: Count.
-        pieces: Begins to give them, each time it is called.
-    """
-
     size: int
     pieces: Callable[[], Iterator[bytes]]
 
@@ -55,34 +42,19 @@ New = bytes | Zeros | Stream
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """A stretch of the file that gets new bytes; it may reach over the old end.
-
-    Attributes:
-        start: First byte.
-        new: What stands there afterwards.
-        what: What it is, in few words: `slot 5`.
-    """
-
     start: int
     new: New
     what: str = ""
 
     @property
     def size(self) -> int:
-        """Number of bytes."""
         return len(self.new) if isinstance(self.new, bytes) else self.new.size
 
     @property
     def stop(self) -> int:
-        """One past the last byte."""
         return self.start + self.size
 
     def pieces(self) -> Iterator[bytes]:
-        """Yield the new bytes, in pieces.
-
-        Raises:
-            SourceError: They cannot be read.
-        """
         if isinstance(self.new, bytes):
             yield self.new
         elif isinstance(self.new, Zeros):
@@ -92,13 +64,11 @@ class FileChange:
             yield from self.new.pieces()
 
     def digest(self) -> str:
-        """Return the sha256 of the new bytes in hex; empty for a stream, which is read only once."""
         if isinstance(self.new, Stream):
             return ""
         return sha256_of(self.pieces())[0]
 
     def head(self) -> bytes:
-        """Return the first new bytes, as many as are shown."""
         if isinstance(self.new, Zeros):
             return bytes(min(self.new.size, SHOWN))
         return next(self.pieces(), b"")[:SHOWN]
@@ -106,17 +76,6 @@ class FileChange:
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """Changes of one local file, in the order in which they are made, and its new size.
-
-    Attributes:
-        source: The file as it was opened.
-        what: What the edit does, as a sentence without its point: `delete 2 objects`.
-        changes: What changes; no two of them overlap.
-        new_size: Bytes of the file afterwards.
-        verb: The kind of edit, as in `Format.edits`.
-        keys: The objects, of a verb that takes keys.
-    """
-
     source: FileSource
     what: str
     changes: tuple[FileChange, ...]
@@ -126,27 +85,19 @@ class Edit:
 
     @property
     def path(self) -> Path:
-        """The file itself, where `source` was opened through a link."""
         return real_path(self.source.path)
 
     @property
     def old_size(self) -> int:
-        """Bytes of the file before."""
         return self.source.size
 
     def old_stretches(self) -> list[tuple[int, int]]:
-        """Return the stretches of the old file that are overwritten or cut off."""
         found = [(one.start, min(one.stop, self.old_size)) for one in self.changes if one.start < self.old_size]
         if self.new_size < self.old_size:
             found.append((self.new_size, self.old_size))
         return sorted(found)
 
     def told(self) -> dict[str, Any]:
-        """Return what changes, as JSON: old and new bytes in hex, the first of long ones.
-
-        Raises:
-            SourceError: The file cannot be read.
-        """
         changes = []
         for one in self.changes:
             # A change may begin beyond the old end: what grows by more than one stretch has several there.
@@ -158,12 +109,6 @@ class Edit:
         return {"path": str(self.path), "size": self.old_size, "new_size": self.new_size, "changes": changes}
 
     def check(self) -> None:
-        """Look whether the edit still makes sense.
-
-        Raises:
-            SourceChanged: The file is another one than when it was opened.
-            UsageError: Changes overlap, or reach over the new end.
-        """
         self.source.check_unchanged()
         at = 0
         for one in sorted(self.changes, key=lambda one: one.start):
@@ -181,31 +126,12 @@ def edit_of(
     verb: str = "",
     keys: tuple[str, ...] = (),
 ) -> Edit:
-    """Return an edit of an opened file.
-
-    Args:
-        source: The source of the shard.
-        what: See `Edit`.
-        changes: See `Edit`.
-        new_size: See `Edit`; None where the size stays.
-        verb: See `Edit`.
-        keys: See `Edit`.
-
-    Raises:
-        UsageError: The shard is no local file.
-    """
     if not isinstance(source, FileSource):
         raise UsageError("only local files can be changed in place")
     return Edit(source, what, changes, source.size if new_size is None else new_size, verb, keys)
 
 
 def make_changes(edit: Edit, progress: Progress = no_progress) -> None:
-    """Write the new bytes, and make them durable.
-
-    Raises:
-        SourceChanged: The file is another one than when it was opened.
-        SourceError: The file cannot be written; what is done is not undone.
-    """
     total, done = sum(one.size for one in edit.changes), 0
     with open_for_edit(edit.path) as file:
         edit.source.check_same(file.fileno())
@@ -225,11 +151,6 @@ def make_changes(edit: Edit, progress: Progress = no_progress) -> None:
 
 
 def open_for_edit(path: Path) -> IO[bytes]:
-    """Open a regular file or a block device for reading and writing, without a buffer; the path has no links.
-
-    Raises:
-        SourceError: It cannot be opened for writing, or is something else.
-    """
     descriptor = open_at_once(path, os.O_RDWR, follow_links=False)
     try:
         mode = os.fstat(descriptor).st_mode
@@ -242,15 +163,6 @@ def open_for_edit(path: Path) -> IO[bytes]:
 
 
 def make_durable(file: IO[bytes], *, before: int) -> None:
-    """Sync an edited file, with another modification time than before: readers recognise a changed file by it.
-
-    Args:
-        file: The file.
-        before: Its modification time before it was edited, in nanoseconds.
-
-    Raises:
-        OSError: It cannot be synced.
-    """
     status = os.fstat(file.fileno())
     if status.st_mtime_ns == before and os.utime in os.supports_fd:
         # The clock of a file system ticks slower than two edits may follow each other.
@@ -259,11 +171,6 @@ def make_durable(file: IO[bytes], *, before: int) -> None:
 
 
 def write_all(file: IO[bytes], data: bytes) -> None:
-    """Write all of some bytes to a file without a buffer.
-
-    Raises:
-        OSError: They cannot be written.
-    """
     view = memoryview(data)
     while view:
         view = view[file.write(view) :]
@@ -337,19 +244,6 @@ def make_rewrites(
     audit: Audit | None = None,
     progress: Progress = no_progress,
 ) -> None:
-    """Replace small files: all of them are locked and compared first.
-
-    Args:
-        rewrites: The files.
-        hard_links: Whether a file with several names is replaced under the one.
-        audit: What the audit logs of the shards note; None for no note.
-        progress: Called after every file.
-
-    Raises:
-        SourceChanged: One of them changed meanwhile; none is replaced.
-        UsageError: One is being edited by another process, or has several names.
-        SourceError: One cannot be written; those before it are.
-    """
     with locked(*(one.shard for one in rewrites)):
         for one in rewrites:
             one.check(hard_links=hard_links)
@@ -366,12 +260,6 @@ def make_rewrites(
 
 
 def check_names(path: Path, *, hard_links: bool) -> None:
-    """Refuse a file with several names, unless that was allowed.
-
-    Raises:
-        UsageError: It has several names.
-        SourceError: It cannot be looked at.
-    """
     try:
         status = path.lstat()
         if stat.S_ISREG(status.st_mode) and status.st_nlink > 1:
@@ -387,21 +275,12 @@ def check_names(path: Path, *, hard_links: bool) -> None:
 
 
 def _remove_temporary_names(path: Path, status: os.stat_result) -> None:
-    """Remove the temporary name of a file that was written by a run which was killed after it got its final name.
-
-    `sweep` does not: that of a file which is locked, as it is edited, counts as one of a run that is alive.
-    """
     for other in path.parent.iterdir():
         if is_left_over(other.name) and other != path and os.path.samestat(other.lstat(), status):
             other.unlink()
 
 
 def check_other_file(source: Source | None, target: str | Path) -> None:
-    """Refuse to write a new file in the place of the one that is read, also where links lead to it.
-
-    Raises:
-        UsageError: The target is the file itself.
-    """
     if not isinstance(source, FileSource):
         return
     with contextlib.suppress(OSError, ValueError):

@@ -22,29 +22,11 @@ Place = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """An input that is not in the new shard, because it cannot be read or has a name that the format cannot hold.
-
-    Attributes:
-        name: Its path, or what it is called.
-        why: The error.
-    """
-
     name: str
     why: str
 
 
 class LeftOut:
-    """Inputs that are not packed.
-
-    Args:
-        skip: Whether inputs that cannot be packed are skipped; otherwise they end packing.
-        remedy: What would help where the format cannot hold a name.
-
-    Attributes:
-        skip: See above.
-        skipped: Those that were skipped so far.
-    """
-
     def __init__(self, *, skip: bool = False, remedy: Remedy = Remedy.NAMES) -> None:
         self.skip = skip
         self._remedy = remedy
@@ -53,11 +35,6 @@ class LeftOut:
         self._others = 0
 
     def fail(self, name: str, error: ShardError) -> None:
-        """Skip an input that cannot be packed.
-
-        Raises:
-            ShardError: Such inputs are not skipped.
-        """
         if not self.skip:
             if isinstance(error, OddName):
                 error.remedy = error.remedy or self._remedy
@@ -67,14 +44,12 @@ class LeftOut:
         self.skipped.append(Skipped(name, error.message))
 
     def add(self, entry: os.DirEntry[str]) -> None:
-        """Count something that is neither a file nor a folder."""
         if is_link_entry(entry):
             self._links += 1
         else:
             self._others += 1
 
     def notes(self) -> list[str]:
-        """Return what was left out, a sentence each."""
         counts = (
             (self._links, plural(self._links, "link") + ", which are not followed in folders"),
             (self._others, plural(self._others, "pipe, socket or device", "pipes, sockets and devices")),
@@ -83,7 +58,6 @@ class LeftOut:
 
 
 def named(inputs: Iterable[str | Path]) -> Iterator[str | Path]:
-    """Yield the inputs; for `-` those that standard input names, one on each line."""
     for one in inputs:
         if one == "-":
             yield from (line for line in sys.stdin.read().splitlines() if line)
@@ -94,21 +68,6 @@ def named(inputs: Iterable[str | Path]) -> Iterator[str | Path]:
 def input_files(
     inputs: Iterable[str | Path], left_out: LeftOut | None = None, *, deep: bool = True
 ) -> Iterator[tuple[Path, str]]:
-    """Yield the files that are named, and those in the folders that are named, sorted by name.
-
-    In folders, links are left out, and so are the temporary files of shards that are being written.
-
-    Args:
-        inputs: Files and folders.
-        left_out: Records skipped inputs.
-        deep: Whether folders in folders are searched.
-
-    Yields:
-        The path, and the name below the folder that was given, with `/`; else the name of the file.
-
-    Raises:
-        SourceError: A name is neither a file nor a folder.
-    """
     left_out = left_out or LeftOut()
     for one in inputs:
         path = Path(one)
@@ -142,12 +101,6 @@ def _files_below(folder: Path, above: str, left_out: LeftOut, *, deep: bool = Tr
 
 
 def place_of(path: str | Path, *, follow: bool = True) -> Place | None:
-    """Return which file or folder has a name; None where there is none.
-
-    Args:
-        path: The name.
-        follow: Whether a link stands for what it leads to; not for what is replaced, as then the link alone is.
-    """
     try:
         found = Path(path).stat(follow_symlinks=follow)
     except (OSError, ValueError):
@@ -156,25 +109,14 @@ def place_of(path: str | Path, *, follow: bool = True) -> Place | None:
 
 
 class Replaced:
-    """Files that a new shard replaces: the file of its name; in a folder, with `force`, the shards in it.
-
-    Args:
-        out: The shard.
-        folder: Whether that is a folder of several files.
-        force: Whether existing files are replaced.
-        members: Patterns of the names of shards in a folder; see `Writes.members`.
-    """
-
     def __init__(self, out: str | Path, members: tuple[str, ...] = (), *, folder: bool, force: bool) -> None:
         self._place = place_of(out, follow=folder) if force or not folder else None
         self._members = members if folder else None
 
     def __bool__(self) -> bool:
-        """Return whether anything is there that it could replace."""
         return self._place is not None
 
     def __contains__(self, path: Path) -> bool:
-        """Return whether a file would be replaced."""
         if self._members is None:
             return place_of(path) == self._place
         return any(self._is_member(path, pattern) for pattern in self._members)
@@ -194,18 +136,6 @@ def spared(
     inputs: Collection[Path] | None = None,
     notes: MutableSequence[str] | None = None,
 ) -> Iterator[InputItem]:
-    """Yield the objects without the files that the shard is about to replace: their bytes would be lost.
-
-    Args:
-        items: The objects.
-        replaced: Those files.
-        inputs: The files and folders that were given. A file that merely lies in one of the folders is left out;
-            without inputs, all were named.
-        notes: Told what was left out.
-
-    Raises:
-        UsageError: The file was named.
-    """
     for item in items:
         contents: tuple[Content, ...] = (item.content, *item.parts.values())
         files = (one for one in contents if isinstance(one, (str, Path)))
@@ -219,5 +149,4 @@ def spared(
 
 
 def would_be_lost(path: Path) -> UsageError:
-    """Return the error where something would be replaced by what is made of it."""
     return UsageError(f"{path} is read, and would be replaced: give the new shard another name")

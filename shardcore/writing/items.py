@@ -25,32 +25,15 @@ SMALL_FILE = 1 << 16
 
 @dataclass(slots=True)
 class Stated:
-    """Size and digest of a content, as a manifest states them.
-
-    Attributes:
-        size: Bytes; None where it is not stated.
-        sha256: 64 hex digits in lower case; empty where it is not stated.
-    """
-
     size: int | None = None
     sha256: str = ""
 
     def check_size(self, size: int, label: str) -> None:
-        """Compare the size of a content.
-
-        Raises:
-            SourceError: It is another one.
-        """
         if self.size is not None and self.size != size:
             have, want = grouped_digits(size), grouped_digits(self.size)
             raise SourceError(f"{label} has a size of {have}; the manifest states {want}")
 
     def check_sha256(self, sha256: str, label: str) -> None:
-        """Compare the digest of a content.
-
-        Raises:
-            SourceError: It is another one.
-        """
         if self.sha256 and self.sha256 != sha256:
             raise SourceError(f"{label} has the sha256 {sha256}; the manifest states {self.sha256}")
 
@@ -61,22 +44,6 @@ NOTHING_STATED = Stated()
 # Not frozen, as are `Stated` and `More`: making a frozen one takes three times as long, and there are millions.
 @dataclass(slots=True)
 class InputItem:
-    """One object that is to be written.
-
-    Attributes:
-        key: In the text form of the format; None where the format makes it.
-        content: Where its content comes from.
-        label: Name in errors.
-        name: The name of its file, relative, with `/`.
-        parts: Further contents, by name.
-        stated: Size and digest stated of the contents: by the name of the part, of the content itself under "".
-        facts: What the format keeps about it.
-        path: Of an item without its content, the path of its file.
-        was: The key that it had elsewhere, for the result manifest; None where that is `key`.
-        told: What the result manifest reports it besides: facts that have no place in the format.
-        known: Where an equal object was added before: the key under which that is found; this one is only told of.
-    """
-
     key: str | None
     content: Content
     label: str = ""
@@ -91,32 +58,19 @@ class InputItem:
 
     @property
     def old_key(self) -> str | None:
-        """The key that it came with."""
         return self.was if self.was is not None else self.key
 
     @property
     def origin(self) -> str:
-        """The path of its file; what errors call it where it has none."""
         if isinstance(self.content, (str, Path)):
             return str(self.content)
         return self.path or self.label
 
     def unread(self) -> InputItem:
-        """Return the inputs with the sizes of files instead of their bytes, for a plan.
-
-        Raises:
-            SourceError: A file is not there, or its size is not the one that is stated.
-        """
         parts = {part: _size_of(content, self.label, self._stated(part)) for part, content in self.parts.items()}
         return replace(self, content=_size_of(self.content, self.label, self._stated()), parts=parts, path=self.origin)
 
     def add_to(self, writer: Writer) -> str:
-        """Add it; return the key under which it is found, empty where it has none.
-
-        Raises:
-            UsageError: It does not fit the format.
-            SourceError: Its bytes cannot be read or written, changed meanwhile, or are not those that are stated.
-        """
         if self.known is not None:
             return self.known
         if isinstance(self.content, (str, Path)) and not self.parts:
@@ -140,22 +94,12 @@ class InputItem:
 
 @dataclass(frozen=True, slots=True)
 class FormatInputs:
-    """Inputs as a format reads them.
-
-    Attributes:
-        items: The objects; made while they are requested.
-        options: What the inputs say about how to write (an `info` that lies with them); what people say goes before.
-        notes: What people should know, a sentence each: files that are left out, and why. It is complete when all items
-            were requested.
-    """
-
     items: Iterable[InputItem]
     options: Mapping[str, Any] = field(default_factory=dict)
     notes: Sequence[str] = ()
 
 
 def _size_of(content: Content, label: str, stated: Stated) -> Content:
-    """Return the size instead of a file."""
     if not isinstance(content, (str, Path)):
         return content
     try:
@@ -168,16 +112,6 @@ def _size_of(content: Content, label: str, stated: Stated) -> Content:
 
 @contextmanager
 def opened(content: Content, label: str = "", stated: Stated = NOTHING_STATED) -> Iterator[Data]:
-    """Content as a writer takes it; a file is closed afterwards, and must not have changed meanwhile.
-
-    Args:
-        content: The content.
-        label: Name in errors; default: the path.
-        stated: What is stated of a file: it is compared while the file is read, without reading it again.
-
-    Raises:
-        SourceError: The file cannot be read, changed while it was read, or is not what is stated.
-    """
     if isinstance(content, (str, Path)):
         label = label or str(content)
         try:
@@ -204,11 +138,6 @@ def opened(content: Content, label: str = "", stated: Stated = NOTHING_STATED) -
 
 
 def _read_small(path: str | Path, label: str, stated: Stated) -> tuple[bytes, os.stat_result] | None:
-    """Read a small regular file with few system calls; None for any other file, which `opened` reads.
-
-    Returns:
-        The content, and the status of the file before it was read, for `check_unchanged`.
-    """
     label = label or str(path)
     try:
         descriptor = open_file(path, os.O_RDONLY, follow_links=True)
@@ -232,14 +161,6 @@ def _read_small(path: str | Path, label: str, stated: Stated) -> tuple[bytes, os
 
 
 class _StatedStream:
-    """A file that is compared with what is stated of it, while it is read from its beginning to its end.
-
-    Args:
-        stream: The open file.
-        label: Name in errors.
-        stated: What it is compared with.
-    """
-
     def __init__(self, stream: IO[bytes], label: str, stated: Stated) -> None:
         self._stream = stream
         self._label = label
@@ -249,7 +170,6 @@ class _StatedStream:
         self.seekable, self.seek, self.tell = stream.seekable, stream.seek, stream.tell
 
     def read(self, size: int = -1) -> bytes:
-        """Read on."""
         piece = self._stream.read(size)
         self._size += len(piece)
         if self._digest is not None:
@@ -257,7 +177,6 @@ class _StatedStream:
         return piece
 
     def check(self) -> None:
-        """Compare what was read with what is stated."""
         for _ in pieces_of(self, self._label):  # type: ignore[arg-type]
             pass
         self._stated.check_size(self._size, self._label)
@@ -266,11 +185,6 @@ class _StatedStream:
 
 
 def check_unchanged(path: str | Path, label: str, before: os.stat_result) -> None:
-    """Compare a file with what it was when it was opened, as tar does.
-
-    Raises:
-        SourceError: It is another one, or was written to.
-    """
     try:
         after = os.stat(path)  # noqa: PTH116 - of a text, this is quicker
     except OSError as error:

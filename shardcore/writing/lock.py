@@ -27,14 +27,6 @@ _held = threading.local()
 
 
 def real_path(path: str | Path) -> Path:
-    """Return the path of a file without links: locks, journals and audit logs are named by it.
-
-    Args:
-        path: The file, by its path or a `file://` URL.
-
-    Raises:
-        SourceError: The system does not take such a path.
-    """
     try:
         return Path(os.path.realpath(local_path(path)))
     except (OSError, ValueError) as error:
@@ -43,18 +35,6 @@ def real_path(path: str | Path) -> Path:
 
 @contextlib.contextmanager
 def locked(*paths: str | Path, wait: float | None = None) -> Iterator[None]:
-    """Hold the locks of files, or of folders, while their state is read, journaled, changed and synced.
-
-    A thread that holds a lock may take it again.
-
-    Args:
-        paths: The files, or folders.
-        wait: Seconds to wait for another editor; default: `WAIT`.
-
-    Raises:
-        UsageError: Another process, or another thread, is editing one of them.
-        SourceError: One cannot be opened.
-    """
     with contextlib.ExitStack() as stack:
         # Always in one order: two editors of the same files never wait for each other.
         for path in sorted({real_path(path) for path in paths}):
@@ -116,7 +96,6 @@ def _inode_at(path: Path) -> tuple[int, int] | None:
 
 
 def _holder(inode: tuple[int, int]) -> str:
-    """Return ` (pid N)` of the process that holds the lock, as far as the system shows it; else nothing."""
     for line in _locks():
         parts = line.split()
         # 1: FLOCK ADVISORY WRITE 4711 08:01:131082 0 EOF

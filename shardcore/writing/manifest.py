@@ -40,8 +40,6 @@ RESULT = ".manifest.json"
 
 
 class LossKind(StrEnum):
-    """Kinds of losses of a conversion."""
-
     OBJECTS = "objects"
     """Objects are left out."""
     KEYS = "keys"
@@ -58,51 +56,22 @@ class LossKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """Something that the source of a conversion has and the new shard does not.
-
-    Attributes:
-        kind: What it is.
-        name: The name of the fact, setting, state, checksum or kind of object.
-        objects: Number of objects that it concerns; 0 for all of them.
-        text: One line about it.
-    """
-
     kind: LossKind
     name: str
     objects: int
     text: str
 
     def to_json(self) -> dict[str, Any]:
-        """Return the manifest as values of JSON."""
         return {"kind": self.kind.value, "name": self.name, "objects": self.objects, "text": self.text}
 
 
 @dataclass(frozen=True, slots=True)
 class SourceRecord:
-    """Source of a conversion, as a result manifest records it.
-
-    Attributes:
-        header: The format of the source, and its settings.
-        losses: Returns the losses, once all objects were written.
-    """
-
     header: Mapping[str, Any]
     losses: Callable[[], Sequence[Loss]]
 
 
 class ManifestReader:
-    """A manifest that is read: JSON Lines, or the `manifest.json` that `extract` writes; line by line.
-
-    Args:
-        where: Its path; `-` for standard input, and paths are then relative to the working folder.
-        declared: The facts that the target keeps.
-        format: The name of the target.
-
-    Attributes:
-        header: The content before the objects (`format`, `spec`); empty for JSON Lines.
-        dropped: Facts of another format that have no place in the target, with how many objects have one.
-    """
-
     def __init__(self, where: str | Path, declared: tuple[Option, ...], format: str) -> None:
         self.name = "the manifest" if str(where) == "-" else str(where)
         self._where = where
@@ -117,32 +86,20 @@ class ManifestReader:
         self._first = next(self._lines, None)
 
     def close(self) -> None:
-        """Close the file, whether or not all of it was read."""
         self._lines.close()
 
     @property
     def is_one(self) -> bool:
-        """Return whether its beginning is one of a manifest: no line at all, or one that names a file."""
         if self._first is None:
             return not self.header or "objects" in self.header or "format" in self.header
         return isinstance(self._first[1].get("path"), str)
 
     def lines(self) -> Iterator[tuple[int, dict[str, Any]]]:
-        """Yield the objects as they are listed, with the numbers of their lines.
-
-        Raises:
-            UsageError: A line is not one of a manifest.
-        """
         if self._first is not None:
             yield self._first
             yield from self._lines
 
     def paths(self) -> Iterator[str]:
-        """The files that it names, instead of the objects: to count them. Texts: a `Path` takes longer than a `stat`.
-
-        Raises:
-            UsageError: A line is not one of a manifest.
-        """
         line, folder = self._first, str(self._folder)
         while line is not None:
             path = line[1].get("path")
@@ -151,15 +108,6 @@ class ManifestReader:
             line = next(self._lines, None)
 
     def items(self, key_of: Callable[[str], str | None], left_out: LeftOut | None = None) -> Iterator[InputItem]:
-        """Yield the objects, in the order of the lines; a part joins the object before it.
-
-        Args:
-            key_of: The key for the name of a file, where a line says none; see `Writes.key_of`.
-            left_out: Told of files whose name is no key.
-
-        Raises:
-            UsageError: A line is not one of a manifest, or has a fact that the format does not keep.
-        """
         held: InputItem | None = None
         line = self._first
         while line is not None:
@@ -266,7 +214,6 @@ class ManifestReader:
                 yield number, self._object(number, line)
 
     def _long_form(self, stream: Iterator[str], number: int) -> Iterator[tuple[int, dict[str, Any]]]:
-        """Read the form that `extract` writes: the header, then one object per line. Other JSON is read at once."""
         lines, head = ["{\n"], number
         for line in stream:
             number += 1
@@ -311,23 +258,6 @@ class ManifestReader:
 
 
 class ResultManifest:
-    """Keys under which objects are found.
-
-    Without a path of its own it has the keys that changed alone: each with the key under which its object is found
-    now. Beside a file `OUT` it is then `OUT.manifest.json`; in a folder, `manifest.json`. There is none where all keys
-    stayed. With a path it has all objects, and the inputs that were skipped.
-
-    Args:
-        output: The output.
-        format: Its format.
-        path: Where all objects are reported; None for the keys that changed.
-        source: What it records about the source of a conversion.
-
-    Raises:
-        UsageError: The file at `path` exists already, and `output` does not replace files.
-        SourceError: It cannot be written.
-    """
-
     def __init__(
         self, output: Output, format: str, path: Path | None = None, source: SourceRecord | None = None
     ) -> None:
@@ -352,17 +282,6 @@ class ResultManifest:
         self._begin()
 
     def note(self, item: InputItem, stored: str, rows: int | None = None) -> None:
-        """Note one object.
-
-        Args:
-            item: The object.
-            stored: The key under which it is found; empty where the format has no keys.
-            rows: Number of rows that it became; None where each object is one row, and only the first is noted.
-
-        Raises:
-            SourceError: The file cannot be written.
-            UsageError: There is one already.
-        """
         first = self._row
         self._row += 1 if rows is None else rows
         key = item.old_key
@@ -378,14 +297,6 @@ class ResultManifest:
         self._line({name: value for name, value in line.items() if value is not None or name == "key"})
 
     def end(self, skipped: Sequence[Skipped] = ()) -> None:
-        """Complete it.
-
-        Args:
-            skipped: The inputs that are not in the shard.
-
-        Raises:
-            SourceError: The file cannot be written.
-        """
         losses = self._source.losses() if self._source is not None else ()
         if losses and not self._all:
             self._begin()
@@ -399,17 +310,10 @@ class ResultManifest:
         self._file.complete(self._count)
 
     def appear(self) -> None:
-        """Show the report; the result manifest appears with the shard.
-
-        Raises:
-            UsageError: A file of that name appeared meanwhile.
-            SourceError: The file cannot be renamed.
-        """
         if self._report is not None:
             self._report.appear(force=self._output.force)
 
     def discard(self) -> None:
-        """Remove a report that did not appear."""
         if self._report is not None:
             self._report.discard()
 
@@ -423,7 +327,6 @@ class ResultManifest:
 
     @property
     def planned(self) -> tuple[PlannedFile, ...]:
-        """The file, if there is to be one beside the shard, once it is complete."""
         if self._file is None or self._all:
             return ()
         text = "Which key each object had, and under which it is found now."

@@ -36,41 +36,11 @@ _ALIVE: WeakSet[Output] = WeakSet()
 
 @atexit.register
 def _abandon_all() -> None:
-    """Do it while modules are still there."""
     for one in list(_ALIVE):
         one.abandon()
 
 
 class Output:
-    """Output of a writer: a file, or a folder of files with sub-folders; they appear when all of them are complete.
-
-    A folder that is not there yet is made beside its place under a temporary name, and appears with all its files at
-    once. In a folder that is there, and of a file that is replaced together with others, the new files are prepared in
-    a temporary folder, and replace the old ones so that a run that is killed can be finished; see `replacement`. They
-    get their names in the order in which they were begun: begin what is referred to before what refers to it. Those
-    begun with `last` come after all others.
-
-    What runs that were killed left is removed, or finished.
-
-    Args:
-        target: The final path of the shard, or of the folder; None to only plan.
-        force: Whether existing files are replaced.
-        folder: Whether the target is a folder.
-        planning: Whether nothing is written, though the target is known.
-        replaces: Patterns of names, in sub-folders with `/`: where `force` writes into a folder that is there, the
-            files that match and are not written again are removed at the very end.
-        jobs: Number of contents, or parts of contents, that are compressed or hashed at the same time. The bytes
-            written do not depend on it.
-
-    Attributes:
-        replaces: See above; may be changed before `commit`.
-        removed: The files that were removed.
-
-    Raises:
-        UsageError: The target exists already, or its folder does not.
-        SourceError: The system takes no such name.
-    """
-
     def __init__(
         self,
         target: str | Path | None,
@@ -119,23 +89,11 @@ class Output:
 
     @property
     def workers(self) -> ThreadPoolExecutor | None:
-        """Threads that compress and hash; None with one job."""
         if self._workers is None and self.jobs > 1:
             self._workers = ThreadPoolExecutor(self.jobs, thread_name_prefix="pack")
         return self._workers
 
     def open(self, name: str = "", *, last: bool = False) -> Draining:
-        """Start a file.
-
-        Args:
-            name: Relative to the target, where that is a folder; else to the folder of the target, and empty for the
-                target itself. Folders on the way are made.
-            last: Whether it gets its name after all others.
-
-        Raises:
-            UsageError: The file exists already.
-            SourceError: The folder cannot be written to, or the name is not a plain relative one.
-        """
         if self.target is None or self.planning:
             return Draining()
         name = check_name(name) if name or self.folder else ""
@@ -148,14 +106,6 @@ class Output:
         return self._begin(final, last=last, path=final if self._staged is not None else None)
 
     def spool(self, name: str) -> Draining:
-        """Start a file whose name is known only when it is complete; see `settle`.
-
-        Args:
-            name: Any name in the folder where it is going to be, as in `open`.
-
-        Raises:
-            SourceError: The folder cannot be written to.
-        """
         if self.target is None or self.planning:
             return Draining()
         name = check_name(name)
@@ -164,15 +114,6 @@ class Output:
         return self._begin(final)
 
     def settle(self, file: Draining, name: str) -> bool:
-        """Report what a file of `spool` is called. It is named for its content: where there is one already, that stays.
-
-        Args:
-            file: The file, all of it written.
-            name: As in `open`, in the folder that `spool` was reported.
-
-        Returns:
-            Whether the file is written; False where there is one already, and this one was thrown away.
-        """
         if self.target is None or not isinstance(file, TemporaryFile):
             return True
         final = self._root(self.target) / check_name(name)
@@ -187,20 +128,11 @@ class Output:
         return True
 
     def drop(self, file: Draining) -> None:
-        """Throw away a file that is not needed after all."""
         if isinstance(file, TemporaryFile):
             self._files.remove(file)
             file.discard()
 
     def commit(self) -> tuple[WrittenFile, ...]:
-        """Complete the files that are not complete yet, then give all of them their names.
-
-        Where a file cannot get its name, those that have theirs already are taken away again.
-
-        Raises:
-            UsageError: A file of that name appeared meanwhile, and `force` is not set.
-            SourceError: A file cannot be written or renamed.
-        """
         self._files.sort(key=lambda file: file in self._last)
         for file in self._files:
             file.complete()
@@ -228,7 +160,6 @@ class Output:
         return written
 
     def discard(self) -> None:
-        """Remove what was begun, and the folders that were made for it."""
         for file in self._files:
             file.discard()
         if self._prepared is not None:
@@ -240,7 +171,6 @@ class Output:
         self._forget()
 
     def abandon(self, warn: Callable[..., None] = warnings.warn) -> None:
-        """Remove what was begun and neither committed nor discarded."""
         # In a process that was forked it belongs to the other one.
         if (self._files or self._prepared is not None) and os.getpid() == self._process:
             self.discard()
@@ -274,7 +204,6 @@ class Output:
             self._staged_lock = None
 
     def _root(self, target: Path) -> Path:
-        """Return the folder to which names are relative: of a folder, one under a temporary name."""
         if not self.folder:
             return target.parent
         if self._staged is not None:
@@ -282,7 +211,6 @@ class Output:
         return self._prepare(target / target.name) if is_there(target) else self._prepare(target, files="")
 
     def _prepare(self, final: Path, files: str = FILES) -> Path:
-        """Make the temporary folder beside a final name, and the one in it that gets the files."""
         for _ in range(TRIES):
             self._prepared = temporary_path(final, self._run)
             self._make_folders(self._prepared)
@@ -301,7 +229,6 @@ class Output:
         return self._staged
 
     def _prepare_several(self) -> None:
-        """Move the files that replace others together with the target, a file, into a temporary folder."""
         target = self.target
         if target is None or self.folder or len(self._files) < 2 or not any(is_there(f.final) for f in self._files):
             return
@@ -312,7 +239,6 @@ class Output:
             file.move(final)
 
     def _placed(self, final: Path) -> Path:
-        """Return where a file is in the end."""
         if self._staged is None or self.target is None:
             return final
         root = self.target if self.folder else self.target.parent
@@ -337,7 +263,6 @@ class Output:
         self._swept.add(folder)
 
     def _show_prepared(self) -> None:
-        """Give the temporary folder its name, or the files in it theirs."""
         target, prepared, staged = self.target, self._prepared, self._staged
         if prepared is None or staged is None or target is None:
             return
@@ -370,7 +295,6 @@ class Output:
         self._prepared = None
 
     def _others(self, written: set[Path]) -> list[Path]:
-        """Return the files of a folder that the new ones replace and that have no successor of their name."""
         if not (self.force and self.folder and self.target is not None):
             return []
         there = {path for pattern in self.replaces for path in self.target.glob(pattern)}
@@ -384,7 +308,6 @@ class Output:
 
 
 def _size_of(path: Path) -> int:
-    """Return the bytes of a plain file; -1 where there is none."""
     try:
         return path.lstat().st_size if path.is_file() and not path.is_symlink() else -1
     except OSError:
@@ -392,7 +315,6 @@ def _size_of(path: Path) -> int:
 
 
 def _check_movable(root: Path, name: str, prepared: Path) -> None:
-    """Check that files can be moved into a folder below `root`, before the first one is."""
     folder, target = root, root / name
     for part in name.split("/") if name else ():
         if not is_there(folder / part):

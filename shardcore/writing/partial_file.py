@@ -35,14 +35,6 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
 class KeptFile(TemporaryFile):
-    """A temporary file that is there already.
-
-    Args:
-        final: The name under which it appears.
-        path: The path.
-        file: It, open.
-    """
-
     def __init__(self, final: Path, path: Path, file: IO[bytes]) -> None:
         Draining.__init__(self)
         self.final, self.path, self.durable, self._finishing, self._digest = final, path, False, None, ""
@@ -51,13 +43,6 @@ class KeptFile(TemporaryFile):
 
 
 class PartialRecord:
-    """The user's own note of a file that is not complete: its name, its size and the digest of its bytes.
-
-    Args:
-        path: The final name.
-        mark: What reports its content from every other: address, size and ETag of what it comes from, and the key.
-    """
-
     def __init__(self, path: Path, mark: str) -> None:
         self._final = path
         # Without links: the folder may be held by a path that is another one in each run.
@@ -66,7 +51,6 @@ class PartialRecord:
         self._path = user_folder("state") / "resume" / f"{name}.json"
 
     def note(self, file: TemporaryFile, sha256: str) -> bool:
-        """Write the record; whether that could be done."""
         text = json.dumps({"part": file.path.name, "size": file.at, "sha256": sha256})
         fresh = self._path.with_name(f"{new_run()}.new")
         try:
@@ -80,16 +64,10 @@ class PartialRecord:
         return True
 
     def drop(self) -> None:
-        """Remove the record."""
         with contextlib.suppress(OSError):
             self._path.unlink()
 
     def left(self, size: int) -> tuple[TemporaryFile, hashlib._Hash] | None:
-        """Open what an earlier run left, and hash it; None where it is not there, or is not what that run wrote.
-
-        Args:
-            size: Bytes of the complete file.
-        """
         noted = self._noted()
         if noted is None or noted[1] > size:
             return None
@@ -143,25 +121,6 @@ def write_kept(
     force: bool = False,
     other: Callable[[], Path] | None = None,
 ) -> tuple[Path, int, str]:
-    """Write one file that appears when it is complete, and go on where an earlier run broke off.
-
-    What was written stays when another machine gives no more bytes, and goes with every other failure.
-
-    Args:
-        path: The file.
-        mark: See `PartialRecord`.
-        size: Bytes that it is going to have.
-        pieces_from: Its bytes from an offset on.
-        force: Whether a file is replaced.
-        other: See `TemporaryFile.appear_as`.
-
-    Returns:
-        Its name, its bytes, and their sha256.
-
-    Raises:
-        UsageError: The file exists already, and `force` is not set.
-        SourceError: It cannot be written, or its bytes cannot be read.
-    """
     path = free_name(path, force=force, other=other)
     record = PartialRecord(path, mark)
     file, digest = record.left(size) or (TemporaryFile(path), hashlib.sha256())
@@ -196,13 +155,11 @@ def write_kept(
 
 
 def _is_own(file: IO[bytes]) -> bool:
-    """Return True for an open file of this user with one name: under a second name it would change, too."""
     found = os.fstat(file.fileno())
     return found.st_nlink == 1 and is_own(found)
 
 
 def _is_at(file: IO[bytes], path: Path) -> bool:
-    """Return True for an open file that still has its name: another run may have completed it meanwhile."""
     try:
         return os.path.samestat(os.fstat(file.fileno()), path.lstat())
     except OSError:

@@ -31,17 +31,6 @@ LIMITS = JsonLimits(size=1 << 28)
 
 
 def begin(prepared: Path, place: Path, files: Sequence[str], remove: Sequence[str]) -> None:
-    """Make the new files count: they are going to replace others, whatever happens.
-
-    Args:
-        prepared: The folder that has them in `FILES`.
-        place: See `replacing_path`.
-        files: Their names, in the order of their appearance.
-        remove: Names of old files that have no successor.
-
-    Raises:
-        SourceError: They do not; nothing is changed.
-    """
     try:
         with (prepared / LIST).open("x", encoding="ascii") as stream:
             json.dump({"files": list(files), "remove": list(remove)}, stream)
@@ -68,18 +57,6 @@ def begin(prepared: Path, place: Path, files: Sequence[str], remove: Sequence[st
 
 
 def finish(place: Path) -> list[Path]:
-    """Move new files to their places, and remove old ones that have no successor; also after an interruption.
-
-    Args:
-        place: See `replacing_path`.
-
-    Returns:
-        What was removed.
-
-    Raises:
-        SourceError: A file cannot be moved; this can be called again.
-        FormatError: The list of the files is invalid.
-    """
     root = place.parent
     files, remove = _read(place)
     removed = []
@@ -113,21 +90,6 @@ def finish(place: Path) -> list[Path]:
 
 
 def finish_interrupted(target: Path, *, folder: bool, force: bool) -> list[Path] | None:
-    """Finish replacing where an earlier run was interrupted; None where none was.
-
-    Args:
-        target: What is going to be written.
-        folder: Whether that is a folder.
-        force: Whether files may be replaced.
-
-    Returns:
-        Old files that were removed.
-
-    Raises:
-        UsageError: Files may not be replaced, or another run is at it.
-        SourceError: It cannot be finished.
-        FormatError: The list of the files is invalid.
-    """
     place = replacing_path(target, folder=folder)
     if not os.path.lexists(place) or not is_left(place):
         return None
@@ -142,7 +104,6 @@ def finish_interrupted(target: Path, *, folder: bool, force: bool) -> list[Path]
 
 
 def is_removable(root: Path, path: Path) -> bool:
-    """Return True for a file below a folder that may be removed: no folder, and behind no link."""
     name = path.relative_to(root).as_posix()
     try:
         check_name(name)
@@ -153,7 +114,6 @@ def is_removable(root: Path, path: Path) -> bool:
 
 
 def _read(place: Path) -> tuple[list[str], list[str]]:
-    """Return the names of new files, and of old ones that go; none where all of it was done."""
     try:
         with open(place / LIST, "rb", opener=open_file) as stream:
             text = stream.read(LIMITS.size + 1)
@@ -172,7 +132,6 @@ def _read(place: Path) -> tuple[list[str], list[str]]:
 
 
 def _check_folders(root: Path, name: str) -> None:
-    """Refuse names that lead through a link."""
     folder = root
     for part in name.split("/")[:-1]:
         folder = folder / part

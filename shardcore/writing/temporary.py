@@ -44,25 +44,20 @@ TRIES = 3
 
 
 class Draining:
-    """A file that takes bytes and keeps none: for plans, where only sizes matter."""
-
     def __init__(self) -> None:
         self.at = 0
         self.objects = 0
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
-        """Count the bytes."""
         self.at += len(data)
 
     def write_at(self, offset: int, data: bytes) -> None:
         """Do nothing: the bytes were counted before."""
 
     def skip(self, size: int) -> None:
-        """Count bytes of which only the number is known."""
         self.at += size
 
     def rewind(self, offset: int) -> None:
-        """Forget what was written from an offset on."""
         self.at = offset
 
     def prove(self) -> None:
@@ -72,32 +67,10 @@ class Draining:
         """Nothing is open."""
 
     def complete(self, objects: int = 0) -> None:
-        """Note how many objects the file would hold."""
         self.objects = objects
 
 
 class TemporaryFile(Draining):
-    """A file under a temporary name, in the folder where it is going to appear.
-
-    Args:
-        final: The name under which it appears.
-        run: See `temporary_path`.
-        stem: See `temporary_path`.
-        like: A file whose mode and owner it gets, as far as that is allowed; else those of the file that it
-            replaces, or of a new file.
-        path: Another name than `temporary_path`, in a folder that the run has locked.
-        finishing: Thread on which large complete files are hashed and made durable. With it, `make_durable` has to
-            follow for the others before they appear.
-
-    Attributes:
-        final: The name under which it appears; may be changed until then, within the folder.
-        objects: Number of objects, once it is complete.
-        durable: Whether its bytes are on the disk.
-
-    Raises:
-        SourceError: The folder cannot be written to.
-    """
-
     def __init__(
         self,
         final: Path,
@@ -149,11 +122,6 @@ class TemporaryFile(Draining):
 
     @property
     def file(self) -> IO[bytes]:
-        """The open file; it is opened again after a `rest`.
-
-        Raises:
-            SourceError: It is complete, or cannot be opened.
-        """
         if self._file is None:
             if self._over:
                 raise SourceError(f"cannot write {self.final}: it is closed")
@@ -167,11 +135,6 @@ class TemporaryFile(Draining):
         return self._file
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
-        """Append bytes.
-
-        Raises:
-            SourceError: The disk is full, the file cannot be written, or it is closed already.
-        """
         try:
             if self._pending is not None and len(self._pending) + len(data) <= BUFFER:
                 self._pending += data
@@ -184,20 +147,11 @@ class TemporaryFile(Draining):
         self.at += len(data)
 
     def prove(self) -> None:
-        """Compare the bytes that are written from now on with the complete file, when its digest is computed.
-
-        For a writer that checks contents in memory: the file holds the same, and is read only once.
-        """
         from blake3 import blake3  # many files are written without
 
         self._proof = self.at, blake3()
 
     def write_at(self, offset: int, data: bytes) -> None:
-        """Fill in bytes that were left open before.
-
-        Raises:
-            SourceError: The file cannot be written.
-        """
         try:
             self.file.seek(offset)
             self.file.write(data)
@@ -206,11 +160,6 @@ class TemporaryFile(Draining):
             raise self._failed(error) from error
 
     def skip(self, size: int) -> None:
-        """Leave a hole that is filled in later, or stays zero.
-
-        Raises:
-            SourceError: The file cannot be written.
-        """
         self.at += size
         try:
             self.file.flush()
@@ -220,11 +169,6 @@ class TemporaryFile(Draining):
             raise self._failed(error) from error
 
     def rewind(self, offset: int) -> None:
-        """Forget what was written from an offset on.
-
-        Raises:
-            SourceError: The file cannot be written.
-        """
         self.at, self._proof = offset, None
         try:
             self.file.seek(offset)
@@ -233,11 +177,6 @@ class TemporaryFile(Draining):
             raise self._failed(error) from error
 
     def rest(self) -> None:
-        """Close the file for a while: a folder may have more files than a process may keep open.
-
-        Raises:
-            SourceError: The file cannot be written.
-        """
         if self._pending is not None:
             self._create_whole(self._pending)
         file, self._file = self._file, None
@@ -248,7 +187,6 @@ class TemporaryFile(Draining):
                 raise self._failed(error) from error
 
     def _create_whole(self, data: bytearray) -> bytes:
-        """Create the file with its first bytes, which are in memory; return them as read back from it."""
         try:
             descriptor = open_file(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL)
             try:
@@ -274,11 +212,6 @@ class TemporaryFile(Draining):
             raise self._failed(error) from error
 
     def read_back(self) -> Iterator[bytes]:
-        """Yield the whole file as written so far, in pieces; writing goes on at its end.
-
-        Raises:
-            SourceError: It cannot be read.
-        """
         try:
             self.file.flush()
             self.file.seek(0)
@@ -289,19 +222,10 @@ class TemporaryFile(Draining):
             raise self._failed(error) from error
 
     def hold(self) -> None:
-        """Keep a lock on the file to the end of the run: it tells others that the run is alive."""
         with contextlib.suppress(OSError):
             self._held = os.dup(self.file.fileno())
 
     def complete(self, objects: int = 0) -> None:
-        """Make the bytes durable and close the file; completing it once more does nothing.
-
-        Args:
-            objects: Number of objects.
-
-        Raises:
-            SourceError: The file cannot be written.
-        """
         if self._digest:
             return
         self.objects = objects
@@ -318,17 +242,11 @@ class TemporaryFile(Draining):
 
     @property
     def sha256(self) -> str:
-        """Digest of its bytes, in hex; empty before it is complete.
-
-        Raises:
-            SourceError: The file cannot be read back or made durable.
-        """
         if isinstance(self._digest, Future):
             self._digest = self._digest.result()
         return self._digest
 
     def _finished(self) -> str:
-        """Hash the closed file and make it durable."""
         try:
             with open(self.path, "r+b", buffering=0, opener=open_file) as file:
                 digest = self._digest_of(_pieces(file))
@@ -339,7 +257,6 @@ class TemporaryFile(Draining):
         return digest
 
     def _digest_of(self, pieces: Iterable[bytes | memoryview]) -> str:
-        """Return the digest of the bytes of the complete file, after what is to be proven was compared."""
         digest, at = hashlib.sha256(), 0
         start, meant = self._proof or (0, None)
         found = type(meant)() if meant is not None else None
@@ -353,11 +270,6 @@ class TemporaryFile(Draining):
         return digest.hexdigest()
 
     def make_durable(self) -> None:
-        """Write the bytes of the complete file to the disk.
-
-        Raises:
-            SourceError: The file cannot be written.
-        """
         try:
             descriptor = open_file(self.path, os.O_RDWR)
             try:
@@ -369,28 +281,16 @@ class TemporaryFile(Draining):
         self.durable = True
 
     def close(self) -> None:
-        """Hand the bytes to the system; nothing more is written.
-
-        Raises:
-            SourceError: The file cannot be written.
-        """
         self._over = True
         self.rest()
 
     def let_go(self) -> None:
-        """End the lock of `hold`."""
         held, self._held = self._held, None
         if held is not None:
             with contextlib.suppress(OSError):
                 os.close(held)
 
     def appear(self, *, force: bool) -> None:
-        """Give the closed file its final name.
-
-        Raises:
-            UsageError: A file of that name appeared meanwhile, and `force` is not set.
-            SourceError: The file cannot be renamed.
-        """
         if self.path == self.final:
             return
         try:
@@ -401,19 +301,6 @@ class TemporaryFile(Draining):
             raise self._failed(error) from error
 
     def appear_as(self, other: Callable[[], Path] | None = None, *, force: bool = False) -> Path:
-        """Give the closed file its final name, or another one of the folder where that was taken meanwhile.
-
-        Args:
-            other: Returns the next name to try; None where only the final name will do.
-            force: Whether a file of that name is replaced.
-
-        Returns:
-            Its name.
-
-        Raises:
-            UsageError: A file of that name appeared meanwhile, and there is no other.
-            SourceError: The file cannot be renamed.
-        """
         while True:
             try:
                 self.appear(force=force)
@@ -425,11 +312,6 @@ class TemporaryFile(Draining):
                 return self.final
 
     def move(self, final: Path) -> None:
-        """Move the closed file, still under its temporary name, into the folder of another final name.
-
-        Raises:
-            SourceError: It cannot be moved.
-        """
         try:
             self.path = self.path.rename(final.parent / self.path.name)
         except OSError as error:
@@ -439,7 +321,6 @@ class TemporaryFile(Draining):
         self.final = final
 
     def discard(self) -> None:
-        """Remove the file."""
         if self._file is not None:
             with contextlib.suppress(OSError):
                 self._file.close()
@@ -453,14 +334,12 @@ class TemporaryFile(Draining):
 
 
 def _pieces(file: FileIO) -> Iterator[memoryview]:
-    """Yield the bytes of an unbuffered file; each piece is overwritten by the next."""
     held = memoryview(bytearray(BUFFER))
     while count := file.readinto(held):
         yield held[:count]
 
 
 def taken(path: Path) -> UsageError:
-    """Return the error where a name is not free for a file."""
     if os.path.isdir(path):  # noqa: PTH112
         return UsageError(f"{path} is a folder; give the name of a file")
     if not is_replaceable(path):
@@ -469,11 +348,6 @@ def taken(path: Path) -> UsageError:
 
 
 def free_name(path: Path, *, force: bool, other: Callable[[], Path] | None = None) -> Path:
-    """Return the name that a file may have: the given one, or the first other one that is free.
-
-    Raises:
-        UsageError: Something has the name already, and `force` is not set or it is no file.
-    """
     while os.path.lexists(path) and not (force and is_replaceable(path)):
         if other is None:
             raise taken(path)
@@ -482,12 +356,6 @@ def free_name(path: Path, *, force: bool, other: Callable[[], Path] | None = Non
 
 
 def write_whole(path: Path, pieces: Iterable[bytes], *, force: bool = False) -> int:
-    """Write one file that appears when it is complete; return its bytes.
-
-    Raises:
-        UsageError: The file exists already, and `force` is not set.
-        SourceError: It cannot be written.
-    """
     return write_as(path, pieces, force=force)[1]
 
 
@@ -499,19 +367,6 @@ def write_as(
     other: Callable[[], Path] | None = None,
     free: bool = False,
 ) -> tuple[Path, int]:
-    """Write one file that appears when it is complete; return its name and its bytes.
-
-    Args:
-        path: The file.
-        pieces: Its content.
-        force: Whether a file is replaced.
-        other: See `TemporaryFile.appear_as`.
-        free: Whether the name was free a moment ago: it is not looked at before the content is read.
-
-    Raises:
-        UsageError: The file exists already, and `force` is not set.
-        SourceError: It cannot be written.
-    """
     if not free:
         path = free_name(path, force=force, other=other)
     rest, first, size = iter(pieces), list[bytes](), 0
@@ -536,18 +391,6 @@ def write_as(
 
 
 def write_small(path: Path, data: bytes, *, force: bool = False, other: Callable[[], Path] | None = None) -> Path:
-    """Write one file of which all bytes are here, with few system calls; return its name.
-
-    Args:
-        path: The file.
-        data: Its content.
-        force: Whether a file is replaced; see `free_name`.
-        other: See `TemporaryFile.appear_as`.
-
-    Raises:
-        UsageError: The file exists already, and `force` is not set.
-        SourceError: It cannot be written.
-    """
     for left in reversed(range(TRIES)):
         try:
             return _write_small(path, data, force, other)
@@ -587,7 +430,6 @@ def _write_small(path: Path, data: bytes, force: bool, other: Callable[[], Path]
 
 
 def _created(temporary: str, final: Path) -> int:
-    """Create a file that is going to have another name, and return its descriptor."""
     try:
         return open_file(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
     except (OSError, ValueError) as error:
@@ -605,10 +447,6 @@ def _cannot_write(final: Path, error: Exception) -> SourceError:
 
 
 def takes_writes(path: Path) -> bool:
-    """Return whether a path is, or is a link to, a pipe or a device, or is a descriptor of this process.
-
-    Such a thing is written to. Renaming a file to its name would take it away from everybody.
-    """
     if _descriptor_of(path) is not None:
         return True
     try:
@@ -619,11 +457,6 @@ def takes_writes(path: Path) -> bool:
 
 
 def write_through(path: Path, pieces: Iterable[bytes]) -> int:
-    """Write bytes to a pipe, a device or a descriptor (see `takes_writes`) as they come; return how many.
-
-    Raises:
-        SourceError: It cannot be written.
-    """
     number, size = _descriptor_of(path), 0
     try:
         # Of a descriptor its copy: opened again, a file behind it would be written from its beginning.
@@ -649,10 +482,6 @@ def _descriptor_of(path: Path) -> int | None:
 
 
 def is_replaceable(path: Path) -> bool:
-    """Return True when a file may replace what has this name: a file, or a link to one or to nothing.
-
-    Never a folder, a pipe or a device, nor a link to these.
-    """
     return os.path.isfile(path) or (os.path.islink(path) and not os.path.exists(path))  # noqa: PTH110, PTH113, PTH114
 
 
@@ -661,11 +490,6 @@ _private = partial(open_file, mode=0o600)
 
 
 def is_there(path: Path) -> bool:
-    """Return whether something has this name, a link without a target included.
-
-    Raises:
-        SourceError: The system takes no such name, or does not let us look.
-    """
     try:
         path.lstat()
     except FileNotFoundError:
@@ -676,11 +500,6 @@ def is_there(path: Path) -> bool:
 
 
 def sync_folders(folders: Collection[Path]) -> None:
-    """Make renames in folders durable, as far as the system can.
-
-    Raises:
-        SourceError: The disk fails.
-    """
     if len(folders) <= FEW or not sync_file_systems(folders):
         for folder in folders:
             try:
@@ -690,11 +509,6 @@ def sync_folders(folders: Collection[Path]) -> None:
 
 
 def make_durable(files: Collection[TemporaryFile]) -> None:
-    """Write the bytes of complete files to the disk; of many files with one call where the system has one.
-
-    Raises:
-        SourceError: A file cannot be written.
-    """
     left = [file for file in files if file.sha256 and not file.durable]
     if len(left) <= FEW or not sync_file_systems({file.path.parent for file in left}):
         for file in left:

@@ -83,15 +83,6 @@ MOST_HOLES = 1 << 30
 
 @dataclass(frozen=True, slots=True)
 class JournalRecord:
-    """A record of a journal.
-
-    Attributes:
-        kind: See the module.
-        start: The first byte in the file.
-        stop: One past the last.
-        at: Where its bytes are stored in the journal.
-    """
-
     kind: int
     start: int
     stop: int
@@ -99,29 +90,11 @@ class JournalRecord:
 
     @property
     def size(self) -> int:
-        """Number of bytes."""
         return self.stop - self.start
 
 
 @dataclass(frozen=True, slots=True)
 class Journal:
-    """A journal that was read.
-
-    Attributes:
-        path: The file that was edited.
-        what: Description of the edit.
-        verb: The kind of edit.
-        old_size: Bytes of the file before.
-        new_size: Bytes of it afterwards.
-        state: `BEGUN`, `DONE` or `UNDOING`.
-        kept: Whether it holds the old bytes.
-        inode: Device and inode of the file.
-        sample: Digest of bytes that the edit leaves alone.
-        changes: The records of the changes.
-        old: The records of the old bytes.
-        keys_at: The record of the keys; None without keys.
-    """
-
     path: Path
     what: str
     verb: str
@@ -137,20 +110,13 @@ class Journal:
 
     @property
     def done(self) -> bool:
-        """True when the edit is complete."""
         return self.state == DONE
 
     @property
     def undo_path(self) -> Path:
-        """Return where it is."""
         return journal_of(self.path)
 
     def changes_back(self) -> list[dict[str, Any]]:
-        """Return what undoing changes, as `Edit.told` has it: old bytes are those of the file now.
-
-        Raises:
-            SourceError: File or journal cannot be read.
-        """
         found = []
         try:
             with self.path.open("rb") as file, self.undo_path.open("rb") as journal:
@@ -167,12 +133,10 @@ class Journal:
 
     @property
     def can_finish(self) -> bool:
-        """True when it holds all new bytes and undoing was not begun."""
         return self.state == BEGUN and not any(one.kind == _NEW_UNKNOWN for one in self.changes)
 
     @property
     def told(self) -> str:
-        """A sentence about an edit that was interrupted."""
         line = shell_line(["shardcore", "undo", typed(str(self.path))])
         if self.state == UNDOING:
             return f"undoing an edit of {self.path} was interrupted: `{line}` puts back the rest"
@@ -190,11 +154,6 @@ class Journal:
 
 
 def interrupted_edit(path: str | Path) -> Journal | None:
-    """Return the journal of an edit that did not come to its end; None where there is none that fits the file.
-
-    Raises:
-        ShardError: There is one, but it is damaged, or was not made for this file.
-    """
     try:
         where = journal_of(Path(path))
         with open_side_file(where) as file:
@@ -208,10 +167,6 @@ def interrupted_edit(path: str | Path) -> Journal | None:
 
 
 def interrupted(path: str | Path) -> str:
-    """Return a sentence about an edit of a file that did not come to its end; empty where there is none.
-
-    It names a way to mend the file only where the journal was checked.
-    """
     try:
         found = interrupted_edit(path)
     except ShardError as error:
@@ -220,13 +175,6 @@ def interrupted(path: str | Path) -> str:
 
 
 def note_interrupted(findings: Findings, source: Source, format_name: str) -> None:
-    """Report an edit of a file that did not come to its end.
-
-    Args:
-        findings: The findings.
-        source: The file.
-        format_name: The beginning of the code.
-    """
     if not isinstance(source, FileSource) or not os.path.lexists(journal_of(source.path)):
         return
     try:
@@ -239,15 +187,6 @@ def note_interrupted(findings: Findings, source: Source, format_name: str) -> No
 
 
 def kept_of(path: Path) -> int | None:
-    """Count the edits of a file that can be undone, one after the other.
-
-    Returns:
-        None where there are journals, but the file is another one than they are about: the next edit replaces them.
-
-    Raises:
-        UsageError: What has the name of the journal is something else.
-        SourceError: The journal or the file cannot be read.
-    """
     where, earlier = journal_of(path), len(earlier_journals(path))
     if not os.path.lexists(where):
         return earlier
@@ -260,7 +199,6 @@ def kept_of(path: Path) -> int | None:
 
 
 def _check_ours(where: Path) -> None:
-    """Refuse to replace what has the name of a journal and is none."""
     try:
         with open_side_file(where) as file:
             ours = file.read(len(MAGIC)) == MAGIC
@@ -271,18 +209,6 @@ def _check_ours(where: Path) -> None:
 
 
 def read_journal(path: Path, *, trust: bool = False) -> Journal:
-    """Return the journal of a file, all of it checked.
-
-    Args:
-        path: The file.
-        trust: Accepts a journal of another user, one that names another device or inode, and one that restores large
-            holes.
-
-    Raises:
-        UsageError: There is none, or it was not made for this file.
-        FormatError: It is damaged.
-        SourceError: It cannot be read.
-    """
     with _journal(path) as raw:
         return _checked(path, raw, trust=trust)
 
@@ -298,24 +224,6 @@ def apply(
     audit: Audit | None = None,
     progress: Progress = no_progress,
 ) -> Path | None:
-    """Make an edit: the journal first, then the changes. Where that fails, the old bytes are put back at once.
-
-    Args:
-        edit: The edit.
-        journal: Whether the old bytes are kept.
-        hard_links: Whether a file with several names is edited.
-        audit: Note for the audit log, or None.
-        progress: Called after every piece.
-
-    Returns:
-        The journal, where there is one. Those of the edits before it stay, as long as they are about this file.
-
-    Raises:
-        UsageError: An older edit was interrupted, another process edits the file, it has several names, or the changes
-            make no sense.
-        SourceChanged: The file changed since it was opened.
-        SourceError: The file or the journal cannot be written.
-    """
     with locked(edit.path):
         edit.check()
         check_names(edit.path, hard_links=hard_links)
@@ -353,7 +261,6 @@ def apply(
 
 @contextlib.contextmanager
 def _edited(path: Path, verb: str) -> Iterator[None]:
-    """Report that an edit is made together with what fails afterwards."""
     try:
         yield
     except SourceError as error:
@@ -366,7 +273,6 @@ def _edited(path: Path, verb: str) -> Iterator[None]:
 
 
 def _take_back(path: Path, error: BaseException) -> None:
-    """Put back what was there before an edit that failed; where that fails, too, its journal stays."""
     try:
         undo(path)
     except ShardError as second:
@@ -381,19 +287,6 @@ def _note(audit: Audit, path: Path, verb: str, keys: Sequence[str], what: str, o
 
 
 def to_finish(path: str | Path, verb: str, keys: Sequence[str] = ()) -> tuple[Journal, frozenset[str]] | None:
-    """Return the journal of an edit that was interrupted and can be finished, and the keys of that edit.
-
-    Args:
-        path: The file.
-        verb: The kind of edit that is requested.
-        keys: Its objects.
-
-    Returns:
-        None where nothing was interrupted.
-
-    Raises:
-        UsageError: Another edit was interrupted, or one that cannot be finished.
-    """
     where = real_path(path)
     try:
         found = interrupted_edit(where)
@@ -412,19 +305,6 @@ def to_finish(path: str | Path, verb: str, keys: Sequence[str] = ()) -> tuple[Jo
 def finish(
     path: str | Path, *, keep: bool = True, audit: Audit | None = None, progress: Progress = no_progress
 ) -> Journal:
-    """Write all that an interrupted edit was to write; `to_finish` says whether there is one.
-
-    Args:
-        path: The file.
-        keep: Whether its old bytes stay in the journal, where it holds them.
-        audit: Note for the audit log, or None.
-        progress: Called after every piece.
-
-    Raises:
-        UsageError: The edit cannot be finished.
-        FormatError: The journal is damaged.
-        SourceError: The file cannot be written.
-    """
     where = real_path(path)
     with locked(where):
         with _journal(where, writable=True) as raw:
@@ -449,19 +329,6 @@ def finish(
 
 
 def undo(path: str | Path, progress: Progress = no_progress, *, trust: bool = False) -> Journal:
-    """Put back what the last edit of a file changed, and remove its journal; that of the edit before is next.
-
-    Args:
-        path: The file.
-        progress: Called after every piece.
-        trust: See `read_journal`.
-
-    Raises:
-        UsageError: There is no journal, it was not made for this file, it holds no old bytes, or another process edits
-            the file.
-        FormatError: The journal is damaged.
-        SourceError: The file cannot be written.
-    """
     where = real_path(path)
     with locked(where):
         bring_back(where)
@@ -513,7 +380,6 @@ def purge(path: str | Path, *, dry_run: bool = False) -> list[Path]:
 
 
 def _write(path: Path, raw: IO[bytes], records: Sequence[JournalRecord], size: int, progress: Progress) -> None:
-    """Write records to a file, and set its size."""
     done, total = 0, max(sum(one.size for one in records), 1)
     with open_for_edit(path) as file:
         try:
@@ -535,7 +401,6 @@ def _write(path: Path, raw: IO[bytes], records: Sequence[JournalRecord], size: i
 
 
 def _pieces(raw: IO[bytes], record: JournalRecord, end: int) -> Iterator[tuple[int, bytes]]:
-    """Yield the bytes of a record, in pieces; zeros only before `end`."""
     holds = record.kind in _HOLDS
     stop = record.stop if holds else min(record.stop, end)
     for start in range(record.start, stop, BLOCK * BLOCKS):
@@ -544,7 +409,6 @@ def _pieces(raw: IO[bytes], record: JournalRecord, end: int) -> Iterator[tuple[i
 
 
 def _held(raw: IO[bytes], record: JournalRecord, first: int, size: int) -> bytes:
-    """Bytes of a record out of the journal."""
     try:
         raw.seek(record.at + first)
         data = raw.read(size)
@@ -563,16 +427,6 @@ def _keys(raw: IO[bytes], found: Journal) -> list[str]:
 
 
 def putting_back(source: FileSource) -> tuple[Journal, Edit]:
-    """Return what `undo` would write, as an edit that can be shown; it is made by `undo` alone.
-
-    Args:
-        source: The file as it is now.
-
-    Raises:
-        UsageError: There is no journal, it was not made for this file, or it holds no old bytes.
-        FormatError: The journal is damaged.
-        SourceError: It cannot be read.
-    """
     path = real_path(source.path)
     with locked(path):
         bring_back(path)
@@ -587,7 +441,6 @@ def putting_back(source: FileSource) -> tuple[Journal, Edit]:
 
 
 def _kept(path: Path, record: JournalRecord) -> Iterator[bytes]:
-    """Old bytes out of a journal, in pieces."""
     with open_side_file(path) as raw:
         for _, piece in _pieces(raw, record, 0):
             yield piece
@@ -598,7 +451,6 @@ def _kept(path: Path, record: JournalRecord) -> Iterator[bytes]:
 
 @contextlib.contextmanager
 def _journal(path: Path, *, writable: bool = False) -> Iterator[IO[bytes]]:
-    """Open the journal of a file."""
     where = journal_of(path)
     try:
         raw = open_side_file(where, writable=writable)
@@ -611,12 +463,6 @@ def _journal(path: Path, *, writable: bool = False) -> Iterator[IO[bytes]]:
 
 
 def _checked(path: Path, raw: IO[bytes], *, trust: bool = False) -> Journal:
-    """Read a journal, and refuse it where it was not made for the file as it is now.
-
-    The journal belongs to the owner of the file, to the superuser or to you. It names device and inode of the file, its
-    records stay within the old and new size, do not overlap and cover just what the edit overwrites; bytes at the ends
-    of the file and around each change are those of the edit, and so are the new bytes where the edit came to its end.
-    """
     where = journal_of(path)
     try:
         status = os.fstat(raw.fileno())
@@ -632,18 +478,14 @@ def _checked(path: Path, raw: IO[bytes], *, trust: bool = False) -> Journal:
 
 
 class _Raw(io.RawIOBase):
-    """Reads a file from its beginning on, without closing it."""
-
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
         self._file.seek(0)
 
     def readable(self) -> bool:
-        """It is read only."""
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Read into a buffer."""
         data = self._file.read(len(buffer))
         buffer[: len(data)] = data
         return len(data)
@@ -721,7 +563,6 @@ def _records(file: IO[bytes], where: Path, digest: Any, at: int) -> Iterator[Jou
 
 
 def _check_records(journal: Journal, where: Path) -> None:
-    """Refuse records that no edit writes."""
     wrong = FormatError(f"{where} is damaged: its records are not those of an edit of {journal.path}")
     old, new = journal.old_size, journal.new_size
     if not (0 <= old < 1 << 63 and 0 <= new < 1 << 63):
@@ -743,7 +584,6 @@ def _check_records(journal: Journal, where: Path) -> None:
 
 
 def _check_file(journal: Journal, raw: IO[bytes], source: FileSource, *, trust: bool) -> None:
-    """Refuse a file that is another one than the journal is about."""
     fits = min(journal.old_size, journal.new_size) <= source.size <= max(journal.old_size, journal.new_size)
     if fits:
         stretches = union((one.start, one.stop) for one in journal.changes)
@@ -762,21 +602,12 @@ def _check_file(journal: Journal, raw: IO[bytes], source: FileSource, *, trust: 
 
 
 def _stands(source: FileSource, raw: IO[bytes], record: JournalRecord) -> bool:
-    """Return True unless the file has other bytes than a change wrote; those of a stream are unknown."""
     if record.kind == _NEW_UNKNOWN:
         return True
     return all(source.read(at, at + len(data)) == data for at, data in _pieces(raw, record, record.stop))
 
 
 def _sample(source: FileSource, stretches: Sequence[tuple[int, int]], old_size: int, new_size: int) -> str:
-    """Return the digest of bytes that an edit leaves alone: at both ends of the file, and around each change.
-
-    Args:
-        source: The file.
-        stretches: Those that change, merged.
-        old_size: Bytes of the file before.
-        new_size: Bytes of it afterwards.
-    """
     end = min(old_size, new_size)
     digest = hashlib.sha256()
     for start, stop in ((0, min(SAMPLE, end)), (max(end - SAMPLE, 0), end)):
@@ -800,14 +631,6 @@ def _sample(source: FileSource, stretches: Sequence[tuple[int, int]], old_size: 
 
 
 def _write_journal(edit: Edit, path: Path, *, stale: bool, keep: bool) -> None:
-    """Write the journal under a temporary name; it appears when it is complete and durable.
-
-    Args:
-        edit: The edit.
-        path: The journal.
-        stale: Whether the journals that are there are about another file, and go.
-        keep: Whether the old bytes are kept.
-    """
     sweep(path.parent, stem_of(path))
     file, appeared = TemporaryFile(path, like=edit.path), False
     try:
@@ -873,7 +696,6 @@ def _journal_records(edit: Edit, *, keep: bool) -> Iterator[bytes]:
 
 
 def _runs(source: FileSource, start: int, stop: int) -> Iterator[tuple[int, int, int]]:
-    """Pieces of a stretch: runs of zeros, and runs of other bytes of at most a mebibyte."""
     for at in range(start, stop, BLOCK * BLOCKS):
         data = source.read(at, min(at + BLOCK * BLOCKS, stop))
         if not any(data):
@@ -896,7 +718,6 @@ def _record(source: FileSource, kind: int, first: int, last: int) -> Iterator[by
 
 
 def _mark(path: Path, state: bytes) -> None:
-    """Note in a journal how far the edit came."""
     with open_side_file(path, writable=True) as raw:
         _set_state(raw, state)
 
@@ -917,12 +738,6 @@ def _set_state(raw: IO[bytes], state: bytes) -> None:
 
 
 def _remove_journal(path: Path, *, wipe: bool = False) -> None:
-    """Remove a journal.
-
-    Args:
-        path: The journal.
-        wipe: Overwrites its bytes with zeros, once it has no name any more: so no half of it is left under one.
-    """
     try:
         if not wipe:
             path.unlink()
@@ -941,15 +756,6 @@ def _remove_journal(path: Path, *, wipe: bool = False) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Edited:
-    """Outcome of an edit.
-
-    Attributes:
-        what: Description of the edit.
-        finished: Keys of an interrupted edit that was finished first; None where there was none.
-        journal: The journal of the edit; None without.
-        changed: Whether the file was changed.
-    """
-
     what: str
     finished: frozenset[str] | None
     journal: Path | None
@@ -968,23 +774,6 @@ def edit_in_place(
     audit: Audit | None = None,
     progress: Progress = no_progress,
 ) -> Edited:
-    """Edit a file under its lock: an interrupted edit of the same kind is finished, then the new one is made.
-
-    Args:
-        path: The file.
-        verb: The kind of edit, as in `Format.edits`.
-        compute: Opens the file, and returns the edit for the keys that are left. What it opens, its caller closes.
-        keys: The objects, of a verb that takes keys.
-        agreed: Whether the edit is to be made, or the interrupted one of the journal to be finished; it may ask.
-        keep: Whether the old bytes are kept.
-        hard_links: Whether a file with several names is edited.
-        audit: Note for the audit log, or None.
-        progress: Called after every piece.
-
-    Raises:
-        UsageError: Another process edits the file, another edit was interrupted, or the file has several names.
-        ShardError: The edit cannot be computed or made.
-    """
     where = real_path(path)
     with locked(where):
         check_names(where, hard_links=hard_links)

@@ -17,17 +17,11 @@ SUFFIX = ".undo"
 
 
 def journal_of(path: Path) -> Path:
-    """Return the path of the journal of the last edit of a file, beside the file itself.
-
-    Raises:
-        SourceError: The system does not take such a path.
-    """
     real = real_path(path)
     return real.with_name(real.name + SUFFIX)
 
 
 def earlier_journals(path: Path) -> list[Path]:
-    """Return the journals of the edits before the last one, the oldest first."""
     found: list[Path] = []
     while os.path.lexists(one := _numbered(path, len(found) + 1)):
         found.append(one)
@@ -35,11 +29,6 @@ def earlier_journals(path: Path) -> list[Path]:
 
 
 def all_journals(path: Path) -> list[Path]:
-    """Return all journals of a file, the last first, even where one in between is missing.
-
-    Raises:
-        SourceError: The folder cannot be listed.
-    """
     last = journal_of(path)
     lead = f"{last.name}."
     try:
@@ -56,32 +45,17 @@ def _is_numbered(name: str, lead: str) -> bool:
 
 
 def put_aside(path: Path) -> None:
-    """Make room for the journal of another edit.
-
-    Raises:
-        SourceError: The journal cannot be renamed.
-    """
     now = journal_of(path)
     if os.path.lexists(now):
         _rename(now, _numbered(path, len(earlier_journals(path)) + 1))
 
 
 def bring_back(path: Path) -> None:
-    """Make the journal of the edit before the one that counts, where that has none any more.
-
-    Raises:
-        SourceError: The journal cannot be renamed.
-    """
     if not os.path.lexists(journal_of(path)) and (earlier := earlier_journals(path)):
         _rename(earlier[-1], journal_of(path))
 
 
 def forget(path: Path) -> None:
-    """Remove all journals of a file.
-
-    Raises:
-        SourceError: One cannot be removed.
-    """
     # The oldest goes last: what is left of the row is never torn.
     for one in (journal_of(path), *reversed(earlier_journals(path))):
         try:

@@ -46,15 +46,6 @@ Data = bytes | bytearray | memoryview | BinaryIO | Iterator[bytes] | Sized
 
 @dataclass(slots=True)
 class More:
-    """Metadata of an object besides its key and its content.
-
-    Attributes:
-        label: Name in errors: the path of its file.
-        name: The name of its file, relative, with `/`; empty where there is none.
-        parts: Further contents, by the names that the format declares.
-        facts: What the format keeps about it, as declared; facts that were not given are not in it.
-    """
-
     label: str = ""
     name: str = ""
     parts: Mapping[str, Data] = field(default_factory=dict)
@@ -253,12 +244,6 @@ def pieces_of(data: Data, label: str = "") -> Iterator[bytes | bytearray | memor
 
 
 def whole(data: Data, label: str = "") -> bytes:
-    """Return the content in one piece: for formats whose objects are small.
-
-    Raises:
-        SourceError: The stream cannot be read.
-        UsageError: It is neither bytes nor a stream of bytes, or only its size is known.
-    """
     return data if isinstance(data, bytes) else b"".join(pieces_of(data, label))
 
 

@@ -21,8 +21,6 @@ PRINTABLE = bytes(b if 0x20 <= b < 0x7F else 0x2E for b in range(256))
 
 
 class CopyAs(Enum):
-    """A form of text for bytes."""
-
     SEEN = "as seen"
     HEX = "hex"
     C = "C array"
@@ -35,7 +33,6 @@ class TooMuchToCopy(Exception):
 
 
 def check_size(size: int) -> None:
-    """Refuse to copy very much."""
     if size > MAX_BYTES:
         raise TooMuchToCopy(
             f"{size:,} bytes are selected; at most {MAX_BYTES // 2**20} MiB can be copied; extract them instead."
@@ -43,16 +40,6 @@ def check_size(size: int) -> None:
 
 
 def copied(data: bytes, form: CopyAs, *, start: int = 0, width: int = 16, lead: int = 0, digits: int = 8) -> str:
-    """Bytes as text.
-
-    Args:
-        data: The bytes.
-        form: Which text.
-        start: Offset of the first byte; only as seen shows it.
-        width: Bytes in a row, as seen.
-        lead: Blank cells in the first row of the view, as seen: a row starts where `(offset + lead) % width` is 0.
-        digits: Hex digits of the offsets, as seen.
-    """
     check_size(len(data))
     if form is CopyAs.SEEN:
         return as_seen(data, start=start, width=width, lead=lead, digits=digits)
@@ -60,7 +47,6 @@ def copied(data: bytes, form: CopyAs, *, start: int = 0, width: int = 16, lead: 
 
 
 def as_seen(data: bytes, *, start: int = 0, width: int = 16, lead: int = 0, digits: int = 8) -> str:
-    """Return the rows of the hex view that hold the bytes: offset, hex, text; cells outside stay blank."""
     lines = []
     at = 0
     hex_width = len(hex_cells(bytes(width)))
@@ -76,7 +62,6 @@ def as_seen(data: bytes, *, start: int = 0, width: int = 16, lead: int = 0, digi
 
 
 def hex_cells(row: bytes, skip: int = 0) -> str:
-    """Hex pairs with a space between, and a second one after each group; `skip` blank cells first."""
     pairs = ["  "] * skip + [f"{byte:02x}" for byte in row]
     return "  ".join(" ".join(pairs[at : at + GROUP]) for at in range(0, len(pairs), GROUP))
 

@@ -28,20 +28,6 @@ _numbers = itertools.count(1)
 
 @dataclass(eq=False)
 class Document:
-    """One open file.
-
-    Attributes:
-        request: The request that opened it.
-        number: Number of the request: tabs are in this order until they are moved.
-        shard: What is open; None while it is being opened.
-        select: What to select when it is first shown.
-        fresh: Whether it was not shown yet.
-        unsaved: Whether leaving it would lose changes, known while it is parked.
-        state: The values of the session, while it is parked.
-        views: The states of the views, while it is parked.
-        mail: Delivers the results of jobs that ended meanwhile.
-    """
-
     request: OpenRequest = field(default_factory=lambda: OpenRequest(""))
     number: int = field(default_factory=lambda: next(_numbers))
     shard: Shard | None = None
@@ -54,13 +40,10 @@ class Document:
 
     @property
     def troubled(self) -> bool:
-        """Return whether the file is damaged, or was changed on disk while it was shown."""
         return self.state.get("trouble") is not None or (self.shard is not None and self.shard.damage is not None)
 
 
 class KeepsView(Protocol):
-    """View whose state belongs to a document. `view_state` is called before the document is parked."""
-
     def view_state(self) -> object:
         """Return the state of the view."""
 
@@ -69,7 +52,6 @@ class KeepsView(Protocol):
 
 
 def same_place(one: str, other: str) -> bool:
-    """Return whether two paths or addresses are the same; relative paths are seen from the working directory."""
     return one == other or (bool(one and other) and _whole(one) == _whole(other))
 
 
@@ -78,7 +60,6 @@ def _whole(uri: str) -> str:
 
 
 def _alike(one: OpenRequest, other: OpenRequest) -> bool:
-    """Return whether two requests show the same."""
     way = one.remote is None or other.remote is None or one.remote == other.remote
     said = one.format == other.format and dict(one.options) == dict(other.options)
     # What is inside a sandbox stays as it was opened: with other changes it is another thing.
@@ -87,15 +68,6 @@ def _alike(one: OpenRequest, other: OpenRequest) -> bool:
 
 
 class Documents(OpenedShard):
-    """Shows one of several open documents. Views follow the same signals as when one file replaces another.
-
-    Attributes:
-        document: The one that is shown; without a shard nothing is open.
-        documents: All that are open, in the order of the tabs.
-        switching: Whether what is closed is only parked, or what is opened was only parked.
-        may_show: Called before an opened document is shown by itself; False keeps it behind.
-    """
-
     documents_changed = Signal()
     """Documents were added, removed, moved or changed, or another one is shown."""
     switched = Signal()
@@ -120,32 +92,22 @@ class Documents(OpenedShard):
     # --- what belongs to documents ---
 
     def keep_view(self, name: str, view: KeepsView) -> None:
-        """Store and restore the state of a view with each document."""
         self._keepers[name] = view
 
     def show_shard(self, shard: Shard) -> bool:
-        """Show the document of a shard; False where it is not open any more."""
         document = next((one for one in self.documents if one.shard is shard), None)
         if document is not None:
             self.show(document)
         return self.shard is shard
 
     def count_unsaved(self, unsaved: Callable[[], bool]) -> None:
-        """Add a function that returns whether leaving what is shown would lose changes."""
         self._unsaved.append(unsaved)
 
     @property
     def unsaved(self) -> bool:
-        """Return whether leaving what is shown would lose changes."""
         return any(unsaved() for unsaved in self._unsaved)
 
     def at_home(self, deliver: Callable[..., object], *, closed: bool = False) -> Callable[..., None]:
-        """Return a callback that waits until the document that is shown now is shown again.
-
-        Args:
-            deliver: Called then, or at once where it is shown.
-            closed: Whether it is called, too, when the document was closed.
-        """
         document = self.document
 
         def arrive(*values: object) -> None:
@@ -168,17 +130,6 @@ class Documents(OpenedShard):
     def open_tab(
         self, request: OpenRequest, select: Span | None = None, *, front: bool = True, agreed: bool = False
     ) -> Job | None:
-        """Open something beside what is open; what is open already is shown.
-
-        Args:
-            request: What, and how.
-            select: What to select in it.
-            front: Whether it is shown.
-            agreed: Whether the user agreed that opening fetches much.
-
-        Returns:
-            The job that opens it; None where nothing has to be opened, or the user is asked first.
-        """
         there = next((one for one in self.documents if _alike(request, one.request)), None)
         if there is not None:
             if front:
@@ -198,23 +149,15 @@ class Documents(OpenedShard):
         return self._open_beside(request, select, front, agreed)
 
     def _stays_here(self, request: OpenRequest) -> bool:
-        """Return whether a request needs no tab: the same file is open, read in another way."""
         same = same_place(request.link, self.request.link) and not self.request.sandbox and not request.sandbox
         return self.shard is not None and not self._coming and same
 
     def _expect(self, document: Document, *, front: bool) -> None:
-        """Note a document that is being opened; of those that are to be shown, the one that was requested last is."""
         if front:
             self._coming = dict.fromkeys(self._coming, False)
         self._coming[document] = front or self._coming.get(document, False)
 
     def open_tabs(self, files: Sequence[tuple[OpenRequest, Span | None]], current: int = 0) -> None:
-        """Open several files beside what is open; those that are open already are left as they are.
-
-        Args:
-            files: The requests, in the order of the tabs, and what to select in each.
-            current: The number of the one that is shown.
-        """
         for number, (request, select) in enumerate(files):
             self.open_tab(request, select, front=number == current)
 
@@ -264,7 +207,6 @@ class Documents(OpenedShard):
         )
 
     def _add(self, document: Document) -> None:
-        """Put a document behind those that were requested before it."""
         at = len(self.documents)
         while at and self.documents[at - 1].number > document.number:
             at -= 1
@@ -285,25 +227,21 @@ class Documents(OpenedShard):
     # --- switching ---
 
     def show(self, document: Document) -> None:
-        """Show another document; that which is shown is parked."""
         if document is self.document or document not in self.documents or document.shard is None:
             return
         self._park()
         self._bring(document)
 
     def step(self, by: int) -> None:
-        """Show the next document, or the one before: the first follows the last."""
         if self.document in self.documents:
             at = self.documents.index(self.document) + by
             self.show(self.documents[at % len(self.documents)])
 
     def move(self, start: int, stop: int) -> None:
-        """Give a document another place in the order of the tabs."""
         self.documents.insert(stop, self.documents.pop(start))
         self.documents_changed.emit()
 
     def _park(self) -> None:
-        """Store the state of the document that is shown, and cancel the jobs that only fill the screen."""
         document = self.document
         self.jobs.cancel_where(lambda job: job.scope is document and not job.lasting and not job.parks)
         if self.shard is None:
@@ -319,7 +257,6 @@ class Documents(OpenedShard):
         self.replacing = self.switching = False
 
     def _bring(self, document: Document) -> None:
-        """Show a document, while none is."""
         shard = document.shard
         assert shard is not None
         self.document = self.jobs.scope = document
@@ -349,7 +286,6 @@ class Documents(OpenedShard):
         self.check_source()
 
     def _retell(self) -> None:
-        """Emit the state of a parked document again, as if it were new."""
         self.index_changed.emit(self.index_state)
         if self.index_state is IndexState.LOADED:
             self.index_loaded.emit()
@@ -359,12 +295,10 @@ class Documents(OpenedShard):
     # --- closing ---
 
     def close(self) -> None:
-        """Close what is shown, and show the document beside it, if any."""
         if self.shard is not None and self.may_leave(None, self._dismiss):
             self._dismiss()
 
     def close_document(self, document: Document) -> None:
-        """Close a document; one with unsaved changes is shown first, and you confirm."""
         if document.unsaved:
             self.show(document)
         if document is self.document:
@@ -374,7 +308,6 @@ class Documents(OpenedShard):
             self.documents_changed.emit()
 
     def close_all(self) -> None:
-        """Close all documents without asking."""
         for document in [one for one in self.documents if one is not self.document]:
             self._drop(document)
         self._close()
@@ -383,7 +316,6 @@ class Documents(OpenedShard):
 
     @property
     def unsaved_document(self) -> Document | None:
-        """Return a parked document with changes that would be lost."""
         return next((one for one in self.documents if one.unsaved and one is not self.document), None)
 
     def _dismiss(self) -> None:
@@ -404,7 +336,6 @@ class Documents(OpenedShard):
         self.documents_changed.emit()
 
     def _drop(self, document: Document) -> None:
-        """Close a parked document."""
         self.documents.remove(document)
         shard = document.shard
         assert shard is not None
@@ -422,11 +353,9 @@ class Documents(OpenedShard):
 
     @property
     def can_reopen(self) -> bool:
-        """Return whether a tab was closed that can be opened again."""
         return bool(self._closed_requests)
 
     def reopen(self) -> None:
-        """Open the tab that was closed last again, with the same bytes selected."""
         if self._closed_requests:
             request, span = self._closed_requests.pop()
             self.open_tab(request, span)

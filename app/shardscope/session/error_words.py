@@ -71,7 +71,6 @@ ACTIONS: Mapping[Remedy, str] = MappingProxyType(
 
 
 def plain_words(error: BaseException | None) -> str:
-    """Return what is wrong and where; then, as a sentence of its own, what to do about it here."""
     if isinstance(error, ShardError):
         placed = grouped(error.placed)
         return f"{placed}. {ADVICE[error.remedy]}" if error.remedy is not None else placed
@@ -81,13 +80,6 @@ def plain_words(error: BaseException | None) -> str:
 
 
 def failure(what: str, error: BaseException | None, name: str = "") -> str:
-    """Return the text of every dialog and notice about a failure.
-
-    Args:
-        what: The beginning; the whole is *Cannot open NAME: reason. What to do.*
-        error: The reason.
-        name: Path or address in `what`; not repeated in the reason.
-    """
     reason = plain_words(error).removeprefix(f"cannot open {name}: ").removeprefix(f"{name}: ")
     if re.match(r"[A-Z][a-z]*\b", reason):
         reason = f"{reason[0].lower()}{reason[1:]}"

@@ -38,15 +38,11 @@ SHUTDOWN_MILLISECONDS = 10_000
 
 
 class Pool(Enum):
-    """Thread pool of a job."""
-
     IO = "io"
     CPU = "cpu"
 
 
 class JobPriority(IntEnum):
-    """Priority of a job; the higher value goes first."""
-
     SCAN = 0
     PREFETCH = 1
     SELECTED = 2
@@ -63,8 +59,6 @@ _SOON = {
 
 
 class JobState(Enum):
-    """State of a job."""
-
     WAITING = "waiting"
     RUNNING = "running"
     DONE = "done"
@@ -75,7 +69,6 @@ class JobState(Enum):
 
     @property
     def ended(self) -> bool:
-        """Return whether nothing more comes."""
         return self not in (JobState.WAITING, JobState.RUNNING)
 
 
@@ -84,28 +77,6 @@ Done = Callable[[Any, BaseException | None], None]
 
 
 class Job:
-    """One request; also the token by which it is cancelled.
-
-    Attributes:
-        number: Counts the jobs of a window.
-        key: What the job is about; the newest of a key wins. None for jobs that stand alone.
-        title: What `transfers` shows; empty for jobs that nobody watches.
-        lasting: Whether the job goes on when the shard it came from is closed in the window.
-        scope: The document it belongs to: the one that was shown when it was submitted.
-        parks: Whether it goes on while its document is parked, and its result waits there; set by who asked.
-        completes: Whether the end of the window waits for it instead of cancelling it; set by who asked.
-        generation: Which of the shards opened in that document it belongs to.
-        priority: Who goes first, on the threads here and on the way to another machine.
-        state: Its state.
-        done_amount: Progress, in a unit of the job's own.
-        total_amount: The same when finished; 0 while unknown.
-        error: Reason why it failed, or `Cancelled`.
-        note: A few words about the result, set by who asked.
-        resume: Goes on with what a broken line left open, set by who asked; None where nothing is open.
-        started: When it began to run, `time.monotonic()`; 0 before.
-        ended: When it ended; 0 before.
-    """
-
     def __init__(
         self,
         jobs: Jobs,
@@ -143,20 +114,16 @@ class Job:
 
     @property
     def cancelled(self) -> bool:
-        """Return whether it is requested it to stop."""
         return self._cancel.is_set()
 
     def cancel(self) -> None:
-        """Ask it to stop; it reports `Cancelled` soon. Does nothing when it has ended."""
         self._jobs._cancel(self)
 
     def check(self) -> None:
-        """Raise `Cancelled` when the job is to stop; for work that has no progress to tell."""
         if self._cancel.is_set():
             raise Cancelled
 
     def progress(self, done: int, total: int) -> None:
-        """Report how far the work is; hand it to shardcore as `progress`."""
         self.check()
         self.done_amount, self.total_amount = done, total
         now = time.monotonic()
@@ -166,15 +133,11 @@ class Job:
 
 
 class _Courier(QObject):
-    """Brings news to the GUI thread; lives as long as the jobs do."""
-
     reported = Signal()
     progressed = Signal(object)
 
 
 class _Turn(QRunnable):
-    """One turn of a pool: runs the waiting job of the highest priority, whichever that is by then."""
-
     def __init__(self, jobs: Jobs, pool: Pool) -> None:
         super().__init__()
         self.setAutoDelete(False)
@@ -182,21 +145,10 @@ class _Turn(QRunnable):
         self._pool = pool
 
     def run(self) -> None:
-        """Called on a thread of the pool."""
         self._jobs._run_next(self._pool)
 
 
 class Jobs(QObject):
-    """Runs jobs on two pools. Make it, and use it, on the GUI thread.
-
-    Signals carry `Job` objects: `added` and `changed` for jobs with a title, `trouble` for errors of jobs that have no
-    `done` to take them.
-
-    Attributes:
-        scope: The document that is shown: new jobs belong to it, and keys are its own. A lasting job without a title
-            serves the window, and its key is the same for all documents.
-    """
-
     added = Signal(object)
     changed = Signal(object)
     trouble = Signal(object)
@@ -236,20 +188,6 @@ class Jobs(QObject):
         discard: Callable[[Any], None] | None = None,
         scope: object = None,
     ) -> Job:
-        """Hand work to a pool.
-
-        Args:
-            work: Called with the job on a thread of the pool; it must not touch the window.
-            key: Cancels an older job of the same key, if one is still open.
-            pool: Which threads do it.
-            priority: The priority.
-            title: Shows the job in `transfers`.
-            lasting: Whether `cancel_all` spares it.
-            done: Called once on the GUI thread as `done(result, error)`; not called when it is a method of a
-                QObject that is gone by then.
-            discard: Called with a result that came too late to be needed, to release what it holds.
-            scope: The document that it belongs to. Default: the one that is shown.
-        """
         scope = self.scope if scope is None else scope
         job = Job(
             self,
@@ -279,45 +217,29 @@ class Jobs(QObject):
         return job
 
     def newest(self, key: object) -> Job | None:
-        """Return the open job of that key that belongs to the document that is shown, or to the window; or None."""
         return self._newest.get((self.scope, key)) or self._newest.get((None, key))
 
     @property
     def open_jobs(self) -> tuple[Job, ...]:
-        """The jobs that have not reported yet, in the order of their numbers."""
         return tuple(self._open)
 
     def cancel_all(self, then: Callable[[], None] | None = None, scope: object = None) -> None:
-        """Cancel all jobs of a document but the lasting ones, and begin a new generation.
-
-        Args:
-            then: Called once on the GUI thread when the last job of the generations so far has reported, the lasting
-                ones included: what they read from may be closed then.
-            scope: The document. Default: the one that is shown.
-        """
         scope = self.scope if scope is None else scope
         self.cancel_where(lambda job: job.scope is scope and not job.lasting)
         self.call_after(then or (lambda: None), scope)
 
     def call_after(self, then: Callable[[], None], scope: object = None) -> None:
-        """Begin a new generation, and call something once the jobs so far have reported; see `cancel_all`."""
         scope = self.scope if scope is None else scope
         self._after.append((scope, self.generation, then))
         self.generation += 1
         self._call_after()
 
     def cancel_where(self, chosen: Callable[[Job], bool]) -> None:
-        """Cancel the jobs that are chosen."""
         for job in self.open_jobs:
             if chosen(job):
                 job.cancel()
 
     def shutdown(self) -> bool:
-        """Cancel all jobs but those that complete, wait for the threads, and deliver what is still on its way.
-
-        Returns:
-            Whether all threads came to an end in time.
-        """
         self._closed = True
         self.cancel_where(lambda job: not job.completes)
         ended = True
@@ -376,7 +298,6 @@ class Jobs(QObject):
         self._courier.progressed.emit(job)
 
     def _cancel(self, job: Job) -> None:
-        """May be called from any thread."""
         job._cancel.set()
         with self._lock:
             if job.state is not JobState.WAITING:
@@ -427,16 +348,13 @@ class Jobs(QObject):
 
 
 def _named(job: Job) -> tuple[object, object]:
-    """Return the key of a job, with the document in which no other job has it."""
     return None if job.lasting and not job.title else job.scope, job.key
 
 
 def _before(job: Job, scope: object, generation: int) -> bool:
-    """Return whether a job belongs to a document, and to a shard that was opened there up to a generation."""
     return job.scope is scope and job.generation <= generation
 
 
 def alive(callback: Callable[..., Any]) -> bool:
-    """Return whether the QObject that a callback belongs to, if any, is still there."""
     owner = getattr(callback, "__self__", None)
     return not isinstance(owner, QObject) or shiboken6.isValid(owner)

@@ -14,8 +14,6 @@ _RANK = {Severity.ERROR: 2, Severity.WARNING: 1, Severity.NOTE: 0}
 
 @dataclass(frozen=True)
 class Mark:
-    """Bytes `[start, stop)` that a finding is about; at least one byte."""
-
     start: int
     stop: int
     severity: Severity
@@ -23,13 +21,6 @@ class Mark:
 
 
 class Marks:
-    """The marks of one source.
-
-    Args:
-        findings: Of the whole shard.
-        name: The source; findings without a place, or with one elsewhere, are left out.
-    """
-
     def __init__(self, findings: Iterable[Finding] = (), name: str = "") -> None:
         marks = [
             Mark(f.span.start, max(f.span.stop, f.span.start + 1), f.severity, f.message)
@@ -44,12 +35,10 @@ class Marks:
         return len(self.all)
 
     def inside(self, start: int, stop: int, most: int = 500) -> list[Mark]:
-        """Return the marks that touch `[start, stop)`, the worst last so that it is painted on top; at most `most`."""
         last = bisect_left(self._starts, stop)
         first = bisect_left(self._reach, start + 1, 0, last)
         touching = [mark for mark in self.all[first:last] if mark.stop > start]
         return sorted(touching, key=lambda mark: _RANK[mark.severity])[-most:]
 
     def at(self, offset: int) -> list[Mark]:
-        """Return the marks on one byte, the worst first."""
         return self.inside(offset, offset + 1)[::-1]

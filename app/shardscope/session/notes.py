@@ -31,20 +31,10 @@ MOST_PLACES = 1000
 
 
 def notes_in(notes: Sequence[Note], start: int, stop: int) -> list[Note]:
-    """Return the notes of one source that touch `[start, stop)`; a note on an empty range touches its offset."""
     return [note for note in notes if note.span.start < stop and max(note.span.stop, note.span.start + 1) > start]
 
 
 class SessionNotes(QObject):
-    """Notes on the open file or data set. In a sandbox they are those of the file, and can only be read.
-
-    Attributes:
-        book: The notes; None while nothing is open, while they are read, and where they cannot be.
-        error: Reason why they cannot be read, or empty.
-        places: The fields that notes are about, by their bytes, as far as they are looked up.
-        removed: The notes that were removed last.
-    """
-
     changed = Signal()
     """The notes, or their fields, changed."""
     added = Signal(object)
@@ -66,17 +56,14 @@ class SessionNotes(QObject):
 
     @property
     def all(self) -> tuple[Note, ...]:
-        """Return the notes, by source and offset."""
         return self.book.notes if self.book is not None else ()
 
     @property
     def can_change(self) -> bool:
-        """Return whether notes can be added, edited and removed."""
         return self.book is not None and not self._session.request.sandbox
 
     @property
     def warning(self) -> str:
-        """Return a warning about the notes, or an empty text."""
         if self.error:
             return self.error
         if self.book is not None and self.book.changed:
@@ -86,15 +73,12 @@ class SessionNotes(QObject):
         return ""
 
     def on(self, source: str) -> tuple[Note, ...]:
-        """Return the notes on one source."""
         return self.book.on(source) if self.book is not None else ()
 
     def at(self, span: Span | None) -> Note | None:
-        """Return the note on exactly these bytes, or None."""
         return next((note for note in self.all if note.span == span), None)
 
     def load(self) -> None:
-        """Read the notes on what is open; where it was edited and is reloaded, those on it before stay with it."""
         self._forget()
         (link, before), self._before = self._before, ("", ())
         carried = before if link == self._session.request.link and not self._session.request.sandbox else ()
@@ -116,7 +100,6 @@ class SessionNotes(QObject):
         )
 
     def add(self, span: Span, text: str) -> None:
-        """Add a note; one on the same bytes is replaced."""
         self._change(
             lambda shard, book: add_note(shard, book, Note(span, text.strip())),
             self.tr("The note cannot be stored"),
@@ -124,7 +107,6 @@ class SessionNotes(QObject):
         )
 
     def remove(self, notes: Sequence[Note]) -> None:
-        """Remove notes; `restore` adds them again."""
         gone = tuple(notes)
 
         def then() -> None:
@@ -134,7 +116,6 @@ class SessionNotes(QObject):
         self._change(lambda shard, book: remove_notes(shard, book, gone), self.tr("The note cannot be deleted"), then)
 
     def restore(self) -> None:
-        """Add the notes that were removed last."""
         gone, self.removed = self.removed, ()
 
         def work(shard: Shard, book: NoteBook) -> NoteBook:
@@ -145,7 +126,6 @@ class SessionNotes(QObject):
         self._change(work, self.tr("The note cannot be restored"))
 
     def set_beside(self, beside: bool) -> None:
-        """Keep the notes beside the file, or in the data folder of the user."""
         self._change(
             lambda shard, book: keep_beside(shard, book, beside=beside),
             self.tr("The notes cannot be moved"),
@@ -153,7 +133,6 @@ class SessionNotes(QObject):
         )
 
     def export(self, path: Path) -> None:
-        """Write the notes as Markdown; the dialog confirms that a file is replaced."""
         book = self.book
         if book is None:
             return
@@ -168,7 +147,6 @@ class SessionNotes(QObject):
         )
 
     def next_from(self, span: Span | None, *, backward: bool = False) -> Note | None:
-        """Return the note after some bytes, or before them; from the last one the first."""
         notes = self.all
         if not notes:
             return None

@@ -24,16 +24,6 @@ _NOTHING = (State.UNUSED, State.DELETED)
 
 @dataclass(frozen=True, slots=True)
 class Census:
-    """Values that all rows have in common, and counts of the others.
-
-    Attributes:
-        kinds: Number of rows of each kind that there is, in the order of the format.
-        states: The same by state.
-        codecs: The same by codec, of the rows that are objects.
-        largest: The largest known size.
-        constant: Names of the columns that state the same in every row, and the state where all are live.
-    """
-
     kinds: tuple[tuple[str, int], ...]
     states: tuple[tuple[str, int], ...]
     codecs: tuple[tuple[str, int], ...]
@@ -42,12 +32,10 @@ class Census:
 
 
 def countable(rows: int, *, far: bool) -> bool:
-    """Return whether so many rows are looked at without being requested."""
     return rows <= (MOST_COUNTED_FAR if far else MOST_COUNTED)
 
 
 def count(shard: Shard, progress: Progress = no_progress) -> Census:
-    """Look at every row once, a piece at a time."""
     objects = shard.objects
     kinds, states, codecs = (np.zeros(256, np.int64) for _ in range(3))
     largest, stored_differs, total, done = 0, False, len(objects), 0
@@ -81,19 +69,11 @@ def _present(names: Sequence[str], counts: NDArray[np.int64]) -> tuple[tuple[str
 
 @dataclass(frozen=True, slots=True)
 class Sum:
-    """Sums over some rows.
-
-    Attributes:
-        size: Bytes of all objects whose size is known.
-        unknown: Objects whose size is not.
-    """
-
     size: int
     unknown: int
 
 
 def add_up(shard: Shard, chosen: RowRanges, progress: Progress = no_progress) -> Sum:
-    """Return the total size of some rows."""
     size = unknown = done = 0
     for rows in chosen.pieces():
         progress(done, len(chosen))
@@ -106,5 +86,4 @@ def add_up(shard: Shard, chosen: RowRanges, progress: Progress = no_progress) ->
 
 
 def _sum(sizes: NDArray[np.int64]) -> int:
-    """High and low halves apart: sizes that a damaged file claims may be too large to add up in 64 bits."""
     return (int((sizes >> 32).sum()) << 32) + int((sizes & 0xFFFFFFFF).sum())

@@ -29,20 +29,11 @@ Fits = Callable[[ObjectColumns], NDArray[np.bool_]]
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Conditions for a row.
-
-    Attributes:
-        key: A key, a part of one, or a pattern with `*`, `?` or `[…]`; empty for any.
-        rules: Each reports some columns which rows are needed.
-        by_size: Whether a rule looks at sizes.
-    """
-
     key: str = ""
     rules: tuple[Fits, ...] = ()
     by_size: bool = False
 
     def fits(self, columns: ObjectColumns) -> NDArray[np.bool_]:
-        """Return which rows keep all rules."""
         wanted = np.ones(len(columns), bool)
         for rule in self.rules:
             wanted &= rule(columns)
@@ -50,16 +41,6 @@ class Filter:
 
 
 def parse(text: str, objects: Objects) -> Filter:
-    """Take the words of a filter apart; what is none of the forms below belongs to the key.
-
-    `>4K`, `<=1M`, `=7`, `10..200` and `size:…` are sizes in bytes; `state:live,unused`, `kind:chunk` and `codec:lz4`
-    name what is needed, `-state:unused` what is not; `key:…` is a key, whatever it looks like. `stored:…` is a size of
-    stored bytes, `row:10..20` are rows by their numbers, both included.
-
-    Args:
-        text: What was typed.
-        objects: Whose kinds and codecs may be named.
-    """
     keys: list[str] = []
     rules: list[Fits] = []
     by_size = False
@@ -81,7 +62,6 @@ def parse(text: str, objects: Objects) -> Filter:
 
 
 def fitting_keys(text: str, objects: Objects, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return which rows have a text in their keys, or fit a pattern with `*`, `?` or `[…]`; hex in either case."""
     part = text.strip("*")
     if any(sign in part for sign in "*?[") or text not in (part, f"*{part}*"):
         match = re.compile(translate(text)).match
@@ -94,7 +74,6 @@ def fitting_keys(text: str, objects: Objects, rows: NDArray[np.int64]) -> NDArra
 
 
 def _with_digits(part: str, hashes: ByteStrings) -> NDArray[np.bool_]:
-    """Return which hashes have some digits in them; all are searched as one text, which makes no string for each."""
     digits, width = hashes.data.tobytes().hex(), 2 * int(hashes.lengths.max(initial=0))
     numbers, at = [], digits.find(part)
     while at >= 0:
@@ -110,7 +89,6 @@ def _with_digits(part: str, hashes: ByteStrings) -> NDArray[np.bool_]:
 
 
 def toggled(text: str, name: str, value: str) -> str:
-    """Return the filter with one more wanted state or kind, or without it when it was needed already."""
     words = text.split()
     prefix = f"{name}:"
     chosen = [one for word in words if word.startswith(prefix) for one in word[len(prefix) :].split(",") if one]
@@ -120,7 +98,6 @@ def toggled(text: str, name: str, value: str) -> str:
 
 
 def wanted_names(text: str, name: str) -> frozenset[str]:
-    """Return the states or kinds that a filter requests by name."""
     prefix = f"{name}:"
     words = [word[len(prefix) :] for word in text.split() if word.startswith(prefix)]
     return frozenset(one for word in words for one in word.split(","))
@@ -151,7 +128,6 @@ def _rows(word: str) -> Fits:
 
 
 def _bounds(text: str, word: str) -> tuple[int, int]:
-    """Return the least and the greatest size."""
     most = int(np.iinfo(np.int64).max)
     if found := _COMPARED.fullmatch(text):
         size = _size(found[2], found[3])

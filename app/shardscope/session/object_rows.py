@@ -45,21 +45,12 @@ SomeRows = NDArray[np.integer]
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """Filter and order of the objects.
-
-    Attributes:
-        text: A filter, see `object_filter.parse`; empty for all.
-        order: One of `Objects.orders`, or the name of a column: key, kind, state, stored, codec, shard.
-        descending: Whether the order is turned round.
-    """
-
     text: str = ""
     order: str = "slot"
     descending: bool = False
 
     @property
     def plain(self) -> bool:
-        """Return whether this is every row as the format orders them."""
         return self == View()
 
 
@@ -68,16 +59,6 @@ class LooksAtAll(UsageError):
 
 
 def rows_of(shard: Shard, view: View, progress: Progress = no_progress, *, whole: bool = True) -> SomeRows | None:
-    """Return the rows of a view; None for all rows in the order of the format.
-
-    An order leaves no row out: rows that have no such value (no size, no bytes) come last, whichever way it goes.
-
-    Args:
-        shard: The shard that has the rows.
-        view: What is needed of them.
-        progress: Receives the progress.
-        whole: Whether all rows may be looked at: that reads the index. A whole key is looked up without it.
-    """
     objects = shard.objects
     if view.plain:
         return None
@@ -95,13 +76,11 @@ def rows_of(shard: Shard, view: View, progress: Progress = no_progress, *, whole
 
 
 def can_sort(shard: Shard, order: str) -> bool:
-    """Return whether the objects can be shown in this order: the format keeps it, or there are few enough to sort."""
     most = MAX_SORTED_KEYS if order == "key" else MAX_SORTED
     return order in shard.objects.orders or (shard.loaded and len(shard.objects) <= most)
 
 
 def _compact(objects: Objects) -> type[np.integer]:
-    """Return what holds a row number: half of the memory where that is enough."""
     return np.uint32 if len(objects) <= np.iinfo(np.uint32).max else np.int64
 
 
@@ -109,16 +88,6 @@ _NO_ROWS = np.empty(0, np.int64)
 
 
 def _ordered(shard: Shard, name: str, kept: SomeRows | None, progress: Progress) -> tuple[SomeRows, SomeRows]:
-    """The rows in an order, and those that have no place in it; sorted here where the format keeps no such order.
-
-    Equal ones stay in the order of the format.
-
-    Args:
-        shard: The shard that has the rows.
-        name: The order.
-        kept: The rows of the filter, ascending; None for all.
-        progress: Receives the progress.
-    """
     objects = shard.objects
     rows = np.arange(len(objects), dtype=_compact(objects)) if kept is None else kept
     if name in objects.orders:
@@ -143,7 +112,6 @@ def _ordered(shard: Shard, name: str, kept: SomeRows | None, progress: Progress)
 
 
 def _split(objects: Objects, name: str, rows: SomeRows, order: SomeRows) -> tuple[SomeRows, SomeRows]:
-    """Parts an ascending order from the rows without a value: those that stand first as -1, and those left out."""
     left_out = _missing(len(objects), rows, order)
     field = _FIELDS.get(name, name)
     if name not in ("size", "stored", "offset") or not len(order):
@@ -163,12 +131,10 @@ def _marked(count: int, rows: SomeRows) -> NDArray[np.bool_]:
 
 
 def _missing(count: int, rows: SomeRows, order: SomeRows) -> SomeRows:
-    """Return the rows that an order leaves out, of `count` there are."""
     return _NO_ROWS if len(order) == len(rows) else rows[~_marked(count, order)[rows]]
 
 
 def _exact(shard: Shard, text: str) -> SomeRows | None:
-    """Return the rows of a whole key; None when the text is none that is there."""
     if not text:
         return None
     try:
@@ -182,7 +148,6 @@ def _exact(shard: Shard, text: str) -> SomeRows | None:
 
 
 def _filtered(objects: Objects, wanted: Filter, progress: Progress) -> SomeRows:
-    """Return the rows that fit, ascending."""
     kept: list[SomeRows] = []
     sizes = wanted.by_size and len(objects) <= MANY_SIZES
     for rows in _steps(np.arange(len(objects), dtype=_compact(objects)), progress):
@@ -197,15 +162,6 @@ def _filtered(objects: Objects, wanted: Filter, progress: Progress) -> SomeRows:
 def place_of_key(
     objects: Objects, order: SomeRows | None, text: str, start: int, progress: Progress = no_progress
 ) -> int | None:
-    """Return the place of the first key that begins with a text, searched from a place on, then from the first one.
-
-    Args:
-        objects: The objects.
-        order: The rows that are shown, in their order; None for all as they are.
-        text: The beginning of the key.
-        start: The place to begin at.
-        progress: Receives the progress.
-    """
     rows, begins = np.arange(len(objects)) if order is None else order, (text, text.lower())
     for first, part in ((start, rows[start:]), (0, rows[:start])):
         at = first
@@ -226,24 +182,12 @@ def _steps(rows: SomeRows, progress: Progress) -> Iterator[Rows]:
 
 @dataclass(frozen=True, slots=True)
 class Sought:
-    """Result of the search for a file among the objects.
-
-    Attributes:
-        name: The file.
-        ref: The object, or None.
-        how: One sentence: how it was sought, and what came out.
-    """
-
     name: str
     ref: ObjectRef | None
     how: str
 
 
 def seek_file(shard: Shard, path: Path, progress: Progress = no_progress) -> Sought:
-    """Answer "is this file in here?": by its SHA-256 as a key, by its name as a key, then by its content.
-
-    Comparing contents needs the index, which is read if it was not.
-    """
     name = path.name
     if path.is_dir():
         raise UsageError(f"{name} is a folder: drop one file, to see whether it is in here")

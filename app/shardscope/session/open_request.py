@@ -47,16 +47,11 @@ XORBS = "xorbs"
 
 
 def name_of(uri: str) -> str:
-    """Return the last part of a path or address, as people call it: `a b.shard` where the address has `a%20b.shard`.
-
-    Of a link into a file, what is inside follows: `a.des › 2090`.
-    """
     file, *inside = names_of(uri, _last_part)
     return shown_inside(file, inside)
 
 
 def file_of(uri: str) -> str:
-    """Return the path or address of the file, of a link to something inside it."""
     try:
         return split_inside(uri)[0]
     except UsageError:
@@ -72,19 +67,6 @@ def _last_part(uri: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class OpenRequest:
-    """Address to open, with its options.
-
-    Attributes:
-        uri: A path or address.
-        format: The name of the format; None to recognise it. That of what is inside is recognised.
-        options: Values of options that formats declare for opening, by name.
-        remote: Options for remote files: login, endpoint. In no text, for it may have keys.
-        sandbox: Whether its bytes may be changed in memory; the file stays as it is.
-        changes: What is changed there.
-        expects: The identity of the file that was changed.
-        inside: The path to what is opened inside the file; empty for the file itself.
-    """
-
     uri: str = field(repr=False)
     format: str | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -96,89 +78,59 @@ class OpenRequest:
 
     @property
     def shown(self) -> str:
-        """The path or address for people, or the link: a signature and a login are left out."""
         return inside_link(shown_address(self.uri), self.inside)
 
     @property
     def link(self) -> str:
-        """The path or address, or the link to what is inside."""
         return inside_link(self.uri, self.inside)
 
     @property
     def is_remote(self) -> bool:
-        """Return whether it lies on another machine."""
         return is_address(self.uri)
 
     @property
     def folder(self) -> Path:
-        """Default folder for files made from it: its own; home for addresses and bundled samples."""
         path = Path(self.uri).absolute()
         return Path.home() if self.is_remote or path.is_relative_to(resources()) else path.parent
 
     @property
     def name(self) -> str:
-        """The last part of the address, or of the path inside."""
         return last_name(self.inside[-1]) if self.inside else name_of(self.uri)
 
     @property
     def title(self) -> str:
-        """The name, and the path inside: `archive.des › 2090 › model.safetensors`."""
         return shown_inside(name_of(self.uri), self.inside)
 
     def resolved(self) -> OpenRequest:
-        """Return the request with its link taken apart, and its address as the program writes it.
-
-        Looks whether a file is called like a link.
-        """
         uri = chosen_address(self.uri)
         file, inside = path_inside(uri) or (uri, ())
         file = plain_address(file) if is_address(file) else file
         return self if file == self.uri else replace(self, uri=file, inside=(*inside, *self.inside))
 
     def again(self, *, partial: bool = False) -> Again:
-        """Return the options for command lines, without keys and tokens.
-
-        Args:
-            partial: Whether it opened only in part.
-        """
         remote = {name: getattr(self.remote, name) for name in OPEN_SAID} if self.remote is not None else {}
         return Again(self.format, _told(self.options), _told(remote), partial)
 
     @property
     def deleted(self) -> bool:
-        """Return whether tombstoned objects are returned."""
         return bool(self.options.get(SERVES_DELETED))
 
     def serving_deleted(self) -> OpenRequest:
-        """Return the request with tombstoned objects returned."""
         return replace(self, options={**self.options, SERVES_DELETED: True})
 
     def with_xorbs(self, folder: str) -> OpenRequest:
-        """Return the request with a folder of xorbs."""
         return replace(self, options={**self.options, XORBS: folder})
 
     def reached(self, remote: RemoteOptions | None) -> OpenRequest:
-        """Return the request with another connection."""
         return replace(self, remote=remote)
 
     def broken(self, changes: tuple[Change, ...], expects: str) -> OpenRequest:
-        """Return the request for a sandbox with some changes."""
         return replace(self, sandbox=True, changes=changes, expects=expects)
 
     def unbroken(self) -> OpenRequest:
-        """Return the request for the file on disk."""
         return replace(self, sandbox=False, changes=(), expects="")
 
     def open(self, progress: Progress, tape: RequestLog | None = None) -> Shard:
-        """Open it for a window.
-
-        Damage gives what is left. Chunks that nobody vouches for are decompressed in a process of their own, which
-        ends with the shard.
-
-        Args:
-            progress: Receives the progress.
-            tape: The request log of remote reads.
-        """
         shard = self._open_file(progress, tape, partial=not self.inside)
         if self.inside:
             shard = open_inside(
@@ -209,13 +161,6 @@ class OpenRequest:
             raise
 
     def salvage(self, folder: Path | None, progress: Progress, *, raw: bool = False) -> Salvage:
-        """Take out what is whole, of the changed bytes in a sandbox.
-
-        Args:
-            folder: Where it goes; None to look only.
-            progress: Receives the progress.
-            raw: Whether stretches that belong to nothing are taken, too.
-        """
         if self.inside:
             raise UsageError("objects are recovered from files: save it as a file, and open that")
         where: str | PatchedSource = self._patched(None) if self.sandbox else self.uri
@@ -235,7 +180,6 @@ class OpenRequest:
                 where.close()
 
     def _patched(self, tape: RequestLog | None) -> PatchedSource:
-        """Return the file with the changes over it."""
         base = source_of(self.uri, self.remote, tape)
         if isinstance(base, Folder):
             base.close()
@@ -248,12 +192,10 @@ class OpenRequest:
 
 
 def members_at_hand(shard: DataSet) -> tuple[Member, ...]:
-    """Return the members of a data set as far as they are known; requesting them would wait."""
     return shard.members if shard.listed else ()
 
 
 def _told(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Values as they may are stored in a line: of addresses without login and signature."""
     return {
         name: shown_address(one) if isinstance(one, str) and set(one) & {"@", "?"} else one
         for name, one in values.items()

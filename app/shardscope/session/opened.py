@@ -48,8 +48,6 @@ RARELY_MILLISECONDS = 15_000
 
 
 class SourceWatch(QObject):
-    """Emits `due()` when the system reports a change, when the user comes back, and now and then while he looks."""
-
     due = Signal()
 
     def __init__(self, parent: QObject) -> None:
@@ -67,11 +65,9 @@ class SourceWatch(QObject):
 
     @property
     def ticks(self) -> bool:
-        """Return whether it asks now and then, and not only when it is reported."""
         return self._rarely.isActive()
 
     def start(self, source: Source) -> None:
-        """Watch a local file."""
         self.stop()
         if not source.watchable:
             return
@@ -82,7 +78,6 @@ class SourceWatch(QObject):
             self._rarely.start()
 
     def stop(self) -> None:
-        """Nothing is open."""
         self._soon.stop()
         self._rarely.stop()
         self._uri = ""
@@ -126,8 +121,6 @@ AUTO_MEMBERS = 16
 
 
 class IndexState(Enum):
-    """State of the index of the open shard."""
-
     NONE = "none"
     LOADING = "loading"
     LOADED = "loaded"
@@ -136,44 +129,19 @@ class IndexState(Enum):
 
 @dataclass(frozen=True, slots=True)
 class OpenFailure:
-    """Something could not be opened.
-
-    Attributes:
-        request: What, and how.
-        error: Reason.
-    """
-
     request: OpenRequest
     error: BaseException
 
     @property
     def uri(self) -> str:
-        """Return what could not be opened, for people."""
         return self.request.shown
 
     @property
     def asks(self) -> bool:
-        """Return whether the user is asked, and it is opened after all."""
         return isinstance(self.error, (StoreUntrusted, LargeRead))
 
 
 class OpenedShard(QObject):
-    """The shard that is open, if any. Lives on the GUI thread.
-
-    Attributes:
-        jobs: Runs the work.
-        shard: What is open, or None.
-        request: How it was opened; of what is closed again, the last.
-        index_state: What is known of the index.
-        listing: The objects, once the number of their rows is known; asking them for it then reads nothing.
-        replacing: Whether what is closed makes room for what is being opened.
-        reach: Says how a remote address is reached, where the user said so before.
-        tape: The requests that were made for what is open, or is being opened; None when it is not remote.
-        trouble: Reason why the bytes may be others than those that were opened, or None.
-        may_leave: Asked before what is open is closed, or makes room for a request: whether it may at once. Whoever
-            says no may call later what it was given.
-    """
-
     opening = Signal(object)
     """A uri: it is being opened; what was open stays until that works."""
     opened = Signal(object)
@@ -241,22 +209,6 @@ class OpenedShard(QObject):
         title: str = "",
         written: bool = False,
     ) -> Job | None:
-        """Run work on what is open, in a job, and bring the result home if the same is still open.
-
-        Args:
-            work: Called with the shard and the job, on a thread of the pool.
-            take: Called with the result, on the GUI thread.
-            failed: Called with an error; or the beginning of a sentence about it for the status bar; empty for silence.
-            stopped: Called when the job was cancelled.
-            key: Cancels an older job of the same key.
-            pool: Which threads do it.
-            priority: The priority.
-            title: Shows the job in `transfers`.
-            written: Whether it works on what is written in the file, without the bytes that were typed over it.
-
-        Returns:
-            The job, or None when nothing is open.
-        """
         shard = self.shard
         if shard is None:
             return None
@@ -299,14 +251,6 @@ class OpenedShard(QObject):
         """
 
     def when_agreed(self, what: str, size: int, go: Callable[[], object], *, much: int = MUCH) -> None:
-        """Do some work at once, unless it would fetch much from another machine: then the user is asked first.
-
-        Args:
-            what: The work, as the beginning of a sentence; who agreed once is not asked again for the same.
-            size: Bytes that it would fetch.
-            go: Does it.
-            much: Bytes above which it is much.
-        """
         if not self.request.is_remote or size <= much or what in self._agreed:
             go()
             return
@@ -318,17 +262,10 @@ class OpenedShard(QObject):
         self.costly.emit(Costly(what, size, agreed))
 
     def tell(self, what: str, error: BaseException) -> None:
-        """Show an error, with its remedy; see `failure`."""
         remedy = error.remedy if isinstance(error, ShardError) else None
         self.troubled.emit(failure(what, error), remedy)
 
     def say(self, text: str, failed: bool = False) -> None:
-        """Show the result of an operation in a notice.
-
-        Args:
-            text: One sentence.
-            failed: Whether it was refused or failed.
-        """
         if failed:
             self.troubled.emit(text, None)
         else:
@@ -338,7 +275,6 @@ class OpenedShard(QObject):
 
     @property
     def uri(self) -> str:
-        """Return where what is open came from, for people, or empty: a signature is left out."""
         return self.request.shown
 
     def open(
@@ -349,17 +285,6 @@ class OpenedShard(QObject):
         select: Span | Callable[[], Span | None] | None = None,
         agreed: bool = False,
     ) -> Job | None:
-        """Open a path or address; damage gives a shard with `damage` set. What is open stays until that works.
-
-        Args:
-            what: What to open, or that and how.
-            format: The name of a format, instead of recognising it; ignored when `what` says how.
-            select: What to select afterwards; or what returns it, called when what was open is about to be closed.
-            agreed: Whether the user agreed that opening fetches much; else that fails with `LargeRead`, and is asked.
-
-        Returns:
-            The job, or None where the user is asked first.
-        """
         request = what if isinstance(what, OpenRequest) else OpenRequest(what, format)
         if not self.may_leave(request, partial(self._open, request, select, agreed)):
             return None
@@ -393,7 +318,6 @@ class OpenedShard(QObject):
         )
 
     def _with_way(self, request: OpenRequest) -> OpenRequest:
-        """Return a request with the connection that the user chose before for such addresses."""
         if not request.is_remote:
             return request
         # A page of a console names its store, which its bucket alone does not.
@@ -407,8 +331,6 @@ class OpenedShard(QObject):
     def _opener(
         request: OpenRequest, tape: RequestLog | None, *, agreed: bool
     ) -> Callable[[Job], tuple[Shard, OpenRequest]]:
-        """Return the work that opens a request; it returns the shard, and the request with its path taken apart."""
-
         def work(job: Job) -> tuple[Shard, OpenRequest]:
             with at_most(None if agreed else MUCH):
                 whole = request.resolved()
@@ -417,13 +339,6 @@ class OpenedShard(QObject):
         return work
 
     def _not_opened(self, request: OpenRequest, error: BaseException | None, again: Callable[..., object]) -> None:
-        """Report why something could not be opened, and ask where the user decides.
-
-        Args:
-            request: What, and how.
-            error: Reason.
-            again: Opens a request; takes `agreed`.
-        """
         failure = OpenFailure(request, error or ShardError("no file"))
         self.failed.emit(failure)
         refuse = partial(self.declined.emit, failure)
@@ -436,7 +351,6 @@ class OpenedShard(QObject):
             self.costly.emit(Costly(what, error.size, partial(again, request, agreed=True), refuse))
 
     def close(self) -> None:
-        """Close what is open: its jobs are cancelled, and its bytes are closed when the last one has ended."""
         if self.shard is not None and self.may_leave(None, self._close):
             self._close()
 
@@ -451,8 +365,6 @@ class OpenedShard(QObject):
         self.closed.emit()
 
     def _release(self, shard: Shard) -> None:
-        """Close a shard that nothing reads any more, in a job: its own process may take a while to end."""
-
         def done(_: None, error: BaseException | None) -> None:
             if error is not None:
                 # The window closes: the job never ran.
@@ -484,7 +396,6 @@ class OpenedShard(QObject):
         """
 
     def _reset(self) -> None:
-        """Nothing is known of what is, or was, open."""
         self._agreed = set()
         self._show_typed(None)
         self.index_state = IndexState.NONE
@@ -495,11 +406,6 @@ class OpenedShard(QObject):
     # --- typed bytes ---
 
     def show_typed(self, shard: Shard | None) -> None:
-        """Let jobs read the open file with typed bytes over it, and views read it again.
-
-        Args:
-            shard: The file, opened with these bytes; None: as it is written.
-        """
         if self._show_typed(shard):
             self.typed_changed.emit()
             self._look_again()
@@ -511,7 +417,6 @@ class OpenedShard(QObject):
         return before is not shard
 
     def _look_again(self) -> None:
-        """More, or something else, is known of the open file."""
         shard = self._typed or self.shard
         self.listing = shard.listing if shard is not None else None
         self.index_loaded.emit()
@@ -519,22 +424,14 @@ class OpenedShard(QObject):
     # --- the index ---
 
     def want_index(self) -> None:
-        """Read the index; where it is large and far, ask first."""
         if self.shard is not None:
             self.when_agreed(self.tr("Reading the index"), self.index_ahead, self.load_index, much=AUTO_INDEX_BYTES)
 
     def with_index(self, what: str, go: Callable[[], object]) -> None:
-        """Do some work that reads the whole index; where that is large, far and not read yet, ask first.
-
-        Args:
-            what: The work, as the beginning of a sentence.
-            go: Does it.
-        """
         self.when_agreed(what, self.index_ahead, go)
 
     @property
     def reads_index_at_once(self) -> bool:
-        """Return whether the index is read without a request of the user: it is small, and not in many remote files."""
         shard, most = self.shard, FAR_INDEX_BYTES if self.request.is_remote else AUTO_INDEX_BYTES
         if shard is None or index_size(shard) is None or shard.index_cost > most:
             return False
@@ -542,12 +439,10 @@ class OpenedShard(QObject):
 
     @property
     def index_ahead(self) -> int:
-        """Bytes of the index that are still to be read, where known."""
         shard = self.shard
         return 0 if shard is None or shard.loaded else index_size(shard) or 0
 
     def load_index(self, *, title: str = "Reading the index") -> None:
-        """Read what is needed to explain every byte and to sort the objects."""
         if self.shard is None or self.index_state in (IndexState.LOADING, IndexState.LOADED):
             return
         self._set_index(IndexState.LOADING)
@@ -578,7 +473,6 @@ class OpenedShard(QObject):
     # --- files that change ---
 
     def check_source(self) -> None:
-        """Ask, in a job, whether the file is still what was opened."""
         shard = self.shard
         source = shard.source if shard is not None else None
         if source is None or self._held or self.jobs.newest(("watch", self)) is not None:
@@ -594,13 +488,11 @@ class OpenedShard(QObject):
         )
 
     def hold_watch(self, *, held: bool) -> None:
-        """Ignore changes of the file that the program makes itself, until something is opened."""
         self._held = held
         if not held:
             self.check_source()
 
     def note_trouble(self, error: BaseException | None) -> None:
-        """Report that bytes could not be had; views hand in what their jobs raised, and only source errors count."""
         if isinstance(error, SourceChanged) or (isinstance(error, SourceError) and self.shard is not None):
             shard = self.shard
             if shard is not None and shard.source is None and source_lost(error):
@@ -610,7 +502,6 @@ class OpenedShard(QObject):
                 self.check_source()
 
     def _end_trouble(self) -> None:
-        """The server of a data set that was lost has answered again; of a single file, `check_source` sees to that."""
         shard, error = self.shard, self.trouble
         if shard is None or shard.source is not None or not isinstance(error, ShardError) or not source_lost(error):
             return

@@ -28,8 +28,6 @@ _Key = tuple[str, int]
 
 
 class PageState(Enum):
-    """State of a page."""
-
     MISSING = "missing"
     LOADING = "loading"
     LOADED = "loaded"
@@ -37,41 +35,24 @@ class PageState(Enum):
 
 
 class Readable(Protocol):
-    """Source of pages; a `Shard` is one."""
-
     def bytes_of(self, name: str) -> Source:
-        """Return the source behind a name."""
         ...
 
     def runs(self, start: int, stop: int, source: str = "") -> Runs:
-        """Return what owns the bytes `[start, stop)` of a source."""
         ...
 
     def explain(self, offset: int, source: str = "") -> tuple[Node, ...]:
-        """Return the path to the smallest node that owns a byte."""
         ...
 
     def sections_of(self, name: str) -> tuple[Section, ...]:
-        """Return the sections of a source."""
         ...
 
     def fields_in(self, start: int, stop: int, source: str = "", *, limit: int = ...) -> list[tuple[Node, ...]]:
-        """Return the paths to the fields that begin in the bytes `[start, stop)` of a source."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class BytePage:
-    """Some bytes of a source.
-
-    Attributes:
-        start: Offset of the first byte.
-        data: The bytes; empty when they could not be had.
-        runs: Who owns them, or None while that is unknown.
-        error: Reason why there are no bytes, or empty.
-        epoch: The state of the index that the runs come from.
-    """
-
     start: int
     data: bytes
     runs: Runs | None = None
@@ -80,22 +61,14 @@ class BytePage:
 
     @property
     def stop(self) -> int:
-        """One past the offset of the last byte."""
         return self.start + len(self.data)
 
     @property
     def memory(self) -> int:
-        """Bytes of memory, about."""
         return 200 + len(self.data) + (18 * len(self.runs) if self.runs is not None else 0)
 
 
 class PageCache(QObject):
-    """Pages of the sources of what is open. Use it on the GUI thread.
-
-    `changed(name, number)` reports that a page came, got its colours, or failed. `cleared()` that all are gone.
-    `troubled(error)` carries the error of a page that failed.
-    """
-
     changed = Signal(object, object)
     cleared = Signal()
     troubled = Signal(object)
@@ -116,7 +89,6 @@ class PageCache(QObject):
         self._left: set[_Key] = set()
 
     def use(self, readable: Readable | None) -> None:
-        """Forget all pages; the next ones come from here. None: there are none."""
         self._round += 1
         for job in (*self._loading.values(), *self._painting.values()):
             job.cancel()
@@ -131,35 +103,23 @@ class PageCache(QObject):
         self.cleared.emit()
 
     def refresh_runs(self) -> None:
-        """The index was loaded: colours are computed again for the pages that are looked at."""
         self._epoch += 1
         for name, number in list(self._pages):
             self.changed.emit(name, number)
 
     def get(self, name: str, number: int) -> BytePage | None:
-        """Return a page that is there, failed ones included; None when it is not."""
         page = self._pages.get((name, number))
         if page is not None:
             self._pages.move_to_end((name, number))
         return page
 
     def state(self, name: str, number: int) -> PageState:
-        """Return what is known of a page."""
         page = self._pages.get((name, number))
         if page is not None:
             return PageState.FAILED if page.error else PageState.LOADED
         return PageState.LOADING if (name, number) in self._loading else PageState.MISSING
 
     def want(self, name: str, first: int, last: int, *, ahead: int = 0, pages: int | None = None) -> None:
-        """Request the pages `first` to `last`, both included; what waits for other pages of the source is dropped.
-
-        Args:
-            name: Which source.
-            first: Number of the first page on the screen.
-            last: Number of the last one.
-            ahead: Where the next screen is: 1 below, -1 above, 0 unknown; one page is fetched there, too.
-            pages: Number of pages that the source has, when that is known.
-        """
         if self._from is None:
             return
         self._screens[name] = range(first, last + 1)
@@ -174,7 +134,6 @@ class PageCache(QObject):
             self._ask(name, guess, JobPriority.PREFETCH)
 
     def loaded(self, name: str) -> list[tuple[int, int]]:
-        """Return the ranges of a source that are in memory: sorted, half-open."""
         if name not in self._ranges:
             self._ranges[name] = self._joined(name)
         return self._ranges[name]
@@ -189,7 +148,6 @@ class PageCache(QObject):
         return ranges
 
     def bytes_at(self, name: str, start: int, stop: int) -> bytes | None:
-        """Return the bytes `[start, stop)` when all are in memory, else None."""
         parts = []
         for number in range(start // PAGE, -(-stop // PAGE)):
             page = self._pages.get((name, number))
@@ -200,7 +158,6 @@ class PageCache(QObject):
         return data if len(data) == stop - start else None
 
     def read(self, name: str, work: Callable[[Source, Job], object], *, key: object, title: str, done: Done) -> Job:
-        """Run work that reads a source, as a job: `work(source, job)`."""
         readable = self._from
 
         def run(job: Job) -> object:
@@ -211,7 +168,6 @@ class PageCache(QObject):
         return self._jobs.submit(run, key=key, title=title, done=done)
 
     def describe(self, name: str, done: Done, *, key: object) -> Job:
-        """Request the size and the sections of a source: `done((size, sections), error)`."""
         readable = self._from
 
         def run(job: Job) -> tuple[int, tuple[Section, ...]]:
@@ -222,7 +178,6 @@ class PageCache(QObject):
         return self._jobs.submit(run, key=key, done=done)
 
     def ask(self, work: Callable[[Readable, Job], object], *, key: object, done: Done) -> Job:
-        """Run work on what pages are made from, as a job; of one key the newest wins."""
         readable = self._from
 
         def run(job: Job) -> object:
@@ -233,8 +188,6 @@ class PageCache(QObject):
         return self._jobs.submit(run, key=key, priority=JobPriority.SELECTED, done=done)
 
     def explain(self, name: str, offset: int, done: Callable[[tuple[Node, ...]], None], *, key: object) -> None:
-        """Request the path to a byte; of one key the newest wins. Nothing comes when it cannot be derived."""
-
         def deliver(path: tuple[Node, ...] | None, error: BaseException | None) -> None:
             if error is None and path:
                 done(path)

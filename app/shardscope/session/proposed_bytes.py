@@ -12,22 +12,12 @@ Range = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class ProposedRange:
-    """Bytes `[start, stop)` of a source that get others, or none.
-
-    Attributes:
-        start: The first.
-        stop: One past the last.
-        new: The new bytes, or the first of them; None where the file ends before.
-        zeros: Whether all new bytes are zero; `new` is ignored then.
-    """
-
     start: int
     stop: int
     new: bytes | None = b""
     zeros: bool = False
 
     def known(self, start: int, stop: int) -> bytes:
-        """Return the new bytes `[start, stop)`, as many of them as are known."""
         if self.zeros:
             return bytes(stop - start)
         return (self.new or b"")[start - self.start : stop - self.start]
@@ -35,17 +25,6 @@ class ProposedRange:
 
 @dataclass(frozen=True)
 class Proposed:
-    """Proposed changes of one source, and the side that is shown.
-
-    Attributes:
-        source: Its name.
-        stretches: Sorted, apart from each other.
-        old_marks: Which old bytes are marked; None for those of the stretches.
-        new_marks: Which new bytes are marked; None for those of the stretches.
-        shows_new: Whether the new bytes are shown in place of the old ones.
-        current: The first byte of the mark that is the strongest, or -1.
-    """
-
     source: str
     stretches: tuple[ProposedRange, ...]
     old_marks: tuple[Range, ...] | None = None
@@ -55,17 +34,14 @@ class Proposed:
 
     @staticmethod
     def of(source: str, stretches: Iterable[ProposedRange]) -> Proposed:
-        """Return what changes in a source."""
         return Proposed(source, tuple(sorted(stretches, key=lambda one: one.start)))
 
     def inside(self, start: int, stop: int) -> tuple[ProposedRange, ...]:
-        """Return the stretches that touch `[start, stop)`."""
         first = bisect_right(self.stretches, start, key=lambda one: one.stop)
         last = bisect_left(self.stretches, stop, lo=first, key=lambda one: one.start)
         return self.stretches[first:last]
 
     def seen(self, start: int, data: bytes) -> bytes:
-        """Bytes of the source as they are looked at: with the new ones among them, as far as these are known."""
         found = bytearray(data)
         for one in self.inside(start, start + len(data)) if self.shows_new else ():
             low, high = max(one.start, start), min(one.stop, start + len(data))
@@ -74,7 +50,6 @@ class Proposed:
         return bytes(found)
 
     def marks(self, start: int, stop: int) -> Sequence[Range]:
-        """The bytes in `[start, stop)` that are marked on the side that is looked at; the ends may lie outside."""
         marks = self.new_marks if self.shows_new else self.old_marks
         if marks is None:
             return [(one.start, one.stop) for one in self.inside(start, stop)]
@@ -83,5 +58,4 @@ class Proposed:
 
 
 def about(proposed: Proposed | None, source: str) -> Proposed | None:
-    """Return what is going to change, where that is in this source."""
     return proposed if proposed is not None and proposed.source == source else None

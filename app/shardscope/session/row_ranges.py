@@ -16,21 +16,11 @@ Rows = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class RowRanges:
-    """Some of the rows that a table shows, in the order in which it shows them.
-
-    Make it with `of`. Counting is cheap; what makes arrays of rows (`rows`, `pieces`) belongs into a job.
-
-    Attributes:
-        parts: Half-open ranges of places of the table, sorted, apart from each other.
-        order: The row of `Shard.objects` at each place; None where places are rows.
-    """
-
     parts: tuple[range, ...] = ()
     order: NDArray[np.integer] | None = None
 
     @staticmethod
     def of(parts: Iterable[range], order: NDArray[np.integer] | None = None) -> RowRanges:
-        """Sort ranges, and join those that touch or overlap."""
         joined: list[range] = []
         for part in sorted((part for part in parts if part), key=lambda part: part.start):
             if joined and part.start <= joined[-1].stop:
@@ -41,7 +31,6 @@ class RowRanges:
 
     @staticmethod
     def all_of(count: int) -> RowRanges:
-        """Return every row of so many."""
         return RowRanges.of([range(count)])
 
     def __len__(self) -> int:
@@ -49,11 +38,9 @@ class RowRanges:
 
     @property
     def first(self) -> int | None:
-        """The row of `Shard.objects` at the first place, or None."""
         return next(iter(self.head(1).rows().tolist()), None)
 
     def head(self, most: int) -> RowRanges:
-        """Return the first so many of them."""
         kept: list[range] = []
         for part in self.parts:
             if most <= 0:
@@ -63,12 +50,10 @@ class RowRanges:
         return RowRanges(tuple(kept), self.order)
 
     def rows(self) -> Rows:
-        """Return the rows of `Shard.objects`, as an array; in a job, unless there are few."""
         parts = [self._rows(part) for part in self.parts]
         return np.concatenate(parts) if parts else np.empty(0, np.int64)
 
     def pieces(self, step: int = STEP) -> Iterator[Rows]:
-        """Yield the rows in pieces, for jobs that show progress, can be stopped, and take little memory."""
         for part in self.parts:
             for start in range(part.start, part.stop, step):
                 yield self._rows(range(start, min(start + step, part.stop)))

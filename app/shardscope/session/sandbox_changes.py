@@ -12,22 +12,13 @@ Range = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Sandboxed:
-    """Changes of one source.
-
-    Attributes:
-        new: Stretches of new bytes, sorted, apart from each other.
-        cuts: Where bytes were taken out, before which byte, and how many; sorted.
-    """
-
     new: tuple[Range, ...] = ()
     cuts: tuple[tuple[int, int], ...] = ()
 
     def inside(self, start: int, stop: int) -> Sequence[Range]:
-        """Return the stretches that touch `[start, stop)`."""
         first = bisect_right(self.new, start, key=lambda one: one[1])
         return self.new[first : bisect_left(self.new, stop, lo=first, key=lambda one: one[0])]
 
     def cuts_in(self, start: int, stop: int) -> Sequence[tuple[int, int]]:
-        """Return the cuts before a byte of `[start, stop]`."""
         first = bisect_left(self.cuts, start, key=lambda one: one[0])
         return self.cuts[first : bisect_right(self.cuts, stop, lo=first, key=lambda one: one[0])]

@@ -11,12 +11,6 @@ from shardcore.teaching.lessons.secrets import NOTHING, Secrets
 
 
 class OpenSecrets(QObject):
-    """The secrets of the open question; views ask `now` for each text, and write again when it changed.
-
-    Attributes:
-        now: The hidden values; none while no question is open.
-    """
-
     changed = Signal()
 
     def __init__(self, parent: QObject | None = None) -> None:
@@ -24,15 +18,12 @@ class OpenSecrets(QObject):
         self.now: Secrets = NOTHING
 
     def hide(self, secrets: Secrets) -> None:
-        """Hide what a question asks, in place of what was hidden before."""
         if secrets != self.now:
             self.now = secrets
             self.changed.emit()
 
     def text(self, text: str) -> str:
-        """Return a text as it may be shown now."""
         return self.now.text(text)
 
     def path(self, path: Sequence[Node]) -> Sequence[Node]:
-        """Return the nodes of a path as they may be shown now."""
         return self.now.path(path)

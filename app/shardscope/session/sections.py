@@ -9,7 +9,6 @@ from shardcore import Section
 
 
 def sections_in(sections: Sequence[Section], start: int, stop: int) -> Iterator[Section]:
-    """Yield the sections, sorted and tiling, that have bytes in `[start, stop)`."""
     at = max(bisect_right(sections, start, key=lambda s: s.start) - 1, 0)
     for section in sections[at:]:
         if section.start >= stop:
@@ -19,5 +18,4 @@ def sections_in(sections: Sequence[Section], start: int, stop: int) -> Iterator[
 
 
 def section_at(sections: Sequence[Section], offset: int) -> Section | None:
-    """Return the section that owns a byte."""
     return next(sections_in(sections, offset, offset + 1), None)

@@ -34,25 +34,20 @@ NEAR = 1024
 
 
 class History:
-    """Visited places. The current place is one of them, or there is none yet."""
-
     def __init__(self) -> None:
         self._places: list[Selection] = []
         self._at = -1
         self._away = False
 
     def can_go(self, step: int) -> bool:
-        """Return whether there is a place so many steps away; negative ones lie before."""
         return 0 <= self._at + step + self._returns(step) < len(self._places)
 
     def go(self, step: int) -> Selection:
-        """Go to a place that is there, and give it."""
         self._at += step + self._returns(step)
         self._away = False
         return self._places[self._at]
 
     def leave(self, chosen: Selection) -> None:
-        """Something is selected that is not remembered: the first step back leads to the last place that is."""
         place = self._places[self._at] if self._at >= 0 else chosen
         self._away = chosen != place and chosen.span != place.span
 
@@ -60,7 +55,6 @@ class History:
         return int(self._away and step < 0)
 
     def add(self, chosen: Selection) -> None:
-        """Remember a place after the current one; what came after that is forgotten."""
         self._away = False
         del self._places[self._at + 1 :]
         if self._places and _near(self._places[-1], chosen):
@@ -71,19 +65,16 @@ class History:
         self._at = len(self._places) - 1
 
     def complete(self, chosen: Selection, found: Selection) -> None:
-        """More is known of the current place, if it is that one."""
         if self._places and self._places[self._at] is chosen:
             self._places[self._at] = found
 
     def clear(self) -> None:
-        """Forget all."""
         self._places.clear()
         self._at = -1
         self._away = False
 
 
 def key_of(shard: Shard, row: int) -> str:
-    """Return the key by which a row is opened."""
     key = shard.objects.ref(row).key
     if key is None:
         raise UsageError("the object has no key that a link can hold")
@@ -93,7 +84,6 @@ def key_of(shard: Shard, row: int) -> str:
 
 
 def _near(last: Selection, chosen: Selection) -> bool:
-    """Return whether two selections are one place to a person who goes back."""
     if last.span is None or chosen.span is None:
         return last.row == chosen.row and last.span is chosen.span
     if last.row is not None and chosen.row is not None:
@@ -106,20 +96,6 @@ __all__ = ["IndexState", "OpenFailure", "Session"]
 
 
 class Session(Documents):
-    """The only holder of what is open, selected and looked up. Lives on the GUI thread; everything that reads is a job.
-
-    Attributes:
-        selection: The selection; without bytes and row, the file is selected.
-        caret: The byte that was selected last; None before any was.
-        walk: The lookup that is walked through.
-        lights: What the current step of it lights, numbered.
-        arrows: What leads where, as it is requested last.
-        question: What it is requested last, with the answer; None when nothing was, or it is cleared.
-        report: The last verification, or None.
-        notes: The notes on what is open.
-        secrets: Values that the open question of a lesson asks for, which no view shows.
-    """
-
     selection_changed = Signal(object)
     """The `Selection`: at once when something is selected, and again when it is complete."""
     history_changed = Signal()
@@ -161,7 +137,6 @@ class Session(Documents):
         self.secrets.changed.connect(self._light_again)
 
     def reload(self) -> Job | None:
-        """Open the same place again, the same way and with the same bytes selected; for files that changed."""
         if not self.request.uri:
             return None
         return self.open(self.request, select=self.selection.span)
@@ -169,12 +144,6 @@ class Session(Documents):
     # --- what is inside ---
 
     def open_inside(self, what: int | InsideStep, *more: InsideStep) -> Job | None:
-        """Open what is inside what is open in another tab, where its bytes are recognised; else tell why not.
-
-        Args:
-            what: The row of an object, its key, or the name of bytes.
-            *more: Keys of what is inside that.
-        """
         request = self.request
 
         def work(shard: Shard, _: Job) -> OpenRequest:
@@ -238,7 +207,6 @@ class Session(Documents):
         return chosen.span if isinstance(chosen, Selection) else document.select
 
     def _arrive(self, select: Span | None) -> None:
-        """Go to the place that was requested, or to the damage; else select the file."""
         damage = self.shard.damage if self.shard is not None else None
         place = select or (damage.span if damage is not None else None)
         if place is not None:
@@ -247,7 +215,6 @@ class Session(Documents):
             self.select_nothing(self)
 
     def _inside(self, span: Span) -> Span:
-        """Return a place that exists: damage may point past the end of the file, and a reloaded file may be shorter."""
         source = self.shard.source if self.shard is not None else None
         if source is None or span.source:
             return span
@@ -275,23 +242,14 @@ class Session(Documents):
     # --- the selection ---
 
     def select_span(self, span: Span, origin: object = None, *, remember: bool = True) -> None:
-        """Select bytes; whose they are is found out by a job.
-
-        Args:
-            span: The bytes; an empty span is a place between bytes.
-            origin: Who selects; `Selection.origin` carries it back.
-            remember: Whether *back* may return here.
-        """
         if self.shard is not None:
             self._select(Selection(span, origin=origin), remember)
 
     def select_row(self, row: int, origin: object = None, *, remember: bool = True) -> None:
-        """Select an object by its row."""
         if self.shard is not None and row >= 0 and (self.listing is None or row < len(self.listing)):
             self._select(Selection(None, row, origin=origin), remember)
 
     def select_node(self, path: tuple[Node, ...], origin: object = None, *, remember: bool = True) -> None:
-        """Select a node of the tree, given by the path from the root down to it."""
         if self.shard is None or not path:
             return
         if len(path) == 1:
@@ -300,21 +258,17 @@ class Session(Documents):
             self._select(Selection(path[-1].span, None, path, origin=origin), remember)
 
     def back(self) -> None:
-        """Return to what was selected before."""
         self._travel(-1)
 
     def forward(self) -> None:
-        """Take a step back back."""
         self._travel(1)
 
     @property
     def can_go_back(self) -> bool:
-        """Return whether there is a place before."""
         return self._history.can_go(-1)
 
     @property
     def can_go_forward(self) -> bool:
-        """Return whether there is a place after."""
         return self._history.can_go(1)
 
     def _travel(self, step: int) -> None:
@@ -358,14 +312,12 @@ class Session(Documents):
         )
 
     def select_nothing(self, origin: object = None) -> None:
-        """Select the file: no bytes of it, and no object."""
         if self.shard is not None:
             self._select(Selection(complete=True, origin=origin), remember=False)
 
     # --- what is highlighted ---
 
     def ask_leads(self) -> None:
-        """Ask who leads to what is selected, in a job; the answer is drawn as arrows, too."""
         selection = self.selection
         if self.shard is None or (selection.span is None and selection.row is None):
             return
@@ -388,7 +340,6 @@ class Session(Documents):
         )
 
     def clear_question(self) -> None:
-        """Take the answer and its arrows away."""
         if self.question is not None:
             self._set_question(None)
 
@@ -398,14 +349,12 @@ class Session(Documents):
         self.question_changed.emit(question)
 
     def point_at(self, spans: Sequence[Span]) -> None:
-        """Highlight bytes for as long as somebody points at what stands for them; without any what the step lights."""
         if spans or self._pointing:
             self._pointing = bool(spans)
             pointed = tuple(Light(number, span) for number, span in enumerate(spans[:MOST_LIGHTS], 1))
             self._light(pointed or self.walk.lights, self.arrows)
 
     def _light_again(self) -> None:
-        """Other bytes must not be highlighted, and no arrow may lead to them."""
         if self.secrets.now:
             self.clear_question()
         self._light(self.walk.lights, self.arrows)
@@ -419,13 +368,6 @@ class Session(Documents):
     # --- the walk through a lookup ---
 
     def look_up(self, key: str, *, selects: bool = False) -> None:
-        """Traces a key, in a job; the newest wins. Its first step is the current one then.
-
-        Args:
-            key: The key, or its beginning.
-            selects: Whether the object is selected, where it is found.
-        """
-
         def begin() -> None:
             self.go_to_step(0)
             if selects and not self.secrets.now:
@@ -435,7 +377,6 @@ class Session(Documents):
             self._trace(key, begin)
 
     def select_found(self, origin: object = None) -> None:
-        """Select the object that the lookup found."""
         ref = self.walk.trace.ref if self.walk.trace is not None else None
         if ref is not None and ref.row >= 0:
             self.select_row(ref.row, origin)
@@ -443,7 +384,6 @@ class Session(Documents):
             self.select_span(ref.spans[0], origin)
 
     def look_up_again(self, walk: TraceWalk) -> None:
-        """Traces the key of a lookup in the bytes that are open now; its step stays, and so does the selection."""
         if self.shard is None or not walk.key:
             return
 
@@ -480,7 +420,6 @@ class Session(Documents):
         )
 
     def walk_along(self, walk: TraceWalk) -> None:
-        """Walk through a lookup that was made already, from its current step on."""
         if self.shard is None:
             return
         self.walk = replace(walk, step=-1)
@@ -488,10 +427,6 @@ class Session(Documents):
         self.go_to_step(max(walk.step, 0))
 
     def go_to_step(self, number: int) -> None:
-        """Make a step of the lookup the current one, highlight its bytes, and select the first of them.
-
-        A step that looks at no bytes selects nothing. Where there is no such step, nothing happens.
-        """
         if not 0 <= number < self.walk.steps or self.secrets.now.hides_step(number):
             return
         self.walk = replace(self.walk, step=number)
@@ -505,7 +440,6 @@ class Session(Documents):
         self._light(self.walk.lights, ())
 
     def measure_cost(self) -> None:
-        """Measure what a first reader pays for the lookup, in a job; `TraceWalk.cold` has it then."""
         before = self.walk
         if before.trace is None or before.cold is not None:
             return
@@ -526,12 +460,10 @@ class Session(Documents):
     # --- verification ---
 
     def tell_report(self, report: Report) -> None:
-        """Take what somebody else verified of what is open."""
         self.report = report
         self.findings_changed.emit(report)
 
     def verify(self, depth: Depth) -> None:
-        """Check the shard to a depth, as a job in `transfers`; where that fetches much, ask first."""
         if self.shard is not None:
             what = f"Verifying the {depth.value}"
             self.when_agreed(what, verifying(self.shard, depth), lambda: self._verify(depth))

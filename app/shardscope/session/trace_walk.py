@@ -21,18 +21,6 @@ STEP = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class TraceWalk:
-    """Position in the steps of a lookup.
-
-    Attributes:
-        key: What was requested; empty when nothing was.
-        trace: How it is found; None while it is looked up, and when it cannot be.
-        error: Reason why it cannot be looked up, or None.
-        step: The number of the current step, from 0; -1 before the first.
-        cold: What a first reader pays for it, once that is measured.
-        cold_error: Reason why it cannot be measured, or None.
-        begins: The one key that begins with an absent key; empty if there is none.
-    """
-
     key: str = ""
     trace: Trace | None = None
     error: BaseException | None = None
@@ -43,31 +31,23 @@ class TraceWalk:
 
     @property
     def steps(self) -> int:
-        """Return how many steps there are."""
         return len(self.trace.steps) if self.trace is not None else 0
 
     @property
     def waits(self) -> bool:
-        """Return whether a key is being looked up."""
         return bool(self.key) and self.trace is None and self.error is None
 
     @property
     def lights(self) -> tuple[Light, ...]:
-        """Return what the current step lights."""
         return lights_of(self.trace.steps[self.step]) if self.trace is not None and self.step >= 0 else ()
 
     @property
     def span(self) -> Span | None:
-        """The bytes that the current step is about: the first that are not empty."""
         spans = self.trace.steps[self.step].spans if self.trace is not None and self.step >= 0 else ()
         return next((span for span in spans if span.size), spans[0] if spans else None)
 
 
 def looked_up(shard: Shard, key: str) -> TraceWalk:
-    """Look a key up, before its first step; a pasted key may have blanks around it.
-
-    A text that is no key of the format stands for the one key that begins so, as far as the index is loaded.
-    """
     stripped = key.strip()
     try:
         trace = shard.trace(key)
@@ -90,7 +70,6 @@ def looked_up(shard: Shard, key: str) -> TraceWalk:
 
 
 def _completed(shard: Shard, prefix: str) -> str | None:
-    """Return the key that begins so; None where none does, or where the keys are not loaded."""
     if len(prefix) < LEAST_PREFIX or not shard.loaded:
         return None
     objects, found = shard.objects, dict[str, None]()

@@ -41,7 +41,6 @@ _DECIMAL = "shardscopeDecimal"
 
 
 def set_decimal(decimal: bool) -> None:
-    """Write all offsets of the window in decimal, or in hexadecimal as at the start."""
     if (application := QCoreApplication.instance()) is not None:
         application.setProperty(_DECIMAL, decimal)
 
@@ -52,33 +51,27 @@ def _is_decimal() -> bool:
 
 
 def numbers(text: str) -> str:
-    """Return a text with its offsets as the user reads them: `0x1171`, or `4,465`."""
     return _HEX.sub(lambda match: f"{int(match[1], 16):,}", text) if _is_decimal() else text
 
 
 def offset_words(offset: int) -> str:
-    """Return an offset: `0x1171`, or `4,465`."""
     return numbers(f"{offset:#x}")
 
 
 def range_words(start: int, stop: int, source: str = "") -> str:
-    """Return a range with both ends: `0x1171–0x1178 · 8 bytes`, or `4,465–4,472 of 0.shard · 8 bytes`."""
     return numbers(range_text(start, stop, source))
 
 
 def span_words(span: Span, longest: int | None = None) -> str:
-    """Return some bytes as `range_words`; the middle of a name of a source longer than `longest` is left out."""
     source = source_words(span.source)
     return range_words(span.start, span.stop, cut_middle(source, longest) if longest else source)
 
 
 def headline(node: Node) -> str:
-    """Return `details.headline`, with an offset as the user reads it."""
     return _placed(details.headline(node), node)
 
 
 def grouped_value(node: Node) -> str:
-    """Return `details.grouped_value`, with an offset as the user reads it."""
     return _placed(details.grouped_value(node), node)
 
 
@@ -87,8 +80,6 @@ def _placed(text: str, node: Node) -> str:
 
 
 def grouped(sentence: str) -> str:
-    """Return a sentence as the window shows it: its numbers have commas, keys and digests have none."""
-
     def with_commas(match: re.Match[str]) -> str:
         before = sentence[max(match.start() - 20, 0) : match.start()].split()
         counted = sentence[match.end() :].startswith(" byte")
@@ -99,10 +90,6 @@ def grouped(sentence: str) -> str:
 
 
 def sentence(text: str) -> str:
-    """Return what the library says of an error, as a sentence that stands alone: without back-ticks, begun and ended.
-
-    What begins with a key or the name of a field keeps its first letter.
-    """
     said = without_marks(text).strip()
     if re.match(r"[a-z]+(?=[\s,])", said):
         said = said[0].upper() + said[1:]
@@ -110,7 +97,6 @@ def sentence(text: str) -> str:
 
 
 def source_words(name: str) -> str:
-    """Return the name of a source as a person says it: `0.shard`, `decoded bytes 0x40–0x7f`."""
     parsed = SourceName.parse(name)
     if not parsed.stretches:
         return parsed.path
@@ -120,17 +106,14 @@ def source_words(name: str) -> str:
 
 
 def node_name(node: Node) -> str:
-    """Return the name of a node; of one that is a whole source, that of the source in words."""
     return source_words(node.name) if node.name == node.span.source else node.name
 
 
 def known_size(size: int) -> str:
-    """Return a number of bytes in words; -1 is one that is unknown before reading."""
     return "unknown until read" if size < 0 else long_size(size)
 
 
 def share_text(part: int, whole: int) -> str:
-    """Return a share as a person reads it: `12.5 %`, `< 0.1 %`."""
     share = 100 * part / whole if whole else 0.0
     if 0 < share < 0.1:
         return "< 0.1 %"
@@ -138,15 +121,12 @@ def share_text(part: int, whole: int) -> str:
 
 
 def cut_end(text: str, longest: int) -> str:
-    """Return a text without its end, when it is long."""
     return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
 def cut_middle(name: str, longest: int = LONGEST_NAME) -> str:
-    """Return a name without its middle, when it is long: the middle of a key states least."""
     return name if len(name) <= longest else f"{name[: longest // 2]}…{name[-(longest // 2 - 1) :]}"
 
 
 def short_name(address: str) -> str:
-    """Return the last part of an address, without its middle when it is long."""
     return cut_middle(last_part(address))

@@ -43,7 +43,6 @@ _THEME_NAMES = {
 
 
 def part_mnemonics(menu: QMenu | QMenuBar) -> None:
-    """Give the entries of a menu, and of those in it, letters of their own where two have the same."""
     taken: set[str] = set()
     for action in menu.actions():
         if isinstance(inner := action.menu(), QMenu):
@@ -61,8 +60,6 @@ def part_mnemonics(menu: QMenu | QMenuBar) -> None:
 
 
 class MenuCommands(Protocol):
-    """Functions of the window that the menus call."""
-
     def open(self, uri: str, format: str | None = None) -> None:
         """Open a path or address."""
 
@@ -128,19 +125,6 @@ class MenuCommands(Protocol):
 
 
 class WindowActions:
-    """Makes the actions and the menus of a window.
-
-    Args:
-        window: Where the menus stand.
-        commands: What the window does.
-        session: The session.
-
-    Attributes:
-        recent: The menu of recent files.
-        quick: The panels, recent files and samples, in the middle of the window.
-        themes: The choices of the theme, by name.
-    """
-
     def __init__(self, window: QMainWindow, commands: MenuCommands, session: Session) -> None:
         self._window = window
         self._commands = commands
@@ -193,7 +177,6 @@ class WindowActions:
         self.go_to = self._action(self.tr("&Panel or file…"), self._pop_up, "Ctrl+P")
 
     def tr(self, text: str) -> str:
-        """Return a text in the language of the window; `lupdate` finds it by this name and class."""
         return QCoreApplication.translate("WindowActions", text)
 
     def _verify(self, depth: Depth) -> None:
@@ -229,19 +212,6 @@ class WindowActions:
         breaking: SandboxShell,
         find_key: QAction,
     ) -> None:
-        """Fill the menus.
-
-        Args:
-            docks: The docks of the window.
-            panels: The content in them.
-            bytes_: The actions of the hex view.
-            objects: The actions of the objects.
-            shards: The actions that write new shards.
-            changing: The actions that change the open file.
-            diffing: The menu that compares the open file with another one.
-            breaking: The actions that break it in a sandbox.
-            find_key: Searches for a key in many files.
-        """
         bar = self._window.menuBar()
         bar.setAccessibleName(self.tr("Menu"))
         file = self.file = bar.addMenu(self.tr("&File"))
@@ -296,18 +266,11 @@ class WindowActions:
         self.learn = bar.addMenu(self.tr("Lea&rn"))
 
     def add_tabs(self, bar: FileTabBar, restore: QAction) -> None:
-        """Add what can be done with tabs to the menus.
-
-        Args:
-            bar: The tabs of the window.
-            restore: The choice to open them again at the next start.
-        """
         self.go.insertActions(self.filter, [bar.next, bar.previous])
         self.go.insertSeparator(self.filter)
         self.file.insertActions(self.quit, [bar.reopen, restore])
 
     def _add_panels(self, menu: QMenu, docks: PanelDocks, panels: Sequence[Panel]) -> None:
-        """Entries that open and close a panel; its keys go there, and never close it."""
         for panel in panels:
             go = self._action(
                 f"&{panel.shown_title}", partial(self._commands.show_part, panel.name, focus=True), panel.shortcut
@@ -325,7 +288,6 @@ class WindowActions:
         self.quick.addMenu(self.samples)
 
     def _pop_up(self) -> None:
-        """Show the panels and files in the middle of the window, the first that can be chosen marked."""
         size = self.quick.sizeHint()
         middle = self._window.rect().center() - QPoint(size.width() // 2, size.height() // 2)
         self.quick.popup(self._window.mapToGlobal(middle))
@@ -333,14 +295,12 @@ class WindowActions:
             self.quick.setActiveAction(first)
 
     def set_open(self, is_open: bool) -> None:
-        """Enable what needs an open shard."""
         needing = (self.change, self.reload, self.close, self.filter, self.trace_key, self.default_layout, self.lecture)
         # The window disables reading the index again where it is there, or is being read.
         for action in (*needing, self.load_index, *self.verify.values(), *self.panels):
             action.setEnabled(is_open)
 
     def fill_recent(self, names: list[str]) -> None:
-        """List the recent files."""
         self.recent.clear()
         for name in names:
             action = self.recent.addAction(_entry(name))
@@ -352,7 +312,6 @@ class WindowActions:
             self.recent.addAction(self.tr("Clear")).triggered.connect(self._commands.clear_recent)
 
     def fill_samples(self, samples: list[tuple[str, str]]) -> None:
-        """List the samples: title and path."""
         for title, path in samples:
             self.samples.addAction(_entry(title)).triggered.connect(
                 lambda _=False, path=path: self._commands.open(path)
@@ -361,5 +320,4 @@ class WindowActions:
 
 
 def _entry(text: str) -> str:
-    """Return a text that nobody here wrote, as an entry of a menu."""
     return shown(cut_middle(text, LONGEST_ENTRY)).replace("&", "&&")

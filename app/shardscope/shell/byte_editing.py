@@ -29,17 +29,6 @@ MOST_FILLED = 16 << 20
 
 
 class ByteEditing(QObject):
-    """Leads what is typed into the bytes to the sandbox, or to the edit of the file.
-
-    Args:
-        session: The session.
-        bytes_: Show the bytes.
-        objects: Del on one of them asks to delete it.
-        sandbox: Takes what is typed while it is on.
-        changing: Edits the file otherwise, where that is allowed.
-        window: The window.
-    """
-
     allowed = Signal(str)
     """An edit that was refused is allowed now; carries the text of the refusal."""
 
@@ -81,7 +70,6 @@ class ByteEditing(QObject):
 
     @property
     def edits(self) -> ByteEdits | None:
-        """Return what takes new bytes now; None where the file is read only."""
         if self._sandbox.on:
             return self._sandbox
         return self.typed if self.typed.possible and self._changing.editor.sheet is None else None
@@ -135,7 +123,6 @@ class ByteEditing(QObject):
                 raise UsageError(f"{plural(len(data), 'byte')} do not fit: only {size - start:,} left")
 
     def paste(self) -> None:
-        """Overwrite bytes with those on the clipboard: hex, or in the text column text."""
         text = QGuiApplication.clipboard().text()
         is_text, at = self._bytes.state.part is HexPart.TEXT, self._bytes.state.selection.span.start
 
@@ -146,14 +133,12 @@ class ByteEditing(QObject):
         self._put(make)
 
     def ask_fill(self) -> QInputDialog:
-        """Request the bytes that are repeated over the selected ones."""
         span = self._bytes.state.selection.span
         words = self.tr("Fill {0} from {1} with these bytes (hex), repeated:")
         text = words.format(plural(span.size, "byte"), offset_words(span.start))
         return self._ask("fillBytes", self.tr("Fill"), text, "00", self.fill)
 
     def fill(self, pattern: str) -> None:
-        """Repeat bytes, given in hex, over the selected ones."""
         span = self._bytes.state.selection.span
 
         def make() -> tuple[list[tuple[int, bytes]], str]:
@@ -166,7 +151,6 @@ class ByteEditing(QObject):
         self._put(make)
 
     def ask_replace(self) -> QInputDialog | None:
-        """Request the bytes that replace each hit of the last search."""
         hits = self._bytes.search.hits
         if not len(hits) or hits.source:
             self._session.message.emit(self.tr("Search first (Ctrl+F), then replace all hits"))
@@ -180,7 +164,6 @@ class ByteEditing(QObject):
         return self._ask("replaceHits", self.tr("Replace all hits"), text, "", self.replace)
 
     def replace(self, new: str) -> None:
-        """Overwrite all hits of the last search with bytes, given in hex, or as text between quotes."""
         hits = self._bytes.search.hits
         spans = [span for number in range(len(hits)) if (span := hits.span(number)) is not None]
 
@@ -215,7 +198,6 @@ class ByteEditing(QObject):
     # --- objects ---
 
     def _delete(self) -> None:
-        """Ask to delete the selected objects, where the format can."""
         actions = self._changing.actions
         there = [action for action in actions.for_objects if action.isVisible()]
         if not there:
@@ -228,7 +210,6 @@ class ByteEditing(QObject):
     # --- leaving ---
 
     def _may_leave(self, request: OpenRequest | None, go: Callable[[], object]) -> bool:
-        """Return whether leaving loses no typed bytes; else ask, and call `go` once they are discarded."""
         if not self.typed.changes:
             return self._leave(request, go)
         box = QMessageBox(self._window)

@@ -23,8 +23,6 @@ _ROOM = 6
 
 
 class StepLine(QWidget):
-    """Previous, next, which step it is, and its title. Hidden until there is too little room for more."""
-
     back_wanted = Signal()
     on_wanted = Signal()
     answer_wanted = Signal()
@@ -58,14 +56,6 @@ class StepLine(QWidget):
         self.hide()
 
     def tell(self, title: str, number: int, count: int, *, on: bool) -> None:
-        """Tell a step.
-
-        Args:
-            title: A few words; empty where nothing is walked through.
-            number: Its number, from 0.
-            count: Number of them.
-            on: Whether one can go on.
-        """
         self.title.tell(title)
         self.counter.tell(self.tr("{0} of {1}").format(number + 1, count) if count else "")
         for part in (self.back, self.next, self.counter):
@@ -75,8 +65,6 @@ class StepLine(QWidget):
 
 
 class StepWords(QScrollArea):
-    """Question or reply of a lesson: two lines, and a scroll bar for more."""
-
     def __init__(self) -> None:
         super().__init__()
         self.setObjectName("stepWords")
@@ -93,7 +81,6 @@ class StepWords(QScrollArea):
         self.hide()
 
     def tell(self, asked: str, verdict: AnswerVerdict | None) -> None:
-        """Report what is asked, or the verdict on the answer."""
         if verdict is None:
             self.text.set_tone("text")
             self.text.tell(asked)
@@ -105,7 +92,6 @@ class StepWords(QScrollArea):
 
 
 def quiet_button(text: str, meaning: str, name: str) -> QToolButton:
-    """Return a button that is only a sign or a word until the mouse is over it."""
     button = QToolButton()
     button.setObjectName(name)
     button.setText(text)
@@ -123,20 +109,6 @@ _WALKED = frozenset({"trace", "lessons"})
 
 
 class CompactLayout(QObject):
-    """Lowers the panels to their tabs while a drawing is in front; a tab brings them up, and the same tab down again.
-
-    Args:
-        session: What is looked up.
-        panels: They give way.
-        bytes_: Where the drawing stands.
-        window: How high it is decides.
-
-    Attributes:
-        line: Stands in for the step in the panel.
-        words: What a lesson asks, below the line.
-        toggle: Brings the panels up, and down again.
-    """
-
     def __init__(self, session: Session, panels: PanelDocks, bytes_: HexPanel, window: QMainWindow) -> None:
         super().__init__(window)
         self._session, self._panels, self._bytes, self._window = session, panels, bytes_, window
@@ -162,7 +134,6 @@ class CompactLayout(QObject):
         self._lesson.player.changed.connect(self._tell)
 
     def fit(self) -> None:
-        """Lower the panels, or bring them up, as the window and what is in front ask."""
         low = self._panels.folded and self._window.height() < fonts.px(LOW)
         self.toggle.setVisible(self._drawn and low)
         before, keyboard = self._panels.lowered, self._in_panels
@@ -177,7 +148,6 @@ class CompactLayout(QObject):
 
     @property
     def _in_panels(self) -> bool:
-        """Return whether a panel that may give way has the keyboard."""
         now = focused_in(self._window)
         docks = self._panels.by_name.values()
         return now is not None and any(dock.isAncestorOf(now) and not dock.isFloating() for dock in docks)
@@ -190,13 +160,11 @@ class CompactLayout(QObject):
             self.fit()
 
     def _asked_for(self, name: str, focus: bool) -> None:
-        """A panel is to be seen; not for a step that the line tells."""
         if self._panels.lowered and (focus or name not in _WALKED):
             self._up = True
             self.fit()
 
     def _tab_pressed(self, in_front: bool) -> None:
-        """A tab brings the panels up; pressed once more it gives the room to the drawing again."""
         if self._drawn and (in_front or self._panels.lowered):
             self._up = self._panels.lowered
             # The tab that is pressed is in front once the mouse was heard.
@@ -224,7 +192,6 @@ class CompactLayout(QObject):
             self._lesson.next.click()
 
     def _tell_toggle(self) -> None:
-        """Show the panel that has the question."""
         stage = self._lesson.player.stage
         question = stage.question if stage is not None else None
         if not self._panels.lowered:

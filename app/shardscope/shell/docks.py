@@ -60,11 +60,6 @@ LEAST = QSize(120, 48)
 
 
 class _Dock(QDockWidget):
-    """Dock whose title has buttons while the mouse is on it.
-
-    Return presses a button, also while it floats and keys do not reach the main window.
-    """
-
     def setWidget(self, widget: QWidget) -> None:
         super().setWidget(widget)
         self._shades = []
@@ -88,14 +83,6 @@ class _Dock(QDockWidget):
 
 
 class PanelDocks(QObject):
-    """The docks of a window.
-
-    Attributes:
-        by_name: The docks, in the order of the table.
-        folded: Whether the window is too small for more than one place: all docks are tabs of it.
-        lowered: Whether of that place only the tabs are left.
-    """
-
     asked_for = Signal(str, bool)
     """The user wants to see a panel: its name, and whether it takes the keyboard."""
     places_changed = Signal()
@@ -149,14 +136,12 @@ class PanelDocks(QObject):
 
     @property
     def parts(self) -> Iterator[QWidget]:
-        """Yield the widgets in the docks, in the order of the table."""
         for dock in self.by_name.values():
             still = dock.widget()
             assert isinstance(still, FixedSizeFrame)
             yield still.part
 
     def panel(self, kind: type[W]) -> W:
-        """Return the panel of a class."""
         for part in self.parts:
             if isinstance(part, kind):
                 return part
@@ -181,7 +166,6 @@ class PanelDocks(QObject):
     # --- places ---
 
     def arrange(self) -> None:
-        """Put all docks where they are at the first start, folded where the window is small."""
         self.lower(False)
         self.folded = False
         self._calm = QByteArray()
@@ -209,7 +193,6 @@ class PanelDocks(QObject):
         self.fit(self._window.size())
 
     def _bring(self, wanted: list[tuple[QDockWidget, QSize]]) -> None:
-        """Bring docks to the front in these sizes: now, and again when Qt has laid out what was moved."""
         self._wanted = wanted
         self._settle()
         self._settle_soon.start()
@@ -228,12 +211,10 @@ class PanelDocks(QObject):
             self._window.resizeDocks([dock for dock, _ in column], heights, Qt.Orientation.Vertical)
 
     def _remember(self) -> None:
-        """Keep the places in a large window: when it shrinks, its docks are squeezed before they can be folded."""
         if not self.folded and not _is_small(self._window.size()):
             self._calm = self._window.saveState(LAYOUT_VERSION)
 
     def fit(self, size: QSize) -> None:
-        """Fold the docks when the window became too small for them, and unfolds them when it is large again."""
         small, keyboard = _is_small(size), focused_in(self._window)
         if small and not self.folded:
             self._closed_before = self.closed
@@ -260,7 +241,6 @@ class PanelDocks(QObject):
 
     @property
     def sides(self) -> dict[Area | QDockWidget, QDockWidget]:
-        """One dock of each side of the bytes that is shown."""
         return {area: dock for dock, area in self._beside.items()}
 
     @property
@@ -270,7 +250,6 @@ class PanelDocks(QObject):
         return {dock: area for dock, area in places.items() if area in (_LEFT, _RIGHT)}
 
     def give_room(self, missing: float) -> None:
-        """Take pixels from the sides for the bytes, where these are wider than at the first start."""
         least = _scaled(self._default_widths)
         spare = {dock: max(dock.width() - least[area], 0) for area, dock in self.sides.items()}
         share = min(missing / max(sum(spare.values()), 1), 1)
@@ -278,17 +257,14 @@ class PanelDocks(QObject):
         self._window.resizeDocks(list(spare), widths, Qt.Orientation.Horizontal)
 
     def _sizes(self) -> dict[Area | QDockWidget, int]:
-        """Return the widths of the sides, and the heights of the docks in them."""
         heights: dict[Area | QDockWidget, int] = {dock: dock.height() for dock in self._beside}
         return heights | {area: dock.width() for area, dock in self.sides.items()}
 
     def keep_sizes(self) -> None:
-        """Keep what the sizes of the sides are at 100 %, where only the zoom is about to change them."""
         kept = self._plain if fonts.zoom() != 1 else {}
         self._plain = {place: size / fonts.zoom() for place, size in self._sizes().items()} | kept
 
     def zoom(self) -> None:
-        """Scale the sides with everything in them: now, and again when Qt has laid out those that were folded."""
         self._scale_sides()
         self._scale_soon.start()
         self._titles_soon.start()
@@ -302,12 +278,10 @@ class PanelDocks(QObject):
 
     @property
     def _default_widths(self) -> dict[Area | QDockWidget, float]:
-        """Return the widths of the sides at the first start, at 100 %."""
         widths = default_widths(round(self._window.width() / fonts.zoom()))
         return {area: float(width) for area, width in widths.items()}
 
     def lower(self, lowered: bool) -> None:
-        """Leave only the tabs of the panels that share one place, or give the place its height again."""
         if lowered is self.lowered or (lowered and not self.folded):
             return
         self.lowered = lowered
@@ -320,7 +294,6 @@ class PanelDocks(QObject):
             self._bring([(front, QSize(self._window.width(), self._folded_height(self._window.size())))])
 
     def _front(self) -> QDockWidget | None:
-        """Return the dock whose tab is in front in the place that all share."""
         bars = self._window.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly)
         title = next((bar.tabText(bar.currentIndex()) for bar in bars if bar.isVisible() and bar.count()), "")
         return next((dock for dock in self.by_name.values() if dock.windowTitle() == title), None)
@@ -346,12 +319,10 @@ class PanelDocks(QObject):
             self._bring([(asked if asked in shown else shown[0], QSize(size.width(), self._folded_height(size)))])
 
     def state(self) -> QByteArray:
-        """Return where the docks are, or would be in a larger window: the names of closed ones, then what Qt says."""
         places = self._unfolded if self.folded else self._window.saveState(LAYOUT_VERSION)
         return QByteArray(",".join(sorted(self.closed)).encode() + b"\n" + places.data())
 
     def restore(self, state: QByteArray) -> bool:
-        """Put the docks where they were; False when the state is of another version."""
         names, _, places = bytes(state.data()).partition(b"\n")
         self.lower(False)
         self.folded = False
@@ -364,7 +335,6 @@ class PanelDocks(QObject):
 
     @property
     def closed(self) -> frozenset[str]:
-        """The names of the docks that are not shown, not even as a tab."""
         return frozenset(name for name, dock in self.by_name.items() if dock.isHidden())
 
     def _close(self, names: Set[str]) -> None:
@@ -372,7 +342,6 @@ class PanelDocks(QObject):
             self.by_name[name].hide()
 
     def _open(self, dock: QDockWidget) -> None:
-        """Show a closed dock: where it was, or in a small window as a tab of the place that all share."""
         mate = next((other for other in self.by_name.values() if not other.isHidden() and not other.isFloating()), None)
         if self.folded and not dock.isFloating():
             self._window.removeDockWidget(dock)
@@ -385,12 +354,6 @@ class PanelDocks(QObject):
             self._bring([(dock, QSize(self._window.width(), max(dock.height(), fonts.px(BELOW))))])
 
     def show(self, name: str, *, focus: bool = False) -> None:
-        """Bring a dock to the front.
-
-        Args:
-            name: One of `by_name`.
-            focus: Whether its panel takes the keyboard.
-        """
         dock, self._last = self.by_name[name], name
         if dock.isHidden():
             self._open(dock)
@@ -407,14 +370,12 @@ class PanelDocks(QObject):
                 _focus_something(dock)
 
     def raise_(self, name: str) -> None:
-        """Put a dock before the others of its place, even of those just arranged; one that is closed stays so."""
         dock = self.by_name[name]
         dock.raise_()
         place = {dock, *self._window.tabifiedDockWidgets(dock)}
         self._wanted = [(dock if other in place else other, size) for other, size in self._wanted]
 
     def in_front(self, name: str) -> bool:
-        """Return whether a dock of the window can be seen; Qt keeps those behind a tab outside of the window."""
         dock = self.by_name[name]
         return dock.isVisible() and not dock.isFloating() and self._is_seen(dock)
 
@@ -422,22 +383,18 @@ class PanelDocks(QObject):
         return self._window.rect().intersects(dock.geometry())
 
     def view_state(self) -> object:
-        """Return the names of the panels that are in front."""
         return tuple(name for name in self.by_name if self.in_front(name))
 
     def restore_view_state(self, state: object) -> None:
-        """Bring panels to the front that are still open; no size changes."""
         for name in state if isinstance(state, tuple) else ():
             if not self.by_name[name].isHidden() and not self.in_front(name):
                 self.raise_(name)
 
     def hide(self) -> None:
-        """Hide all."""
         for dock in self.by_name.values():
             dock.hide()
 
     def _name(self) -> None:
-        """A dock that shares its place has its name on a tab; it needs no title as well."""
         for bar in self._window.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly):
             titles = ", ".join(bar.tabText(tab) for tab in range(bar.count()))
             bar.setAccessibleName(self.tr("Panels: {0}").format(titles))
@@ -460,7 +417,6 @@ class PanelDocks(QObject):
                 title.deleteLater()
 
     def _add_close_buttons(self, bar: QTabBar) -> None:
-        """Add a button that closes to the tabs of panels that were opened on demand."""
         titles = {panel.shown_title: panel.name for panel in self._panels if panel.on_demand}
         side = QTabBar.ButtonPosition.RightSide
         for tab in range(bar.count()):
@@ -492,7 +448,6 @@ class PanelDocks(QObject):
             self.tab_pressed.emit(tab == bar.currentIndex())
 
     def _fit_names(self) -> None:
-        """Name that share one place stand closer together, in small type, where they have no room otherwise."""
         metrics = QFontMetrics(self._window.font())
         for bar in self._window.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly):
             wide = sum(metrics.horizontalAdvance(bar.tabText(tab)) + fonts.px(TAB_ROOM) for tab in range(bar.count()))
@@ -510,7 +465,6 @@ class PanelDocks(QObject):
 
 
 def _tell_seen(dock: QDockWidget, still: FixedSizeFrame, seen: bool) -> None:
-    """Show or hide the content of a dock; a minimized window keeps the keyboard where it is."""
     # Docks are hidden while the window is destroyed: only its C++ side is still there, which the dock knows.
     window = dock.parentWidget()
     if seen or window is None or not window.isMinimized():
@@ -522,7 +476,6 @@ def _scaled(sizes: dict[Area | QDockWidget, float]) -> dict[Area | QDockWidget, 
 
 
 def _fit_dialog(dialog: QObject, room: QSize) -> None:
-    """Zoom the size that a dialog was given, but not what follows from its texts; it stays within the window."""
     if isinstance(dialog, QDialog) and dialog.testAttribute(Qt.WidgetAttribute.WA_Resized):
         size, hint = dialog.size(), dialog.sizeHint()
         wide = size.width() if size.width() == hint.width() else fonts.px(size.width())
@@ -531,13 +484,11 @@ def _fit_dialog(dialog: QObject, room: QSize) -> None:
 
 
 def _free(dock: QDockWidget) -> None:
-    """Let a dock have any height."""
     dock.setMinimumHeight(0)
     dock.setMaximumHeight(ANY_SIZE)
 
 
 def focused_in(window: QWidget) -> QWidget | None:
-    """Return what has the keyboard in a window; Qt's types do not know that there may be nothing."""
     return window.focusWidget()
 
 

@@ -26,22 +26,12 @@ GAP = 16
 
 
 class DropPlace(Enum):
-    """Title and explanation of a drop target."""
-
     OPEN = ("Open", "One tab per file")
     SEEK = ("Is it in here?", "Looks for its content among the objects")
     PACK = ("Pack them", "Makes a new shard of these files and folders")
 
 
 class DropPlaces(QWidget):
-    """Lies over a window while a file is dragged over it.
-
-    Args:
-        window: What it lies over.
-        has_shard: Whether something is open; else there is one place, *Open*.
-        act: Called with the place and the paths, after the other program is done with the drop.
-    """
-
     spoken_role = QAccessible.Role.Grouping
 
     def __init__(
@@ -59,13 +49,11 @@ class DropPlaces(QWidget):
 
     @property
     def places(self) -> tuple[DropPlace, ...]:
-        """The places there are now."""
         if self._several:
             return (DropPlace.OPEN, DropPlace.PACK)
         return (DropPlace.OPEN, DropPlace.SEEK) if self._has_shard() else (DropPlace.OPEN,)
 
     def rect_of(self, place: DropPlace) -> QRectF:
-        """Return where a place is."""
         count = len(self.places)
         whole = QRectF(self.rect()).adjusted(GAP, GAP, -GAP, -GAP)
         width = (whole.width() - GAP * (count - 1)) / count
@@ -73,16 +61,9 @@ class DropPlaces(QWidget):
         return QRectF(left, whole.top(), width, whole.height())
 
     def place_at(self, point: QPointF) -> DropPlace:
-        """Return the place at a point: the nearest."""
         return self.places[min(int(point.x() * len(self.places) / max(self.width(), 1)), len(self.places) - 1)]
 
     def begin(self, point: QPointF, *, several: bool = False) -> None:
-        """Files are dragged over the window.
-
-        Args:
-            point: Where.
-            several: Whether there are several: those can be opened or packed.
-        """
         self._several = several
         parent = self.parentWidget()
         if parent is not None:
@@ -93,11 +74,9 @@ class DropPlaces(QWidget):
         self.update()
 
     def end(self) -> None:
-        """It is not there any more."""
         self.hide()
 
     def drop(self, event: QDropEvent) -> None:
-        """Take a file that was dropped on the window, or on this."""
         paths = dragged_files(event.mimeData())
         self._several = len(paths) > 1
         place = self.place_at(event.position())
@@ -165,6 +144,5 @@ class DropPlaces(QWidget):
 
 
 def dragged_files(mime: QMimeData) -> tuple[str, ...]:
-    """Return the local files and folders that are dragged; none where something else is among them."""
     urls = mime.urls()
     return tuple(url.toLocalFile() for url in urls) if all(url.isLocalFile() for url in urls) else ()

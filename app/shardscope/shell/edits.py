@@ -30,23 +30,6 @@ _TYPED = "typed bytes"
 
 
 class EditShell(QObject):
-    """Puts the parts of editing into the window.
-
-    Args:
-        session: The session.
-        bytes_: Show what changes.
-        objects: Which of them are selected.
-        notices: Tells what became of an edit.
-        line: Says whether the file may be changed.
-        window: The window.
-
-    Attributes:
-        switch: Whether the file may be changed.
-        editor: Makes the edits.
-        actions: For the menus.
-        rekeying: Writes what is open again, under another key.
-    """
-
     def __init__(
         self,
         session: Session,
@@ -95,7 +78,6 @@ class EditShell(QObject):
         )
 
     def fill(self, menu: QMenu) -> None:
-        """Add the actions to a menu."""
         menu.setToolTipsVisible(True)
         menu.installEventFilter(self)
         menu.addSeparator()
@@ -110,7 +92,6 @@ class EditShell(QObject):
     # --- the bytes ---
 
     def _place(self, sheet: EditDialog) -> None:
-        """Beside the bytes where there is room: what changes is looked at in both. Never larger than the window."""
         self._from = self._bytes.state.name, self._bytes.state.visible_bytes[0]
         bytes_, screen = self._bytes, self._window.screen().availableGeometry()
         window = self._window.frameGeometry()
@@ -147,7 +128,6 @@ class EditShell(QObject):
     # --- what became of it ---
 
     def _tell_typed(self) -> None:
-        """Report what was typed and is not written; the bytes keep their room."""
         typed, told = self.typed, self._typed_told
         self._typed_told = bool(typed.changes)
         if typed.changes and not told:

@@ -24,20 +24,6 @@ from shardscope.tasks.connect.connect import ConnectTask
 
 
 class ErrorNotices(QObject):
-    """Shows errors as notices, and applies their remedies.
-
-    Args:
-        session: The session.
-        notices: The stack.
-        ways: Other ways to open it.
-        connecting: Other ways to reach it.
-        dialogs: Asks for a folder.
-        to_bytes: Gives the bytes the keyboard.
-        pack: Asks how files and folders become a new shard.
-        salvage: Recovers the objects of a damaged file.
-        parent: The window.
-    """
-
     def __init__(
         self,
         session: Session,
@@ -76,7 +62,6 @@ class ErrorNotices(QObject):
         self._notices.tell(text, tone, action=ACTIONS[helps] if helps else "", do=do)
 
     def _member_damaged(self, name: str, error: FormatError) -> None:
-        """A damaged file of a data set shows what is left of it when it is opened alone."""
         shard = self._session.shard
         if not isinstance(shard, DataSet):
             return
@@ -92,7 +77,6 @@ class ErrorNotices(QObject):
         )
 
     def _mend(self, remedy: Remedy) -> None:
-        """Open what is open in the way that helps; what is selected stays selected."""
         request = self._session.request
         if remedy is Remedy.DELETED:
             self._again(request.serving_deleted())
@@ -128,13 +112,6 @@ class ErrorNotices(QObject):
     def _way_out(
         self, request: OpenRequest, error: BaseException, again: Callable[[], object]
     ) -> tuple[str, Callable[[], object]]:
-        """Return the one button of what could not be opened or read: its words, and what it does.
-
-        Args:
-            request: What, and how.
-            error: Reason.
-            again: Opens it once more, where nothing else helps.
-        """
         if isinstance(error, LargeRead):
             words = self.tr("Fetch {0}").format(size_text(error.size))
             return words, partial(self._session.open_tab, request, agreed=True)
@@ -153,7 +130,6 @@ class ErrorNotices(QObject):
         return ACTIONS[Remedy.REOPEN if remedy is Remedy.REOPEN else Remedy.AGAIN], again
 
     def tell_damage(self) -> None:
-        """Tell of the damage of what is open, once; nothing when there is none."""
         shard = self._session.shard
         damage = shard.damage if shard is not None else None
         if shard is None or damage is None or damage is self._told_damage:

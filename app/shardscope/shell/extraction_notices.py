@@ -33,18 +33,6 @@ from shardscope.widgets.plain_text import tip
 
 
 class ExtractionNotices(QObject):
-    """Shows a notice per extraction. The notice of an earlier one goes when another begins.
-
-    Args:
-        extracting: The extractions.
-        session: Told which remedy was requested.
-        notices: The stack.
-        parent: The window.
-
-    Attributes:
-        open_url: Shows a folder; returns whether there is a program for that.
-    """
-
     def __init__(self, extracting: ExtractTask, session: Session, notices: Notices, parent: QWidget) -> None:
         super().__init__(parent)
         self.open_url: Callable[[QUrl], bool] = QDesktopServices.openUrl
@@ -107,7 +95,6 @@ class ExtractionNotices(QObject):
         told.setToolTip(tip(f"{result.text}\n{where}"))
 
     def _mend(self, result: Result, remedy: Remedy) -> None:
-        """Apply a remedy to the file that was extracted from; another one may be shown by now."""
         if self._session.show_shard(result.wanted.shard):
             self._session.remedy_wanted.emit(remedy)
 
@@ -118,7 +105,6 @@ class ExtractionNotices(QObject):
 
 
 def failures_box(failures: Sequence[Failure], total: int, parent: QWidget) -> QDialog:
-    """Return a dialog that lists failures and their reasons."""
     box = QDialog(parent)
     box.setObjectName("extractFailures")
     box.setWindowTitle(QCoreApplication.translate("ExtractionNotices", "Not extracted"))

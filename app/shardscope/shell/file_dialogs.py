@@ -15,14 +15,6 @@ from shardscope.widgets.file_dialogs import ask_files, ask_folder
 
 
 class FileDialogs(QObject):
-    """Asks, beginning in the folder that was last used.
-
-    Args:
-        settings: The recent files.
-        chosen: Takes the paths.
-        window: Where the dialogs stand.
-    """
-
     def __init__(self, settings: Settings, chosen: Callable[[Sequence[str]], object], window: QWidget) -> None:
         super().__init__(window)
         self._settings = settings
@@ -30,24 +22,16 @@ class FileDialogs(QObject):
         self._window = window
 
     def ask_files(self) -> None:
-        """Request files."""
         ask_files(self._window, self.tr("Open shards"), self._chosen, start=self._start)
 
     def ask_folder(self) -> None:
-        """Request a folder: a data set."""
         take = lambda path: self._chosen([path])  # noqa: E731
         ask_folder(self._window, self.tr("Open a folder of shards"), take, start=self._start)
 
     def ask_xorbs(self, chosen: Callable[[str], object]) -> None:
-        """Request the folder that holds the xorbs of a shard.
-
-        Args:
-            chosen: Takes the path.
-        """
         ask_folder(self._window, self.tr("Choose the folder that holds the xorbs"), chosen, start=self._start)
 
     @property
     def _start(self) -> str:
-        """The folder that was last used, samples apart; empty at first."""
         paths = (Path(uri) for uri in self._settings.recent if not is_address(uri))
         return next((str(path.parent) for path in paths if not path.is_relative_to(resources())), "")

@@ -34,7 +34,6 @@ _LEAST_TAB = 150
 
 
 def titles(documents: Sequence[Document]) -> list[str]:
-    """Return the names on the tabs: those of several files have as many of their folders as tell them apart."""
     requests = [document.request for document in documents]
     parts = [(one.title,) if one.inside else _parts(one.shown) for one in requests]
     found = []
@@ -53,8 +52,6 @@ def _parts(uri: str) -> tuple[str, ...]:
 
 
 class FileTabs(QTabBar):
-    """One tab per open file."""
-
     def __init__(self, session: Session, parent: QWidget) -> None:
         super().__init__(parent)
         self._session = session
@@ -80,7 +77,6 @@ class FileTabs(QTabBar):
         session.jobs.changed.connect(self._job_changed)
 
     def refresh(self) -> None:
-        """Show the documents as they are now."""
         documents = self._session.documents
         blocked = self.blockSignals(True)
         for number in range(self.count() - 1, -1, -1):
@@ -164,7 +160,6 @@ class FileTabs(QTabBar):
         self._session.move(start, stop)
 
     def close_at(self, point: QPoint) -> None:
-        """Close the file whose tab is at a point."""
         if (number := self.tabAt(point)) >= 0:
             self._session.close_document(self._shown[number])
 
@@ -190,7 +185,6 @@ class FileTabs(QTabBar):
             self.menu_of(number).popup(event.globalPos())
 
     def menu_of(self, number: int) -> QMenu:
-        """Return what can be done with a tab."""
         document, menu = self._shown[number], QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         menu.setAccessibleName(self.tr("Tab"))
@@ -208,7 +202,6 @@ class FileTabs(QTabBar):
                 self._session.close_document(document)
 
     def minimumTabSizeHint(self, index: int) -> QSize:
-        """Return the least size of a tab: its name can still be recognised."""
         wanted = self.tabSizeHint(index)
         return QSize(min(wanted.width(), _LEAST_TAB), wanted.height())
 
@@ -221,15 +214,6 @@ class FileTabs(QTabBar):
 
 
 class FileTabBar(QToolBar):
-    """The bar of the tabs; hidden while one file is open, or none.
-
-    Attributes:
-        tabs: The tabs.
-        next: Shows the next tab.
-        previous: Shows the tab before.
-        reopen: Opens again what was closed last.
-    """
-
     def __init__(self, session: Session, window: QMainWindow) -> None:
         super().__init__("Tabs", window)
         self._session = session
@@ -268,7 +252,6 @@ class FileTabBar(QToolBar):
             self.setVisible(several)
 
     def setVisible(self, visible: bool) -> None:
-        """Be there while there are several files, whatever a layout says that was stored with one."""
         super().setVisible(self._needed)
 
     def changeEvent(self, event: QEvent) -> None:

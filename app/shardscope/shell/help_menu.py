@@ -23,7 +23,6 @@ PAGE = "formatPage"
 
 
 def versions() -> list[str]:
-    """Formats, and versions of what the program is built on."""
     # Reading what is installed imports much, and the window is seen sooner without it.
     from importlib import metadata
 
@@ -36,12 +35,6 @@ def versions() -> list[str]:
 
 
 def about_box(window: QWidget, reference: QAction) -> QMessageBox:
-    """Return the box; open it with `open()`, which does not wait.
-
-    Args:
-        window: Its parent.
-        reference: Shows the documentation.
-    """
     box = QMessageBox(window)
     box.setTextFormat(Qt.TextFormat.RichText)
     box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
@@ -59,15 +52,6 @@ def about_box(window: QWidget, reference: QAction) -> QMessageBox:
 
 
 class HelpMenu(QObject):
-    """Adds the menu to the menu bar.
-
-    Attributes:
-        teaching: Leads to lessons.
-        shortcuts: Opens the dialog of shortcuts.
-        page: Shows the page of the open format; the row of the selected field is highlighted.
-        glossary: Shows what the words mean.
-    """
-
     def __init__(self, window: QMainWindow, panels: PanelDocks, about: QAction, teaching: Teaching) -> None:
         super().__init__(window)
         self._window = window

@@ -13,16 +13,6 @@ from shardscope.shell.status_line import StatusLine
 
 
 class JobStatus(QObject):
-    """Counts the jobs that are shown.
-
-    Args:
-        jobs: Those of the window.
-        running: Number of jobs shown that are running.
-        line: Shows their number.
-        stop: The action that stops them; there is something to stop while one runs.
-        parent: The window.
-    """
-
     def __init__(
         self,
         jobs: Jobs,
@@ -41,7 +31,6 @@ class JobStatus(QObject):
         self._count()
 
     def stop_all(self) -> None:
-        """Cancel all jobs that are shown."""
         for job in self._jobs.open_jobs:
             if job.title:
                 job.cancel()

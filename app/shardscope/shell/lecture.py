@@ -59,15 +59,6 @@ _SENTENCE = 0.34
 
 
 class LectureActions(QObject):
-    """The keys of a lecture; they are listed with all shortcuts, and work on its screen.
-
-    Args:
-        window: The window.
-
-    Attributes:
-        all: All of them, by what they do.
-    """
-
     pressed = Signal(str)
     """Name of the action whose key was pressed."""
 
@@ -92,7 +83,6 @@ class LectureActions(QObject):
             action.triggered.connect(partial(self._press, name))
 
     def enable(self, enabled: bool) -> None:
-        """Let the keys work, or not."""
         for action in self.all.values():
             action.setEnabled(enabled)
 
@@ -108,8 +98,6 @@ class LectureActions(QObject):
 
 
 class _Overlay(QWidget):
-    """Covers the screen: a ring around the pointer, or nothing but black."""
-
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         self.setObjectName("lectureOverlay")
@@ -119,7 +107,6 @@ class _Overlay(QWidget):
         self.hide()
 
     def tell(self) -> None:
-        """Show what is to be seen."""
         self.setVisible(self.blank or self.ring)
         self.raise_()
         self.update()
@@ -143,18 +130,6 @@ class _Overlay(QWidget):
 
 
 class LectureScreen(QWidget):
-    """Shows slides: those of the lesson that is walked through, of the lookup, or else of the file.
-
-    Attributes:
-        slide: The current slide, or None while it is made.
-        at: Its number, from 0.
-        beat: The number of the current beat in it.
-        drawing: The drawing.
-        sentence: The sentence of the current beat.
-        bytes: The bytes that it is about.
-        counter: Number of the step.
-    """
-
     left = Signal()
     """The lecture is over."""
     shown = Signal()
@@ -194,11 +169,6 @@ class LectureScreen(QWidget):
     # --- beginning and end ---
 
     def begin(self, *, full: bool = True) -> None:
-        """Show the screen, and on it the first slide.
-
-        Args:
-            full: Whether it fills the screen; else it has the size that it was given.
-        """
         self._dress()
         if full:
             self.setGeometry(self.screen().geometry())
@@ -232,7 +202,6 @@ class LectureScreen(QWidget):
 
     @property
     def count(self) -> int:
-        """Return how many slides there are."""
         lesson = self._player.lesson
         return len(lesson.steps) if self._of_lesson and lesson is not None else len(self._slides)
 
@@ -241,7 +210,6 @@ class LectureScreen(QWidget):
         self._show_slide(at)
 
     def _show_slide(self, at: int, *, from_end: bool = False) -> None:
-        """Show a slide, from its first beat or from its last."""
         if not 0 <= at < self.count:
             return
         self._from_end = from_end
@@ -256,7 +224,6 @@ class LectureScreen(QWidget):
         self._tell()
 
     def _lesson_changed(self) -> None:
-        """The player found another step in the file: its slide is made."""
         player = self._player
         if player.lesson is None or player.astray:
             self.close()
@@ -288,7 +255,6 @@ class LectureScreen(QWidget):
     # --- keys ---
 
     def go_on(self) -> None:
-        """Go to the next beat; after the last one of a slide, to the next slide."""
         if self._overlay.blank:
             self._blank()
         elif self.slide is not None and self.beat + 1 < len(self.slide.beats):
@@ -301,7 +267,6 @@ class LectureScreen(QWidget):
             self._tell_counter()
 
     def go_back(self) -> None:
-        """Go to the beat before; from the first one of a slide, to the last one of the slide before."""
         self._play.stop()
         if self._overlay.blank:
             self._blank()
@@ -326,7 +291,6 @@ class LectureScreen(QWidget):
         self._tell_counter()
 
     def _wait(self) -> None:
-        """Wait for the next beat, unless it is the answer to a question: the lecturer gives it."""
         last = self.slide is not None and self.at + 1 >= self.count and self.beat + 1 >= len(self.slide.beats)
         asks = self.slide is not None and self.slide.beats[self.beat].asks
         if not last and not asks:
@@ -339,7 +303,6 @@ class LectureScreen(QWidget):
         self._tell_counter()
 
     def _scroll(self, steps: int) -> None:
-        """Scroll a drawing that is higher than the screen has room for."""
         bar = self.drawing.verticalScrollBar()
         bar.setValue(bar.value() + steps * bar.pageStep() // 3)
 
@@ -362,7 +325,6 @@ class LectureScreen(QWidget):
         return slide.beats[: self.beat + 1][::-1]
 
     def _tell(self) -> None:
-        """Show the current beat."""
         slide = self.slide
         if slide is None:
             return
@@ -384,7 +346,6 @@ class LectureScreen(QWidget):
         self.shown.emit()
 
     def _point_out(self, name: str, stage: int) -> None:
-        """Frame the item that is the answer; scroll to it, or to where the walk has come."""
         items = self._drawn.items if self._drawn is not None else ()
         lit = frozenset(at for at, item in enumerate(items) if name and item.name == name)
         self.drawing.light(lit)
@@ -409,7 +370,6 @@ class LectureScreen(QWidget):
         self.counter.setText(" · ".join(parts))
 
     def _show_bytes(self, spans: Sequence[Span]) -> None:
-        """Show the bytes of a beat, those of the first source alone."""
         found = [span for span in spans if span.size] or list(spans)
         self.bytes.setVisible(bool(found))
         if not found:
@@ -510,7 +470,6 @@ class LectureScreen(QWidget):
         self._acts[name]()
 
     def _dress(self) -> None:
-        """Wear the theme of a dark room, or that of the window."""
         theme.wear(self, DARK_ROOM if self._settings.lecture_dark else "")
 
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -524,7 +483,6 @@ class LectureScreen(QWidget):
             self._fit()
 
     def _fit(self) -> None:
-        """Make texts and bytes as large as the screen lets them be read from afar; a long sentence is smaller."""
         size, zoom = self.size(), fonts.zoom()
         edge = round(min(size.width(), size.height()) * 0.035)
         self._column.setContentsMargins(edge, edge, edge, edge // 2)
@@ -544,7 +502,6 @@ class LectureScreen(QWidget):
         self.bytes.setFixedHeight(round(state.grid.row_y(_ROWS)) + 2)
 
     def _texts_height(self, pixels: float, width: int, *, keep: bool = False) -> int:
-        """Return the height of sentence and choices in a size; set it."""
         height = 0
         for label, share in ((self.sentence, 1.0), (self.choices, 0.8)):
             label.setFont(fonts.sized(self.font(), pixels * share, zoomed=False))

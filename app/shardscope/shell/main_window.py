@@ -104,12 +104,6 @@ _COMMAND = Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.AltModifier
 
 
 class MenuKeys(QObject):
-    """Lines claim keys for themselves that few people know of: on X11 Ctrl+D deletes a letter, Ctrl+E goes to the end.
-
-    Args:
-        window: Its lines, as far as they exist, leave the keys of its actions alone.
-    """
-
     def __init__(self, window: QMainWindow) -> None:
         super().__init__(window)
         self._window = window
@@ -133,14 +127,6 @@ class MenuKeys(QObject):
 
 
 class LayoutMemory:
-    """Keeps the places of the docks while the welcome page is shown, which has none.
-
-    Args:
-        window: Whose geometry is kept.
-        panels: Its docks.
-        settings: Where both are remembered.
-    """
-
     def __init__(self, window: QWidget, panels: PanelDocks, settings: Settings) -> None:
         self._window = window
         self._panels = panels
@@ -149,7 +135,6 @@ class LayoutMemory:
         self._kept: QByteArray | None = None
 
     def restore(self) -> None:
-        """Take what the last window left."""
         geometry, state = self._settings.layout("geometry"), self._settings.layout("state")
         if geometry is not None:
             self._window.restoreGeometry(geometry)
@@ -157,24 +142,19 @@ class LayoutMemory:
             self._kept = state
 
     def keep(self) -> None:
-        """The docks are about to be hidden, or the window closes: their places are kept."""
         self._kept = self._panels.state()
 
     def bring_back(self) -> None:
-        """Show the docks where they were, or as at the first start."""
         if self._kept is None or not self._panels.restore(self._kept):
             self._panels.arrange()
 
     def save(self) -> None:
-        """Leave everything to the next window."""
         self._settings.set_layout("geometry", self._window.saveGeometry())
         if self._kept is not None:
             self._settings.set_layout("state", self._kept)
 
 
 class ByteCommands(Protocol):
-    """Functions of the window that the bytes call."""
-
     def show_part(self, name: str, *, focus: bool = False) -> None:
         """Bring a dock to the front."""
 
@@ -186,14 +166,6 @@ class ByteCommands(Protocol):
 
 
 def connect_bytes(bytes_: HexPanel, hits: HitsTable, window: ByteCommands, settings: Settings) -> None:
-    """Connect the bytes.
-
-    Args:
-        bytes_: They.
-        hits: Lists what a search found.
-        window: Does what they request.
-        settings: What is remembered.
-    """
     bytes_.state.set_zoom(settings.bytes_zoom)
     bytes_.look_up_wanted.connect(window.trace_key)
     bytes_.extract_wanted.connect(window.extract_row)
@@ -210,13 +182,6 @@ def connect_bytes(bytes_: HexPanel, hits: HitsTable, window: ByteCommands, setti
 
 
 class Appearance(QObject):
-    """Applies what the settings say, and what is chosen again.
-
-    Args:
-        settings: Settings that keep the choices.
-        parent: The window.
-    """
-
     def __init__(self, settings: Settings, parent: QObject) -> None:
         super().__init__(parent)
         application = QApplication.instance()
@@ -228,22 +193,18 @@ class Appearance(QObject):
         QApplication.styleHints().colorSchemeChanged.connect(self._system_changed)
 
     def set_theme(self, name: str) -> None:
-        """Choose a theme, one of `settings.THEMES`, and remember it."""
         self._settings.theme = name
         self.wear()
 
     def wear(self) -> None:
-        """Show the theme of the settings; nothing is remembered by that."""
         chosen = self._settings.theme
         theme.apply(self._application, theme.system_name(self._application) if chosen == "system" else chosen)
 
     def set_zoom(self, factor: float) -> None:
-        """Make the whole window larger or smaller, and remember it."""
         theme.zoom(self._application, factor)
         self._settings.zoom = fonts.zoom()
 
     def set_reduced_motion(self, reduced: bool) -> None:
-        """Stop what moves by itself, or let it move; remember which."""
         self._settings.reduced_motion = reduced
         motion.reduce(self._application, reduced)
 
@@ -265,18 +226,6 @@ SMALL_NODE = 1_000_000
 
 
 class MainWindow(QMainWindow):
-    """The opened shards, one of them shown.
-
-    Attributes:
-        settings: What is remembered.
-        jobs: Runs the work.
-        session: What is open and selected.
-        hex: The bytes.
-        notices: The stack of notices below the bytes.
-        objects: The objects.
-        panels: The docks, after the table of panels.
-    """
-
     _ends = False
 
     def __init__(self, settings: Settings) -> None:
@@ -379,7 +328,6 @@ class MainWindow(QMainWindow):
 
     @property
     def _room(self) -> QSize:
-        """The largest size with which the window and its frame are on the screen."""
         return self.screen().availableGeometry().size() - FRAME
 
     # --- making ---
@@ -406,13 +354,11 @@ class MainWindow(QMainWindow):
         )
 
     def _make_learning(self) -> Teaching:
-        """Fill the menu *Learn*, and return what leads to lessons."""
         teaching = Teaching(self.session, self.panels, self.hex.drawings, self)
         teaching.fill(self.actions_.learn, self.breaking.actions.missions, self.comparing)
         return teaching
 
     def _make_tabs(self) -> None:
-        """Create the tab bar, and store the state of the views with each document."""
         self.file_tabs = FileTabBar(self.session, self)
         self.tab_memory = TabMemory(self.session, self.settings, self.notices, self)
         self.actions_.add_tabs(self.file_tabs, self.tab_memory.chosen)
@@ -428,7 +374,6 @@ class MainWindow(QMainWindow):
             self.session.keep_view(name, view)
 
     def _limit_centre(self) -> None:
-        """Give the panels beside the bytes the width that rows and fields have no use for."""
         most = self.hex.full_width if self.pages.currentWidget() is self.hex and self.panels.sides else math.inf
         limit = ANY_SIZE if math.isinf(most) else max(math.ceil(most), CENTRE.width())
         before = self._centre.maximumWidth()
@@ -499,14 +444,6 @@ class MainWindow(QMainWindow):
     def open(
         self, uri: str, format: str | None = None, remote: RemoteOptions | None = None, select: Span | None = None
     ) -> None:
-        """Open a path or address; where it needs a choice (of keys, of a store, of a layer), show the dialog.
-
-        Args:
-            uri: What to open.
-            format: The name of its format, or None.
-            remote: Options for remote files, or None.
-            select: What to select in it, or None.
-        """
         request = OpenRequest(uri, format, remote=remote)
         if remote is None and self.connecting.has_to_ask(uri):
             self.connecting.ask(request)
@@ -514,12 +451,10 @@ class MainWindow(QMainWindow):
             self.session.open_tab(request, select)
 
     def _may_show(self) -> bool:
-        """Return whether what was opened is shown: a dialog is about what is below it."""
         dialog = QApplication.activeModalWidget()
         return dialog is None or (isinstance(dialog, NewShardDialog) and dialog.is_written)
 
     def open_tab(self, request: OpenRequest, select: Span | None = None) -> None:
-        """Open something beside what is open; what is open already is shown."""
         self.session.open_tab(request, select)
 
     def open_files(
@@ -528,24 +463,15 @@ class MainWindow(QMainWindow):
         format: str | None = None,
         remote: RemoteOptions | None = None,
     ) -> None:
-        """Open several files in tabs; the first is shown.
-
-        Args:
-            files: Paths or addresses, and what to select in each.
-            format: The name of their format, or None.
-            remote: How they are reached, or None.
-        """
         if len(files) == 1:
             self.open(files[0][0], format, remote, files[0][1])
         else:
             self.session.open_tabs([(OpenRequest(uri, format, remote=remote), place) for uri, place in files])
 
     def open_paths(self, paths: Sequence[str]) -> None:
-        """Open files in tabs; the first is shown."""
         self.open_files([(path, None) for path in paths])
 
     def take_over(self, files: Sequence[Handover]) -> None:
-        """Open the files of another start of the program, and raise the window."""
         # A dialog is about the file below it: others open behind.
         front = self.session.may_show()
         for one in files[: int(front)]:
@@ -557,11 +483,9 @@ class MainWindow(QMainWindow):
         self.activateWindow()
 
     def open_address(self) -> None:
-        """Request an address to open."""
         self.connecting.ask()
 
     def learn(self, uri: str) -> None:
-        """Open something, and begin the first lesson on its format; where there is none, its page."""
         self._to_learn = uri
         before = self.session.document
         self.open(uri)
@@ -573,7 +497,6 @@ class MainWindow(QMainWindow):
             self.help.teaching.opened()
 
     def preview(self, uri: str) -> None:
-        """Open something, and show its first object in the preview."""
         self._to_preview = uri
         before = self.session.document
         self.open(uri)
@@ -588,15 +511,12 @@ class MainWindow(QMainWindow):
         self.session.ask(lambda shard, _: next((one.row for one in shard.objects[:1]), None), take)
 
     def ask_file(self) -> None:
-        """Request files to open."""
         self.dialogs.ask_files()
 
     def ask_folder(self) -> None:
-        """Request a folder to open: a data set."""
         self.dialogs.ask_folder()
 
     def clear_recent(self) -> None:
-        """Forget the recent files."""
         self.settings.clear_recent()
         self._refresh_recent()
 
@@ -636,7 +556,6 @@ class MainWindow(QMainWindow):
         self.ways.check_given(shard)
 
     def _name(self) -> None:
-        """Show the name and the format of what is open."""
         shard = self.session.shard
         if shard is None:
             return
@@ -649,7 +568,6 @@ class MainWindow(QMainWindow):
         self.line.tell_format(shard.title, shard.why)
 
     def _bring_lists(self) -> None:
-        """Show the lists of a file that was just opened."""
         if not self.breaking.stays:
             # Lists of the file before may be in front of both, where docks were dragged about or the window is small.
             self.panels.raise_("objects")
@@ -692,15 +610,12 @@ class MainWindow(QMainWindow):
         self.top.set_open(is_open)
 
     def open_with(self) -> None:
-        """Ask what to open, and how."""
         self.ways.ask()
 
     def change(self) -> None:
-        """Ask how to read what is open."""
         self.ways.change()
 
     def stop_jobs(self) -> None:
-        """Cancel all jobs that are shown in `transfers`."""
         self.job_status.stop_all()
 
     def _history_changed(self) -> None:
@@ -710,7 +625,6 @@ class MainWindow(QMainWindow):
     # --- parts ---
 
     def _question_changed(self, question: ReferenceQuery | None) -> None:
-        """The answer to what leads to some bytes is stored in the inspector."""
         if question is not None:
             self.show_part("inspector")
 
@@ -728,7 +642,6 @@ class MainWindow(QMainWindow):
         return self.pages.currentWidget() is not self.welcome
 
     def _show_work(self, shard: Shard) -> None:
-        """Show the bytes; of several key spaces one is chosen first."""
         page: QWidget = self.hex
         before, at_work = self.pages.currentWidget(), self._at_work
         if isinstance(shard, DataSet) and shard.key_spaces:
@@ -743,26 +656,21 @@ class MainWindow(QMainWindow):
     # --- looks ---
 
     def set_theme(self, name: str) -> None:
-        """Choose a theme, one of `settings.THEMES`, and remember it."""
         self.actions_.themes[name].setChecked(True)
         self.appearance.set_theme(name)
 
     def set_reduced_motion(self, reduced: bool) -> None:
-        """Stop what moves by itself, or let it move; remember which."""
         self.appearance.set_reduced_motion(reduced)
 
     def set_decimal_offsets(self, decimal: bool) -> None:
-        """Write all offsets in decimal, or in hexadecimal; remember which."""
         self.settings.decimal_offsets = decimal
         set_decimal(decimal)
         self.session.secrets.changed.emit()
 
     def zoom(self, *, larger: bool) -> None:
-        """Make the whole window larger or smaller by one step."""
         self._set_zoom(fonts.zoomed(fonts.zoom(), larger=larger))
 
     def reset_zoom(self) -> None:
-        """Show the window at 100 %."""
         self._set_zoom(1.0)
 
     def _set_zoom(self, factor: float) -> None:
@@ -774,11 +682,6 @@ class MainWindow(QMainWindow):
         self.line.say_for_a_while(self.tr("Zoom {0} %").format(round(fonts.zoom() * 100)))
 
     def start_lecture(self, *, full: bool = True) -> LectureScreen:
-        """Show the lesson, the lookup or the sections on a screen for a projector.
-
-        Args:
-            full: Whether it fills the screen.
-        """
         player, actions = self.help.teaching.player, self.actions_.lecturing
         screen = LectureScreen(self.session, self.hex.pages, self.settings, player, actions, self)
         screen.addActions(self.actions_.zooms)
@@ -787,7 +690,6 @@ class MainWindow(QMainWindow):
         return screen
 
     def toggle_full_screen(self) -> None:
-        """Fill the screen, or not."""
         self.setWindowState(self.windowState() ^ Qt.WindowState.WindowFullScreen)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
@@ -812,27 +714,22 @@ class MainWindow(QMainWindow):
             self.giving_way.fit()
 
     def save_picture(self) -> None:
-        """Ask where a picture of the window goes, and write it."""
         ask_picture(self, "shardscope", self.session.say)
 
     def default_layout(self) -> None:
-        """Put the docks where they were at the first start."""
         self.panels.arrange()
         self._fit()
 
     def about(self) -> None:
-        """Show the version, the licence and what the program is built on."""
         about_box(self, self.help.page).open()
 
     # --- the beginning and the end ---
 
     def end(self) -> None:
-        """Close the window without asking about jobs that write files."""
         self._ends = True
         self.close()
 
     def _ask_to_end(self, writing: Sequence[Job]) -> None:
-        """Ask whether jobs that write files are to be cancelled. Quits when they end well while it asks."""
         box = QMessageBox(self)
         box.setObjectName("quitWhileWriting")
         box.setTextFormat(Qt.TextFormat.PlainText)
@@ -902,12 +799,6 @@ class MainWindow(QMainWindow):
     # --- parts of the window ---
 
     def show_part(self, name: str, *, focus: bool = False) -> None:
-        """Bring a dock to the front.
-
-        Args:
-            name: One of the table of panels.
-            focus: Whether it takes the keyboard.
-        """
         self.panels.show(name, focus=focus)
 
     def focusNextPrevChild(self, forward: bool) -> bool:
@@ -927,10 +818,6 @@ class MainWindow(QMainWindow):
         return bool(following)
 
     def _reading_order(self, part: QWidget, before: QWidget | None) -> list[QWidget]:
-        """Return the widgets of a panel that take Tab, line by line; a line is as high as its first widget.
-
-        What is inside of a widget that takes Tab follows it: the buttons of a card come after the card.
-        """
         stops = [one for one in part.findChildren(QWidget) if one is before or self._takes_tab(one)]
         outer = [one for one in stops if not any(other.isAncestorOf(one) for other in stops if other is not one)]
         place = {one: QRect(one.mapTo(self, QPoint()), one.size()) for one in outer}
@@ -951,18 +838,15 @@ class MainWindow(QMainWindow):
         return bool(takes) and part.isVisible() and part.isEnabled() and part.window() is self
 
     def to_filter(self) -> None:
-        """Put the caret into the filter of the objects."""
         self.show_part("objects")
         self.objects.filter.setFocus(Qt.FocusReason.ShortcutFocusReason)
         self.objects.filter.selectAll()
 
     def filter_objects(self, text: str) -> None:
-        """Show the objects of a filter that a chart chose."""
         self.show_part("objects")
         self.objects.show_only(text)
 
     def to_trace(self) -> None:
-        """Look up the object that is selected in the table with the keyboard; else put the caret into the key."""
         if self.objects.table.hasFocus() and self.objects.actions_.trace.isEnabled():
             self.objects.actions_.trace.trigger()
             return
@@ -970,7 +854,6 @@ class MainWindow(QMainWindow):
         self.trace.start()
 
     def look_up(self) -> None:
-        """Look up the key in the field of the bar; without one, the selected object; without both, request a key."""
         if key := self.hex.address.key:
             self.trace_key(key)
         elif self.objects.actions_.trace.isEnabled():
@@ -979,12 +862,10 @@ class MainWindow(QMainWindow):
             self.to_trace()
 
     def trace_key(self, key: str) -> None:
-        """Traces a key."""
         self.show_part("trace")
         self.session.look_up(key)
 
     def extract_row(self, row: int) -> None:
-        """Extract one object: asks where to."""
         self.show_part("objects")
         self.session.select_row(row)
         self.objects.table.follow(row)

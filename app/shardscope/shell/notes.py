@@ -16,20 +16,6 @@ from shardscope.views.notes.panel import NotesPanel
 
 
 class NotesShell(QObject):
-    """Connects the actions.
-
-    Args:
-        session: The session.
-        panel: The notes.
-        actions: The actions of the bytes.
-        settings: What is remembered.
-        window: The window.
-
-    Attributes:
-        finding: Searches for a key in many files.
-        find_key: Its action.
-    """
-
     def __init__(
         self, session: Session, panel: NotesPanel, actions: HexActions, settings: Settings, window: QMainWindow
     ) -> None:

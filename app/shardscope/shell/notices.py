@@ -50,8 +50,6 @@ _WAYS = ((_DOWN, _ACROSS), (_ACROSS, _ACROSS), (_DOWN, _DOWN))
 
 
 class NoticeTone(Enum):
-    """Severity of a notice; the value is the sign before the text."""
-
     ERROR = "✖"
     WARNING = "▲"
     NOTE = "●"
@@ -59,29 +57,12 @@ class NoticeTone(Enum):
 
 
 class Button(NamedTuple):
-    """A button of a notice.
-
-    Attributes:
-        text: Its label.
-        do: Called when it is pressed.
-        closes: Whether the notice is dismissed then.
-    """
-
     text: str
     do: Callable[[], object]
     closes: bool = True
 
 
 class Notice(QFrame):
-    """One notice.
-
-    Args:
-        text: One sentence.
-        tone: The severity.
-        buttons: The buttons, in this order.
-        parent: The stack.
-    """
-
     spoken_role = QAccessible.Role.AlertMessage
     closed = Signal()
 
@@ -150,7 +131,6 @@ class Notice(QFrame):
         row.addWidget(self.dismiss)
 
     def set_text(self, text: str) -> None:
-        """Show another text, for an operation that goes on."""
         self.text = shown_lines(text)
         self._cut(LONGEST)
         self.label.setToolTip(tip(self.text))
@@ -160,13 +140,11 @@ class Notice(QFrame):
         self.label.set_text(cut_middle(self.text, longest), copied=self.text)
 
     def set_progress(self, done: int, total: int) -> None:
-        """Show the progress of an operation; `total` is 0 while it is unknown."""
         self.progress.setRange(0, 1000 if total else 0)
         self.progress.setValue(1000 * done // total if total else 0)
         self.progress.show()
 
     def height_at(self, width: int) -> int:
-        """Return the height that a width requires; buttons are below the text where that is lower."""
         layout, heights = self.layout(), {}
         assert layout is not None
         for way in _WAYS:
@@ -186,7 +164,6 @@ class Notice(QFrame):
             layout.invalidate()
 
     def height_within(self, width: int, most: int) -> int:
-        """Return the height that a width requires, after the text was cut to what `most` pixels show."""
         length = LONGEST
         self._cut(length)
         while (height := self.height_at(width)) > most and length > SHORTEST:
@@ -223,17 +200,6 @@ class Notice(QFrame):
 
 
 class Notices(QWidget):
-    """The stack of notices of a window, the latest last. It takes its room from the widget above it.
-
-    Where there is room for a few only, the latest are shown; older ones appear again when those are dismissed.
-
-    Args:
-        parent: At most half of its height is used, in a low window more.
-
-    Attributes:
-        all: The notices, the latest last.
-    """
-
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         self.setObjectName("notices")
@@ -250,17 +216,14 @@ class Notices(QWidget):
 
     @property
     def text(self) -> str:
-        """The texts, the latest first; empty without notices."""
         return "\n".join(notice.text for notice in reversed(self.all))
 
     @property
     def buttons(self) -> list[QPushButton]:
-        """The buttons, those of the latest notice first."""
         return [button for notice in reversed(self.all) for button in notice.buttons]
 
     @property
     def button(self) -> QPushButton:
-        """The first button of the latest notice that has one."""
         return self.buttons[0]
 
     def tell(
@@ -274,17 +237,6 @@ class Notices(QWidget):
         about: str = "",
         lasting: bool = False,
     ) -> Notice:
-        """Add a notice.
-
-        Args:
-            text: One sentence.
-            tone: The severity.
-            action: The label of a button that dismisses the notice; empty for none.
-            do: Called when that is pressed.
-            buttons: Further buttons.
-            about: The subject: an earlier notice on the same one is removed. Default: the text itself.
-            lasting: Whether it stays when the file is closed.
-        """
         self.clear(about or text)
         first = [Button(action, do or (lambda: None))] if action else []
         notice = Notice(text, tone, [*first, *buttons], self)
@@ -303,7 +255,6 @@ class Notices(QWidget):
         return notice
 
     def remove(self, notice: Notice) -> None:
-        """Remove a notice, unless it is gone already."""
         if notice in self.all:
             self.all.remove(notice)
             del self._about[notice]
@@ -315,22 +266,18 @@ class Notices(QWidget):
             self._fit()
 
     def clear(self, about: str = "") -> None:
-        """Remove the notices on a subject. Default: all that are not lasting."""
         for notice in list(self.all):
             if self._about[notice] == about or (not about and notice not in self._lasting):
                 self.remove(notice)
 
     def view_state(self) -> object:
-        """Return what shows the notices on the document that is shown again; acknowledgements may be missed."""
         return tuple(self._again[notice] for notice in self.all if notice in self._again)
 
     def restore_view_state(self, state: object) -> None:
-        """Show the notices on a document again."""
         for tell in state if isinstance(state, tuple) else ():
             tell()
 
     def fit(self) -> None:
-        """Adapt to a text or a progress that was changed."""
         self._fit()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:

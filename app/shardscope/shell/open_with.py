@@ -33,23 +33,10 @@ from shardscope.widgets.option_fields import FieldForm, OptionField, field_for, 
 
 
 def no_fit() -> str:
-    """Return what is wrong where a specification was given and the bytes are otherwise."""
     return QCoreApplication.translate("OpenWays", "The specification does not match the file")
 
 
 class OpenWith(QDialog):
-    """Asks what to open, and how. `chosen` carries the `OpenRequest`.
-
-    Args:
-        request: What the fields begin with.
-        formats: The formats to choose from.
-        shard: What is open, when it is to be read in another way.
-        parent: The window.
-
-    Attributes:
-        fields: One for each option that a format declares for opening, by name.
-    """
-
     chosen = Signal(object)
 
     def __init__(
@@ -108,12 +95,10 @@ class OpenWith(QDialog):
         column.addWidget(self.buttons)
 
     def _asked(self) -> list[OptionField]:
-        """Return the fields of the chosen format, or of the one that was detected."""
         chosen = self._formats.get(self.format.currentData() or self._detected)
         return [self.fields[option.name] for option in _options([chosen])] if chosen is not None else []
 
     def _choose(self) -> None:
-        """Show the options of the chosen format."""
         asked = self._asked()
         for field in self.fields.values():
             self._form.setRowVisible(field, field in asked)
@@ -126,7 +111,6 @@ class OpenWith(QDialog):
 
     @property
     def request(self) -> OpenRequest:
-        """Return what the fields state. What was not touched stays what it was: stated, inferred or given."""
         values = {field.option.name: field.value() for field in self._asked()}
         options: dict[str, Any] = {name: value for name, value in values.items() if value is not None}
         given, begun = self.path.text().strip(), self._asked_for
@@ -140,14 +124,6 @@ class OpenWith(QDialog):
 
 
 class OpenWays(QObject):
-    """Asks how to open, and tells when what is shown rests on a guess.
-
-    Args:
-        session: The session.
-        notices: Where the guess is reported.
-        parent: The window.
-    """
-
     def __init__(self, session: Session, notices: Notices, parent: QWidget) -> None:
         super().__init__(parent)
         self._session = session
@@ -155,11 +131,9 @@ class OpenWays(QObject):
         self._window = parent
 
     def ask(self, request: OpenRequest | None = None) -> Job:
-        """Ask what to open, and how; beginning with what was requested already."""
         return self._ask(request or OpenRequest(""), None)
 
     def change(self) -> Job | None:
-        """Ask how to read what is open."""
         return self._ask(self._session.request, self._session.shard) if self._session.shard is not None else None
 
     def _ask(self, request: OpenRequest, shard: Shard | None) -> Job:
@@ -184,7 +158,6 @@ class OpenWays(QObject):
         return self._session.jobs.submit(work, key=("formats", self), priority=JobPriority.SCREEN, done=done)
 
     def _chosen(self, request: OpenRequest) -> None:
-        """Open it; where the text has the bytes of a link in it, too, they are selected."""
         if not may_be_link(request.uri):
             self._open(request)
             return
@@ -206,7 +179,6 @@ class OpenWays(QObject):
             self._session.open_tab(request, place)
 
     def check_given(self, shard: Shard) -> None:
-        """Find out, in a job, whether a specification that the user gave fits the bytes; say so where it does not."""
         if not self._is_given(shard) or shard.damage is not None or self._session.request.sandbox:
             return
 
@@ -221,20 +193,17 @@ class OpenWays(QObject):
         self._session.ask(lambda shard, job: shard.verify(Depth.INDEX, job.progress), take, key=("fit", self))
 
     def fits_not(self, shard: Shard) -> bool:
-        """Return whether the damage of what is open comes after a specification that the user gave."""
         return shard.damage is not None and self._is_given(shard)
 
     def _is_given(self, shard: Shard) -> bool:
         return bool(shard.parameters) and not shard.evidence and bool(self._session.request.options)
 
     def tell_guess(self, shard: Shard) -> None:
-        """Report that what is shown rests on a guess, and offers to change it."""
         if shard.damage is None and shard.evidence:
             self._notices.tell(guess_text(shard), NoticeTone.NOTE, action=self.tr("Change…"), do=self.change)
 
 
 def guess_text(shard: Shard) -> str:
-    """Return one sentence: what was inferred, and how much is left open."""
     try:
         members = json.loads(shard.parameters)
     except ValueError:
@@ -246,13 +215,11 @@ def guess_text(shard: Shard) -> str:
 
 
 def _options(formats: Sequence[Format]) -> list[Option]:
-    """Return what people can choose for opening, each name once; texts with much room come first."""
     found = {one.name: one for format in formats for one in format.options_for(OptionPurpose.OPEN) if not one.hidden}
     return sorted(found.values(), key=lambda option: option.type is not OptionType.JSON)
 
 
 def _read_with(shard: Shard, option: Option) -> bool:
-    """Return whether it is by this option that a shard is reported what it does not state itself."""
     return bool(shard.parameters) and _is_spec(option)
 
 
@@ -261,7 +228,6 @@ def _is_spec(option: Option) -> bool:
 
 
 def _evidence(shard: Shard) -> str:
-    """Return what speaks for a guess and what it leaves open, one line each."""
     if not shard.evidence:
         return ""
     lines = ["<b>Inferred from the bytes</b>", *(f"✔ {escape(text)}" for text in shard.evidence)]

@@ -49,10 +49,6 @@ _WIDTHS = MappingProxyType({Area.LeftDockWidgetArea: (420, 760, 0.36), Area.Righ
 
 
 def default_widths(window: int) -> dict[Area, int]:
-    """Widths of the sides at the first start; wider windows give them some of their room.
-
-    In a narrower one the lists give way, so that a drawing has its least width, or nearly that.
-    """
     more = max(window - _NORMAL, 0)
     widths = {area: min(round(least + share * more), most) for area, (least, most, share) in _WIDTHS.items()}
     room = window - widths[Area.RightDockWidgetArea] - LEAST_WIDTH - _EDGES
@@ -62,18 +58,6 @@ def default_widths(window: int) -> dict[Area, int]:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One dock.
-
-    Attributes:
-        name: What `--show` and the code call it; the dock's object name is `<name>Dock`.
-        title: The content on its tab and in the menus, in English.
-        area: Where it is stored at the first start.
-        group: Panels of one group share a place of the area, the first in front.
-        shortcut: Goes there; digits follow the order on the screen.
-        make: Creates the content. It takes the keyboard by its focus proxy.
-        on_demand: Closed at the first start; it is opened by its command, and its tab has a button that closes it.
-    """
-
     name: str
     title: str
     area: Area
@@ -84,7 +68,6 @@ class Panel:
 
     @property
     def shown_title(self) -> str:
-        """The title in the language of the window."""
         return QCoreApplication.translate("Panels", self.title)
 
 

@@ -46,34 +46,17 @@ _PAD = 12
 
 @dataclass(frozen=True, slots=True)
 class StripSection:
-    """A section of a strip.
-
-    Attributes:
-        role: Its colour and hatch.
-        size: Its bytes.
-    """
-
     role: SectionRole
     size: int
 
 
 def parts_of(shard: Shard) -> tuple[StripSection, ...]:
-    """Return the sections of a file, or of the first member of a data set."""
     if isinstance(shard, DataSet):
         shard = shard.member(shard.members[0].name)
     return tuple(StripSection(section.role, section.size) for section in shard.sections if section.size)
 
 
 class SampleCard(QAbstractButton):
-    """Opens a sample: by a click anywhere on it, by Return, by the space bar.
-
-    Attributes:
-        sample: Which one.
-        parts: The sections of its strip, once they are read.
-        learn: Begins the first lesson on its format.
-        more: The other samples of the format, in a menu; hidden where there are none.
-    """
-
     more_chosen = Signal(object)
     """The path of another sample of the format."""
 
@@ -136,7 +119,6 @@ class SampleCard(QAbstractButton):
         return button
 
     def show_parts(self, parts: tuple[StripSection, ...]) -> None:
-        """Draw the strip."""
         self.parts = parts
         self.update()
 
@@ -183,8 +165,6 @@ class SampleCard(QAbstractButton):
 
 
 class SampleCards(QWidget):
-    """All samples; `chosen` carries the path of one. Their sections are read once, by jobs, when they are seen."""
-
     spoken_role = QAccessible.Role.Grouping
 
     chosen = Signal(object)
@@ -194,7 +174,6 @@ class SampleCards(QWidget):
     """The path of a sample that is to be opened beside the page of its format."""
 
     def __init__(self, samples: Sequence[Sample], jobs: Jobs | None = None, parent: QWidget | None = None) -> None:
-        """Show a card for each main and featured sample; the others of a format are in the menu of its main one."""
         super().__init__(parent)
         self.setObjectName("sampleList")
         self.setAccessibleName(self.tr("Samples"))
@@ -221,7 +200,6 @@ class SampleCards(QWidget):
         self._arrange(2)
 
     def event(self, event: QEvent) -> bool:
-        """When they have been seen for a moment, their strips are requested: a window that opens a file needs none."""
         if event.type() == QEvent.Type.Show and self._jobs is not None:
             QTimer.singleShot(SOON_MILLISECONDS, self, self._ask_all)
         return super().event(event)

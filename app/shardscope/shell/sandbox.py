@@ -30,17 +30,6 @@ from shardscope.widgets.file_dialogs import ask_target
 
 
 class SandboxShell(QObject):
-    """Puts the parts of the sandbox into the window.
-
-    Args:
-        session: The session.
-        panel: The panel of the sandbox.
-        bytes_: Show what was changed.
-        notices: Tells what became of a copy.
-        show: Brings the panel to the front.
-        window: The window.
-    """
-
     def __init__(
         self,
         session: Session,
@@ -90,14 +79,12 @@ class SandboxShell(QObject):
 
     @property
     def stays(self) -> bool:
-        """Return whether what was opened is the same file with other changes: nothing comes to the front for it."""
         request = self._session.request
         return (request.sandbox and not request.inside) or self.sandbox.leaving
 
     # --- a new file ---
 
     def ask_new(self) -> QInputDialog:
-        """Ask for the format of an empty file."""
         formats = {one.title: one.name for one in all_formats()}
         dialog = QInputDialog(self._window)
         dialog.setObjectName("newEmptyFileDialog")
@@ -110,7 +97,6 @@ class SandboxShell(QObject):
         return dialog
 
     def open_new(self, format: str) -> None:
-        """Open an empty file of a format in the sandbox; it is gone with the window unless a copy is saved."""
         self._folders.append(TemporaryDirectory(prefix="shardscope-new-", ignore_cleanup_errors=True))
         path = new_file(format, Path(self._folders[-1].name))
         request = OpenRequest(str(path), format=format, options=building_options(format), sandbox=True)
@@ -120,7 +106,6 @@ class SandboxShell(QObject):
     # --- menus ---
 
     def fill(self, menu: QMenu) -> None:
-        """Add the actions to a menu."""
         actions = self.actions
         menu.addSeparator()
         menu.addAction(actions.switch)
@@ -147,7 +132,6 @@ class SandboxShell(QObject):
         return super().eventFilter(watched, event)
 
     def tell_in(self, chip: EditChip) -> None:
-        """Let the sign in the status line say that a sandbox is shown; pressed, it leads to the panel."""
         sandbox = self.sandbox
         sandbox.changed.connect(lambda: chip.tell_sandbox(sandbox.count if sandbox.on else None))
         chip.sandbox_wanted.connect(self._show)
@@ -176,7 +160,6 @@ class SandboxShell(QObject):
             state.show_caret()
 
     def _opened(self) -> None:
-        """The lookup is made again: what the same key finds in the changed bytes."""
         again, self._again = self._again, ""
         if again and again == self._session.request.uri:
             self._session.look_up_again(self._walk)
@@ -192,7 +175,6 @@ class SandboxShell(QObject):
     # --- leaving ---
 
     def _may_leave(self, request: OpenRequest | None, go: Callable[[], object]) -> bool:
-        """Return whether the sandbox is kept, or nothing is lost with it; else asks."""
         now = self._session.request
         kept = request is not None and request.sandbox and (request.uri, request.inside) == (now.uri, now.inside)
         if kept or not self.sandbox.unsaved:
@@ -201,11 +183,9 @@ class SandboxShell(QObject):
         return False
 
     def holds(self, go: Callable[[], object]) -> bool:
-        """Return whether the window stays open, because the user is asked first; then `go` closes it."""
         return not self._session.may_leave(None, go)
 
     def ask_discard(self, go: Callable[[], object]) -> QMessageBox:
-        """Ask whether the changes may be dropped."""
         if self._question is not None:
             self._question.reject()
         box = self._question = QMessageBox(self._window)
@@ -246,7 +226,6 @@ class SandboxShell(QObject):
         self._session.say(text)
 
     def ask_save(self) -> QFileDialog:
-        """Request the name of a copy; the dialog asks before it gives the name of a file that is there."""
         name = Path(self._session.request.name)
         title, proposed = self.tr("Save the sandbox as a copy"), f"{name.stem}.broken{name.suffix}"
 
@@ -258,8 +237,6 @@ class SandboxShell(QObject):
         return dialog
 
     def save_to(self, path: Path, *, agreed: bool) -> None:
-        """Write a copy."""
-
         def failed(error: BaseException) -> None:
             self._notices.tell(failure(self.tr("Cannot save the copy"), error), NoticeTone.ERROR)
 

@@ -39,23 +39,6 @@ class ScreenshotError(Exception):
 
 @dataclass(frozen=True)
 class ScreenshotRequest:
-    """Content of a screenshot.
-
-    Attributes:
-        target: The file of the picture; its ending names the kind.
-        uri: What to open; empty for the welcome page.
-        format: The name of its format, or None.
-        size: Of the window, in device-independent pixels.
-        select: The byte to select, or None.
-        trace: The key to trace, or empty.
-        step: Which step of the trace is shown, from 1.
-        verify: How deep to verify, or None.
-        show: A dock to bring to the front; `drawing`, or `drawing:NAME`; `lecture`, or `lecture:N`; or empty.
-        remote: How an address is reached, or None.
-        place: Bytes to select, as a link names them, or None.
-        lesson: The text of a lesson to begin, on what is open or else on its sample; or None.
-    """
-
     target: Path
     uri: str = ""
     format: str | None = None
@@ -71,7 +54,6 @@ class ScreenshotRequest:
 
 
 def take(window: MainWindow, wanted: ScreenshotRequest) -> None:
-    """Open, select, wait and save the picture."""
     if wanted.show and wanted.show.partition(":")[0] not in (*window.panels.by_name, DRAWING, LECTURE):
         parts = ", ".join((*window.panels.by_name, DRAWING, f"{DRAWING}:NAME", LECTURE, f"{LECTURE}:N"))
         raise ScreenshotError(f"--show is one of {parts}")
@@ -95,7 +77,6 @@ def take(window: MainWindow, wanted: ScreenshotRequest) -> None:
 
 
 def lecture(window: MainWindow, keys: int) -> QWidget:
-    """Return the screen of a lecture after some keys, with everything arrived."""
     screen = window.start_lecture(full=False)
     for _ in range(keys):
         settle(window, SHORT_REST)
@@ -107,7 +88,6 @@ def lecture(window: MainWindow, keys: int) -> QWidget:
 
 
 def _save(image: QImage, target: Path) -> None:
-    """Write a picture."""
     if target.suffix.lower() != ".png":
         if not image.save(str(target)):
             raise ScreenshotError(f"cannot write {target}")
@@ -119,7 +99,6 @@ def _save(image: QImage, target: Path) -> None:
 
 
 def png_of(image: QImage) -> bytes:
-    """A picture as PNG, a quarter smaller than Qt makes it: rows of text on flat colours are best left unfiltered."""
     rgb = image.convertToFormat(QImage.Format.Format_RGB888)
     width, height, line = rgb.width(), rgb.height(), rgb.bytesPerLine()
     pixels = bytes(rgb.constBits())
@@ -133,7 +112,6 @@ def png_of(image: QImage) -> bytes:
 
 
 def arrange(window: MainWindow, wanted: ScreenshotRequest) -> None:
-    """Verify, look up and select in the open shard, and show a part of the window."""
     session = window.session
     if wanted.verify is not None:
         session.verify(wanted.verify)
@@ -158,7 +136,6 @@ def arrange(window: MainWindow, wanted: ScreenshotRequest) -> None:
 
 
 def settle(window: MainWindow, rest: int = REST_MILLISECONDS) -> None:
-    """Run the event loop until no job is open and the index is read."""
     until = time.monotonic() + MOST_SECONDS
     quiet = 0
     while quiet < rest:

@@ -14,14 +14,6 @@ MESSAGE_MILLISECONDS = 12_000
 
 
 class StatusLine(QStatusBar):
-    """However long its texts are, the window is as wide as before.
-
-    Attributes:
-        note: The message, while there is one.
-        busy: Number of running jobs.
-        kind: The format; how it was recognised is in its tooltip.
-    """
-
     def __init__(self, selection: QWidget, window: QMainWindow) -> None:
         super().__init__(window)
         self.setObjectName("statusLine")
@@ -44,17 +36,10 @@ class StatusLine(QStatusBar):
         self.addPermanentWidget(self.kind)
 
     def add_sign(self, sign: QWidget) -> None:
-        """Put a sign before the format."""
         self.insertPermanentWidget(self._signs, sign)
         sign.show()
 
     def say(self, text: str, milliseconds: int = 0) -> None:
-        """Show a message instead of the selection.
-
-        Args:
-            text: The message; empty for the selection again.
-            milliseconds: For how long; 0 until there is another.
-        """
         self._over.stop()
         self.note.tell(text)
         self._pages.setCurrentWidget(self.note if text else self._selection)
@@ -62,10 +47,8 @@ class StatusLine(QStatusBar):
             self._over.start(milliseconds)
 
     def say_for_a_while(self, text: object) -> None:
-        """Show a message as long as it takes to read it."""
         self.say(str(text), MESSAGE_MILLISECONDS)
 
     def tell_format(self, name: str, why: str) -> None:
-        """Show the format, and how it was recognised in its tooltip; empty where nothing is open."""
         self.kind.tell(name)
         self.kind.setToolTip(self.tr("Detected by: {0}").format(tip(why)) if why else "")

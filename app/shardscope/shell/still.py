@@ -10,13 +10,6 @@ _WISH = QSize(320, 220)
 
 
 class FixedSizeFrame(QWidget):
-    """Holds one widget, and hides from the layout of the window what that would like.
-
-    `resized` reports that its own size changed.
-
-    Messages, long texts and rows that come and go change the wishes of a part; the sizes of docks must not follow.
-    """
-
     resized = Signal()
 
     def __init__(self, part: QWidget, least: QSize, parent: QWidget | None = None) -> None:

@@ -31,18 +31,6 @@ MOST_NAMED = 5
 
 
 class TabMemory(QObject):
-    """Stores what is open when the window closes, and opens it again.
-
-    Args:
-        session: The session.
-        settings: Stores it.
-        notices: Shows the files that are not found.
-        parent: The window.
-
-    Attributes:
-        chosen: The setting.
-    """
-
     def __init__(self, session: Session, settings: Settings, notices: Notices, parent: QObject) -> None:
         super().__init__(parent)
         self._session = session
@@ -60,7 +48,6 @@ class TabMemory(QObject):
             self._settings.tabs = []
 
     def save(self) -> None:
-        """Store what is open; addresses with a login or a signature are left out."""
         if not self.chosen.isChecked():
             return
         entries = []
@@ -77,11 +64,6 @@ class TabMemory(QObject):
         return span.start if span is not None and not span.source else 0
 
     def restore(self, *, behind: bool = False) -> None:
-        """Open what was stored; files that are not found are left out.
-
-        Args:
-            behind: Whether something else is shown.
-        """
         if not self.chosen.isChecked():
             return
         entries = [entry for entry in self._settings.tabs[:MOST_OPEN] if _is_sound(entry)]
@@ -110,13 +92,11 @@ class TabMemory(QObject):
 
 
 def _is_there(uri: str) -> bool:
-    """Return whether a file exists, that of a link to something inside it too; addresses are not looked at."""
     # A path that is too long does not exist, and is no error.
     return is_address(uri) or os.path.exists(uri) or os.path.exists(file_of(uri))  # noqa: PTH110
 
 
 def _entry(request: OpenRequest, offset: int) -> dict[str, Any] | None:
-    """Return a request as an entry of the settings; None where it may not be stored."""
     uri = request.uri if is_address(request.uri) else str(Path(request.uri).absolute())
     if is_fresh(uri) or (is_address(uri) and shown_address(uri) != uri):
         return None
@@ -128,14 +108,12 @@ def _entry(request: OpenRequest, offset: int) -> dict[str, Any] | None:
 
 
 def _is_plain(value: object) -> bool:
-    """Return whether the value of an option can be stored, and is no address with a login."""
     if isinstance(value, str):
         return shown_address(value) == value if is_address(value) else True
     return isinstance(value, (bool, int, float))
 
 
 def _is_sound(entry: dict[str, Any]) -> bool:
-    """Return whether an entry is one of this program: others may have changed the file."""
     uri, format, options, offset = (entry.get(name) for name in ("uri", "format", "options", "offset"))
     texts = isinstance(uri, str) and bool(uri) and (format is None or format in (*FORMATS, *CONTAINERS))
     plain = isinstance(options, dict) and all(_is_plain(value) for value in options.values())

@@ -23,15 +23,6 @@ PANEL = "lessons"
 
 
 class Teaching(QObject):
-    """Leads to lessons.
-
-    Attributes:
-        refused: Carries why a text is no lesson; empty when it is one again.
-        trial: The text that somebody tries.
-        all: Lists all lessons.
-        this_file: Teaches what is open, on the file itself.
-    """
-
     refused = Signal(str)
 
     def __init__(self, session: Session, panels: PanelDocks, drawings: DrawingPlace, parent: QObject) -> None:
@@ -64,17 +55,9 @@ class Teaching(QObject):
 
     @property
     def player(self) -> LessonPlayer:
-        """Return what plays the lessons."""
         return self._panel.player
 
     def fill(self, menu: QMenu, missions: QAction, comparing: QAction) -> None:
-        """Fill the menu *Learn*.
-
-        Args:
-            menu: The menu.
-            missions: Lists the missions.
-            comparing: Compares the formats.
-        """
         menu.addActions([self.all, self.this_file])
         menu.addSeparator()
         menu.addAction(missions)
@@ -83,20 +66,17 @@ class Teaching(QObject):
         menu.addAction(comparing)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Note whether the user closed the panel: then only the user opens it again."""
         if event.type() in (QEvent.Type.Close, QEvent.Type.Show):
             self._dismissed = event.type() == QEvent.Type.Close
         return False
 
     def show(self) -> None:
-        """Show the lessons; on the welcome page the first one begins, as there are no panels."""
         if self._session.shard is None:
             self._panel.begin(lessons()[0])
         self._panel.teach()
         self._panels.show(PANEL, focus=True)
 
     def show_missions(self) -> None:
-        """Show the missions; on the welcome page the first one begins."""
         if self._session.shard is None:
             self._panel.player.start(missions()[0])
         else:
@@ -104,26 +84,16 @@ class Teaching(QObject):
         self._panels.show(PANEL, focus=True)
 
     def learn(self, format: str) -> bool:
-        """Begin the first lesson of a format on its sample; False where there is none."""
         found = lessons_of(format)
         if found:
             self._panel.begin(found[0])
         return bool(found)
 
     def try_lesson(self, path: Path, *, own: bool) -> None:
-        """Begin a lesson that somebody wrote, from its file; what is wrong with the text is reported with its line.
-
-        When the file is written, the lesson goes on with the new text, at the same step.
-
-        Args:
-            path: The text.
-            own: Whether it is walked through on what is being opened, not on its sample.
-        """
         self._own_trial, self._trying = own, None
         self.trial.start(path)
 
     def _read(self, lesson: Lesson) -> None:
-        """The text that is tried is a lesson: it begins, or what is walked through goes on with it."""
         player = self._panel.player
         if self._refusal:
             self._refusal = ""
@@ -151,7 +121,6 @@ class Teaching(QObject):
         self._fronts = [name for name in self._panels.by_name if name != PANEL and self._panels.in_front(name)]
 
     def _left(self) -> None:
-        """Panels and bytes are as they were before the lesson; where it was is the list, with what comes next."""
         self._end_trial()
         self._put_away()
         for name in self._fronts:
@@ -162,12 +131,10 @@ class Teaching(QObject):
         self._fronts = []
 
     def _end_trial(self) -> None:
-        """The text is not watched any more: written again, it would take the place of another lesson."""
         self.trial.stop()
         self._trying, self._refusal = None, ""
 
     def _put_away(self) -> None:
-        """A drawing that a step brought goes; one that somebody looked at before stays."""
         if self._brought:
             self._brought = False
             self._drawings.hide()
@@ -182,11 +149,6 @@ class Teaching(QObject):
         self._panels.show(PANEL, focus=True)
 
     def opened(self, *, front: bool = True) -> None:
-        """Something was opened, and the window shows it: a lesson stays in front.
-
-        Args:
-            front: Whether it comes there; not where a sandbox opens the same file with other changes.
-        """
         self.this_file.setEnabled(True)
         if self._refusal:
             self.refused.emit(self._refusal)  # what is opened clears the bar, and the text is none yet

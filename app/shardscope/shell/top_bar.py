@@ -23,7 +23,6 @@ WITH_WORDS = 940
 
 
 def line_icon(name: str, colours: theme.Palette) -> QIcon:
-    """Return an icon of the set in the inks of a theme."""
     drawing = assets.path(f"icons/lucide/{name}.svg").read_text(encoding="utf-8")
     icon = QIcon()
     for mode, ink in ((QIcon.Mode.Normal, colours.text), (QIcon.Mode.Disabled, colours.faint)):
@@ -35,21 +34,6 @@ def line_icon(name: str, colours: theme.Palette) -> QIcon:
 
 
 class TopBar(QToolBar):
-    """Always there, so that nothing below it moves when a file opens.
-
-    Args:
-        back: To what was selected before.
-        forward: And back again.
-        open_: Asks for a file.
-        address: The field.
-        find: Opens the search.
-        look_up: Looks up the key in the field or the selected object, or requests a key.
-        look_up_keys: The action whose shortcut does the same.
-        extract: Writes the selected objects to files.
-        verify: The depths of a verification.
-        window: The window.
-    """
-
     def __init__(
         self,
         back: QAction,
@@ -90,7 +74,6 @@ class TopBar(QToolBar):
         self._dress()
 
     def set_open(self, is_open: bool) -> None:
-        """Enable what needs a shard with keys."""
         self.verify_button.setEnabled(is_open)
 
     def resizeEvent(self, event: QResizeEvent) -> None:

@@ -34,14 +34,6 @@ BESIDE = 900
 
 
 class Welcome(QScrollArea):
-    """`open_requested`, `folder_requested` and `address_requested` request a dialog, `chosen(uri)` opens something.
-
-    `new_requested` requests a new shard, `compare_requested` for the comparison of formats.
-
-    `preview_requested(uri)` opens it with the preview of its first object,
-    `learn_requested(uri)` opens it beside the page of its format.
-    """
-
     open_requested = Signal()
     folder_requested = Signal()
     address_requested = Signal()
@@ -158,7 +150,6 @@ class Welcome(QScrollArea):
         self.setWidget(page)
 
     def refresh(self) -> None:
-        """Read the lists again."""
         places = recent_places(self._settings)
         self._recent.fill(places)
         self.recent.setCurrentIndex(self._recent.index(0))

@@ -33,12 +33,6 @@ NOT_HERE = "desktop files are for desktops of the XDG specifications (Linux, BSD
 
 
 def install(command: list[str], folder: Path) -> Iterator[str]:
-    """Write the files; yield a line about each.
-
-    Args:
-        command: Words that start the program.
-        folder: Data folder.
-    """
     for name, content in _files(command):
         path = folder / name
         state = "replaced" if path.exists() else "installed"
@@ -52,7 +46,6 @@ def install(command: list[str], folder: Path) -> Iterator[str]:
 
 
 def uninstall(folder: Path) -> Iterator[str]:
-    """Remove the files, nothing else; yield a line about each."""
     for name in (ENTRY, TYPES, ICON, *map(_icon, SIZES)):
         path = folder / name
         try:
@@ -66,7 +59,6 @@ def uninstall(folder: Path) -> Iterator[str]:
 
 
 def running_command() -> list[str]:
-    """Return the words that start this program again: a bundle, a script, or a module of this Python."""
     if getattr(sys, "frozen", False):
         return [sys.executable]
     script = Path(sys.argv[0]).absolute()
@@ -74,7 +66,6 @@ def running_command() -> list[str]:
 
 
 def _files(command: list[str]) -> Iterator[tuple[str, bytes]]:
-    """Yield the name and the content of each file."""
     entry = assets.path("desktop/shardscope.desktop").read_text("utf-8")
     yield ENTRY, entry.replace("Exec=shardscope ", f"Exec={' '.join(map(_quoted, command))} ").encode()
     yield TYPES, assets.path("desktop/shardscope-mime.xml").read_bytes()
@@ -90,7 +81,6 @@ def _icon(size: int) -> str:
 
 
 def _quoted(word: str) -> str:
-    """Return a word for `Exec`: quoted, and escaped once more as every text of an entry."""
     for letter in '\\"`$':
         word = word.replace(letter, f"\\{letter}")
     return f'"{word}"'.replace("\\", "\\\\").replace("%", "%%")
@@ -109,7 +99,6 @@ def _png(renderer: QSvgRenderer, size: int) -> bytes:
 
 
 def _update(folder: Path) -> Iterator[str]:
-    """Update the caches; yield a line about each."""
     for program, name in UPDATES:
         target = folder / name
         if shutil.which(program) is None:

@@ -18,13 +18,6 @@ _LINK = re.compile(rf"(?P<file>.+)#(?:(?P<source>[^#]+):)?(?P<start>{_NUMBER})(?
 
 
 def pasted_link(text: str) -> tuple[str, Span | None]:
-    """Return the link in a pasted text, or in a pasted command line of a card.
-
-    It looks whether files are there: call it in a job.
-
-    Args:
-        text: As it was pasted.
-    """
     if text.startswith(_COMMAND) and not _is_there(text):
         with suppress(ValueError):
             words = shlex.split(text)
@@ -33,20 +26,10 @@ def pasted_link(text: str) -> tuple[str, Span | None]:
 
 
 def may_be_link(text: str) -> bool:
-    """Return whether a text may have more than a path or address in it."""
     return "#" in text or text.startswith(_COMMAND)
 
 
 def split_link(text: str) -> tuple[str, Span | None]:
-    """Return a path or address, and the bytes to select in it, or None.
-
-    `a.shard#72` is the byte at 72, `a.shard#72-80` are eight bytes, `a.shard#@100-200:5` is a byte of what the bytes
-    100 to 200 decode to. `a.des#/2090#72` is a byte of the object 2090 of `a.des`, whose own address is `a.des#/2090`.
-    A file whose own name is like this is opened as it is called; desktops give `file://` URLs.
-
-    Args:
-        text: As it was given.
-    """
     if text.startswith("file://"):
         url, mark, place = text.partition("#")
         text = f"{local_path(url)}{mark}{place}"
@@ -62,7 +45,6 @@ def split_link(text: str) -> tuple[str, Span | None]:
 
 
 def _file_of(text: str) -> str:
-    """Return the file of what may be a link to something inside it."""
     try:
         return split_inside(text)[0]
     except UsageError:

@@ -11,8 +11,6 @@ from shardcore.system import ending_signals
 
 
 class Interrupts(QObject):
-    """Emits `came` on the GUI thread. Qt runs no Python while it waits, so Python is woken through a socket."""
-
     came = Signal()
 
     def __init__(self, parent: QObject | None = None) -> None:
@@ -30,7 +28,6 @@ class Interrupts(QObject):
         self.came.emit()
 
     def end(self) -> None:
-        """Put everything back as it was."""
         signal.set_wakeup_fd(self._old_wakeup)
         for number, handler in self._before.items():
             signal.signal(number, handler)

@@ -28,23 +28,15 @@ T = TypeVar("T")
 
 
 def settings_file() -> Path:
-    """Return the path of the user's own settings."""
     return user_folder("config") / "settings.json"
 
 
 def keep_qt_from_settings() -> None:
-    """Let Qt find no settings of its own: PySide unpickles values of Python objects, also for Qt's file dialog."""
     for scope in (QSettings.Scope.UserScope, QSettings.Scope.SystemScope):
         QSettings.setPath(QSettings.Format.NativeFormat, scope, os.devnull)
 
 
 class _Setting(Generic[T]):
-    """A value of the file under the name of the attribute.
-
-    Args:
-        clean: Returns what a value of the file means; None stands for a missing one, any other may be invalid.
-    """
-
     def __init__(self, clean: Callable[[object], T]) -> None:
         self._clean = clean
 
@@ -100,16 +92,6 @@ def _shown(value: object) -> frozenset[int]:
 
 
 class Settings:
-    """The settings of the user, or those of a file.
-
-    Each change is written at once, into the file as it is then: another window may have changed other values. A file
-    that is invalid is renamed, and the settings are those of the first start.
-
-    Args:
-        path: Keeps the settings in this file instead of the user's own.
-        theme: The theme of this start; what is remembered stays until the user chooses another.
-    """
-
     extraction = _Setting(_by_name)
     """Choices of the last extraction, by name of the control."""
     sketches = _Setting(_by_name)
@@ -157,17 +139,14 @@ class Settings:
         self._load()
 
     def report_to(self, tell: Callable[[str], object]) -> None:
-        """Report what is wrong with the file to a function, once each."""
         self._tell = tell
         for text in self._problems:
             tell(text)
 
     def value(self, name: str) -> object:
-        """Return a value as the file has it; None where it has none."""
         return self._values.get(name)
 
     def set_value(self, name: str, value: object) -> None:
-        """Write a value to the file; None removes it."""
         if value == self._values.get(name) or not self._load():
             return
         if value is None:
@@ -182,7 +161,6 @@ class Settings:
             self._report(f"settings are not saved: {reason_of(error) if isinstance(error, OSError) else error}")
 
     def _load(self) -> bool:
-        """Read the file; return whether it may be written."""
         try:
             text = read_side_file(real_path(self._path), FREE.size + 1)
         except SourceError as error:
@@ -211,7 +189,6 @@ class Settings:
             self._tell(text)
 
     def add_recent(self, uri: str) -> None:
-        """Put something that was opened first; paths are made absolute."""
         name = uri if is_address(uri) else str(Path(uri).absolute())
         self.recent = _first(name, self.recent)
 
@@ -219,16 +196,13 @@ class Settings:
         self.recent = []
 
     def add_folder(self, path: str) -> None:
-        """Put a folder that was extracted to first."""
         self.folders = _first(path, self.folders)
 
     def add_searched_folder(self, path: str) -> None:
-        """Put a folder that was searched for a key first."""
         self.searched_folders = _first(shown_address(path), self.searched_folders)
 
     @property
     def theme(self) -> str:
-        """The chosen theme, one of `THEMES`."""
         value = self._theme or self.value("theme")
         return value if isinstance(value, str) and value in THEMES else "system"
 
@@ -238,16 +212,9 @@ class Settings:
         self.set_value("theme", name)
 
     def lesson_step(self, name: str, uri: str = "") -> int:
-        """Return the step of a lesson that was seen last, from 0; -1 when it was never begun.
-
-        Args:
-            name: The lesson.
-            uri: The file of the user that it is walked through on; empty for its sample.
-        """
         return self._lessons_on_files().get(_place(name, uri), -1) if uri else _step(self.value(f"lessons/{name}"))
 
     def set_lesson_step(self, name: str, step: int, uri: str = "") -> None:
-        """Remember a step of a lesson; of lessons on files of the user, the latest of them."""
         if not uri:
             self.set_value(f"lessons/{name}", step)
             return
@@ -256,45 +223,36 @@ class Settings:
         self.set_value("lessons_on_files", [*others, [place, step]][-MAX_LESSONS:])
 
     def _lessons_on_files(self) -> dict[str, int]:
-        """Steps by lesson and file, the latest last."""
         found = self.value("lessons_on_files")
         pairs = found if isinstance(found, list) else []
         return {str(pair[0]): _step(pair[1]) for pair in pairs if isinstance(pair, list) and len(pair) == 2}
 
     def forget_lesson(self, name: str) -> None:
-        """A lesson is as if nobody had begun it, on its sample and on all files."""
         for kind in ("lessons", "lessons_done", "lessons_shown"):
             self.set_value(f"{kind}/{name}", None)
         kept = [[place, at] for place, at in self._lessons_on_files().items() if not place.startswith(f"{name} ")]
         self.set_value("lessons_on_files", kept)
 
     def lesson_shown(self, name: str) -> frozenset[int]:
-        """Return the steps of a lesson, from 0, whose answers *Show me* gave, and which were not answered since."""
         return _shown(self.value(f"lessons_shown/{name}"))
 
     def set_lesson_shown(self, name: str, steps: Iterable[int]) -> None:
-        """Remember the steps of a lesson whose answers were shown."""
         self.set_value(f"lessons_shown/{name}", sorted(steps))
 
     def is_lesson_done(self, name: str) -> bool:
-        """Return whether a lesson was gone through to its end."""
         return _off(self.value(f"lessons_done/{name}"))
 
     def set_lesson_done(self, name: str) -> None:
-        """Remember that a lesson was gone through."""
         self.set_value(f"lessons_done/{name}", True)
 
     def columns(self, format: str) -> dict[str, bool]:
-        """The columns of objects that the user wants to see or to hide, in files of a format; others are free."""
         value = self.value(f"columns/{format or 'none'}")
         return {name: shown is True for name, shown in value.items()} if isinstance(value, dict) else {}
 
     def set_columns(self, format: str, wanted: dict[str, bool]) -> None:
-        """Remember what the user wants to see; nothing wanted is nothing remembered."""
         self.set_value(f"columns/{format or 'none'}", wanted or None)
 
     def layout(self, name: str) -> QByteArray | None:
-        """Return the saved layout of that name (`geometry`, `state`), or None."""
         value = QByteArray.fromBase64(_text(self.value(f"layout/{name}")).encode("ascii", "ignore"))
         return None if value.isEmpty() else value
 
@@ -307,5 +265,4 @@ def _first(name: str, names: list[str]) -> list[str]:
 
 
 def _place(lesson: str, uri: str) -> str:
-    """Return a lesson on a file of the user, as it may be written down: without login and signature."""
     return f"{lesson} {shown_address(uri) if is_address(uri) else Path(uri).absolute()}"

@@ -51,21 +51,12 @@ _HIDDEN = ("offscreen", "minimal", "vnc")
 
 @dataclass(frozen=True, slots=True)
 class Handover:
-    """One file to open.
-
-    Attributes:
-        uri: A whole path, or an address.
-        format: The name of its format, or None.
-        select: What to select in it, or None.
-    """
-
     uri: str
     format: str | None = None
     select: Span | None = None
 
 
 def socket_name() -> str:
-    """Return the name of the socket: it depends on the user, the display and the settings."""
     place = [os.environ.get(name, "") for name in ("DISPLAY", "WAYLAND_DISPLAY")]
     digest = hashlib.sha256("\n".join([*place, str(settings_file())]).encode(errors="surrogateescape")).hexdigest()[:12]
     name = f"shardscope-{user_mark()}-{digest}"
@@ -76,12 +67,10 @@ def socket_name() -> str:
 
 
 def is_shown() -> bool:
-    """Return whether windows of this program are on a display."""
     return QGuiApplication.platformName() not in _HIDDEN
 
 
 def may_be_sent(uri: str) -> bool:
-    """Return whether a path, address or link has no part that may be a credential."""
     try:
         file = split_inside(uri)[0]
     except UsageError:
@@ -93,7 +82,6 @@ def may_be_sent(uri: str) -> bool:
 
 
 def message_of(files: Sequence[Handover]) -> bytes:
-    """Return the message by which a running window opens files; empty where it cannot be sent."""
     if len(files) > MOST or not all(may_be_sent(one.uri) for one in files):
         return b""
     entries: list[dict[str, Any]] = []
@@ -106,7 +94,6 @@ def message_of(files: Sequence[Handover]) -> bytes:
 
 
 def read_message(data: bytes) -> tuple[Handover, ...]:
-    """Return the files of a message."""
     if len(data) > LONGEST:
         raise ValueError("too long")
     try:
@@ -157,12 +144,6 @@ def _read_span(found: object) -> Span | None:
 
 
 def hand_over(name: str, message: bytes) -> bool:
-    """Return whether a running window took a message.
-
-    Args:
-        name: The name of the socket.
-        message: What `message_of` returned.
-    """
     if not message or not _is_own(name):
         return False
     socket = QLocalSocket()
@@ -178,7 +159,6 @@ def hand_over(name: str, message: bytes) -> bool:
 
 
 def _is_own(name: str) -> bool:
-    """Return whether the socket belongs to this user; others may have put one of that name there."""
     if WINDOWS:
         return True
     path = Path(name) if name.startswith("/") else Path(QDir.tempPath()) / name
@@ -192,13 +172,6 @@ def _is_own(name: str) -> bool:
 
 
 class SingleWindow(QObject):
-    """Server for further starts of the program by the same user.
-
-    Args:
-        name: The name of the socket.
-        parent: Ends it.
-    """
-
     wanted = Signal(object)
     """The files as a tuple of `Handover`; empty where the window is only raised."""
 
@@ -214,7 +187,6 @@ class SingleWindow(QObject):
         self.listens = self._server.listen(name)
 
     def close(self) -> None:
-        """Stop listening, and remove the socket."""
         for guest in list(self._guests):
             guest.abort()
         self._server.close()
@@ -274,7 +246,6 @@ class SingleWindow(QObject):
 
 
 def turn_of(name: str) -> QLockFile:
-    """Return the lock that a start has while it looks for a window, and until it listens itself."""
     path = settings_file().with_name(f"{Path(name).name}.lock")
     with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -282,12 +253,6 @@ def turn_of(name: str) -> QLockFile:
 
 
 def claim(name: str, message: bytes) -> SingleWindow | None:
-    """Return what listens for further starts, before there is a window; None where a running window took a message.
-
-    Args:
-        name: The name of the socket.
-        message: What `message_of` returned.
-    """
     turn = turn_of(name)
     turn.tryLock(2 * ANSWER_MILLISECONDS)
     try:

@@ -19,14 +19,6 @@ USUAL_RATE = 12_500_000
 
 
 class FetchQuestion(QObject):
-    """Asks, and does what was agreed to.
-
-    Args:
-        session: Says what is costly.
-        settings: Whose prices count.
-        window: The parent of the question.
-    """
-
     def __init__(self, session: Session, settings: Settings, window: QWidget) -> None:
         super().__init__(window)
         self._settings = settings
@@ -38,7 +30,6 @@ class FetchQuestion(QObject):
         session.closed.connect(self._drop)
 
     def ask(self, costly: Costly) -> QMessageBox:
-        """Ask; nothing is fetched meanwhile."""
         size = size_text(costly.size)
         yes = self.tr("&Fetch {0}").format(size)
         box = self._box("costly", self.tr("Large download"), yes, costly.go, costly.refuse)
@@ -48,7 +39,6 @@ class FetchQuestion(QObject):
         return box
 
     def ask_store(self, error: StoreUntrusted, go: Callable[[], object], refuse: Callable[[], object]) -> QMessageBox:
-        """Ask whether a store or folder that a file names may be opened; nothing is sent or opened meanwhile."""
         title = self.tr("Connect?") if error.who else self.tr("Open?")
         yes = self.tr("&Connect") if error.who else self.tr("&Open")
         box = self._box("untrusted", title, yes, go, refuse)
@@ -81,12 +71,10 @@ class FetchQuestion(QObject):
         self._question = None
 
     def _drop(self) -> None:
-        """Close a question whose file is closed."""
         if self._question is not None:
             self._question.reject()
 
 
 def cost_text(size: int, price: Price) -> str:
-    """Return how long it takes to fetch so many bytes, and what it costs."""
     lasts, cost = seconds_text(size / USUAL_RATE), money_text(price.of(1, size))
     return f"About {lasts} at 100 Mbit/s; costs about {cost} ({price.name})."

@@ -15,8 +15,6 @@ _INSTALLED = "shardscopeSpokenFactory"
 
 
 class Spoken(QAccessibleWidget):
-    """Accessible role of a widget; its name and description are those of the widget, its value is `spoken_value`."""
-
     def __init__(self, widget: QWidget, role: QAccessible.Role) -> None:
         super().__init__(widget, role, widget.accessibleName())
 
@@ -26,11 +24,6 @@ class Spoken(QAccessibleWidget):
 
 
 class _Factory:
-    """Makes the interfaces of widgets that state their role or make their own, and keeps each until Qt has deleted it.
-
-    Qt deletes an interface when its widget is destroyed; were Python to do it before, Qt would hold a dead pointer.
-    """
-
     def __init__(self) -> None:
         self._kept: dict[int, QAccessibleWidget] = {}
 
@@ -52,7 +45,6 @@ class _Factory:
 
 
 def install_roles() -> None:
-    """Make Qt ask widgets for `spoken_role` or `spoken_interface`; the application remembers that it was done."""
     application = QCoreApplication.instance()
     if application is not None and not application.property(_INSTALLED):
         application.setProperty(_INSTALLED, True)

@@ -13,7 +13,6 @@ _SIDE = 3.0
 
 
 def badge_font(font: QFont) -> QFont:
-    """Return the font of numbers."""
     small = sized(font, SMALL)
     small.setBold(True)
     small.setItalic(False)
@@ -21,12 +20,6 @@ def badge_font(font: QFont) -> QFont:
 
 
 def badge_size(number: int, font: QFont) -> QSizeF:
-    """Return how large the sign of a number is.
-
-    Args:
-        number: The number.
-        font: As `badge_font` gives it.
-    """
     metrics = QFontMetricsF(font)
     height = round(metrics.capHeight() + 6)
     return QSizeF(max(round(metrics.horizontalAdvance(str(number)) + 2 * _SIDE), height), height)
@@ -41,19 +34,6 @@ def paint_badge(
     hollow: bool,
     inverted: bool = False,
 ) -> QRectF:
-    """Paint the sign of a number; the font of the painter is as `badge_font` gives it.
-
-    Args:
-        painter: The painter.
-        colours: The theme.
-        place: Its upper left corner.
-        number: The number.
-        hollow: Whether it stands for bytes that are only computed with.
-        inverted: Whether it stands on the colour that it has itself elsewhere.
-
-    Returns:
-        Where it stands.
-    """
     size = badge_size(number, painter.font())
     area = QRectF(place, size)
     painter.save()

@@ -8,10 +8,8 @@ from shardcore.model.text import visible
 
 
 def copy_text(text: str) -> None:
-    """Put one line on the clipboard: a name, an address, a command. Line ends become escapes, too."""
     QGuiApplication.clipboard().setText(visible(text))
 
 
 def copy_lines(text: str) -> None:
-    """Put text of several lines on the clipboard; tabs and line ends stay."""
     QGuiApplication.clipboard().setText(visible(text, keep="\n\t"))

@@ -15,13 +15,6 @@ MOST_ROUNDS = 3
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """Pixels that one column needs.
-
-    Attributes:
-        wanted: For its widest text.
-        least: Less than this is not worth reading; of numbers the same as `wanted`.
-    """
-
     wanted: int
     least: int
 
@@ -29,14 +22,6 @@ class Room:
 def share_room(
     columns: Sequence[Room], stretched: int, room: int, by_hand: Mapping[int, int] = MappingProxyType({})
 ) -> list[int]:
-    """Return the width of each column; where the room is too small, they come to more, and the table scrolls.
-
-    Args:
-        columns: What they need.
-        stretched: The column that takes what is left.
-        room: Pixels for all of them.
-        by_hand: Widths that the user gave to columns, by their numbers.
-    """
     columns = [Room(by_hand[n], by_hand[n]) if n in by_hand else column for n, column in enumerate(columns)]
     widths = [min(column.least, column.wanted) for column in columns]
     widths[stretched] = columns[stretched].least

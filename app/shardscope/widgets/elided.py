@@ -21,10 +21,6 @@ _KEY = re.compile(r"\d{5,}|[0-9a-f]{16,}|[a-z]+(?:_[a-z]+)+")
 
 
 def cut_text(metrics: QFontMetrics | QFontMetricsF, text: str, room: float) -> str:
-    """Return as much of a text as fits into some pixels: all of it, or its beginning, without a part of a number.
-
-    Of a key, and of the name of a field, the middle is left out.
-    """
     wide = int(room) if isinstance(metrics, QFontMetrics) else room
     seen = metrics.elidedText(text, Qt.TextElideMode.ElideRight, wide)  # type: ignore[arg-type]
     if seen == text:
@@ -40,13 +36,6 @@ def cut_text(metrics: QFontMetrics | QFontMetricsF, text: str, room: float) -> s
 
 
 class Elided(QLabel):
-    """Never asks its neighbours for room. Its text is copied by its menu.
-
-    Args:
-        greedy: Takes whatever room is left; otherwise no more than the text needs.
-        parent: The parent.
-    """
-
     def __init__(self, *, greedy: bool = False, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setTextFormat(Qt.TextFormat.PlainText)
@@ -58,19 +47,16 @@ class Elided(QLabel):
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
 
     def tell(self, text: str) -> None:
-        """Show a text; of what came out of a file nothing acts."""
         self.setText(shown(text))
 
     @property
     def seen(self) -> str:
-        """Return what is painted."""
         return cut_text(self.fontMetrics(), self.text(), self.contentsRect().width())
 
     def minimumSizeHint(self) -> QSize:
         return QSize(0, super().minimumSizeHint().height())
 
     def event(self, event: QEvent) -> bool:
-        """Return the tooltip has the whole text where some of it is cut."""
         if isinstance(event, QHelpEvent) and self.seen != self.text():
             QToolTip.showText(event.globalPos(), tip(self.text()), self)
             return True

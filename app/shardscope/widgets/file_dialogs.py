@@ -11,26 +11,16 @@ Chosen = Callable[[str], object]
 
 
 def ask_file(parent: QWidget, title: str, chosen: Chosen, *, start: str = "") -> QFileDialog:
-    """Request a file that exists.
-
-    Args:
-        parent: The dialog stands before its window.
-        title: The title of the dialog.
-        chosen: Called with the path.
-        start: The folder that is shown first.
-    """
     return _shown(_made(parent, title, start), chosen, QFileDialog.FileMode.ExistingFile)
 
 
 def ask_files(parent: QWidget, title: str, chosen: Callable[[list[str]], object], *, start: str = "") -> QFileDialog:
-    """Request files that exist; see `ask_file`."""
     dialog = _made(parent, title, start)
     dialog.filesSelected.connect(chosen)
     return _shown(dialog, None, QFileDialog.FileMode.ExistingFiles)
 
 
 def ask_folder(parent: QWidget, title: str, chosen: Chosen, *, start: str = "") -> QFileDialog:
-    """Request a folder; see `ask_file`."""
     dialog = _made(parent, title, start)
     dialog.setOption(QFileDialog.Option.ShowDirsOnly, True)
     return _shown(dialog, chosen, QFileDialog.FileMode.Directory)
@@ -46,17 +36,6 @@ def ask_target(
     kinds: Mapping[str, str] | None = None,
     confirms: bool = True,
 ) -> QFileDialog:
-    """Ask under which name something is written; see `ask_file`.
-
-    Args:
-        parent: See above.
-        title: See above.
-        chosen: See above.
-        name: The name that is proposed.
-        start: See above.
-        kinds: The suffix of each kind of file that can be chosen, by the content in the list: `CSV (*.csv)`.
-        confirms: Whether the dialog asks before it returns a file that exists; not where the caller does.
-    """
     dialog = _made(parent, title, start)
     dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
     dialog.setOption(QFileDialog.Option.DontConfirmOverwrite, not confirms)

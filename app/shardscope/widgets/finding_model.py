@@ -10,18 +10,14 @@ _ORDER = {severity: number for number, severity in enumerate(Severity)}
 
 
 class FindingModel(TableModel):
-    """The findings of a report, the worst first."""
-
     titles = ("Severity", "What", "Where", "Code", "Key")
     things: tuple[Finding, ...] = ()
 
     def set_report(self, report: Report | None) -> None:
-        """Show a report; None: nothing."""
         findings = report.findings if report is not None else ()
         self.show_things(tuple(sorted(findings, key=lambda f: _ORDER[f.severity])))
 
     def finding(self, index: Index) -> Finding:
-        """Return the finding of a row."""
         return self.things[index.row()]
 
     def text(self, row: int, column: int) -> str:

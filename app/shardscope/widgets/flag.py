@@ -13,14 +13,6 @@ BOOKMARK = "Bookmark"
 
 
 def paint_flag(painter: QPainter, area: QRectF, colour: QColor, edge: QColor) -> None:
-    """Paint a flag: a pole at the left of an area, and a pennant at its upper end.
-
-    Args:
-        painter: The painter.
-        area: Its place.
-        colour: The flag.
-        edge: The line around it, so that it is seen on any ground.
-    """
     painter.save()
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
     pole, left, right = max(area.width() / 6, 1.0), area.left(), area.right()

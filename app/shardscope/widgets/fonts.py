@@ -34,51 +34,39 @@ _POINTS_PER_INCH = 72
 
 
 def points(pixels: float, *, zoomed: bool = True) -> float:
-    """Return a size in points, as `QFont` wants it, from pixels at 100 %.
-
-    Args:
-        pixels: The size.
-        zoomed: Whether it has the zoom of the window; not where what is written is scaled by that as a whole.
-    """
     own = pixels * _POINTS_PER_INCH / QGuiApplication.primaryScreen().logicalDotsPerInch()
     return own * zoom() if zoomed else own
 
 
 def zoom() -> float:
-    """Return how much larger than 100 % the window is."""
     application = QGuiApplication.instance()
     found = application.property(_ZOOM) if application is not None else None
     return float(found) if found else 1.0
 
 
 def set_zoom(factor: float) -> None:
-    """Set how much larger the window is; fonts that are there already stay as they are, see `theme.zoom`."""
     application = QGuiApplication.instance()
     if application is not None:
         application.setProperty(_ZOOM, min(max(factor, ZOOMS[0]), ZOOMS[-1]))
 
 
 def px(pixels: float) -> int:
-    """Return a length in pixels, from pixels at 100 %; below 100 % only the type is smaller."""
     return round(pixels * max(zoom(), 1.0))
 
 
 def zoomed(factor: float, *, larger: bool) -> float:
-    """Return the next zoom of `ZOOMS`, larger or smaller; the last one at the end."""
     if larger:
         return next((one for one in ZOOMS if one > factor * 1.001), ZOOMS[-1])
     return next((one for one in reversed(ZOOMS) if one < factor * 0.999), ZOOMS[0])
 
 
 def sized(font: QFont, pixels: float, *, zoomed: bool = True) -> QFont:
-    """Return a copy of the font in one of `SIZES`; see `points`."""
     other = QFont(font)
     other.setPointSizeF(points(pixels, zoomed=zoomed))
     return other
 
 
 def mono(pixels: float = NORMAL, *, zoomed: bool = True) -> QFont:
-    """Return the monospaced font, of any machine the same one; see `points`."""
     register()
     font = QFont(MONO)
     font.setStyleHint(QFont.StyleHint.Monospace)
@@ -89,7 +77,6 @@ def mono(pixels: float = NORMAL, *, zoomed: bool = True) -> QFont:
 
 
 def register() -> None:
-    """Make the bundled face known to Qt; the application remembers that it was done."""
     application = QGuiApplication.instance()
     if application is not None and not application.property(_PROPERTY):
         application.setProperty(_PROPERTY, True)

@@ -10,10 +10,6 @@ _WALK = (Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_Home, Qt.Key.Key_PageUp, Qt.
 
 
 def select_current(view: QAbstractItemView, event: QEvent) -> bool:
-    """Select the current row at the first key that walks, and return whether that was done.
-
-    Focus makes a row current and selects nothing: the walk begins at that row, not after it.
-    """
     if not isinstance(event, QKeyEvent) or event.type() != QEvent.Type.KeyPress or event.key() not in _WALK:
         return False
     chosen, index = view.selectionModel(), view.currentIndex()
@@ -24,7 +20,6 @@ def select_current(view: QAbstractItemView, event: QEvent) -> bool:
 
 
 def press_focused(window: QWidget, event: QKeyEvent) -> bool:
-    """Press the focused button of a window at Return, and return whether that was done."""
     button = window.focusWidget()
     if event.key() not in (Qt.Key.Key_Return, Qt.Key.Key_Enter) or not isinstance(button, QAbstractButton):
         return False

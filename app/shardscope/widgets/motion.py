@@ -28,10 +28,6 @@ _EFFECTS = (
 
 
 def reduce(application: QApplication, reduced: bool) -> None:
-    """Stop what moves by itself in the whole application, or let it move again.
-
-    What moves on purpose (a lookup that is played, a bar for work without an end) asks `reduced` each time.
-    """
     if application.property(_BLINK) is None:
         application.setProperty(_BLINK, application.cursorFlashTime())
         application.setProperty(f"{_BLINK}Effects", [application.isEffectEnabled(effect) for effect in _EFFECTS])
@@ -43,20 +39,17 @@ def reduce(application: QApplication, reduced: bool) -> None:
 
 
 def reduced() -> bool:
-    """Return whether nothing shall move by itself."""
     application = QApplication.instance()
     return application is not None and bool(application.property(_PROPERTY))
 
 
 def set_speed(factor: float) -> None:
-    """Set the speed at which steps and walks are played, one of `SPEEDS`; any other is 1."""
     application = QApplication.instance()
     if application is not None:
         application.setProperty(_SPEED, factor if factor in SPEEDS else 1.0)
 
 
 def speed() -> float:
-    """Return the speed at which steps and walks are played."""
     application = QApplication.instance()
     found = application.property(_SPEED) if application is not None else None
     return float(found) if found else 1.0

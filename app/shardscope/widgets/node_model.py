@@ -44,19 +44,6 @@ T = TypeVar("T")
 
 @dataclass
 class _Opened:
-    """A node whose children the user looks at.
-
-    Attributes:
-        node: The node.
-        parent: Number of the opened node that it is a child of; -1 for what holds the root.
-        row: Which child.
-        count: Number of children; None while unknown.
-        pages: Children by page.
-        sections: In which section each of them lies, by page.
-        asked: Pages that are on their way.
-        opened: Numbers of the opened children, by row.
-    """
-
     node: Node
     parent: int
     row: int
@@ -69,8 +56,6 @@ class _Opened:
 
 @dataclass(frozen=True)
 class _Level:
-    """One level of a path: number of children, one page of them, and the row of the child on the path."""
-
     count: int
     page: int
     nodes: Sequence[Node]
@@ -79,18 +64,10 @@ class _Level:
 
 
 def children_of(shard: Shard, node: Node) -> Sequence[Node]:
-    """Return the children that the tree shows: what the bytes decode to comes first."""
     return (shard.tree_of(node.decoded), *node.children) if node.decoded else node.children
 
 
 def section_roles(shard: Shard, parent: Node, nodes: Sequence[Node]) -> list[SectionRole | None]:
-    """In which section of their source nodes lie; None for a whole source, which is not opened for that.
-
-    Args:
-        shard: The opened shard.
-        parent: Whose children they are.
-        nodes: Some children.
-    """
     source = parent.span.source
     try:
         sections = shard.sections_of(source) if source or shard.source is not None else ()
@@ -104,18 +81,11 @@ def section_roles(shard: Shard, parent: Node, nodes: Sequence[Node]) -> list[Sec
 
 
 def make_page(kids: Sequence[Node], page: int) -> list[Node]:
-    """Return one page of children."""
     start, stop = page * PAGE, min((page + 1) * PAGE, len(kids))
     return list(kids[start:stop]) if start < stop else []
 
 
 class NodeModel(QAbstractItemModel):
-    """The tree of what is open.
-
-    The internal id of an index is the number of the opened node that is its parent, so that rows cost nothing until
-    they are opened. `revealed(index)` answers `reveal`.
-    """
-
     revealed = Signal(object)
 
     def __init__(self, session: Session, parent: QObject | None = None) -> None:
@@ -128,20 +98,17 @@ class NodeModel(QAbstractItemModel):
         session.secrets.changed.connect(self._write_again)
 
     def _write_again(self) -> None:
-        """Other texts are hidden."""
         self.layoutAboutToBeChanged.emit()
         self.layoutChanged.emit()
 
     # --- filling ---
 
     def show_differing(self, only: bool) -> None:
-        """Show only the fields on which page and practice differ, and what they are in; or everything again."""
         if only != self.only_differing:
             self.only_differing = only
             self.load()
 
     def load(self) -> None:
-        """Read the root of what is open, or empty the model."""
         self.beginResetModel()
         self._shard = self._session.shard
         self._round += 1
@@ -169,7 +136,6 @@ class NodeModel(QAbstractItemModel):
         self._ask(work, take, key=("tree", self))
 
     def _take_whole(self, root: Node) -> None:
-        """Take a small tree as a whole."""
         self.beginResetModel()
         self._open = [_Opened(Node("", root.span), -1, 0, count=1, pages={0: [root]})]
 
@@ -185,7 +151,6 @@ class NodeModel(QAbstractItemModel):
         self.endResetModel()
 
     def _ask(self, work: Callable[[Shard, Job], T], take: Callable[[T], None], *, key: object = None) -> None:
-        """Ask the session; what belongs to an older filling of the model is dropped."""
         current = self._round
 
         def taken(result: T) -> None:
@@ -195,7 +160,6 @@ class NodeModel(QAbstractItemModel):
         self._session.ask(work, taken, failed="The tree cannot be read here", key=key, priority=JobPriority.SCREEN)
 
     def _fetch(self, number: int, page: int) -> None:
-        """Request one page of children, and for their number when it is the first time."""
         entry = self._open[number]
         if page in entry.asked or page in entry.pages:
             return
@@ -229,7 +193,6 @@ class NodeModel(QAbstractItemModel):
         self.dataChanged.emit(self.createIndex(first, 0, number), last)
 
     def _entry(self, index: Index) -> int | None:
-        """Return the number of the opened node of an index; 0, which holds the root, for no index."""
         if not index.isValid():
             return 0 if self._open else None
         return self._open[index.internalId()].opened.get(index.row())
@@ -250,7 +213,6 @@ class NodeModel(QAbstractItemModel):
     # --- finding a path ---
 
     def reveal(self, path: tuple[Node, ...]) -> None:
-        """Fetch what is needed to show the last node of a path; `revealed(index)` tells when it is there."""
         if not path or not self._open or self.only_differing:
             return
 
@@ -273,7 +235,6 @@ class NodeModel(QAbstractItemModel):
         self.revealed.emit(index)
 
     def path(self, index: Index) -> tuple[Node, ...]:
-        """Return the nodes from the root down to an index."""
         nodes: list[Node] = []
         while index.isValid():
             node = self.node(index)
@@ -283,7 +244,6 @@ class NodeModel(QAbstractItemModel):
         return tuple(reversed(nodes))
 
     def node(self, index: Index) -> Node | None:
-        """Return the node of an index; None while it is on its way."""
         if not index.isValid():
             return None
         page = self._open[index.internalId()].pages.get(index.row() // PAGE)
@@ -292,14 +252,12 @@ class NodeModel(QAbstractItemModel):
     # --- what Qt asks ---
 
     def index(self, row: int, column: int, parent: Index = QModelIndex()) -> QModelIndex:  # noqa: B008
-        """See `QAbstractItemModel.index`."""
         number = self._entry(parent)
         if number is None or not 0 <= row < (self._open[number].count or 0) or not 0 <= column < len(COLUMNS):
             return QModelIndex()
         return self.createIndex(row, column, number)
 
     def parent(self, index: Index = QModelIndex()) -> QModelIndex:  # type: ignore[override]  # noqa: B008
-        """See `QAbstractItemModel.parent`."""
         return self._index_of(index.internalId()) if index.isValid() else QModelIndex()
 
     def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
@@ -341,7 +299,6 @@ class NodeModel(QAbstractItemModel):
         return None
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        """Texts, sentences and the node itself (`NODE_ROLE`); requests what is not there."""
         if not index.isValid():
             return None
         node = self.node(index)
@@ -362,7 +319,6 @@ class NodeModel(QAbstractItemModel):
                 return node if role == NODE_ROLE else self.section(index) if role == SECTION_ROLE else None
 
     def section(self, index: Index) -> SectionRole | None:
-        """In which section the bytes of a node lie; None for a whole file, and where nobody knows."""
         if not index.isValid():
             return None
         page = self._open[index.internalId()].sections.get(index.row() // PAGE, ())
@@ -383,12 +339,10 @@ class NodeModel(QAbstractItemModel):
 
 
 def _type_of(node: Node) -> str:
-    """Return the type of a field; of text, and of some bits, the word."""
     return node.type or ("bits" if node.bits is not None else "text" if isinstance(node.value, str) else "")
 
 
 def _tip_of(node: Node) -> str:
-    """Everything about a node that its row may have no room for."""
     value, adds = grouped_value(node), sum_text(node)
     place = span_words(node.span)
     if node.bits is not None:
@@ -412,7 +366,6 @@ def _alignment(column: int) -> Qt.AlignmentFlag:
 
 
 def _levels(shard: Shard, path: tuple[Node, ...]) -> list[_Level] | None:
-    """For each step of a path: the children around it. Ends where the path leaves the tree; None if it is in none."""
     if path[0].span.source != shard.tree.span.source:
         return None  # another file, as a xorb beside its shard
     levels: list[_Level] = []

@@ -49,16 +49,6 @@ Index = QModelIndex | QPersistentModelIndex
 
 @dataclass(frozen=True)
 class ObjectColumn:
-    """One column of the table.
-
-    Attributes:
-        name: Name in code and in `order`.
-        title: The content in the header.
-        doc: The tool tip of the header.
-        order: The name of the order that it sorts by.
-        number: Whether it holds numbers: they are never cut.
-    """
-
     name: str
     title: str
     doc: str
@@ -84,29 +74,14 @@ _ASPECTS = {"size": Aspect.SIZE, "stored": Aspect.SIZE, "start": Aspect.OFFSET}
 
 @dataclass(frozen=True)
 class RowPage:
-    """Some rows, ready to be shown.
-
-    Attributes:
-        columns: Their columns.
-        keys: Their keys as text.
-    """
-
     columns: ObjectColumns
     keys: list[str | None]
 
     @classmethod
     def read(cls, objects: Objects, rows: NDArray[np.int64]) -> RowPage:
-        """Read rows of a sequence of objects."""
         return cls(*objects.page(rows, sizes=True))
 
     def value(self, shard: Shard, at: int, name: str) -> str | int | None:
-        """Return the value of a column in one row; None where it is unknown or absent.
-
-        Args:
-            shard: The shard of the rows.
-            at: The place in this page.
-            name: The name of a column, but `row`.
-        """
         columns, objects = self.columns, shard.objects
         match name:
             case "key":
@@ -125,13 +100,6 @@ class RowPage:
 
 
 class ObjectModel(QAbstractTableModel):
-    """The rows of `Shard.objects`, or those of them that `set_rows` chose.
-
-    Qt counts rows and pixels in 32 bits: `set_block` shows a part of more rows than that.
-    `largest` is the largest size of all rows, once that is known: sizes are drawn as a share of it.
-    `page_failed(message)` reports that rows could not be read; `blocks_changed()` that another part is shown.
-    """
-
     page_failed = Signal(object)
     blocks_changed = Signal()
 
@@ -154,14 +122,12 @@ class ObjectModel(QAbstractTableModel):
         session.secrets.changed.connect(self._write_again)
 
     def _write_again(self) -> None:
-        """Other texts are hidden."""
         self.layoutAboutToBeChanged.emit()
         self.layoutChanged.emit()
 
     # --- what is shown ---
 
     def load(self) -> None:
-        """Show all objects of what is open, or none while their number is unknown."""
         self._shard = self._session.shard
         self._objects = self._session.listing
         kinds = self._objects.kinds if self._objects is not None else ()
@@ -172,7 +138,6 @@ class ObjectModel(QAbstractTableModel):
         self.set_rows(None)
 
     def set_rows(self, rows: NDArray[np.integer] | None) -> None:
-        """Show these rows in this order; None: all, in the order of the format."""
         self.beginResetModel()
         self._forget()
         self._rows = rows
@@ -183,28 +148,23 @@ class ObjectModel(QAbstractTableModel):
 
     @property
     def listed(self) -> bool:
-        """Return whether the objects are known."""
         return self._objects is not None
 
     @property
     def total(self) -> int:
-        """Return how many rows there are to show, on all blocks together."""
         return self._count
 
     @property
     def block(self) -> tuple[int, int]:
-        """The half-open part of the rows that is shown."""
         return self._first, min(self._first + self._most, self._count)
 
     def set_most(self, rows: int) -> None:
-        """Set the number of rows of one block, as many as Qt can scroll."""
         before, number = self.block, self._first // self._most
         self._most = max(rows, 1)
         if self.block != before:
             self.set_block(number)
 
     def set_block(self, number: int) -> None:
-        """Show another block."""
         self.beginResetModel()
         self._forget()
         self._first = min(max(number, 0) * self._most, max(self._count - 1, 0) // self._most * self._most)
@@ -221,43 +181,35 @@ class ObjectModel(QAbstractTableModel):
 
     @property
     def scattered(self) -> bool:
-        """Return whether there are so many rows in an order of their own that `place_of` belongs into a job."""
         return self._rows is not None and len(self._rows) > MANY_PLACES
 
     def place_of(self, row: int) -> int | None:
-        """At which place a row of `Shard.objects` is shown, on all blocks together; None when it is not."""
         if self._rows is None:
             return row if 0 <= row < self._count else None
         return place_in(self._rows, row)
 
     @property
     def order(self) -> NDArray[np.integer] | None:
-        """The rows that are shown, in their order; None for all as they are."""
         return self._rows
 
     def show_place(self, place: int) -> QModelIndex:
-        """Return the index of a place, after turning to its block."""
         if not self._first <= place < self.block[1]:
             self.set_block(place // self._most)
         return self.index(place - self._first, 0)
 
     def row_of(self, index: Index) -> int:
-        """Return the row of `Shard.objects` behind an index."""
         place = self._first + index.row()
         return place if self._rows is None else int(self._rows[place])
 
     def ranges_of(self, places: Iterable[range]) -> RowRanges:
-        """Rows of the block that is shown, given by their places in it."""
         first = self._first
         return RowRanges.of((range(part.start + first, part.stop + first) for part in places), self._rows)
 
     def key_of(self, index: Index) -> str | None:
-        """Return the key behind an index, when it is known and there is one."""
         page = self._page(index)
         return None if page is None else page.keys[(self._first + index.row()) % PAGE]
 
     def keys_at_hand(self) -> Iterator[str]:
-        """Yield the keys of the rows that are in memory, the latest first; nothing is read."""
         for page in reversed(self._pages.values()):
             yield from (key for key in page.keys if key is not None)
 
@@ -336,7 +288,6 @@ class ObjectModel(QAbstractTableModel):
         return None
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        """Texts and looks; requests the page of a row that is not there."""
         if not index.isValid():
             return None
         column = self.columns[index.column()]
@@ -359,12 +310,10 @@ class ObjectModel(QAbstractTableModel):
         return self._state(index) if role == STATE_ROLE else None
 
     def row_texts(self, place: int) -> tuple[list[str], State | None]:
-        """The texts of a row of the block in one call, and its state; for painting. Asks for what is not there."""
         index = self.index(place, 0)
         return [self._text(index, column) for column in self.columns], self._state(index)
 
     def share_of(self, place: int) -> float:
-        """Return how large the object at a row of the block is, beside the largest; 0 while that is unknown."""
         page = self._page(self.index(place, 0)) if self.largest > 0 else None
         return 0.0 if page is None else int(page.columns.size[(self._first + place) % PAGE]) / self.largest
 
@@ -397,7 +346,6 @@ class ObjectModel(QAbstractTableModel):
 
 
 def place_in(order: NDArray[np.integer], row: int) -> int | None:
-    """At which place of an order a row stands, or None."""
     found = np.flatnonzero(order == row)
     return int(found[0]) if len(found) else None
 

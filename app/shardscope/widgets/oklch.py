@@ -28,13 +28,6 @@ _LMS_TO_LINEAR = np.array(
 
 @lru_cache(maxsize=1024)
 def from_oklch(lightness: float, chroma: float, hue: float) -> Rgb:
-    """Return the sRGB colour; chroma is lowered until the colour exists.
-
-    Args:
-        lightness: 0 (black) to 1 (white).
-        chroma: 0 (grey) to about 0.3.
-        hue: In degrees.
-    """
     while True:
         linear = _linear(lightness, chroma, hue)
         if chroma <= 0 or bool(np.all((linear >= -1e-6) & (linear <= 1 + 1e-6))):
@@ -44,12 +37,10 @@ def from_oklch(lightness: float, chroma: float, hue: float) -> Rgb:
 
 
 def distance(one: Rgb, other: Rgb) -> float:
-    """Return how different two colours look: the distance in OKLab; 0.02 is just noticeable."""
     return float(np.linalg.norm(_oklab(one) - _oklab(other)))
 
 
 def contrast(one: Rgb, other: Rgb) -> float:
-    """Return the contrast ratio of WCAG 2, 1 to 21."""
     bright, dark = sorted((_luminance(one), _luminance(other)), reverse=True)
     return (bright + 0.05) / (dark + 0.05)
 
@@ -74,10 +65,8 @@ def _luminance(colour: Rgb) -> float:
 
 
 def encoded(part: float) -> float:
-    """Return a linear part of a colour as sRGB stores it."""
     return 12.92 * part if part <= 0.0031308 else 1.055 * part ** (1 / 2.4) - 0.055
 
 
 def decoded(part: float) -> float:
-    """Return a part of an sRGB colour as linear light."""
     return part / 12.92 if part <= 0.04045 else float(((part + 0.055) / 1.055) ** 2.4)

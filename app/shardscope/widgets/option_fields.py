@@ -26,12 +26,6 @@ from shardscope.widgets.tick_box import TickBox
 
 
 class OptionField(QWidget):
-    """Asks for the value of one option. `changed` reports that it may be another.
-
-    Attributes:
-        option: What it requests.
-    """
-
     changed = Signal()
 
     def __init__(self, option: Option) -> None:
@@ -42,15 +36,12 @@ class OptionField(QWidget):
 
     @property
     def title(self) -> str:
-        """Return the content before it; empty when it states it itself."""
         return self.option.name.capitalize()
 
     def value(self) -> Any:
-        """Return what was filled in; None when nothing was."""
         raise NotImplementedError
 
     def problem(self) -> str:
-        """Return why what was filled in is no value, or empty."""
         try:
             self.option.value_of(self.value())
         except UsageError as error:
@@ -69,8 +60,6 @@ class OptionField(QWidget):
 
 
 class TextField(OptionField):
-    """A line for a text or a number."""
-
     def __init__(self, option: Option, given: Any) -> None:
         super().__init__(option)
         self.line = QLineEdit("" if given is None else str(given))
@@ -79,13 +68,10 @@ class TextField(OptionField):
         self._hold(self.line)
 
     def value(self) -> str | None:
-        """Return the text, or None."""
         return self.line.text().strip() or None
 
 
 class FolderField(OptionField):
-    """A line for the path of a folder, and a button that requests one."""
-
     def __init__(self, option: Option, given: Any) -> None:
         super().__init__(option)
         self.line = QLineEdit(str(given or ""))
@@ -94,13 +80,10 @@ class FolderField(OptionField):
         self._hold(self.line, path_button("Choose…", self.line, folder=True))
 
     def value(self) -> str | None:
-        """Return the path, or None."""
         return self.line.text().strip() or None
 
 
 class FlagField(OptionField):
-    """A sentence that is so, or not."""
-
     def __init__(self, option: Option, given: Any) -> None:
         super().__init__(option)
         self.box = TickBox(option.help.rstrip("."))
@@ -110,17 +93,13 @@ class FlagField(OptionField):
 
     @property
     def title(self) -> str:
-        """Empty: the sentence is beside the box."""
         return ""
 
     def value(self) -> bool | None:
-        """True, or None."""
         return self.box.isChecked() or None
 
 
 class ChoiceField(OptionField):
-    """One of several words: the default first of all, or none where there is no default."""
-
     def __init__(self, option: Option, given: Any) -> None:
         super().__init__(option)
         self.box = QComboBox()
@@ -134,21 +113,11 @@ class ChoiceField(OptionField):
         self._hold(self.box)
 
     def value(self) -> str | None:
-        """Return the word, or None."""
         chosen: str | None = self.box.currentData()
         return chosen
 
 
 class JsonField(OptionField):
-    """A text in JSON, with what is wrong with it below.
-
-    Args:
-        option: What it requests.
-        given: What was given before; None for nothing.
-        shown: What the file was read with, given or not. Left as it is, it stays what it was.
-        evidence: Rich text above the editor, or empty.
-    """
-
     def __init__(self, option: Option, given: Any, shown: str = "", evidence: str = "") -> None:
         super().__init__(option)
         self._given = given
@@ -177,12 +146,10 @@ class JsonField(OptionField):
         self._changed()
 
     def value(self) -> str | None:
-        """Return the text, or None."""
         text = self.editor.toPlainText().strip()
         return self._given if text == self._shown.strip() else text or None
 
     def problem(self) -> str:
-        """Return where the text is no JSON object, or empty."""
         return json_problem(self.editor.toPlainText())
 
     def _changed(self) -> None:
@@ -195,7 +162,6 @@ class JsonField(OptionField):
 
 
 def field_for(option: Option, given: Any, shown: str = "", evidence: str = "") -> OptionField:
-    """Return the field for an option; `shown` and `evidence` are of account where the value is JSON."""
     match option.type:
         case OptionType.JSON:
             return JsonField(option, given, shown, evidence)
@@ -210,8 +176,6 @@ def field_for(option: Option, given: Any, shown: str = "", evidence: str = "") -
 
 
 class FieldForm(QFormLayout):
-    """Labels before fields; without borders of its own."""
-
     def __init__(self, parent: QWidget | None = None, *, spacing: int = 10) -> None:
         super().__init__(parent)
         self.setContentsMargins(0, 0, 0, 0)
@@ -221,7 +185,6 @@ class FieldForm(QFormLayout):
         self.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
 
     def add(self, words: str, field: QWidget, *beside: QWidget) -> None:
-        """Add a field with its label, and what is beside it."""
         row: QWidget | QHBoxLayout = field
         if beside:
             row = QHBoxLayout()
@@ -242,7 +205,6 @@ class FieldForm(QFormLayout):
 
 
 def path_button(words: str, field: QLineEdit, *, folder: bool = False) -> QPushButton:
-    """Return a button that requests a file or folder and puts its path into a field."""
     button = QPushButton(words)
     button.setAutoDefault(False)
 
@@ -254,7 +216,6 @@ def path_button(words: str, field: QLineEdit, *, folder: bool = False) -> QPushB
 
 
 def json_problem(text: str) -> str:
-    """Return why a text is no JSON object, with its place; empty when it is one, or nothing at all."""
     if not text.strip():
         return ""
     try:

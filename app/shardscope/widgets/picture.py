@@ -16,11 +16,6 @@ KINDS = ("SVG: lines and letters (*.svg)", "PNG: points (*.png)")
 
 
 def write_picture(widget: QWidget, path: Path) -> bool:
-    """Write what a widget shows; the ending of the name says how, and anything else is PNG.
-
-    Returns:
-        Whether it could be written.
-    """
     if path.suffix.lower() != ".svg":
         return widget.grab().save(str(path), "PNG")
     try:
@@ -41,14 +36,6 @@ def write_picture(widget: QWidget, path: Path) -> bool:
 
 
 def ask_picture(widget: QWidget, name: str, told: Callable[[str, bool], object]) -> QFileDialog:
-    """Ask where the picture of a widget goes, and write it.
-
-    Args:
-        widget: What is shown.
-        name: What the file is called by default, without an ending.
-        told: Takes a sentence about what became of it, and whether it failed.
-    """
-
     def save(path: str) -> None:
         done = write_picture(widget, Path(path))
         saved = QCoreApplication.translate("Picture", "Picture saved: {0}")
@@ -60,7 +47,6 @@ def ask_picture(widget: QWidget, name: str, told: Callable[[str, bool], object])
 
 
 def add_picture(menu: QMenu, widget: QWidget, name: str, told: Callable[[str, bool], object]) -> QAction:
-    """Add the action *Save picture…* of a widget to a menu; see `ask_picture`."""
     return menu.addAction(
         QCoreApplication.translate("Picture", "Save &picture…"), lambda: ask_picture(widget, name, told)
     )

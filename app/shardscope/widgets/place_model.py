@@ -27,16 +27,6 @@ LEVEL_ROLE = DETAIL_ROLE + 3
 
 @dataclass(frozen=True, slots=True)
 class PlaceEntry:
-    """An entry of the list of places: a shard, a member or a folder to go to.
-
-    Attributes:
-        where: The name of a member, or what to open.
-        title: What people call it.
-        detail: A few words more.
-        size: Bytes; -1 when not known.
-        level: How far it is set in below the one before that has a lower level.
-    """
-
     where: str
     title: str
     detail: str = ""
@@ -45,12 +35,6 @@ class PlaceEntry:
 
 
 class MemberPlaces(Sequence[PlaceEntry]):
-    """The members of a data set as places, each created when it is looked at.
-
-    Args:
-        members: The members, sorted by name.
-    """
-
     def __init__(self, members: Sequence[Member]) -> None:
         self._members = members
 
@@ -68,21 +52,11 @@ class MemberPlaces(Sequence[PlaceEntry]):
         return PlaceEntry(member.name, member.name, size=member.size)
 
     def number_of(self, where: str) -> int | None:
-        """Return the number of a member."""
         number = bisect_left(self._members, where, key=attrgetter("name"))
         return number if number < len(self) and self._members[number].name == where else None
 
 
 class PlaceModel(QAbstractListModel):
-    """Any number of places, filtered by a piece of their titles. Texts are created when they are painted.
-
-    Attributes:
-        places: All of them.
-        count_of: Number of objects at a place, or None; requested what is painted.
-        problem_of: Reason why a place cannot be read, or empty; requested what is painted.
-        here: Where the user is.
-    """
-
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.places: Sequence[PlaceEntry] = ()
@@ -93,14 +67,12 @@ class PlaceModel(QAbstractListModel):
         self.here = ""
 
     def fill(self, places: Sequence[PlaceEntry], text: str = "") -> None:
-        """Show other places, filtered."""
         self.beginResetModel()
         self.places, self._text = places, text.casefold()
         self._shown = self._filtered()
         self.endResetModel()
 
     def added(self, count: int) -> None:
-        """So many places were added at the end of `places`."""
         first = len(self.places) - count
         new = [n for n in range(first, first + count) if self._text in self.places[n].title.casefold()]
         if new:
@@ -110,7 +82,6 @@ class PlaceModel(QAbstractListModel):
             self.endInsertRows()
 
     def set_filter(self, text: str) -> None:
-        """Show the places whose titles have this in them, in any case of letters."""
         if text.casefold() != self._text:
             self.fill(self.places, text)
 
@@ -120,22 +91,18 @@ class PlaceModel(QAbstractListModel):
         return [n for n, place in enumerate(self.places) if self._text in place.title.casefold()]
 
     def set_here(self, where: str) -> None:
-        """Report where the user is."""
         if where != self.here:
             self.here = where
             self.refresh()
 
     def refresh(self) -> None:
-        """Count or problems may be known now."""
         if self._shown:
             self.dataChanged.emit(self.index(0), self.index(len(self._shown) - 1))
 
     def place(self, index: Index) -> PlaceEntry:
-        """Return the place of a row."""
         return self.places[self._shown[index.row()]]
 
     def row_of(self, where: str) -> int | None:
-        """Return the row of a place, or None when it is not shown."""
         if isinstance(self.places, MemberPlaces):
             number = self.places.number_of(where)
             row = bisect_left(self._shown, number) if number is not None else len(self._shown)
@@ -146,7 +113,6 @@ class PlaceModel(QAbstractListModel):
         return 0 if parent.isValid() else len(self._shown)
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        """Return the title, and by further roles the words below it, what is wrong, and whether the user is here."""
         if not index.isValid():
             return None
         place = self.place(index)

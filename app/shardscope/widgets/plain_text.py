@@ -13,7 +13,6 @@ from shardcore.model.text import shown_lines
 
 
 def tip(text: str) -> str:
-    """Text for a tooltip, or a label that takes markup: what looks like markup is shown as it is written."""
     text = shown_lines(text)
     # Qt guesses whether a text is markup: with a tag of our own around it there is nothing to guess.
     return f"<span>{escape(text)}</span>".replace("\n", "<br>") if "<" in text else text
@@ -23,13 +22,10 @@ _TAG = re.compile(r"(?<![`\\])(`+)(?!`)[^\n]+?(?<!`)\1(?!`)|<(?=[A-Za-z/!?])")
 
 
 def without_resources(markdown: str) -> str:
-    """Markdown of a lesson for a label: pictures become links, and tags text, for Qt would open the files they name."""
     return _TAG.sub(lambda found: found[0] if found[1] else "&lt;", markdown.replace("![", "["))
 
 
 class ResourceFreeText(QTextBrowser):
-    """Rich text that loads no file and no address, whatever it names, and opens no link by itself."""
-
     def loadResource(self, kind: int, name: QUrl | str) -> object:
         # With nothing, Qt would read the file itself.
         return QImage()

@@ -15,8 +15,6 @@ Choose = Callable[[QModelIndex, QModelIndex], None]
 
 
 class _FirstKey(QObject):
-    """Filter for the keys of a table."""
-
     def __init__(self, table: QTableView, choose: Choose) -> None:
         super().__init__(table)
         self._table, self._choose = table, choose
@@ -40,18 +38,6 @@ def row_table(
     *,
     wrapped: bool = False,
 ) -> QTableView:
-    """Return a table without grid, whose long texts are cut at the end or wrapped.
-
-    Args:
-        parent: The panel.
-        model: What it shows.
-        rules: How the columns get their widths.
-        stretched: The column that takes the rest.
-        choose: Called when a row is chosen, by the keyboard or by a click on the one that is current already.
-        menu: Opens the menu at a place.
-        table: What becomes such a table; None for a new one.
-        wrapped: Whether texts of the stretched column are broken into lines.
-    """
     table = table if table is not None else QTableView(parent)
     table.setModel(model)
     table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)

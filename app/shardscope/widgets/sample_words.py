@@ -8,7 +8,6 @@ from shardcore.teaching.assets import Role, Sample
 
 
 def sample_title(sample: Sample) -> str:
-    """Return the title, after a word that states what the sample is for: `Damaged: a shard without its footer`."""
     words = {
         Role.DAMAGED: QCoreApplication.translate("Samples", "Damaged"),
         Role.ODD: QCoreApplication.translate("Samples", "Odd"),

@@ -12,7 +12,6 @@ from shardscope.widgets import motion
 
 
 def offer_speeds(button: QToolButton) -> QMenu:
-    """Give a button that plays a menu with the speeds; the current one is marked whenever it opens."""
     menu = QMenu(button)
     menu.setObjectName("playSpeeds")
     menu.setTitle(QCoreApplication.translate("Speed", "Speed"))

@@ -27,15 +27,6 @@ _SHORT = 14
 def paint_strip(
     painter: QPainter, colours: theme.Palette, scale: StripScale, strip: QRectF, label: Callable[[Section], str] | None
 ) -> None:
-    """Paint sections.
-
-    Args:
-        painter: Its font is that of the labels.
-        colours: The theme.
-        scale: Where each section is, from the left edge of the strip.
-        strip: The place of the strip; labels stand above it.
-        label: A section in words; of a long text as much is painted as fits. None for no labels.
-    """
     metrics = QFontMetricsF(painter.font())
     for number, section in enumerate(scale.sections):
         left, right = strip.left() + scale.edges[number], strip.left() + scale.edges[number + 1]
@@ -54,7 +45,6 @@ def paint_strip(
 
 
 def paint_names(painter: QPainter, colours: theme.Palette, scale: StripScale, strip: QRectF) -> None:
-    """Write the names of sections, short, over bows that would strike them through; see `paint_strip`."""
     metrics = QFontMetricsF(painter.font())
 
     def short(section: Section, room: float) -> str:
@@ -85,7 +75,6 @@ def _paint_labels(
 
 
 def paint_ground(painter: QPainter, colours: theme.Palette, role: SectionRole, body: QRectF) -> None:
-    """Paint the tint of a section, its hatch where it has one, and a thin line around it where there is room."""
     for brush in colours.brushes(role):
         painter.fillRect(body, brush)
     if body.width() > _LINED:
@@ -97,19 +86,16 @@ def paint_ground(painter: QPainter, colours: theme.Palette, role: SectionRole, b
 
 
 def paint_letter(painter: QPainter, colours: theme.Palette, role: SectionRole, body: QRectF) -> None:
-    """Write the letter of a section on its tint."""
     painter.setPen(colours.ink_on(colours.section(role)))
     painter.drawText(body, Qt.AlignmentFlag.AlignCenter, theme.SECTION_LETTERS[role])
 
 
 def paint_swatch(painter: QPainter, colours: theme.Palette, role: SectionRole, box: QRectF) -> None:
-    """Paint a section as a small box with its letter."""
     paint_ground(painter, colours, role, box)
     paint_letter(painter, colours, role, box)
 
 
 def _paint_break(painter: QPainter, colours: theme.Palette, x: float, strip: QRectF) -> None:
-    """A zigzag where the scale changes."""
     step = strip.height() / 4
     points = [QPointF(x + (1.5 if n % 2 else -1.5), strip.top() + n * step) for n in range(5)]
     painter.save()
@@ -120,7 +106,6 @@ def _paint_break(painter: QPainter, colours: theme.Palette, x: float, strip: QRe
 
 
 def fitting_label(label: str, section: Section, metrics: QFontMetricsF, room: float) -> str:
-    """As much of the label as fits: all of it, the name and size, the name, the elided name, nothing."""
     for text in (label, label.rpartition(" · ")[0], section.name):
         if not text:
             continue
@@ -134,14 +119,6 @@ def fitting_label(label: str, section: Section, metrics: QFontMetricsF, room: fl
 def paint_changed(
     painter: QPainter, colours: theme.Palette, strip: QRectF, places: Sequence[tuple[float, float]]
 ) -> None:
-    """Mark changes of a sandbox at the foot of a strip: a crossed band and a diamond for each.
-
-    Args:
-        painter: The painter.
-        colours: The theme.
-        strip: The place of the strip.
-        places: Where each begins and ends, in pixels.
-    """
     last = float("-inf")
     painter.save()
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)

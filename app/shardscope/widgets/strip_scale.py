@@ -13,19 +13,6 @@ LEAST = 7
 
 
 class StripScale:
-    """Maps offsets to pixels and back: linear inside a section, to scale as far as small sections allow.
-
-    Args:
-        size: Number of bytes.
-        sections: Sorted, tiling the source; one section of unknown role stands for none.
-        width: Pixels.
-        schematic: By the order of magnitude of the sections, instead of to scale.
-
-    Attributes:
-        breaks: Between which neighbours (by the number of the second) the scale changes: a pixel is half as many bytes
-            more, or less.
-    """
-
     def __init__(self, size: int, sections: Sequence[Section], width: float, *, schematic: bool = False) -> None:
         solid = [section for section in sections if section.size]
         self.size = size
@@ -46,7 +33,6 @@ class StripScale:
         self._starts = [section.start for section in self.sections]
 
     def x_of(self, offset: int) -> float:
-        """Return the pixel of an offset; the end of the source is the right edge."""
         number = self._number(offset)
         section = self.sections[number]
         left, right = self.edges[number], self.edges[number + 1]
@@ -57,7 +43,6 @@ class StripScale:
         return left + (right - left) * (inside / section.size)
 
     def offset_at(self, x: float) -> int:
-        """Return the byte at a pixel; pixels outside give the first and the last byte."""
         number = min(max(bisect_right(self.edges, x) - 1, 0), len(self.sections) - 1)
         section = self.sections[number]
         left, right = self.edges[number], self.edges[number + 1]
@@ -65,7 +50,6 @@ class StripScale:
         return min(section.start + int(section.size * share), max(section.stop - 1, section.start))
 
     def section_at(self, x: float) -> Section:
-        """Return the section at a pixel."""
         return self.sections[self._number(self.offset_at(x))]
 
     def _number(self, offset: int) -> int:
@@ -73,13 +57,6 @@ class StripScale:
 
 
 def widths_to_scale(sizes: Sequence[int], width: float, least: float = LEAST) -> list[float]:
-    """Widths that add up to `width`: in proportion, none below `least` unless there are too many.
-
-    Args:
-        sizes: At least one.
-        width: Pixels to share.
-        least: Pixels of the smallest.
-    """
     least = min(least, width / len(sizes))
     small: set[int] = set()
     while True:

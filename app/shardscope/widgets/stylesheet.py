@@ -143,12 +143,6 @@ QAbstractScrollArea::corner { background: $window; border: none; }
 
 
 def stylesheet(colours: Mapping[str, str], zoom: float = 1.0) -> str:
-    """Return the style sheet.
-
-    Args:
-        colours: `window`, `base`, `raised`, `border`, `text`, `muted`, `faint` and `accent` as `#rrggbb`.
-        zoom: Zoom of the window, 1 for 100 %; lines of one or two pixels stay as thin as they are.
-    """
     # A combo box that has a border of this library has no arrow of Qt's.
     icons = {name: assets.path(f"icons/{name}.svg").as_posix() for name in ("close", "down", "float")}
     sheet = _SHEET.substitute(colours, **icons, small=SMALL)

@@ -17,25 +17,10 @@ _BETWEEN = 8
 
 @dataclass(frozen=True, slots=True)
 class ColumnRule:
-    """Width rule of a column.
-
-    Attributes:
-        least: Pixels that its texts have at least, where these need more; None: numbers, which are never cut.
-    """
-
     least: int | None = None
 
 
 class ColumnRoom(QObject):
-    """Gives each column the room of the widest text seen so far.
-
-    Args:
-        table: The table; it keeps this alive.
-        rules: One for each column.
-        stretched: The column that takes the rest.
-        wrapped: Whether texts of that column are broken into lines, and rows are as high as these.
-    """
-
     def __init__(
         self, table: QTableView, rules: Sequence[ColumnRule], stretched: int, *, wrapped: bool = False
     ) -> None:
@@ -71,7 +56,6 @@ class ColumnRoom(QObject):
             self._by_hand[column] = width
 
     def fit(self) -> None:
-        """Measure the rows on the screen, and share the width of the table."""
         # Of a table that is not shown Qt would measure every row.
         if self._fitting or not self._table.isVisible():
             return
@@ -97,7 +81,6 @@ class ColumnRoom(QObject):
             table.setColumnWidth(column, width)
 
     def _fit_rows(self) -> None:
-        """Make the rows on the screen as high as their lines."""
         table = self._table
         first, last = table.rowAt(0), table.rowAt(table.viewport().height() - 1)
         for row in range(max(first, 0), (last if last >= 0 else table.model().rowCount() - 1) + 1):

@@ -19,45 +19,30 @@ THING_ROLE = int(Roles.UserRole)
 
 
 class TableModel(QAbstractTableModel):
-    """One thing in each row. A table derives, and names its titles and the texts of a cell.
-
-    Attributes:
-        titles: Titles of the columns.
-        numbers: Columns of numbers, which are aligned to the right.
-        things: What the rows show: a sequence or an array.
-        secrets: Values of an open question, which cells do not show; None to show everything.
-    """
-
     titles: tuple[str, ...] = ()
     numbers: Collection[int] = ()
     things: Any = ()
     secrets: OpenSecrets | None = None
 
     def text(self, row: int, column: int) -> str:
-        """Return the text of a cell."""
         raise NotImplementedError
 
     def tip(self, row: int, column: int) -> str:
-        """Return the tool tip of a cell; empty for none."""
         return self.text(row, column)
 
     def spoken(self, row: int, column: int) -> str | None:
-        """Return what a screen reader says of a cell; None for its text."""
         return None
 
     def hide_answers(self, secrets: OpenSecrets) -> None:
-        """Show no cell with what an open question asks."""
         self.secrets = secrets
         secrets.changed.connect(self.change)
 
     def show_things(self, things: Sequence[Any]) -> None:
-        """Show other things."""
         self.beginResetModel()
         self.things = things
         self.endResetModel()
 
     def change(self, first: int = 0, last: int | None = None, column: int | None = None) -> None:
-        """Report that the texts of rows `first` to `last`, both included, are others; by default of all rows."""
         last = self.rowCount() - 1 if last is None else last
         if 0 <= first <= last:
             columns = (0, len(self.titles) - 1) if column is None else (column, column)
@@ -77,7 +62,6 @@ class TableModel(QAbstractTableModel):
         return self._side(section) if role == Roles.TextAlignmentRole else None
 
     def data(self, index: Index, role: int = Roles.DisplayRole) -> Any:
-        """Texts, their sides, and the thing itself."""
         if not index.isValid():
             return None
         row, column = index.row(), index.column()

@@ -91,30 +91,6 @@ HATCHED = (SectionRole.PADDING, SectionRole.TRAILING, SectionRole.UNKNOWN)
 
 @dataclass(frozen=True)
 class Palette:
-    """The colours of one theme.
-
-    Attributes:
-        name: One of `NAMES`.
-        dark: Whether the background is dark.
-        safe: Whether it is made for colour-blind eyes.
-        window: Behind docks and tool bars.
-        base: Behind bytes and tables.
-        raised: Buttons, fields, selected tabs.
-        border: Thin lines.
-        text: Text.
-        muted: Text of less weight: offsets, units.
-        faint: Borders of what is filled in, and what is disabled.
-        zero: Zero bytes and letters, on the tints of bytes: quieter than the text, but readable.
-        accent: Selection and focus.
-        selection: Behind selected bytes, translucent.
-        hover: Behind what the pointer is on, translucent.
-        error: Severity error.
-        warning: Severity warning.
-        note: Severity note.
-        ok: What is fine.
-        missing: The hatch of bytes that are not loaded.
-    """
-
     name: str
     dark: bool
     safe: bool
@@ -136,15 +112,12 @@ class Palette:
     missing: QColor
 
     def section(self, role: SectionRole, parity: int = 1) -> QColor:
-        """Return the tint of a section: the stronger one, or of fields the one of their parity."""
         return colour(*tint(self.name, role, parity))
 
     def field(self, role: FieldRole) -> QColor:
-        """Return the background of keys, pointers and sizes: of selected ones, and in drawings."""
         return colour(*tint(self.name, role, 0))
 
     def underline(self, role: FieldRole, width: float = 2) -> QPen:
-        """Return the line below keys, pointers or sizes."""
         _, chroma, hue = tint(self.name, role, 0)
         pen = QPen(colour(0.8 if self.dark else 0.43, chroma, hue), width)
         pen.setCapStyle(Qt.PenCapStyle.FlatCap)
@@ -153,24 +126,20 @@ class Palette:
         return pen
 
     def edge(self, section: SectionRole) -> QColor:
-        """Return the colour of lines around a section, and of the thin line between its fields."""
         _, chroma, hue = tint(self.name, section, 1)
         return colour(0.62 if self.dark else 0.6, chroma, hue)
 
     def hatch(self, section: SectionRole) -> QBrush:
-        """Return the lines that are laid over a section."""
         lines = QColor(self.base)
         lines.setAlphaF(0.45)
         return QBrush(lines, HATCHES[section])
 
     def brushes(self, section: SectionRole, parity: int = 1) -> list[QBrush]:
-        """Return what fills a section on strips and charts: its tint, and over it its hatch where it is shown."""
         # Most are told apart by letters and labels: stripes look like a million slots.
         hatched = self.safe or section in HATCHED
         return [QBrush(self.section(section, parity)), *([self.hatch(section)] if hatched else ())]
 
     def ink_on(self, ground: QColor) -> QColor:
-        """Return the colour of text on a ground: of `text` and `base` the one with the higher contrast."""
         return max(self.text, self.base, key=lambda ink: contrast(_rgb(ink), _rgb(ground)))
 
 
@@ -179,13 +148,11 @@ def _rgb(colour: QColor) -> Rgb:
 
 
 def colour(lightness: float, chroma: float, hue: float, alpha: float = 1.0) -> QColor:
-    """Return a colour from OKLCH lightness (0 to 1), chroma (0 to 0.3) and hue (degrees)."""
     return QColor.fromRgbF(*from_oklch(lightness, chroma, hue), alpha)
 
 
 @lru_cache(maxsize=len(NAMES))
 def palette(name: str) -> Palette:
-    """Return the palette of that name; the light one when there is none."""
     safe = name.endswith("-safe")
     if name == "dark-room":
         return _dark_room()
@@ -195,7 +162,6 @@ def palette(name: str) -> Palette:
 
 
 def apply(application: QApplication, name: str) -> Palette:
-    """Give the whole application a theme; widgets hear of it by `QEvent.PaletteChange`."""
     chosen = palette(name)
     sheet = _sheet(chosen)
     # Qt polishes every widget again for a style sheet, half a second, even when it is the same one.
@@ -214,7 +180,6 @@ def apply(application: QApplication, name: str) -> Palette:
 
 
 def wear(window: QWidget, name: str) -> None:
-    """Give one window a theme of its own; an empty name takes it away again."""
     window.setProperty(_PROPERTY, name)
     window.setStyleSheet(_sheet(palette(name)) if name else "")
     # Not before: a style sheet takes back the palette that it finds, and those within do not take that of the window.
@@ -224,7 +189,6 @@ def wear(window: QWidget, name: str) -> None:
 
 
 def of(widget: QWidget) -> Palette:
-    """Return the palette of a widget: that of its window, the applied one, or one that suits its background."""
     if name := widget.window().property(_PROPERTY):
         return palette(name)
     application = QApplication.instance()
@@ -240,7 +204,6 @@ def _sheet(colours: Palette) -> str:
 
 
 def zoom(application: QApplication, factor: float) -> None:
-    """Make the whole application larger or smaller: its fonts, those that widgets have of their own, fixed sizes."""
     before = type_.zoom()
     type_.set_zoom(factor)
     if (ratio := type_.zoom() / before) == 1:
@@ -263,7 +226,6 @@ def _has_font(widget: QWidget) -> bool:
 
 
 def _fixed(widget: QWidget) -> list[tuple[str, int]]:
-    """Return the limits in pixels that a widget has whatever is in it, by the methods that set them."""
     if widget.isWindow() or widget.objectName().startswith("qt_"):
         return []
     found = [
@@ -278,29 +240,21 @@ def _fixed(widget: QWidget) -> list[tuple[str, int]]:
 
 
 def mixed(one: QColor, two: QColor, share: float) -> QColor:
-    """Return a colour between two: the first for a share of 0."""
     pairs = ((one.red(), two.red()), (one.green(), two.green()), (one.blue(), two.blue()))
     return QColor(*(round(a * (1 - share) + b * share) for a, b in pairs))
 
 
 def selected(view: QWidget) -> tuple[QColor, QColor]:
-    """Return background and ink of selected rows: strong in the view that has the keyboard, quiet in the others."""
     group = QPalette.ColorGroup.Active if view.hasFocus() else QPalette.ColorGroup.Inactive
     colours, role = view.palette(), QPalette.ColorRole
     return colours.color(group, role.Highlight), colours.color(group, role.HighlightedText)
 
 
 def system_name(application: QApplication) -> str:
-    """Return the theme that the desktop requests: `light` or `dark`."""
     return "dark" if application.styleHints().colorScheme() is Qt.ColorScheme.Dark else "light"
 
 
 def fixed_font(size: float | None = None) -> QFont:
-    """Return the font of bytes: monospaced, with a slashed zero.
-
-    Args:
-        size: In points; `type.NORMAL` by default.
-    """
     font = type_.mono()
     if size is not None:
         font.setPointSizeF(size)
@@ -356,7 +310,6 @@ def _dark(name: str, safe: bool) -> Palette:
 
 
 def _dark_room() -> Palette:
-    """Return the palette of a dark room: nearly black, so that the projector lights nothing but what is told."""
     return replace(
         _dark("dark-room", safe=False),
         window=colour(0.10, 0.004, 265),

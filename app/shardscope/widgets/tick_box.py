@@ -10,8 +10,6 @@ from shardscope.widgets import theme
 
 
 class TickBox(QCheckBox):
-    """A check box; the style sheet fills the box, and this adds the tick."""
-
     def paintEvent(self, event: QPaintEvent) -> None:
         super().paintEvent(event)
         if not self.isChecked():

@@ -84,13 +84,6 @@ _TINTS: Mapping[str, Mapping[SectionRole | FieldRole, Tint]] = MappingProxyType(
 
 
 def tint(palette: str, role: SectionRole | FieldRole, parity: int) -> Tint:
-    """Return the tint of a section; of a role in `UNDERLINED`, that of its selected bytes.
-
-    Args:
-        palette: Its name.
-        role: The section, or the role.
-        parity: 0 or 1: the weaker or the stronger of the two, alternating between neighbours.
-    """
     lightness, chroma, hue = _TINTS["dark" if palette == "dark-room" else palette][role]
     if not parity:
         return lightness, chroma, hue

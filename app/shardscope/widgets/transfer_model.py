@@ -17,8 +17,6 @@ MAX_KEPT = 200
 
 
 class TransferModel(TableModel):
-    """All jobs with a title, the latest first."""
-
     titles = ("Job", "State", "Progress", "Time", "Result")
     things: list[Job]
 
@@ -33,15 +31,12 @@ class TransferModel(TableModel):
 
     @property
     def running(self) -> int:
-        """Return how many have not ended."""
         return sum(not job.state.ended for job in self.things)
 
     def job(self, index: Index) -> Job:
-        """Return the job of a row."""
         return self.things[index.row()]
 
     def clear_ended(self) -> None:
-        """Forget the jobs that have ended."""
         self.show_things([job for job in self.things if not job.state.ended])
 
     def _add(self, job: Job) -> None:
@@ -74,20 +69,17 @@ class TransferModel(TableModel):
 
 
 def percent(job: Job) -> int | None:
-    """Return how far a job is, 0 to 100; None while that is unknown."""
     if job.state is JobState.DONE:
         return 100
     return None if job.total_amount <= 0 else min(100 * job.done_amount // job.total_amount, 100)
 
 
 def progress_text(job: Job) -> str:
-    """Return how far a job is, in words."""
     share = percent(job)
     return "" if share is None else f"{share} %"
 
 
 def result_text(job: Job) -> str:
-    """Return what came out of a job."""
     return job.note or (plain_words(job.error) if job.state is JobState.FAILED else "")
 
 

@@ -10,14 +10,6 @@ from PySide6.QtWidgets import QWidget
 
 
 class WhileVisible(QObject):
-    """Calls a slot of a widget while the widget is visible; what it missed is made up for when it is shown.
-
-    Args:
-        signal: A signal with one argument; of several that were missed only the last counts.
-        widget: The widget, which owns this.
-        slot: Called with the argument.
-    """
-
     def __init__(self, signal: SignalInstance, widget: QWidget, slot: Callable[[Any], object]) -> None:
         super().__init__(widget)
         self._widget, self._slot = widget, slot

@@ -30,16 +30,6 @@ _KEPT = 6
 
 
 class WrapText(QWidget):
-    """Shows a text over as many lines as its width requests; copies it by menu and by Ctrl+C.
-
-    Args:
-        text: What to show; plain, with line breaks.
-        tone: The name of a colour of `theme.Palette`.
-        mono: In the font of bytes.
-        bold: In heavier type.
-        link: Whether it is clicked to go somewhere; then `clicked` tells.
-    """
-
     clicked = Signal()
 
     def __init__(
@@ -64,16 +54,9 @@ class WrapText(QWidget):
 
     @property
     def text(self) -> str:
-        """Return what is shown."""
         return self._text
 
     def set_text(self, text: str, *, copied: str = "") -> None:
-        """Show another text.
-
-        Args:
-            text: What to show.
-            copied: What is copied instead, where what is shown is cut.
-        """
         self.copied = copied or text
         text = shown_lines(text)
         if text != self._text:
@@ -82,7 +65,6 @@ class WrapText(QWidget):
             self._changed()
 
     def set_tone(self, tone: str, *, bold: bool | None = None) -> None:
-        """Show it in another colour, and weight when given."""
         self._tone = tone
         if bold is not None and bold != self._bold:
             self._bold = bold
@@ -90,13 +72,11 @@ class WrapText(QWidget):
         self.update()
 
     def set_mono(self, mono: bool) -> None:
-        """Show it in the font of bytes, or not."""
         if mono != self._mono:
             self._mono = mono
             self._changed()
 
     def copy(self) -> None:
-        """Put the text on the clipboard."""
         copy_lines(self.copied)
 
     # --- geometry ---
@@ -128,7 +108,6 @@ class WrapText(QWidget):
         return font
 
     def _laid_out(self, width: int) -> tuple[QTextLayout, float]:
-        """Return the lines at a width, and their height; layouts request few widths, and for each many times."""
         if width not in self._layouts:
             if len(self._layouts) >= _KEPT:
                 self._layouts.clear()

@@ -21,19 +21,6 @@ _CODECS: dict[int, Codec] = {Scheme.NONE: "none", Scheme.LZ4: "lz4", Scheme.BG4_
 
 
 def read_chunk(scheme: int, stored: bytes, unpacked_length: int, *, span: Span | None = None) -> bytes:
-    """Unpack the stored bytes of a chunk.
-
-    Args:
-        scheme: The scheme byte of the chunk record.
-        stored: Exactly the stored bytes, without the record's header.
-        unpacked_length: Bytes that the record declares; never exceeded while unpacking.
-        span: Place of the stored bytes, for the errors.
-
-    Raises:
-        Unsupported: No such scheme.
-        FormatError: A length is over its limit, the LZ4 frame is damaged or has bytes after its end, or the
-            chunk does not have the declared length.
-    """
     if fault := chunk_fault(scheme, len(stored), unpacked_length):
         raise (FormatError if scheme in _CODECS else Unsupported)(fault, span=span)
     data = decompress(_CODECS[scheme], stored, expected=unpacked_length, span=span)
@@ -41,20 +28,6 @@ def read_chunk(scheme: int, stored: bytes, unpacked_length: int, *, span: Span |
 
 
 def write_chunk(scheme: int, data: bytes) -> tuple[Scheme, bytes]:
-    """Pack a chunk; the inverse of `read_chunk`.
-
-    Args:
-        scheme: The scheme wanted. A chunk that it does not make smaller is stored as it is, and so is one that the
-            library does not decompress to the same bytes.
-        data: The unpacked chunk.
-
-    Returns:
-        The scheme that was used, and the stored bytes.
-
-    Raises:
-        Unsupported: No such scheme.
-        FormatError: The chunk is over its limit.
-    """
     if len(data) > MAX_UNPACKED:
         raise FormatError(f"a chunk has at most {MAX_UNPACKED:,} bytes; this one has {len(data):,}")
     if scheme not in tuple(Scheme):
@@ -72,7 +45,6 @@ def write_chunk(scheme: int, data: bytes) -> tuple[Scheme, bytes]:
 
 
 def read_groups(grouped: bytes) -> bytes:
-    """Put byte-grouped data back in order: `00 04 08 01 05 09 02 06 03 07` gives `00` to `09`."""
     packed = np.frombuffer(grouped, dtype=np.uint8)
     data = np.empty_like(packed)
     start = 0
@@ -84,5 +56,4 @@ def read_groups(grouped: bytes) -> bytes:
 
 
 def write_groups(data: bytes) -> bytes:
-    """Collect the bytes at positions 0, then 1, 2 and 3 modulo 4; the inverse of `read_groups`."""
     return b"".join(data[first::GROUPS] for first in range(GROUPS))

@@ -91,17 +91,6 @@ GEAR.flags.writeable = False
 
 
 def rolling(data: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint64]:
-    """Return the gear hash after each byte, as if hashing had begun 64 bytes before it (or with `data`).
-
-    Six doubling steps: the hash of the last `2 n` bytes is that of the last `n`, plus that of the `n` before,
-    shifted by `n`. Additions wrap at 64 bits, as the definition wants.
-
-    Args:
-        data: Shape `(n,)`.
-
-    Returns:
-        Shape `(n,)`; entry `i` is exact when `i >= 63`, or when `data` starts where hashing starts.
-    """
     # With places as wide as an index, and no bounds to check, looking up is six times as quick.
     values = GEAR.take(data.astype(np.intp), mode="clip")
     earlier = np.empty_like(values)
@@ -115,12 +104,6 @@ def rolling(data: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint64]:
 
 
 def candidates(data: npt.NDArray[np.uint8], skip: int = 0) -> npt.NDArray[np.int64]:
-    """Return the ends where the hash allows a cut: `i + 1` for each byte `i` that leaves the top 16 bits 0.
-
-    Args:
-        data: Shape `(n,)`.
-        skip: Bytes at the front that are there to fill the window only; no end inside them is given.
-    """
     found = [np.empty(0, dtype=np.int64)]
     start = skip
     # Lanes need a whole window before them; of what comes first no cut is legal, but the caller gets all ends.
@@ -136,18 +119,12 @@ def candidates(data: npt.NDArray[np.uint8], skip: int = 0) -> npt.NDArray[np.int
 
 
 def _ends_in_block(data: npt.NDArray[np.uint8], start: int, stop: int) -> npt.NDArray[np.int64]:
-    """Return the candidates of one block, by doubling."""
     lead = max(0, start - (WINDOW - 1))
     values = rolling(data[lead:stop])[start - lead :]
     return np.flatnonzero(values < _LEGAL) + (start + 1)
 
 
 def _ends_in_lanes(data: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
-    """Return the candidates of `PIECE` bytes after the first 64 of `data`, counted from there.
-
-    The bytes are seen as lanes that lie one after the other. All lanes are hashed byte by byte at the same time, each
-    from 64 bytes before it on: that takes three additions and comparisons a byte, where doubling takes twelve.
-    """
     shape = (WINDOW + _LANE) // _WORD, _LANES
     lanes = np.lib.stride_tricks.as_strided(np.frombuffer(data, np.uint64, 1), shape, (_WORD, _LANE), writeable=False)
     values, constants = np.zeros(_LANES, np.uint64), np.empty(_LANES, np.uint64)
@@ -171,14 +148,12 @@ def _ends_in_lanes(data: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
 
 
 def cut_ends(data: bytes | memoryview) -> list[int]:
-    """Return the end of each chunk of a whole file; the last one is its size. Empty for an empty file."""
     size = len(data)
     ends = list(_cuts(candidates(np.frombuffer(data, dtype=np.uint8)).tolist(), size))
     return ends if size == (ends[-1] if ends else 0) else [*ends, size]
 
 
 def _cuts(ends: list[int], size: int) -> Iterator[int]:
-    """Yield the legal cuts in `size` bytes that begin a chunk: candidates far enough apart, and the forced ones."""
     start = 0
     for end in ends:
         while end - start > MAX_CHUNK:
@@ -193,10 +168,6 @@ def _cuts(ends: list[int], size: int) -> Iterator[int]:
 
 
 def chunks(pieces: Iterable[bytes | bytearray | memoryview]) -> Iterator[bytes]:
-    """Yield the chunks of a file that comes in pieces of any size, in order; some megabytes are held back at most.
-
-    Joining them gives the file again. The result does not depend on how the file was cut into pieces.
-    """
     held = bytearray()
     seen = MIN_CHUNK - 1  # bytes at the front of `held` in which no legal cut is left
     for piece in pieces:
@@ -214,7 +185,6 @@ def chunks(pieces: Iterable[bytes | bytearray | memoryview]) -> Iterator[bytes]:
 
 
 def _leading(held: bytearray, seen: int) -> Generator[bytes, None, int]:
-    """The chunks at the front that are complete; they are removed. Returns how many of the bytes left are seen."""
     if len(held) < MIN_CHUNK:
         return seen
     lead = seen - WINDOW

@@ -48,33 +48,16 @@ _GROUPS_AT_ONCE = 4096  # their text, some 1.5 MB, stays in the processor's cach
 
 
 def to_text(raw: bytes) -> str:
-    """Return the text form of a hash: its words as 16 hexadecimal digits each, so 8-byte groups appear reversed.
-
-    Args:
-        raw: 32 bytes.
-    """
     return "".join(f"{word:016x}" for word in struct.unpack("<4Q", raw))
 
 
 def text_of_key(raw: bytes) -> str:
-    """Return the text form of a hash that a caller gave.
-
-    Raises:
-        UsageError: It does not have 32 bytes.
-    """
     if len(raw) != SIZE:
         raise UsageError(f"a hash has {SIZE} bytes, not {len(raw)}")
     return to_text(raw)
 
 
 def from_text(text: str) -> bytes:
-    """Return the 32 bytes behind a text form; the inverse of `to_text`.
-
-    Upper-case digits are taken, and so is the rare base64url form (43 or 44 characters, of the raw bytes).
-
-    Raises:
-        UsageError: `text` is neither.
-    """
     if _TEXT.fullmatch(text):
         return struct.pack("<4Q", *(int(text[at : at + 16], 16) for at in range(0, 64, 16)))
     if _BASE64.fullmatch(text):
@@ -88,38 +71,29 @@ def from_text(text: str) -> bytes:
 
 
 def to_texts(hashes: HashArray) -> list[str]:
-    """Return the text forms of many hashes, in order."""
     digits = words(hashes).byteswap().tobytes().hex()
     return [digits[at : at + 64] for at in range(0, len(digits), 64)]
 
 
 def words(hashes: HashArray) -> npt.NDArray[np.uint64]:
-    """Return the hashes as rows of four little-endian words, shape `(n, 4)`; a view if the rows allow it.
-
-    Comparing the words of two hashes from left to right is the order of their text forms.
-    """
     return np.ascontiguousarray(hashes).view("<u8").reshape(-1, 4)
 
 
 def truncated(raw: bytes) -> int:
-    """Return the first word of a hash: the key that the lookup tables of a shard use."""
     return int.from_bytes(raw[:8], "little")
 
 
 def as_rows(hashes: Sequence[bytes]) -> HashArray:
-    """Hashes given one by one, as the rows of an array."""
     return np.frombuffer(b"".join(hashes), dtype=np.uint8).reshape(-1, SIZE)
 
 
 def keyed(key: bytes, data: bytes | memoryview) -> bytes:
-    """BLAKE3 of `data` under a 32-byte key."""
     from blake3 import blake3  # here and below: looking at a file needs no hashes
 
     return blake3(data, key=key).digest()
 
 
 def keyed_all(key: bytes, pieces: Iterable[bytes | memoryview]) -> list[bytes]:
-    """BLAKE3 under a key of each piece."""
     from blake3 import blake3
 
     # One hasher for all of them: making a new one, or copying one, takes as long as hashing a short piece.
@@ -135,42 +109,16 @@ def keyed_all(key: bytes, pieces: Iterable[bytes | memoryview]) -> list[bytes]:
 
 
 def chunk_hash(data: bytes | memoryview) -> bytes:
-    """Return the hash of a chunk: BLAKE3 of its unpacked bytes under the DATA key."""
     return keyed(DATA_KEY, data)
 
 
 def tree_root(hashes: HashArray, sizes: npt.NDArray[np.uint64]) -> bytes:
-    """Return the root of the hash tree over one ordered list.
-
-    This is the hash of a xorb when the list is its chunks. An empty list has the zero hash; a list of one is
-    its own root.
-
-    Args:
-        hashes: Shape `(n, 32)`.
-        sizes: Shape `(n,)`: bytes that each hash stands for.
-
-    Raises:
-        UsageError: The sizes add up to more than 64 bits hold.
-    """
     if len(hashes) == 1:
         return bytes(hashes[0])
     return tree_roots(hashes, sizes, np.array([0, len(hashes)])).tobytes()
 
 
 def tree_roots(hashes: HashArray, sizes: npt.NDArray[np.uint64], bounds: npt.NDArray[np.integer]) -> HashArray:
-    """Return the roots of many lists that lie one after the other, computed level by level for all of them together.
-
-    Args:
-        hashes: Shape `(n, 32)`.
-        sizes: Shape `(n,)`: bytes that each hash stands for.
-        bounds: Shape `(m + 1,)`: list `i` is rows `bounds[i]` to `bounds[i + 1]`; ascending, from 0 to `n`.
-
-    Returns:
-        Shape `(m, 32)`, in the order of the lists.
-
-    Raises:
-        UsageError: The sizes add up to more than 64 bits hold.
-    """
     sizes = sizes.astype(np.uint64)
     if len(sizes) and int(sizes.max()) * len(sizes) >= 1 << 64:
         raise UsageError("the sizes of a hash tree add up to more than 64 bits hold")
@@ -197,11 +145,6 @@ def tree_roots(hashes: HashArray, sizes: npt.NDArray[np.uint64], bounds: npt.NDA
 def _group_edges(
     hashes: HashArray, ends: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.int64]:
-    """Return where the groups of one level begin, and the end of the last: shape `(groups + 1,)`.
-
-    A group has at least three items, as far as its list has them. It ends just after the first item, from the
-    third on, whose last word is 0 modulo 4; else after nine items, or where the list ends.
-    """
     total = len(hashes)
     after = np.full(total + MIN_GROUP - 1, total)  # for each item, the end of a group cut there or later
     starts = np.arange(total)
@@ -219,7 +162,6 @@ def _group_edges(
 def _merge(
     hashes: HashArray, sizes: npt.NDArray[np.uint64], edges: npt.NDArray[np.int64]
 ) -> tuple[HashArray, npt.NDArray[np.uint64]]:
-    """Return one item per group: the NODE hash of its lines of text, and the sum of its sizes."""
     digests: list[bytes] = []
     for at in range(0, len(edges) - 1, _GROUPS_AT_ONCE):
         block = edges[at : at + _GROUPS_AT_ONCE + 1]
@@ -229,10 +171,6 @@ def _merge(
 
 
 def _texts(hashes: HashArray, sizes: npt.NDArray[np.uint64], edges: npt.NDArray[np.int64]) -> list[bytes]:
-    """Return the text of each group: for each item a line of text form, space, colon, space, decimal size.
-
-    All lines are laid out at once, with a zero byte after each group, and cut there.
-    """
     count, largest = len(hashes), int(sizes.max())
     digits = len(str(largest))
     # The end of a line, with leading zeros; they fall on the hash of the same line, which is written over them.
@@ -261,7 +199,6 @@ def _texts(hashes: HashArray, sizes: npt.NDArray[np.uint64], edges: npt.NDArray[
 
 
 def _scatter(rows: npt.NDArray[np.uint8], into: npt.NDArray[np.uint8], places: npt.NDArray[np.int64]) -> None:
-    """Write each row of bytes at its place in a flat buffer."""
     whole = np.dtype((np.void, rows.shape[1]))
     windows = np.lib.stride_tricks.sliding_window_view(into, rows.shape[1], writeable=True)
     windows.view(whole)[:, 0][places] = rows.view(whole)[:, 0]

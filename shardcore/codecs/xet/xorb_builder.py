@@ -50,8 +50,6 @@ USUAL_CHUNK = 64 * 1024
 
 
 class XorbSink(Protocol):
-    """Sink of a xorb."""
-
     def write(self, data: bytes) -> None:
         """Append bytes."""
 
@@ -61,15 +59,6 @@ class XorbSink(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PackedXorb:
-    """A xorb that is complete.
-
-    Attributes:
-        hash: Its hash.
-        info: What its info block states.
-        schemes: The scheme of every chunk, uint8.
-        size: Bytes of the file.
-    """
-
     hash: bytes
     info: XorbInfo
     schemes: NDArray[np.uint8]
@@ -77,13 +66,11 @@ class PackedXorb:
 
     @property
     def sizes(self) -> NDArray[np.int64]:
-        """Bytes of each unpacked chunk."""
         ends = self.info.unpacked_ends
         return np.zeros(0, np.int64) if ends is None else np.diff(ends, prepend=0)
 
     @property
     def sections(self) -> tuple[Section, ...]:
-        """The parts of the file."""
         end = int(self.info.ends[-1]) if self.info.count else 0
         chunks = Section(CHUNKS, SectionRole.DATA, 0, end, SENTENCES[CHUNKS])
         info = Section(INFO_BLOCK, SectionRole.FOOTER, end, self.size, SENTENCES[INFO_BLOCK])
@@ -91,14 +78,6 @@ class PackedXorb:
 
 
 class XorbPacker:
-    """Packs chunks into one xorb.
-
-    Args:
-        file: Where to write.
-        compression: One of `COMPRESSIONS`.
-        workers: Threads that compress chunks; None: the caller's alone.
-    """
-
     def __init__(self, file: XorbSink, compression: str, workers: ThreadPoolExecutor | None = None) -> None:
         self._file = file
         self._workers = workers
@@ -114,21 +93,15 @@ class XorbPacker:
 
     @property
     def unpacked(self) -> int:
-        """Bytes of the chunks so far, unpacked."""
         return self._unpacked_ends[-1] if self._unpacked_ends else 0
 
     def fault_of(self, size: int, count: int = 1) -> str:
-        """Return why chunks of `size` bytes together find no place any more, or empty.
-
-        Unpacked bytes count, as the reference counts them, and the headers, so that no record passes the limit.
-        """
         if len(self) + count > MAX_CHUNKS:
             return f"{len(self) + count:,} chunks; a xorb has at most {MAX_CHUNKS:,}"
         whole = self.unpacked + size + (len(self) + count) * HEADER_SIZE
         return f"{whole:,} bytes; a xorb has at most {MAX_XORB_SIZE:,}" if whole > MAX_XORB_SIZE else ""
 
     def add(self, chunk: bytes, digest: bytes) -> int:
-        """Write a chunk, with its hash; return its number."""
         self._hashes += digest
         self._unpacked_ends.append(self.unpacked + len(chunk))
         if self._workers is None or len(chunk) < WORTH_A_THREAD:
@@ -139,7 +112,6 @@ class XorbPacker:
         return len(self) - 1
 
     def skip(self, size: int, digest: bytes) -> int:
-        """Leave place for a chunk of which only the size is known, under a made-up hash; return its number."""
         self.settle()
         self._hashes += digest
         self._unpacked_ends.append(self.unpacked + size)
@@ -148,26 +120,22 @@ class XorbPacker:
         return len(self) - 1
 
     def settle(self, most: int = 0) -> None:
-        """Write chunks that were added, until at most so many are left that threads still compress."""
         while len(self._waiting) > most:
             first = self._waiting.popleft()
             self._write(first.result() if isinstance(first, Future) else first)
 
     def plan(self) -> PackedXorb:
-        """Return the xorb as it would be with the chunks so far."""
         self.settle()
         info = self._info()
         size = (int(info.ends[-1]) if info.count else 0) + FIXED[1] + PER_CHUNK[1] * info.count + INFO_LENGTH.size
         return PackedXorb(info.cas_hash, info, np.frombuffer(bytes(self._used), np.uint8), size)
 
     def finish(self) -> PackedXorb:
-        """Write the info block."""
         packed = self.plan()
         self._file.write(write_info(packed.info))
         return packed
 
     def forget(self, count: int) -> None:
-        """Forget all chunks but the first `count`; the caller rewinds the file."""
         self.settle()
         del self._hashes[32 * count :], self._ends[count:], self._unpacked_ends[count:], self._used[count:]
 
@@ -188,7 +156,6 @@ class XorbPacker:
 
 
 def stored_chunk(schemes: tuple[Scheme, ...], chunk: bytes) -> Stored:
-    """Return the record of a chunk, header and stored bytes, in the scheme that takes the fewest bytes."""
     scheme, stored = smallest(schemes, chunk)
     header = CHUNK_HEADER.pack(
         compressed_size=write_u24(len(stored)), compression_type=int(scheme), uncompressed_size=write_u24(len(chunk))
@@ -197,7 +164,6 @@ def stored_chunk(schemes: tuple[Scheme, ...], chunk: bytes) -> Stored:
 
 
 def smallest(schemes: tuple[Scheme, ...], chunk: bytes) -> tuple[Scheme, bytes]:
-    """The scheme among some that takes the fewest bytes, and those; of equal ones the first, and none before all."""
     best: tuple[Scheme, bytes] = (Scheme.NONE, chunk)
     for scheme in schemes:
         found = write_chunk(scheme, chunk)
@@ -206,6 +172,5 @@ def smallest(schemes: tuple[Scheme, ...], chunk: bytes) -> tuple[Scheme, bytes]:
 
 
 def usual_chunks(size: int) -> list[int]:
-    """Sizes of the chunks of content of which only the size is known: a guess."""
     whole, rest = divmod(size, USUAL_CHUNK)
     return [USUAL_CHUNK] * whole + [rest] * bool(rest)

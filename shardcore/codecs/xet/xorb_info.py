@@ -45,16 +45,6 @@ PER_CHUNK = {0: STORED_END.size + CHUNK_HASH.size, 1: CHUNK_HASH.size + STORED_E
 
 @dataclass(frozen=True)
 class InfoPart:
-    """A stretch of the info block: a record, or a list of them.
-
-    Attributes:
-        name: Name.
-        record: Its layout.
-        start: First byte, from the start of the info block.
-        count: Number of records; a list may have any.
-        is_list: Whether it has one record per chunk.
-    """
-
     name: str
     record: Record
     start: int
@@ -63,12 +53,10 @@ class InfoPart:
 
     @property
     def stop(self) -> int:
-        """One past the last byte."""
         return self.start + self.count * self.record.size
 
 
 def info_parts(version: int, count: int) -> tuple[InfoPart, ...]:
-    """Return the parts of an info block of a version and a number of chunks, in the order of their bytes."""
     lists = {"chunk hashes": CHUNK_HASH, "stored ends": STORED_END, "unpacked ends": UNPACKED_END}
     fixed = {
         "header": INFO_HEADER,
@@ -93,17 +81,6 @@ def info_parts(version: int, count: int) -> tuple[InfoPart, ...]:
 
 @dataclass(frozen=True)
 class XorbInfo:
-    """Fields of the info block.
-
-    Attributes:
-        version: 0 or 1.
-        cas_hash: Hash of the xorb.
-        hashes: Chunk hashes, shape `(n, 32)`.
-        ends: Where each chunk's record ends, int64.
-        unpacked_ends: Where each chunk ends in the unpacked xorb, int64; None in version 0, which does not state.
-        nonce: The buffer of 16 bytes.
-    """
-
     version: int
     cas_hash: bytes
     hashes: HashArray
@@ -113,22 +90,10 @@ class XorbInfo:
 
     @property
     def count(self) -> int:
-        """Return how many chunks the xorb has."""
         return len(self.hashes)
 
 
 def read_info(data: bytes, start: int) -> XorbInfo:
-    """Read an info block.
-
-    Args:
-        data: Exactly the block, without the length after it.
-        start: Start in the file; the chunk records end there.
-
-    Raises:
-        FormatError: The idents are not there, the numbers of chunks differ or do not fit the length, the distances
-            are wrong, or the ends are not ascending or not the chunk records' end.
-        Unsupported: The version is unknown.
-    """
     place = Span("", start, start + len(data))
     header = INFO_HEADER.read_one(data, place=place)
     version = header["version"]
@@ -165,7 +130,6 @@ def read_info(data: bytes, start: int) -> XorbInfo:
 
 
 def _check_part(part: InfoPart, values: dict[str, Any], count: int, place: Span, length: int) -> None:
-    """The idents, counts and distances of one fixed part."""
     if values.get("num_chunks", count) != count:
         raise FormatError(
             f"{part.name}: num_chunks is {values['num_chunks']:,}; the info block's length declares {count:,}",
@@ -185,7 +149,6 @@ def _check_part(part: InfoPart, values: dict[str, Any], count: int, place: Span,
 
 
 def _check_ends(ends: NDArray[np.int64], start: int, place: Span) -> None:
-    """The ends of the records: each has a header and not too many bytes, the last is where the info block begins."""
     sizes = np.diff(ends, prepend=0) - HEADER_SIZE
     if (sizes < 0).any() or (sizes > MAX_STORED).any():
         raise FormatError(
@@ -200,7 +163,6 @@ def _check_ends(ends: NDArray[np.int64], start: int, place: Span) -> None:
 
 
 def write_info(info: XorbInfo) -> bytes:
-    """Return the info block and the length after it; the inverse of `read_info`."""
     count = info.count
     length = FIXED[info.version] + PER_CHUNK[info.version] * count
     fixed = {

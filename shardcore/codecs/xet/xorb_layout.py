@@ -48,15 +48,12 @@ SENTENCES = {
 
 
 class Scheme(enum.IntEnum):
-    """Compression scheme of a chunk. 99 means "auto" in settings and is not allowed in a file."""
-
     NONE = 0
     LZ4 = 1
     BG4_LZ4 = 2
 
     @property
     def label(self) -> str:
-        """The name used in settings and listings."""
         return _LABELS[self]
 
 
@@ -230,17 +227,14 @@ INFO_LENGTH = Record(
 
 
 def read_u24(raw: bytes) -> int:
-    """Return a number of 24 bits, little-endian."""
     return int.from_bytes(raw, "little")
 
 
 def write_u24(value: int) -> bytes:
-    """Return the three bytes of a number; the inverse of `read_u24`."""
     return value.to_bytes(3, "little")
 
 
 def u24_column(column: NDArray[np.uint8]) -> NDArray[np.int64]:
-    """Many numbers of 24 bits at once, from shape `(n, 3)`."""
     wide = column.astype(np.int64)
     numbers: NDArray[np.int64] = wide[:, 0] | wide[:, 1] << 8 | wide[:, 2] << 16
     return numbers
@@ -250,7 +244,6 @@ HEADER_SIZE = CHUNK_HEADER.size
 
 
 def chunk_fault(scheme: int, stored: int, unpacked: int) -> str:
-    """Return why there can be no chunk of this scheme and these sizes, or empty."""
     if scheme not in tuple(Scheme):
         return f"unknown compression scheme {scheme}"
     if stored > MAX_STORED or unpacked > MAX_UNPACKED:
@@ -262,13 +255,6 @@ def chunk_fault(scheme: int, stored: int, unpacked: int) -> str:
 
 
 def header_fault(header: dict[str, Any], stored: int, size: int) -> str:
-    """Return what is wrong with the header of a record, or empty.
-
-    Args:
-        header: Its fields.
-        stored: Bytes that follow it, as the ends say; -1 when they state nothing.
-        size: Bytes of the unpacked chunk, as the info block declares; -1 when it states nothing.
-    """
     packed, unpacked = read_u24(header["compressed_size"]), read_u24(header["uncompressed_size"])
     if header["version"] != 0:
         return f"chunk record version {header['version']}; only 0 is known"
@@ -284,13 +270,6 @@ def header_fault(header: dict[str, Any], stored: int, size: int) -> str:
 def header_faults(
     rows: NDArray[Any], ends: NDArray[np.int64], unpacked_ends: NDArray[np.int64] | None
 ) -> NDArray[np.bool_]:
-    """Return which headers `header_fault` has something to say about.
-
-    Args:
-        rows: The headers of all records, rows of `CHUNK_HEADER`.
-        ends: Where each record ends.
-        unpacked_ends: Where each chunk ends in the unpacked xorb; None when nothing states it.
-    """
     packed, unpacked = u24_column(rows["compressed_size"]), u24_column(rows["uncompressed_size"])
     wrong: NDArray[np.bool_] = (rows["version"] != 0) | (rows["compression_type"] > max(Scheme))
     wrong |= (unpacked > MAX_UNPACKED) | (packed > MAX_STORED) | (packed != np.diff(ends, prepend=0) - HEADER_SIZE)

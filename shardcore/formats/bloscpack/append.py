@@ -33,8 +33,6 @@ from shardcore.writing.temporary import STREAM_PIECE
 
 
 class _Kept:
-    """Bytes that are going to be written, in a temporary file; it goes with the edit."""
-
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         try:
@@ -47,7 +45,6 @@ class _Kept:
         return SourceError(f"cannot write a temporary file in {self._folder}: {reason_of(error)}")
 
     def write(self, data: bytes) -> None:
-        """Append bytes."""
         try:
             self._file.write(data)
         except OSError as error:
@@ -55,7 +52,6 @@ class _Kept:
         self.size += len(data)
 
     def pieces(self) -> Iterator[bytes]:
-        """Yield all bytes, from the first."""
         self._file.seek(0)
         while piece := self._file.read(STREAM_PIECE):
             yield piece
@@ -67,17 +63,6 @@ class _Kept:
 
 
 def append(shard: Shard, *paths: Path) -> Edit:
-    """Append the bytes of files; those of a `.npy` to an array of its type as further places of the first axis.
-
-    Args:
-        shard: A file of version 3.
-        paths: The files; one after the other, in one edit.
-
-    Raises:
-        UsageError: The shard is no such file, or the content does not fit to it.
-        FormatError: The file is damaged where it has to be read.
-        SourceError: Bytes cannot be read or written.
-    """
     if not isinstance(shard, BloscpackShard):
         raise UsageError("give one Bloscpack file: to a folder nothing is appended")
     _check(shard)
@@ -99,14 +84,6 @@ def append(shard: Shard, *paths: Path) -> Edit:
 
 
 class _Append:
-    """One append: what the file is afterwards.
-
-    Args:
-        shard: The file, its chunks loaded.
-        contents: What is appended, in order, and what errors call each.
-        kept: Where new chunks are kept until they are written.
-    """
-
     def __init__(self, shard: BloscpackShard, contents: Sequence[tuple[str, InputContent]], kept: _Kept) -> None:
         self._file = shard.file
         self._shard = shard
@@ -120,7 +97,6 @@ class _Append:
         self._stay = self._header.nchunks - (0 if full else 1)
 
     def edit(self) -> Edit:
-        """Return the edit; the new chunks are compressed, and none of it is written to the file yet."""
         header, shape, table = self._header, self._shape, self._file.table
         added = shape.nchunks - header.nchunks
         rewritten = header.has_offsets and added > header.max_app_chunks
@@ -150,7 +126,6 @@ class _Append:
         return edit_of(self._shard.source, f"{what}{shape.nchunks:,}", tuple(changes), size, verb="append")
 
     def _new_shape(self) -> ChunkShape:
-        """Return the chunks afterwards: of the same size, unless the one that there is may grow."""
         header, size = self._header, self._file.header.plain_size + self._added
         typesize = header.typesize or 1
         if header.nchunks == 1:
@@ -160,7 +135,6 @@ class _Append:
         return ChunkShape(header.typesize, header.chunk_size, size - header.chunk_size * (nchunks - 1), nchunks, 0)
 
     def _end_of(self, count: int) -> int:
-        """Return where the first chunks end, digest included."""
         table = self._file.table
         if not count:
             return table.geometry.first
@@ -171,7 +145,6 @@ class _Append:
             self._kept.write(self._file.source.read(at, min(at + STREAM_PIECE, stop)))
 
     def _compress(self, start: int) -> list[int]:
-        """Compress the last chunk, filled up, and those after it; return where they are going to begin."""
         old = b"" if self._stay == self._header.nchunks else self._file.content.plain(self._header.nchunks - 1)
         pieces = chain.from_iterable(_all_of(content, label) for label, content in self._contents)
         content = InputContent(len(old) + self._added, chain([old] if old else [], pieces))
@@ -202,7 +175,6 @@ class _Append:
         return FileChange(at, HEADER_V3.pack(**values)[at:], "chunk_size, last_chunk, nchunks, max_app_chunks")
 
     def _metadata_change(self) -> list[FileChange]:
-        """Return the shape of an array grows along its first axis."""
         array, section = self._shard.whole_layout, self._file.metadata
         if array is None or section is None:
             for label, content in self._contents:
@@ -230,7 +202,6 @@ class _Append:
 
 
 def _all_of(content: InputContent, label: str) -> Iterator[bytes | bytearray | memoryview]:
-    """Yield the pieces of a content, which have to be as many bytes as it said."""
     total = 0
     for piece in content.pieces:
         total += len(piece)
@@ -240,7 +211,6 @@ def _all_of(content: InputContent, label: str) -> Iterator[bytes | bytearray | m
 
 
 def _check(shard: BloscpackShard) -> None:
-    """Refuse files to which nothing can be appended."""
     header = shard.file.header
     if header.version != 3:
         raise UsageError(f"version {header.version}: append supports version 3 only; pack the content again")

@@ -32,16 +32,6 @@ Places = Callable[[int, int], tuple[int, int]]
 
 
 class ArrayGrid(StoredGrid):
-    """Chunks of an array. Where chunks end within a place of the divided axis, a cell has as many places as fit in one.
-
-    Args:
-        shard: What has the array as the object `all`.
-        layout: The array.
-        chunk_bytes: Uncompressed bytes of a chunk.
-        file_of: Name of the file of a chunk of a column; empty names for chunks of one file.
-        places: Offsets of chunks in the one file, by which they are fetched ahead.
-    """
-
     def __init__(
         self,
         shard: Shard,
@@ -63,17 +53,14 @@ class ArrayGrid(StoredGrid):
         self._all: ObjectRef | None = None
 
     def cell(self, at: tuple[int, ...]) -> GridCell:
-        """Return a cell; its key is the chunk that holds its first byte."""
         box = self.box_at(at)
         number = box.begin[self.axis] * self._place_bytes // self._chunk_bytes
         return GridCell(at, box, str(number), self._file_of(number) or "")
 
     def refs(self, cells: Sequence[GridCell]) -> list[ObjectRef | ShardError | None]:
-        """Return the whole array for each cell: its bytes are a range of it; None where a file is missing."""
         return [replace(self._whole, spans=self._spans(cell)) if self._is_there(cell) else None for cell in cells]
 
     def _spans(self, cell: GridCell) -> tuple[Span, ...]:
-        """Return the stored bytes of a cell, where offsets state them: they are fetched ahead."""
         start, stop = self._bytes_of(cell.box)
         first, last = self._places(start // self._chunk_bytes, -(-stop // self._chunk_bytes))
         return (Span("", first, last),) if 0 < first < last else ()
@@ -93,7 +80,6 @@ class ArrayGrid(StoredGrid):
         return box.begin[self.axis] * self._place_bytes, box.end[self.axis] * self._place_bytes
 
     def elements(self, cell: GridCell, ref: ObjectRef) -> NDArray[Any]:
-        """Return the elements of a cell: its range of the content."""
         start, stop = self._bytes_of(cell.box)
         data = self.shard.read_range(ref, start, stop, limit=DEFAULT_LIMIT)
         if len(data) != stop - start:
@@ -101,7 +87,6 @@ class ArrayGrid(StoredGrid):
         return np.frombuffer(data, self.dtype).reshape(cell.box.shape, order="C" if self.layout.order == "C" else "F")
 
     def locate(self, index: Sequence[int]) -> ElementLocation:
-        """Return where an element is stored: its chunk, and the block of it."""
         self.box_of(tuple(index))
         begin, end = self.layout.bytes_of(index)
         number, start = divmod(begin, self._chunk_bytes)
@@ -116,14 +101,6 @@ class ArrayGrid(StoredGrid):
 
 
 def array_grid(shard: Shard, layout: ArrayLayout | None, chunk_bytes: int, **more: Any) -> ArrayGrid | None:
-    """Return the grid of an array; None where there is no array, or it has no elements or no chunks.
-
-    Args:
-        shard: What has the array as the object `all`.
-        layout: The array, or None.
-        chunk_bytes: Uncompressed bytes of a chunk.
-        **more: `file_of` and `places`; see `ArrayGrid`.
-    """
     if layout is None or not layout.shape or not layout.nbytes or chunk_bytes <= 0:
         return None
     return ArrayGrid(shard, layout, chunk_bytes, **more)

@@ -25,17 +25,14 @@ MAX_DIMENSIONS = 64
 
 
 def dtype_text(dtype: np.dtype[Any]) -> str:
-    """Return a type as text that `array_info` reads again: `<f8`, or the list of the fields."""
     return str(np.lib.format.dtype_to_descr(dtype))
 
 
 def names_array(name: str) -> bool:
-    """Return whether a file of this name may be an array."""
     return name.lower().endswith(NPY)
 
 
 def npy_head(array: ArrayLayout) -> bytes:
-    """Return the header of a `.npy` file with an array, as NumPy writes it."""
     header = {
         "descr": np.lib.format.dtype_to_descr(array.dtype),
         "fortran_order": array.order == "F",
@@ -52,15 +49,6 @@ def npy_head(array: ArrayLayout) -> bytes:
 
 
 def array_info(metadata: Any) -> ArrayLayout | None:
-    """Return the array that the metadata describes, or None when it describes none.
-
-    Args:
-        metadata: The metadata value. An array's is an object with `container` "numpy", `dtype`, `shape`, `order`.
-
-    Raises:
-        FormatError: It says that it describes an array, but does not make sense.
-        Unsupported: The elements would be Python objects.
-    """
     if not isinstance(metadata, dict) or metadata.get("container") != "numpy":
         return None
     shape, order = metadata.get("shape"), metadata.get("order", "C")
@@ -72,17 +60,6 @@ def array_info(metadata: Any) -> ArrayLayout | None:
 
 
 def parse_dtype(text: Any, *, objects: bool = False) -> np.dtype[Any]:
-    """Return the element type that the metadata states.
-
-    Args:
-        text: The repr of a type string (`"'<f8'"`) or of a list of fields; before 0.7.2 a plain type string, or
-            the fields as nested lists. Literals only, nothing is evaluated.
-        objects: Whether the elements may be Python objects.
-
-    Raises:
-        FormatError: It is none of these.
-        Unsupported: The elements would be Python objects.
-    """
     descr = text
     try:
         if isinstance(text, str):
@@ -107,7 +84,6 @@ def _type_string(text: str) -> str:
 
 
 def _fields(descr: list[Any], room: list[int]) -> list[Any]:
-    """Fields as NumPy wants them: tuples of name, type and perhaps shape; `room[0]` counts how many may come."""
     room[0] -= len(descr)
     if room[0] < 0:
         raise ValueError(f"more than {MAX_FIELDS} fields")

@@ -42,14 +42,6 @@ DOCS = {
 
 @dataclass(frozen=True, slots=True)
 class ChunkFile:
-    """One of the files of a column.
-
-    Attributes:
-        number: The chunk it holds.
-        name: Relative to the folder of the data set.
-        size: Bytes.
-    """
-
     number: int
     name: str
     size: int
@@ -57,19 +49,6 @@ class ChunkFile:
 
 @dataclass(frozen=True)
 class BcolzColumn:
-    """A column as its meta files describe it.
-
-    Attributes:
-        name: The folder it lies in, relative to that of the data set; empty for a column that is the data set.
-        array: Type and shape of its content.
-        chunklen: Items of every chunk but the last; an item of a column of several axes is all that lies at one
-            place of the first axis.
-        nbytes: Uncompressed bytes of the column.
-        cbytes: Stored bytes, as `meta/sizes` says.
-        files: The files that are there, by their numbers.
-        texts: The bytes of its JSON files, by their names relative to the folder of the data set.
-    """
-
     name: str
     array: ArrayLayout
     chunklen: int
@@ -80,70 +59,47 @@ class BcolzColumn:
 
     @property
     def pickled(self) -> bool:
-        """Return whether the items are Python objects: pickles, which are never loaded, in chunks of any size."""
         return self.array.dtype.hasobject
 
     @property
     def layout(self) -> ArrayLayout | None:
-        """Return how the content is a NumPy array; None for pickles."""
         return None if self.pickled else self.array
 
     @property
     def chunk_bytes(self) -> int:
-        """Uncompressed bytes of every chunk but the last; 0 where they differ."""
         return 0 if self.pickled else self.chunklen * self.array.stride
 
     @property
     def chunks(self) -> int:
-        """Number of chunks that hold the items."""
         return -(-self.array.shape[0] // self.chunklen)
 
     def array_of(self, data: bytes) -> NDArray[Any]:
-        """Return the content as a NumPy array.
-
-        Raises:
-            Unsupported: The items are Python objects.
-        """
         if self.pickled:
             raise Unsupported(f"the items of {self.name or 'the column'} are pickled Python objects: no array is made")
         return self.array.of(data)
 
     @cached_property
     def by_number(self) -> dict[int, ChunkFile]:
-        """The files by their numbers."""
         return {file.number: file for file in self.files}
 
     @property
     def missing(self) -> list[int]:
-        """The chunks whose files are not there, the first thousand of them: a shape may claim any number."""
         return list(islice((number for number in range(self.chunks) if number not in self.by_number), 1000))
 
     @property
     def surplus(self) -> list[ChunkFile]:
-        """Files after the last chunk."""
         return [file for file in self.files if file.number >= self.chunks]
 
     def file_of(self, number: int) -> ChunkFile:
-        """Return the file that holds a chunk.
-
-        Raises:
-            ExternalMissing: It is not there.
-        """
         if number not in self.by_number:
             name = f"{self.inside(DATA)}/__{number}.blp"
             raise ExternalMissing(f"{name} is not there, but the column has {plural(self.chunks, 'chunk')}")
         return self.by_number[number]
 
     def inside(self, name: str) -> str:
-        """Return the name of a file of the column, relative to the folder of the data set."""
         return f"{self.name}/{name}" if self.name else name
 
     def check_chunk(self, number: int, size: int) -> None:
-        """Check how many uncompressed bytes a chunk has; after the end of the column the last one may have more.
-
-        Raises:
-            FormatError: They are not those that `chunklen` and the shape leave to it.
-        """
         if self.pickled:
             return
         wanted = min(self.chunk_bytes, self.nbytes - number * self.chunk_bytes)
@@ -156,27 +112,15 @@ class BcolzColumn:
 
 
 def is_column(folder: Folder) -> bool:
-    """Return whether a folder has the parts of a column."""
     inside = {entry.name for entry in folder.list() if entry.is_folder}
     return {DATA, META} <= inside and {SIZES, STORAGE} <= {entry.name for entry in folder.list(META)}
 
 
 def is_table(folder: Folder) -> bool:
-    """Return whether a folder names columns."""
     return any(entry.name == ROOTDIRS and not entry.is_folder for entry in folder.list())
 
 
 def read_column(folder: Folder, name: str = "") -> BcolzColumn:
-    """Read the meta files of a column and list its chunks.
-
-    Args:
-        folder: The folder of the data set.
-        name: The folder of the column inside it; empty when it is the same.
-
-    Raises:
-        FormatError: The meta files make no sense.
-        SourceError: They cannot be read.
-    """
     lead = f"{name}/" if name else ""
     texts = {lead + part: folder.read(lead + part, MAX_TEXT) for part in (SIZES, STORAGE)}
     entries = folder.list(lead + DATA)
@@ -207,11 +151,6 @@ def read_column(folder: Folder, name: str = "") -> BcolzColumn:
 
 
 def read_names(text: bytes) -> list[str]:
-    """Return the names of the columns of a table, from `__rootdirs__`.
-
-    Raises:
-        FormatError: They are not there.
-    """
     names = _mapping(text, ROOTDIRS).get("names")
     if not isinstance(names, list) or not all(name and isinstance(name, str) for name in names):
         raise FormatError(f"{ROOTDIRS}: `names` is not a list of names", span=_span(ROOTDIRS, len(text)))
@@ -219,7 +158,6 @@ def read_names(text: bytes) -> list[str]:
 
 
 def _mapping(text: bytes, name: str) -> dict[str, Any]:
-    """Return the JSON object in a file."""
     span = _span(name, len(text))
     value = parse_json(text, name, span=span)
     if not isinstance(value, dict):
@@ -228,12 +166,10 @@ def _mapping(text: bytes, name: str) -> dict[str, Any]:
 
 
 def _span(name: str, size: int) -> Span:
-    """Return all of a file."""
     return Span(str(SourceName(name)), 0, size)
 
 
 def _array(sizes: dict[str, Any], storage: dict[str, Any], texts: dict[str, bytes], lead: str) -> ArrayLayout:
-    """Type and shape of a column; both files have to agree about its bytes."""
     span, kind_span = (_span(lead + name, len(texts[lead + name])) for name in (SIZES, STORAGE))
     shape, nbytes = sizes.get("shape"), sizes.get("nbytes")
     if not isinstance(shape, list) or not 1 <= len(shape) <= MAX_DIMENSIONS or not all(is_length(n) for n in shape):

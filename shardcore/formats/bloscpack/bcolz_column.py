@@ -38,26 +38,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ColumnKey(BloscpackKey):
-    """A key of a column, which knows its file: what it requests counts in that file.
-
-    Attributes:
-        chunk: The chunk of the column.
-    """
-
     chunk: int = 0
 
 
 class BloscpackColumn(BloscpackDataSet):
-    """A column: an array whose chunks are files.
-
-    Args:
-        folder: The folder.
-        context: Options for opening members.
-
-    Attributes:
-        column: What the JSON files state of it.
-    """
-
     key_form = NUMBERS
 
     def __init__(self, folder: Folder, context: OpenContext) -> None:
@@ -68,26 +52,21 @@ class BloscpackColumn(BloscpackDataSet):
 
     @property
     def whole_layout(self) -> ArrayLayout | None:
-        """Return how the whole content is a NumPy array."""
         return self.column.layout
 
     @property
     def objects(self) -> BcolzChunks:
-        """The chunks, one for each file."""
         return self._chunks
 
     @property
     def fields(self) -> dict[str, Value]:
-        """Type, shape and sizes."""
         return super().fields | column_fields("column", self.column)
 
     @property
     def views(self) -> tuple[str, ...]:
-        """`all`: the whole content."""
         return (ALL,)
 
     def chunk_grid(self, scale: str = "") -> ChunkGrid | None:
-        """Return the chunks of the column."""
         from shardcore.formats.bloscpack.array_grid import array_grid
 
         column = self.column
@@ -95,20 +74,12 @@ class BloscpackColumn(BloscpackDataSet):
         return array_grid(self, self.whole_layout, column.chunk_bytes, file_of=names.get)
 
     def read_array(self, *, limit: int = DEFAULT_LIMIT) -> NDArray[Any]:
-        """Return the column as a NumPy array; read-only.
-
-        Raises:
-            FormatError: A chunk is damaged.
-            LimitExceeded: It has more than `limit` bytes.
-        """
         return self.column.array_of(self.read(self.find(ALL), limit=limit))
 
     def parse_key(self, text: str) -> BloscpackKey:
-        """`5` is a chunk, `@1000` and `[3,4]` that of a plain byte or an element, `all` the whole content."""
         return parse_key(text)
 
     def lookup(self, key: BloscpackKey, look: Look) -> ObjectRef:
-        """Find a chunk by its number or one of its bytes, in the file that is named after it; or the whole."""
         column = self.column
         about = tuple(Span(name, 0, len(self._texts[name])) for name in (SIZES, STORAGE))
         sizes: dict[str, Any] = {} if column.pickled else {"chunk_bytes": column.chunk_bytes}
@@ -154,7 +125,6 @@ class BloscpackColumn(BloscpackDataSet):
         return replace(super().lookup(inside, look), key=str(inside.chunk))
 
     def _which_byte(self, key: BloscpackKey, look: Look) -> int:
-        """From an element of the column to its first plain byte."""
         place = Span(STORAGE, 0, len(self._texts[STORAGE]))
         try:
             element = element_at(key.index, self.column.array)
@@ -165,7 +135,6 @@ class BloscpackColumn(BloscpackDataSet):
         return element.byte
 
     def route(self, key: ColumnKey, look: Look) -> Sequence[str]:
-        """Return the one file that is named after the chunk."""
         name = self.column.file_of(key.chunk).name
         look.step(
             "Which file",
@@ -183,7 +152,6 @@ class BloscpackColumn(BloscpackDataSet):
         self._check_column(self.column, findings, depth)
 
     def first_row_of(self, name: str) -> int | None:
-        """Return the row of the chunk in a file."""
         return self._rows.get(name)
 
     def _is_known(self, name: str) -> bool:

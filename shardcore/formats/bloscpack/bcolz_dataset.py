@@ -45,15 +45,6 @@ if TYPE_CHECKING:
 
 
 class BloscpackDataSet(DataSet):
-    """Files with one chunk each, that make up columns.
-
-    Args:
-        folder: The folder.
-        columns: The columns, in order.
-        texts: JSON files beside those of the columns, by name.
-        context: Options for opening members.
-    """
-
     meanings = MEANINGS
 
     joins = False
@@ -71,11 +62,6 @@ class BloscpackDataSet(DataSet):
         super().__init__("bloscpack", folder, [Member(file.name, file.size) for file in files])
 
     def open_member(self, name: str, source: Source) -> BloscpackShard:
-        """Open a file; see `DataSet.open_member`.
-
-        Raises:
-            Unsupported: It has not one chunk, as bcolz writes and reads them.
-        """
         shard = open_shard(PrefetchedSource(source), self._context.member())
         if (count := len(shard.objects)) != 1:
             raise Unsupported(
@@ -88,17 +74,14 @@ class BloscpackDataSet(DataSet):
 
     @property
     def declared_objects(self) -> int:
-        """Return how many objects there are; the folder tells."""
         return len(self.objects)
 
     @property
     def tree(self) -> Node:
-        """One node per JSON file and for each member."""
         root = super().tree
         return replace(root, children=(*(self._text_node(name) for name in self._texts), *root.children))
 
     def sketches(self, trace: Trace | None = None) -> tuple[Sketch, ...]:
-        """Those of the file that a lookup ended in; of its first file where it found a whole column, or is none."""
         from shardcore.formats.bloscpack.chunk_scene import ChunkScene
 
         if trace is not None and trace.member in self._by_name:
@@ -110,7 +93,6 @@ class BloscpackDataSet(DataSet):
         return self.placed_sketches(sketches_of(scene), first)
 
     def _first_file(self, trace: Trace) -> str:
-        """Return the first file of the column that a lookup found; empty where it found none."""
         if trace.outcome != FOUND or trace.ref is None:
             return ""
         return next((file.name for file in self._column_of(trace.ref).files), "")
@@ -121,15 +103,12 @@ class BloscpackDataSet(DataSet):
         return shard.file
 
     def stream(self, ref: ObjectRef) -> Iterator[bytes]:
-        """Return the uncompressed bytes of a chunk, or those of a column that its shape counts."""
         return super().stream(ref) if ref.shard else self._pieces(self._column_of(ref), 0, None)
 
     def reads_ranges(self, ref: ObjectRef) -> bool:
-        """Return whether it is a column: that is decoded chunk by chunk."""
         return super().reads_ranges(ref) if ref.shard else True
 
     def read_range(self, ref: ObjectRef, start: int, stop: int, *, limit: int = DEFAULT_LIMIT) -> bytes:
-        """Uncompressed bytes `[start, stop)`; of a column only the chunks that hold them are read."""
         if ref.shard:
             return super().read_range(ref, start, stop, limit=limit)
         column = self._column_of(ref)
@@ -139,15 +118,12 @@ class BloscpackDataSet(DataSet):
         return b"".join(self._pieces(column, first, last))
 
     def read_part(self, ref: ObjectRef, part: str, *, limit: int = DEFAULT_LIMIT) -> bytes:
-        """There are no parts."""
         return Shard.read_part(self, ref, part, limit=limit)
 
     def file_names(self, ref: ObjectRef) -> dict[str, str]:
-        """Return a file by the key."""
         return Shard.file_names(self, ref)
 
     def array_layout(self, ref: ObjectRef) -> ArrayLayout | None:
-        """Return the array that a column is; of a chunk, its items."""
         column = self._column_of(ref)
         if column.pickled or not ref.shard:
             return column.layout
@@ -159,7 +135,6 @@ class BloscpackDataSet(DataSet):
         return replace(column.array, shape=(count, *shape), begin=(number * column.chunklen, *(0 for _ in shape)))
 
     def content_parts(self, ref: ObjectRef) -> Sequence[ContentPart]:
-        """Return the blocks of a chunk; of a column, the files of its chunks."""
         column = self._column_of(ref)
         if ref.shard or column.pickled:
             return super().content_parts(ref)
@@ -172,14 +147,12 @@ class BloscpackDataSet(DataSet):
         )
 
     def facts(self, ref: ObjectRef) -> dict[str, Any]:
-        """Return the array that a column is."""
         if ref.shard or self._column_of(ref).pickled:
             return {}
         return {name: ref.extras[name] for name in ("dtype", "shape") if name in ref.extras}
 
     @cached_property
     def checksum(self) -> str:
-        """The checksum of the first file."""
         if not self.first_member:
             return ""
         with self.borrowed(self.first_member) as first:
@@ -187,14 +160,12 @@ class BloscpackDataSet(DataSet):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The checksum of the first file, and the JSON files of bcolz as texts."""
         texts = {name: text.decode("utf-8", "replace").strip() for name, text in self._texts.items()}
         return {"checksum": self.checksum or "None", "bcolz": texts}
 
     lookup_all = Shard.lookup_all
 
     def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
-        """Verify every file, then whether they make up the columns that the JSON files describe."""
         depth = Depth(depth)
         findings = Findings()
         report = super().verify(depth, progress)
@@ -215,7 +186,6 @@ class BloscpackDataSet(DataSet):
         """Report what is wrong between the files."""
 
     def _pieces(self, column: BcolzColumn, start: int, stop: int | None) -> Iterator[bytes]:
-        """Yield the uncompressed bytes `[start, stop)` of a column, to its end without `stop`, in pieces."""
         end = column.nbytes if stop is None else stop
         number = start // column.chunk_bytes if column.chunk_bytes else 0
         begin = number * column.chunk_bytes
@@ -229,13 +199,11 @@ class BloscpackDataSet(DataSet):
             number += 1
 
     def _chunk(self, column: BcolzColumn, number: int) -> bytes:
-        """Return the uncompressed bytes of a chunk, those after the end of the column included."""
         data = b"".join(super().stream(chunk_of(column.file_of(number).name, -1)))
         column.check_chunk(number, len(data))
         return data
 
     def _check_column(self, column: BcolzColumn, findings: Findings, depth: Depth) -> None:
-        """Report files that are missing or too many, and chunks of another size than the column states."""
         span = Span(str(SourceName(column.inside(SIZES))), 0, len(self._texts[column.inside(SIZES)]))
         for number in column.missing:
             message = f"chunk {number} has no file; the column has {plural(column.chunks, 'chunk')}"
@@ -269,13 +237,11 @@ class BloscpackDataSet(DataSet):
             findings.error("bloscpack.column-size", span, message)
 
     def _text_node(self, name: str) -> Node:
-        """Return the node of a JSON file; its children are read from its own tree."""
         source, size = str(SourceName(name)), len(self._texts[name])
         kids = Deferred(lambda: list(self.part(source).tree().children), source)
         return Node(name, Span(source, 0, size), text=plural(size, "byte"), doc=_doc_of(name), children=kids)
 
     def _part(self, name: SourceName) -> SourcePart:
-        """Return a JSON file."""
         text = self._texts.get(name.path)
         if text is None or name.stretches:
             return super()._part(name)
@@ -287,12 +253,6 @@ class BloscpackDataSet(DataSet):
 
 
 def column_fields(name: str, column: BcolzColumn) -> dict[str, Value]:
-    """Return the fields of a column.
-
-    Args:
-        name: The content before their names.
-        column: The column.
-    """
     return {
         f"{name}.dtype": str(column.array.dtype),
         f"{name}.shape": str(list(column.array.shape)),
@@ -307,7 +267,6 @@ def _doc_of(name: str) -> str:
 
 
 def _json_node(source: str, text: bytes) -> Node:
-    """Return the tree of a JSON file."""
     span = Span(source, 0, len(text))
     try:
         parse_json(text, "the text", span=span)

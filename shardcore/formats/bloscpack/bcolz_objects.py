@@ -21,15 +21,6 @@ I64 = NDArray[np.int64]
 
 
 class BcolzChunks(Objects):
-    """One row per file of a column, which holds one chunk.
-
-    Args:
-        column: The column.
-        member: Opens a file by its name.
-        borrowed: Opens it for a while.
-        is_known: Whether a file is open already, or could not be opened.
-    """
-
     kinds = ("chunk",)
     codecs = BloscpackObjects.codecs
 
@@ -51,11 +42,9 @@ class BcolzChunks(Objects):
 
     @property
     def shards(self) -> Sequence[str]:
-        """Return the names of the files."""
         return [file.name for file in self._files]
 
     def columns(self, rows: I64, *, sizes: bool = False) -> ObjectColumns:
-        """The columns of some chunks; of files that nobody opened yet what the column states, unless with `sizes`."""
         if not len(rows):
             return ObjectColumns.of([], [], [], [])
         table = np.array([self._numbers(row, sizes) for row in rows.tolist()], np.int64)
@@ -65,19 +54,15 @@ class BcolzChunks(Objects):
         )
 
     def key_texts(self, rows: I64) -> list[str | None]:
-        """Return the numbers of the chunks, as the names of the files state."""
         return [str(self._files[row].number) for row in rows.tolist()]
 
     def ref(self, row: int) -> ObjectRef:
-        """Return one chunk as an object; open its file."""
         if not 0 <= row < len(self):
             raise IndexError(row)
         name = self._files[row].name
         return self._ref(row, lambda: self._member(name).objects.ref(0))
 
     def _briefly(self, row: int) -> ObjectRef:
-        """Open a column, and close its file again."""
-
         def first() -> ObjectRef:
             with self._borrowed(self._files[row].name) as member:
                 return member.objects.ref(0)
@@ -93,7 +78,6 @@ class BcolzChunks(Objects):
         return replace(ref, key=str(file.number))
 
     def _numbers(self, row: int, sizes: bool) -> tuple[int, int, int, int, int, int]:
-        """Start, stop, size, stored size, codec and state of a chunk."""
         file = self._files[row]
         if not sizes and not self._is_known(file.name):
             # The last chunk may be short or not.
@@ -105,16 +89,6 @@ class BcolzChunks(Objects):
 
 
 class TableObjects(Objects):
-    """One row per column of a table.
-
-    Args:
-        names: The columns, in order.
-        columns: Those that can be read, by name.
-        damage: Reason why the others cannot.
-        unreadable: Gives what is wrong with the files of a column that could not be opened, or empty.
-        first_members: The number of the first file of each column among the members of the data set.
-    """
-
     kinds = ("column",)
     codecs = ("blosc",)
 
@@ -136,7 +110,6 @@ class TableObjects(Objects):
         return len(self._names)
 
     def columns(self, rows: I64, *, sizes: bool = False) -> ObjectColumns:
-        """Sizes and states; the bytes of a column lie in several files, so that there is no first and last one."""
         refs = [self.ref(row) for row in rows.tolist()]
         return ObjectColumns.of(
             rows,
@@ -149,11 +122,9 @@ class TableObjects(Objects):
         )
 
     def key_texts(self, rows: I64) -> list[str | None]:
-        """Return the names of the columns."""
         return [self._names[row] for row in rows.tolist()]
 
     def ref(self, row: int) -> ObjectRef:
-        """Return one column as an object."""
         if not 0 <= row < len(self):
             raise IndexError(row)
         name = self._names[row]
@@ -166,14 +137,6 @@ class TableObjects(Objects):
 
 
 def column_ref(column: BcolzColumn, key: str, row: int, kind: str) -> ObjectRef:
-    """Return the content of a column as an object: all its files.
-
-    Args:
-        column: The column.
-        key: Name.
-        row: Its row; -1 where it is none.
-        kind: What it is.
-    """
     files = [file for file in column.files if file.number < column.chunks]
     return ObjectRef(
         key,
@@ -188,10 +151,4 @@ def column_ref(column: BcolzColumn, key: str, row: int, kind: str) -> ObjectRef:
 
 
 def chunk_of(name: str, row: int) -> ObjectRef:
-    """Return the one chunk of a file, before anything is known of it.
-
-    Args:
-        name: The file.
-        row: Its row in the data set.
-    """
     return ObjectRef("0", row, (), codec=UNREAD, kind="chunk", shard=name, extras={MEMBER_ROW: 0})

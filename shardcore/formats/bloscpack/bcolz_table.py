@@ -36,17 +36,6 @@ MOST_FIELDS = 1000
 
 
 class BloscpackTable(BloscpackDataSet):
-    """A table: columns of one length.
-
-    Args:
-        folder: The folder.
-        context: Options for opening members.
-
-    Attributes:
-        names: The columns, in order.
-        columns: Those that can be read, by name.
-    """
-
     def __init__(self, folder: Folder, context: OpenContext) -> None:
         texts = {ROOTDIRS: folder.read(ROOTDIRS, MAX_TEXT)}
         if any(entry.name == ATTRS for entry in folder.list()):
@@ -69,12 +58,10 @@ class BloscpackTable(BloscpackDataSet):
 
     @property
     def objects(self) -> TableObjects:
-        """The columns."""
         return self._objects
 
     @property
     def fields(self) -> dict[str, Value]:
-        """Return how many columns there are; type and shape of each."""
         fields = super().fields | {"table.columns": len(self.names)}
         for name in self.names[:MOST_FIELDS]:
             if name in self.columns:
@@ -82,12 +69,10 @@ class BloscpackTable(BloscpackDataSet):
         return fields
 
     def read_array(self, name: str, *, limit: int = DEFAULT_LIMIT) -> NDArray[Any]:
-        """Return a column as a NumPy array; read-only. See `BloscpackColumn.read_array`."""
         ref = self.find(name)
         return self._column_of(ref).array_of(self.read(ref, limit=limit))
 
     def first_rows(self, count: int) -> dict[str, NDArray[Any]]:
-        """Return the first items of each column; columns that cannot be read are left out."""
         found = {}
         for name, column in self.columns.items():
             if (layout := column.layout) is None:
@@ -98,7 +83,6 @@ class BloscpackTable(BloscpackDataSet):
         return found
 
     def lookup(self, key: str, look: Look) -> ObjectRef:
-        """Find a column by its name."""
         look.step(
             "The names",
             f"The table has {plural(len(self.names), 'column')}; "
@@ -125,7 +109,6 @@ class BloscpackTable(BloscpackDataSet):
         return ref
 
     def route(self, key: str, look: Look) -> Sequence[str]:
-        """Return the files of a column."""
         return [file.name for file in self.columns[key].files]
 
     def _column_of(self, ref: ObjectRef) -> BcolzColumn:
@@ -151,5 +134,4 @@ class BloscpackTable(BloscpackDataSet):
         return next(errors, "")
 
     def row_of_member(self, name: str) -> int | None:
-        """Return the row of the column that a file belongs to."""
         return self._rows.get(name)

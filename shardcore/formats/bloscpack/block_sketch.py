@@ -36,16 +36,6 @@ Bytes = NDArray[np.uint8]
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """One block.
-
-    Attributes:
-        stored: Its chunk.
-        found: Where the blocks and streams of the chunk lie.
-        number: Which block.
-        start: Its first byte among the uncompressed bytes of the chunk.
-        plain: Its uncompressed bytes.
-    """
-
     stored: Stored
     found: ChunkMap
     number: int
@@ -54,16 +44,13 @@ class _Block:
 
     @property
     def typesize(self) -> int:
-        """Bytes of an element."""
         return self.stored.header.typesize
 
     @property
     def elements(self) -> int:
-        """Whole elements in it."""
         return len(self.plain) // self.typesize
 
     def span(self, at: int) -> tuple[Span, ...]:
-        """The stored bytes that a byte of the block comes from: itself where it is stored plain, else its stream."""
         base, header = self.stored.span.start, self.stored.header
         if not len(self.found.starts):
             place = base + HEADER_SIZE + self.start + at
@@ -83,12 +70,6 @@ class _Block:
 
 
 class BlockSketch:
-    """One block, element by element or byte by byte.
-
-    Args:
-        scene: The chunk.
-    """
-
     name = "block"
     title = "Block"
 
@@ -97,12 +78,10 @@ class BlockSketch:
 
     @property
     def controls(self) -> tuple[Control, ...]:
-        """Chunk, block, and whether the bytes are shuffled."""
         shuffled = Control("shuffle", "Shuffle", ControlKind.SWITCH, self._scene.shuffled, doc=_SHUFFLE_DOC)
         return (*self._scene.controls(), shuffled)
 
     def draw(self, values: Mapping[str, Any]) -> Drawing:
-        """Return the drawing; see `Sketch.draw`."""
         scene, controls = self._scene, self.controls
         shuffled = chosen(controls, values)["shuffle"]
         sliders = tuple(control for control in controls if control.name != "shuffle")
@@ -125,7 +104,6 @@ class BlockSketch:
         return Drawing(title, figures, (), caption, len(one.plain) - drawn, what_if=thought, legend=runs)
 
     def _opened(self, number: int, block: int) -> _Block | None:
-        """The block; of a chunk with fewer blocks its last one, of a plain copy the whole chunk. None if empty."""
         scene = self._scene
         if scene.file.header.nchunks == 0 or (scene.file.table.loaded and not len(scene.file.table)):
             return None
@@ -140,7 +118,6 @@ class BlockSketch:
 
 
 def _matrix(one: _Block, first: int, asked: int | None, *, shuffled: bool) -> tuple[Cells, int]:
-    """Return the bytes of some elements, and how many they are."""
     wide = min(one.typesize, WIDEST, len(one.plain))
     tall = max(min(CELLS // wide, MOST_ELEMENTS, one.elements), 1)
     first = max(min(first, one.elements - tall), 0)
@@ -173,7 +150,6 @@ def _cell(one: _Block, at: int, cell: int, *, hit: bool, here: bool) -> Item:
 
 
 def _runs(values: Sequence[int], width: int) -> list[bool]:
-    """Return which values are stored in a run of equal ones; a run ends with its row of `width`."""
     found = [False] * len(values)
     for row in range(0, len(values), width):
         start = row
@@ -186,7 +162,6 @@ def _runs(values: Sequence[int], width: int) -> list[bool]:
 
 
 def _repeats(one: _Block) -> tuple[int, int, int]:
-    """Return how many bytes of the block repeat the one before: as in memory, and shuffled; and of how many bytes."""
     plain = one.plain[: COUNTED // one.typesize * one.typesize]
     count = len(plain) // one.typesize
     whole = plain[: count * one.typesize]

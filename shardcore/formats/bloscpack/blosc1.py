@@ -47,8 +47,6 @@ _EXPANSION_SLACK = 256
 
 @dataclass(frozen=True, slots=True)
 class ChunkHeader:
-    """The 16 bytes at the start of a chunk, as `CHUNK_HEADER` states them."""
-
     version: int
     versionlz: int
     flags: int
@@ -59,17 +57,14 @@ class ChunkHeader:
 
     @property
     def codec(self) -> int:
-        """Number of the codec: bits 5 to 7 of the flags."""
         return self.flags >> 5
 
     @property
     def codec_name(self) -> str:
-        """Name of the codec; `codec 5` to `codec 7` have none."""
         return CODECS[self.codec] if self.codec < len(CODECS) else f"codec {self.codec}"
 
     @property
     def filter_name(self) -> str:
-        """Return what was done to the bytes before the codec saw them: `shuffle`, `bitshuffle` or `none`."""
         if self.flags & _PLAIN_COPY:
             return "none"
         if self.flags & _BIT_SHUFFLE:
@@ -78,86 +73,50 @@ class ChunkHeader:
 
     @property
     def plain_copy(self) -> bool:
-        """Return whether the uncompressed bytes follow the header as they are."""
         return bool(self.flags & _PLAIN_COPY)
 
     @property
     def nblocks(self) -> int:
-        """Number of blocks; 0 for a plain copy, for an empty chunk and for an impossible block size."""
         if self.plain_copy or self.blocksize == 0:
             return 0
         return -(-self.nbytes // self.blocksize)
 
     @property
     def can_split(self) -> bool:
-        """Return whether Blosc splits blocks of these sizes at all."""
         return 0 < self.typesize <= MAX_SPLITS and self.blocksize // self.typesize >= MIN_SPLIT_ELEMENTS
 
     @property
     def streams(self) -> int:
-        """Number of streams in each full block; the last block, when it is short, always has one."""
         return self.typesize if not self.flags & _NOT_SPLIT and self.can_split else 1
 
     def flag_names(self) -> list[str]:
-        """Return the flags in words, lowest bit first, then the codec."""
         names = [str(flag.name).lower().replace("_", " ") for flag in Flag if self.flags & flag]
         return [*names, self.codec_name]
 
 
 @dataclass(frozen=True, slots=True)
 class ChunkMap:
-    """Location of everything in a chunk; offsets are relative to the first byte of the chunk.
-
-    Attributes:
-        header: The chunk's header.
-        starts: First byte of each block, `int64`, shape `(nblocks,)`. Blocks may lie in any order: threads
-            wrote them.
-        stream_at: First byte of each stream's length field, `int64`, shape `(nblocks, streams)`; -1 where a
-            short last block has no such stream.
-        stream_size: Stored bytes of each stream without its length field, same shape; 0 where there is none.
-    """
-
     header: ChunkHeader
     starts: NDArray[np.int64]
     stream_at: NDArray[np.int64]
     stream_size: NDArray[np.int64]
 
     def block_plain(self, block: int) -> int:
-        """Uncompressed bytes of a block."""
         return min(self.header.blocksize, self.header.nbytes - block * self.header.blocksize)
 
     def block_stop(self, block: int) -> int:
-        """Return one past the last stored byte of a block."""
         return int((self.stream_at[block] + STREAM_LENGTH.size + self.stream_size[block]).max())
 
 
 def read_chunk_header(data: bytes | memoryview, at: int = 0, *, place: Span | None = None) -> ChunkHeader:
-    """Read the header of a chunk; say nothing about whether it makes sense.
-
-    Raises:
-        Truncated: Fewer than 16 bytes are there.
-    """
     return ChunkHeader(**CHUNK_HEADER.read_one(data, at, place=place))
 
 
 def write_chunk_header(header: ChunkHeader) -> bytes:
-    """Return the exact inverse of `read_chunk_header`."""
     return CHUNK_HEADER.pack(**{field.name: getattr(header, field.name) for field in CHUNK_HEADER.fields})
 
 
 def check_chunk_header(header: ChunkHeader, *, limit: int = DEFAULT_LIMIT, place: Span | None = None) -> None:
-    """Refuse a header that no Blosc-1 writer makes.
-
-    Args:
-        header: The header.
-        limit: Uncompressed bytes allowed.
-        place: The chunk or its header, for the error.
-
-    Raises:
-        FormatError: A field is impossible.
-        Unsupported: A Blosc-2 chunk, or a codec that nothing here decodes.
-        LimitExceeded: The chunk claims more than `limit` uncompressed bytes.
-    """
     if header.version != VERSION:
         text = f"Blosc chunk version {header.version}; the readers of Blosc 1 refuse all but {VERSION}"
         raise Unsupported(text, span=place)
@@ -196,15 +155,6 @@ def check_chunk_header(header: ChunkHeader, *, limit: int = DEFAULT_LIMIT, place
 
 
 def plausible(headers: NDArray[Any], limit: int = DEFAULT_LIMIT) -> NDArray[np.bool_]:
-    """Return which headers `check_chunk_header` lets pass, and those of whole chunks in a codec that nobody decodes.
-
-    Args:
-        headers: Rows of `CHUNK_HEADER`, shape `(n,)`.
-        limit: Uncompressed bytes allowed.
-
-    Returns:
-        Shape `(n,)`.
-    """
     flags, nbytes = headers["flags"], headers["nbytes"].astype(np.int64)
     blocksize, stored = headers["blocksize"].astype(np.int64), headers["ctbytes"].astype(np.int64)
     both = _BYTE_SHUFFLE | _BIT_SHUFFLE
@@ -219,22 +169,6 @@ def plausible(headers: NDArray[Any], limit: int = DEFAULT_LIMIT) -> NDArray[np.b
 
 
 def check_chunk(chunk: bytes | memoryview, *, limit: int = DEFAULT_LIMIT, place: Span | None = None) -> ChunkHeader:
-    """Follow every number in a chunk, and refuse the chunk when one leads where it must not.
-
-    Args:
-        chunk: The whole chunk, header and all, and nothing else.
-        limit: Uncompressed bytes allowed.
-        place: Location of the chunk, for errors.
-
-    Returns:
-        Its header.
-
-    Raises:
-        Truncated: The buffer is shorter than the chunk.
-        FormatError: A number in the chunk is impossible.
-        Unsupported: A Blosc-2 chunk, or a codec that nothing here decodes.
-        LimitExceeded: The chunk claims more than `limit` uncompressed bytes.
-    """
     header = _checked_header(chunk, limit, place)
     few = header.nblocks * header.streams <= FEW_STREAMS
     if not (few and _is_sound(chunk, header)):
@@ -243,7 +177,6 @@ def check_chunk(chunk: bytes | memoryview, *, limit: int = DEFAULT_LIMIT, place:
 
 
 def map_chunk(chunk: bytes | memoryview, *, limit: int = DEFAULT_LIMIT, place: Span | None = None) -> ChunkMap:
-    """As `check_chunk`; returns where the blocks and streams are. A plain copy and an empty chunk have none."""
     header = _checked_header(chunk, limit, place)
     if header.plain_copy or header.nbytes == 0:
         nothing = np.zeros((0, header.streams), np.int64)
@@ -253,7 +186,6 @@ def map_chunk(chunk: bytes | memoryview, *, limit: int = DEFAULT_LIMIT, place: S
 
 
 def _checked_header(chunk: bytes | memoryview, limit: int, place: Span | None) -> ChunkHeader:
-    """Return the header of a chunk, after everything was checked that it states."""
     header = read_chunk_header(chunk, place=place)
     check_chunk_header(header, limit=limit, place=place)
     if len(chunk) < header.ctbytes:
@@ -273,7 +205,6 @@ def _checked_header(chunk: bytes | memoryview, limit: int, place: Span | None) -
 
 
 def _is_sound(chunk: bytes | memoryview, header: ChunkHeader) -> bool:
-    """Return whether nothing leads outside; one stream after the other, which is faster where there are few."""
     width, last = STREAM_LENGTH.size, header.ctbytes - STREAM_LENGTH.size
     first = HEADER_SIZE + header.nblocks * BLOCK_START.size
     if first > header.ctbytes:
@@ -296,7 +227,6 @@ def _is_sound(chunk: bytes | memoryview, header: ChunkHeader) -> bool:
 
 
 def _read_starts(chunk: bytes | memoryview, header: ChunkHeader, place: Span | None) -> NDArray[np.int64]:
-    """Return the table of block starts, each checked to lie after the table and before the end."""
     first = HEADER_SIZE + header.nblocks * BLOCK_START.size
     if first > header.ctbytes:
         raise FormatError(
@@ -317,7 +247,6 @@ def _read_starts(chunk: bytes | memoryview, header: ChunkHeader, place: Span | N
 def _follow_streams(
     chunk: bytes | memoryview, header: ChunkHeader, starts: NDArray[np.int64], place: Span | None
 ) -> ChunkMap:
-    """Follow the streams of all blocks, and refuse the first that leads outside."""
     stream_at, stream_size, wrong = _walk_streams(chunk, header, starts)
     if wrong.any():
         block, number = divmod(int(wrong.argmax()), header.streams)
@@ -335,17 +264,11 @@ def _follow_streams(
 
 
 def _leads_outside(header: ChunkHeader, at: Any, size: Any, plain: Any) -> Any:
-    """Return whether a stream cannot be as its length states; of numbers, and of arrays alike."""
     wrong = (size < 1) | (size > plain) | (at + STREAM_LENGTH.size + size > header.ctbytes)
     return wrong | (plain > size * _EXPANSION[header.codec] + _EXPANSION_SLACK)
 
 
 def _walk_streams(chunk: bytes | memoryview, header: ChunkHeader, starts: NDArray[np.int64]) -> tuple[Any, Any, Any]:
-    """Place and stored size of each stream, and whether it leads outside, shape `(nblocks, streams)`.
-
-    After a stream that leads outside, the numbers mean nothing. A short last block has only its first stream; the
-    others have place -1.
-    """
     streams, nblocks, last = header.streams, len(starts), header.ctbytes - STREAM_LENGTH.size
     # The length that would are at each byte of the chunk.
     lengths = np.ndarray((last + 1,), STREAM_LENGTH.dtype["length"], chunk, 0, (1,))
@@ -369,7 +292,6 @@ def _walk_streams(chunk: bytes | memoryview, header: ChunkHeader, starts: NDArra
 
 
 def _within(place: Span | None, at: int, size: int) -> Span | None:
-    """Return a part of the chunk as a place in the file."""
     if place is None:
         return None
     start = min(place.start + at, place.stop)

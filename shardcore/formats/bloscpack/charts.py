@@ -16,7 +16,6 @@ from shardcore.progress import Progress
 
 
 def shares(file: BloscpackFile) -> tuple[Share, ...]:
-    """Return the shares of the file; of the chunks once their headers are read."""
     inside: dict[str, Sequence[Share]] = {}
     if file.metadata is not None:
         room = file.metadata.padding
@@ -52,14 +51,12 @@ def _chunks(file: BloscpackFile) -> list[Share]:
 
 
 def _block_counts(headers: NDArray[np.void]) -> NDArray[np.int64]:
-    """Return the number of blocks of each chunk; 0 of a plain copy, which has no block starts."""
     nbytes, blocksize = headers["nbytes"].astype(np.int64), headers["blocksize"].astype(np.int64)
     plain = (headers["flags"] & Flag.PLAIN_COPY) != 0
     return np.where(plain | (nbytes <= 0) | (blocksize <= 0), 0, -(-nbytes // np.maximum(blocksize, 1)))
 
 
 def loads(file: BloscpackFile) -> tuple[LoadSource, ...]:
-    """Stored bytes of the chunks, beside their uncompressed bytes."""
     reads = 0 if file.table.loaded else CHUNK_HEADER.size * len(file.table)
     return (LoadSource("chunks", "Stored bytes of the chunks", reads, partial(_stored, file)),)
 

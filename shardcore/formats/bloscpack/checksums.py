@@ -27,32 +27,12 @@ def _hash(name: str) -> Callable[[bytes | memoryview], bytes]:
 
 @dataclass(frozen=True, slots=True)
 class Checksum:
-    """One kind of digest.
-
-    Attributes:
-        number: The id in the header.
-        name: The name the reference uses.
-        size: Bytes of one digest.
-        compute: Data to digest bytes, as stored in the file (adler32 and crc32 little-endian).
-    """
-
     number: int
     name: str
     size: int
     compute: Callable[[bytes | memoryview], bytes]
 
     def check(self, data: bytes | memoryview, stored: bytes, place: Span, what: str) -> None:
-        """Compare a stored digest with the data.
-
-        Args:
-            data: What the digest covers.
-            stored: The digest in the file.
-            place: Where the digest lies, for the error.
-            what: What is covered, in words, for the error.
-
-        Raises:
-            BadChecksum: They differ.
-        """
         computed = self.compute(data)
         if computed != stored:
             raise BadChecksum(
@@ -74,16 +54,10 @@ CHECKSUMS = (
 
 
 def checksum(number: int, place: Span | None = None) -> Checksum:
-    """Return the digest with this id.
-
-    Raises:
-        FormatError: No digest has it; the error lies at `place`.
-    """
     if not 0 <= number < len(CHECKSUMS):
         raise FormatError(f"digest number {number} is not known; 0 to {len(CHECKSUMS) - 1} are", span=place)
     return CHECKSUMS[number]
 
 
 def name_of(options: Mapping[str, Any]) -> str:
-    """Return the name of the checksum that options for writing choose; empty for none."""
     return str(options.get("checksum") or "adler32").removeprefix("None")

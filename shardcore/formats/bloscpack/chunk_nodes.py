@@ -29,13 +29,6 @@ _DIGEST_DOC = "The digest of the stored chunk with its Blosc header: it shows da
 
 
 def chunk_nodes(data: bytes, span: Span, checksum: Checksum) -> tuple[Node, ...]:
-    """Return the nodes of a chunk and its digest.
-
-    Args:
-        data: The bytes of `span`, or only the Blosc header when the chunk is too long to be shown.
-        span: The chunk with its digest, cut at the end of the file.
-        checksum: The digest.
-    """
     if len(data) < HEADER_SIZE:
         return (
             Node(
@@ -60,7 +53,6 @@ def chunk_nodes(data: bytes, span: Span, checksum: Checksum) -> tuple[Node, ...]
 
 
 def flag_nodes(header: ChunkHeader, at: Span) -> tuple[Node, ...]:
-    """Return the bits of the flags, one node each, and the three that number the codec."""
     bits = [
         Node(
             str(flag.name).lower().replace("_", " "),
@@ -104,7 +96,6 @@ def _header_node(header: ChunkHeader, start: int) -> Node:
 
 
 def _body_nodes(chunk: bytes, header: ChunkHeader, body: Span) -> list[Node]:
-    """Return what follows the Blosc header, up to the digest."""
     start = body.start - HEADER_SIZE
     try:
         found = map_chunk(chunk, limit=2**32, place=Span("", start, body.stop))
@@ -141,7 +132,6 @@ def _starts(chunk: bytes, found: ChunkMap, table: Span) -> Any:
 
 
 def _blocks(found: ChunkMap, base: int) -> Extents:
-    """Return the blocks, sorted by where they lie."""
     order: NDArray[np.int64] = np.argsort(found.starts, kind="stable")
     ends = (found.stream_at + STREAM_LENGTH.size + found.stream_size).max(axis=1)
 

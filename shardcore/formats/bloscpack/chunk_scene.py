@@ -28,16 +28,6 @@ _BLOCK_DOC = "Which of its blocks; of chunks with fewer blocks the last."
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A chunk in the file, as far as its Blosc header tells.
-
-    Attributes:
-        number: Which chunk.
-        place: Its first byte.
-        header: Its Blosc header.
-        stop: One past its digest, at most the end of the file.
-        plain: Its first plain byte in the whole content.
-    """
-
     number: int
     place: int
     header: ChunkHeader
@@ -46,19 +36,10 @@ class Placed:
 
     @property
     def span(self) -> Span:
-        """The chunk with its digest."""
         return Span("", self.place, self.stop)
 
 
 class ChunkScene:
-    """One chunk of a file.
-
-    Args:
-        opened: Gives the file, asked when something is drawn.
-        trace: The lookup that came to the chunk; without it chunk 0 is drawn.
-        ready: Whether the file is open, so that its chunks can be counted without reading.
-    """
-
     def __init__(
         self,
         opened: Callable[[], BloscpackFile],
@@ -74,37 +55,31 @@ class ChunkScene:
 
     @property
     def file(self) -> BloscpackFile:
-        """The file."""
         return self._opened()
 
     # --- what the lookup says ----------------------------------------------------------------------------------------
 
     @property
     def chunk(self) -> int:
-        """The chunk of the lookup; 0 where it came to none."""
         told = self._told("chunk", found=True)
         return int(told[-1].values["chunk"]) if told else 0
 
     @property
     def within(self) -> int | None:
-        """The byte of the chunk that was looked for; None where it was a chunk, or nothing."""
         told = self._told("within", found=True)
         return int(told[-1].values["within"]) if told else None
 
     @property
     def arrived(self) -> Step | None:
-        """The step that came from a plain byte to a chunk; of a column, to its file."""
         told = self._told("within", found=True)
         return told[0] if told else None
 
     @property
     def element(self) -> Step | None:
-        """The step that came from an element to a plain byte."""
         told = self._told("itemsize", found=True)
         return told[0] if told else None
 
     def _told(self, name: str, *, found: bool) -> list[Step]:
-        """Return the steps with a value of that name."""
         if self.trace is None or (found and self.trace.outcome != FOUND):
             return []
         return [step for step in self.trace.steps if name in step.values]
@@ -112,7 +87,6 @@ class ChunkScene:
     # --- what can be chosen ------------------------------------------------------------------------------------------
 
     def controls(self) -> tuple[Control, ...]:
-        """Chunk and block, as far as it is known without reading how many there are."""
         found = []
         if (chunks := self._known_chunks()) > 1:
             found.append(
@@ -123,17 +97,11 @@ class ChunkScene:
         return tuple(found)
 
     def chosen(self, controls: tuple[Control, ...], values: Mapping[str, Any]) -> tuple[int, int]:
-        """Return the chunk and the block that are drawn.
-
-        Raises:
-            UsageError: A value is none.
-        """
         now = chosen(controls, values)
         return now.get("chunk", self.chunk), now.get("block", self._block())
 
     @property
     def shuffled(self) -> bool:
-        """Return whether the chunk of the lookup is shuffled; if that is unknown yet, as most writers do."""
         if told := self._told("blocksize", found=False):
             flags = int(str(told[-1].values["flags"]), 2)
             shuffled = flags & (Flag.BYTE_SHUFFLE | Flag.PLAIN_COPY) == Flag.BYTE_SHUFFLE
@@ -159,7 +127,6 @@ class ChunkScene:
         return within // numbers[1] if numbers is not None and numbers[1] and within is not None else 0
 
     def _header_numbers(self) -> tuple[int, int] | None:
-        """Uncompressed bytes and block size of the chunk of the lookup; a plain copy has no blocks (0)."""
         told = self._told("blocksize", found=False)
         if told:
             values = told[-1].values
@@ -173,13 +140,6 @@ class ChunkScene:
     # --- what the file says ------------------------------------------------------------------------------------------
 
     def placed(self, number: int) -> Placed:
-        """Return a chunk by its Blosc header alone.
-
-        Raises:
-            KeyAbsent: There is no such chunk.
-            FormatError: It cannot be found.
-            SourceError: The bytes cannot be read.
-        """
         file = self.file
         table, source = file.table, file.source
         place = table.place(number)
@@ -192,7 +152,6 @@ class ChunkScene:
         return Placed(number, place, header, stop, self._plain_start(number))
 
     def around(self, number: int, most: int) -> list[Placed]:
-        """Return a chunk and its neighbours; those that cannot be found end the row."""
         count = self._known_chunks() or number + 1
         first = max(min(number - most // 2, count - most), 0)
         found = [self.placed(number)]
@@ -209,19 +168,11 @@ class ChunkScene:
         return found
 
     def _plain_start(self, number: int) -> int:
-        """Return the first plain byte of a chunk, by the header where that states it."""
         if (size := self.file.header.chunk_size) > 0 and not self.file.table.loaded:
             return number * size
         return int(self.file.content.starts()[number])
 
     def stored(self, number: int) -> Stored:
-        """Return a chunk, read.
-
-        Raises:
-            LimitExceeded: It is too long to be drawn.
-            FormatError: It is damaged.
-            SourceError: The bytes cannot be read.
-        """
         if (kept := self._stored.get(number)) is not None:
             return kept
         placed = self.placed(number)
@@ -233,12 +184,10 @@ class ChunkScene:
         return self._stored.put(number, stored, max(len(stored.chunk), 1))
 
     def mapped(self, number: int) -> ChunkMap:
-        """Return where blocks and streams of a chunk lie; errors as for `stored`."""
         stored = self.stored(number)
         return map_chunk(stored.chunk, limit=2**32, place=stored.span)
 
     def plain(self, number: int) -> bytes:
-        """Return the uncompressed bytes of a chunk; errors as for `stored`."""
         if (kept := self._plain.get(number)) is not None:
             return kept
         data = self.file.content.decoded(self.stored(number), limit=MOST_PLAIN)

@@ -33,16 +33,6 @@ BATCH = 4096
 
 
 class ChunkWalk:
-    """The chunks from the first one on, as far as somebody has asked. Thread-safe.
-
-    Attributes:
-        places: First byte of each chunk.
-        headers: Their headers, one after the other.
-        next: Where the next chunk begins.
-        end: Reason why the walk cannot go on.
-        cut: Whether it ended at bytes that are too few for a header.
-    """
-
     def __init__(self, geometry: BloscpackGeometry) -> None:
         self._geometry = geometry
         self._lock = threading.Lock()
@@ -54,13 +44,11 @@ class ChunkWalk:
 
     @property
     def done(self) -> bool:
-        """Return whether there is no further chunk."""
         if self._geometry.nchunks == UNKNOWN:
             return self.end is not None or self.next == self._geometry.size
         return self.end is not None or len(self.places) >= self._geometry.nchunks
 
     def to(self, source: Source, chunk: int, progress: Progress = no_progress) -> None:
-        """Walk until chunk number `chunk` is known, or the end is reached."""
         at, window = UNKNOWN, b""
         while (wanted := self._advance(chunk, at, window)) is not None:
             at, stop = wanted
@@ -68,7 +56,6 @@ class ChunkWalk:
             progress(min(at, self._geometry.size), self._geometry.size)
 
     def _advance(self, chunk: int, start: int, window: bytes) -> tuple[int, int] | None:
-        """Take the chunks whose headers lie in the bytes read from `start` on; the range to read next, or None."""
         with self._lock:
             while len(self.places) <= chunk and not self.done:
                 self._take_many(chunk, start, window)
@@ -84,7 +71,6 @@ class ChunkWalk:
         return None
 
     def _take_many(self, chunk: int, start: int, window: bytes) -> None:
-        """Take chunks that lie whole in the window, as `_take` does, up to the first that is odd."""
         geometry = self._geometry
         most = chunk + 1 if geometry.nchunks == UNKNOWN else min(chunk + 1, geometry.nchunks)
         at, last, digest = self.next - start, len(window) - HEADER_SIZE, geometry.digest
@@ -107,20 +93,17 @@ class ChunkWalk:
         self.next = start + at
 
     def _wanted(self) -> tuple[int, int]:
-        """Return the next header, and what follows it while chunks are small."""
         at = self.next
         small = len(self.places) > 0 and at - self.places[-1] <= SMALL_CHUNK
         return at, min(at + (WALK_WINDOW if small else HEADER_SIZE), self._geometry.size)
 
     def _stop_short(self) -> None:
-        """Note that there are too few bytes for the next header."""
         at, size = self.next, self._geometry.size
         self.cut = at < size
         message = f"chunk {len(self.places)} should begin at byte {at:#x}; the file ends at {size:#x}"
         self.end = Truncated(message, span=Span("", at, max(at, size)))
 
     def _take(self, raw: bytes, at: int) -> None:
-        """Note a chunk, and where the next one begins."""
         number, stored = len(self.places), read_chunk_header(raw).ctbytes
         self.places.append(at)
         self.headers += raw
@@ -136,19 +119,11 @@ class ChunkWalk:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AllChunks:
-    """Every chunk of a file.
-
-    Attributes:
-        places: First byte of each chunk, int64; -1 where it cannot be found.
-        headers: The header of each, dtype of `CHUNK_HEADER`; zeros where it cannot be found.
-    """
-
     places: NDArray[np.int64]
     headers: NDArray[Any]
 
     @property
     def found(self) -> int:
-        """Return how many can be found."""
         return int((self.places != UNKNOWN).sum())
 
 
@@ -156,16 +131,6 @@ _NONE = AllChunks(np.zeros(0, np.int64), np.zeros(0, CHUNK_HEADER.dtype))
 
 
 class ChunkTable:
-    """All chunks: places and headers. Thread-safe.
-
-    Until `load` they are answered one by one, from the offsets or the walk. `load` reads every header.
-
-    Args:
-        source: The file.
-        geometry: Where chunks can be.
-        slots: The offsets; None when there are none.
-    """
-
     def __init__(self, source: Source, geometry: BloscpackGeometry, slots: Slots | None) -> None:
         self.source = source
         self.geometry = geometry
@@ -174,37 +139,23 @@ class ChunkTable:
         self._all: Once[AllChunks] = Once()
 
     def __len__(self) -> int:
-        """Number of rows; chunks that the header promises but that are not there are damaged rows."""
         if self.loaded or self.geometry.nchunks == UNKNOWN:
             return len(self.places)
         return self.geometry.most
 
     @property
     def loaded(self) -> bool:
-        """Return whether every header has been read."""
         return self._all.value is not None
 
     @property
     def places(self) -> NDArray[np.int64]:
-        """After `load`: first byte of each chunk, int64; -1 where it cannot be found."""
         return (self._all.value or _NONE).places
 
     @property
     def headers(self) -> NDArray[Any]:
-        """After `load`: the header of each, dtype of `CHUNK_HEADER`; zeros where it cannot be found."""
         return (self._all.value or _NONE).headers
 
     def place(self, chunk: int, source: Source | None = None) -> int:
-        """First byte of a chunk.
-
-        Args:
-            chunk: Its number.
-            source: What to read through; the table's own by default.
-
-        Raises:
-            KeyAbsent: There is no such chunk.
-            FormatError: It cannot be found, because a chunk before it is damaged.
-        """
         if (slot := self.slot_place(chunk, source)) != UNKNOWN:
             return slot
         if self.loaded and chunk < len(self.places) and self.places[chunk] != UNKNOWN:
@@ -212,11 +163,9 @@ class ChunkTable:
         return self.walked(chunk, source)
 
     def known_at(self, chunk: int) -> int:
-        """First byte of a chunk as `load` found it; -1 before `load`, and where it found none."""
         return int(self.places[chunk]) if chunk < len(self.places) else UNKNOWN
 
     def walked(self, chunk: int, source: Source | None = None) -> int:
-        """First byte of a chunk by walking, whatever the offsets say; errors as for `place`."""
         self.walk.to(source or self.source, chunk)
         if chunk < len(self.walk.places):
             return self.walk.places[chunk]
@@ -225,13 +174,11 @@ class ChunkTable:
         raise KeyAbsent(str(chunk), f"there is no chunk {chunk}; the file has {plural(len(self.walk.places), 'chunk')}")
 
     def slot_place(self, chunk: int, source: Source | None = None) -> int:
-        """Return the offset of a chunk before `load`, without walking; -1 when there is none to believe."""
         if self.loaded or self.slots is None:
             return UNKNOWN
         return self.slots.place(source or self.source, chunk)
 
     def slot_places(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the offsets of some chunks before `load`, without walking: -1 where there is none to believe."""
         places = np.full(len(rows), UNKNOWN, np.int64)
         inside = np.flatnonzero(rows < self.slots.count) if self.slots is not None else rows[:0]
         if self.slots is None or not len(inside):
@@ -242,21 +189,9 @@ class ChunkTable:
         return places
 
     def header(self, chunk: int) -> ChunkHeader:
-        """Return the header of a chunk after `load`."""
         return ChunkHeader(*self.headers[chunk].item())
 
     def load(self, progress: Progress = no_progress, source: Source | None = None) -> None:
-        """Read the headers of all chunks.
-
-        Damage is not raised: what cannot be found stays -1.
-
-        Args:
-            progress: See `Shard.load_index`.
-            source: What to read through; the table's own by default.
-
-        Raises:
-            SourceError: The bytes cannot be read.
-        """
         self._all.get(lambda: self._read_all(source or self.source, progress))
 
     def _read_all(self, source: Source, progress: Progress) -> AllChunks:
@@ -269,14 +204,12 @@ class ChunkTable:
         return walked if walked.found >= chunks.found and self.walk.end is None else chunks
 
     def _is_chained(self, chunks: AllChunks) -> bool:
-        """Return whether every chunk begins where the one before it and its digest end."""
         if not len(chunks.places):
             return True
         ends = chunks.places + chunks.headers["ctbytes"].astype(np.int64) + self.geometry.digest
         return bool((chunks.places == np.append(self.geometry.first, ends)[:-1]).all())
 
     def _from_slots(self, source: Source, progress: Progress) -> AllChunks:
-        """Place by the offsets, and where one is missing, after the chunk before."""
         assert self.slots is not None
         count = self.geometry.most
         known = min(self.slots.count, count)
@@ -296,7 +229,6 @@ class ChunkTable:
         return AllChunks(places, headers)
 
     def _behind(self, places: NDArray[np.int64], headers: NDArray[Any], chunk: int) -> int:
-        """Return where a chunk lies by the chunk before it; -1 when that one does not state."""
         if chunk == 0:
             return self.geometry.first
         stored = int(headers["ctbytes"][chunk - 1])
@@ -305,7 +237,6 @@ class ChunkTable:
         return int(places[chunk - 1]) + stored + self.geometry.digest
 
     def _from_walk(self, source: Source, progress: Progress) -> AllChunks:
-        """Place by walking; chunks that the header promises after the end stay -1."""
         self.walk.to(source, 2**63, progress)
         found = len(self.walk.places)
         count = found if self.geometry.nchunks == UNKNOWN else max(self.geometry.most, found)

@@ -59,24 +59,12 @@ LARGE_PART = 2**24
 
 
 class Decoder(Protocol):
-    """Function that decompresses a chunk: `decode.decompress`, or a method of `Worker`."""
-
     def __call__(self, chunk: bytes | memoryview, *, limit: int, place: Span | None) -> bytes:
         """Return the uncompressed bytes of a chunk."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A chunk as it is stored in the file.
-
-    Attributes:
-        number: Which chunk.
-        span: Its bytes, without the digest.
-        header: Its Blosc header.
-        chunk: The bytes of `span`.
-        digest: The digest after them.
-    """
-
     number: int
     span: Span
     header: ChunkHeader
@@ -85,27 +73,15 @@ class Stored:
 
     @property
     def digest_span(self) -> Span:
-        """Return where the digest is."""
         return Span("", self.span.stop, self.span.stop + len(self.digest))
 
 
 @dataclass(frozen=True, slots=True)
 class _Later:
-    """A chunk that is decompressed when it is requested."""
-
     number: int
 
 
 class ChunkReader:
-    """Reads chunks, checks their digests and decompresses them.
-
-    Args:
-        source: The file.
-        header: Its header.
-        table: The table of chunks.
-        decoder: What decompresses a chunk instead of the usual way in this process.
-    """
-
     def __init__(self, source: Source, header: Header, table: ChunkTable, decoder: Decoder | None = None) -> None:
         self.source = source
         self.header = header
@@ -114,18 +90,6 @@ class ChunkReader:
         self._starts: NDArray[np.int64] | None = None
 
     def stored(self, number: int, source: Source | None = None) -> Stored:
-        """Read a chunk with its digest; one range when its length can be derived beforehand.
-
-        Args:
-            number: Which chunk.
-            source: What to read through; the file by default.
-
-        Raises:
-            KeyAbsent: There is no such chunk.
-            Truncated: The file ends before the chunk does.
-            FormatError: It cannot be found, or its header is impossible.
-            SourceError: The bytes cannot be read.
-        """
         through = source or self.source
         place = self.table.place(number, through)
         try:
@@ -139,17 +103,9 @@ class ChunkReader:
             return self._stored_at(number, walked, through)
 
     def plain(self, number: int, *, limit: int = DEFAULT_LIMIT, source: Source | None = None) -> bytes:
-        """Return the uncompressed bytes of a chunk, after its digest was compared.
-
-        Raises:
-            BadChecksum: The digest is another.
-            FormatError: The chunk is damaged.
-            LimitExceeded: It has more than `limit` uncompressed bytes.
-        """
         return self.decoded(self.stored(number, source), limit=limit)
 
     def decoded(self, stored: Stored, *, limit: int = DEFAULT_LIMIT) -> bytes:
-        """Return the uncompressed bytes of a chunk that was read; errors as for `plain`."""
         self.check(stored)
         if self.decoder is not None and stored.header.nbytes and not stored.header.plain_copy:
             return self.decoder(stored.chunk, limit=limit, place=stored.span)
@@ -157,21 +113,9 @@ class ChunkReader:
         return decompress(stored.chunk, limit=limit, place=stored.span, threads=threads)
 
     def check(self, stored: Stored) -> None:
-        """Compare the digest of a chunk.
-
-        Raises:
-            BadChecksum: It is another.
-        """
         self.header.checksum.check(stored.chunk, stored.digest, stored.digest_span, f"chunk {stored.number}")
 
     def plains(self, first: int, last: int | None, *, limit: int = DEFAULT_LIMIT) -> Iterator[bytes]:
-        """The plain bytes of the chunks `[first, last)` in order, of large ones in pieces; to the end without `last`.
-
-        A few chunks ahead are read and decompressed by threads, which end with the iterator.
-
-        Raises:
-            FormatError: A chunk is damaged; those before it have been given.
-        """
         for one in self._in_order(lambda numbers: self._some(numbers, limit), first, last):
             if isinstance(one, ShardError):
                 raise one
@@ -181,10 +125,6 @@ class ChunkReader:
                 yield one
 
     def around(self, stored: Stored, within: int, *, limit: int = DEFAULT_LIMIT) -> tuple[bytes, int]:
-        """Return the uncompressed bytes of a chunk around one of them, and where they begin; errors as for `plain`.
-
-        Of a small chunk these are all; they are empty where the chunk ends before.
-        """
         first = 0
         for piece in self._pieces(stored, limit):
             if within < first + len(piece):
@@ -193,7 +133,6 @@ class ChunkReader:
         return b"", first
 
     def _pieces(self, stored: Stored, limit: int) -> Iterator[bytes]:
-        """Yield the uncompressed bytes of a chunk, some blocks at a time where it is large; errors as for `plain`."""
         header = stored.header
         if header.plain_copy or header.nbytes <= LARGE_CHUNK:
             yield self.decoded(stored, limit=limit)
@@ -210,26 +149,9 @@ class ChunkReader:
             yield decode(part, limit=limit, place=stored.span)
 
     def problems(self, tried: Sequence[bool]) -> Iterator[ShardError | None]:
-        """Yield the error of each chunk, in order: it is read, its checksum compared, and it is decompressed.
-
-        Args:
-            tried: For each chunk that is looked at whether it is decompressed.
-
-        Raises:
-            SourceError: The bytes cannot be read.
-        """
         return self._in_order(partial(self._problems, tried), 0, len(tried))
 
     def whole(self, *, limit: int = DEFAULT_LIMIT) -> bytes:
-        """Return the uncompressed bytes of all chunks.
-
-        Where the Blosc headers state credibly how many there are, every chunk is decompressed to its place in the
-        result, and nothing is copied.
-
-        Raises:
-            LimitExceeded: There are more than `limit`.
-            FormatError: A chunk is damaged.
-        """
         starts = self.starts()
         total = int(starts[-1])
         if total > limit:
@@ -256,12 +178,6 @@ class ChunkReader:
         return buffer.getvalue()
 
     def plain_range(self, start: int, stop: int, *, limit: int = DEFAULT_LIMIT) -> bytes:
-        """The plain bytes `[start, stop)` of all chunks, cut at their end; only the chunks that hold them are read.
-
-        Raises:
-            LimitExceeded: There are more than `limit`.
-            FormatError: A chunk is damaged.
-        """
         try:
             first, skip = self.where(start)
         except KeyAbsent:
@@ -283,19 +199,12 @@ class ChunkReader:
         return b"".join(parts)
 
     def _into(self, number: int, out: memoryview, limit: int, source: Source) -> None:
-        """Decompress a chunk to its place."""
         with out:
             stored = self.stored(number, source)
             self.check(stored)
             decompress(stored.chunk, limit=limit, place=stored.span, out=out)
 
     def where(self, offset: int, source: Source | None = None) -> tuple[int, int]:
-        """Return the chunk that holds a plain byte, and where in it.
-
-        Raises:
-            KeyAbsent: The content ends before.
-            FormatError: The sizes of the chunks before it cannot be read.
-        """
         size = self.header.chunk_size
         if not self.table.loaded and size > 0:
             total = self.header.plain_size
@@ -314,7 +223,6 @@ class ChunkReader:
         return number, offset - int(starts[number])
 
     def starts(self) -> NDArray[np.int64]:
-        """The plain byte at which each chunk begins, and the end: int64, shape `(chunks + 1,)`; reads the headers."""
         if self._starts is None:
             self.table.load()
             sizes = self.table.headers["nbytes"].astype(np.int64)
@@ -323,11 +231,9 @@ class ChunkReader:
 
     @property
     def _threads(self) -> int:
-        """Threads worth having: of small chunks most of the work needs the interpreter lock, and one is best."""
         return THREADS if self.header.chunk_size >= SMALL_CHUNK else 1
 
     def _in_order(self, work: Callable[[Sequence[int]], list[T]], first: int, last: int | None) -> Iterator[T]:
-        """Do work on the chunks `[first, last)`, in order; where that pays, threads do some of it ahead."""
         batches = self._batches(first, last)
         large = not 0 <= self.header.chunk_size <= LARGE_CHUNK
         small = self.source.size <= SMALL_FILE
@@ -348,7 +254,6 @@ class ChunkReader:
             pool.shutdown(wait=True, cancel_futures=True)
 
     def _problems(self, tried: Sequence[bool], numbers: Sequence[int]) -> list[ShardError | None]:
-        """Return what is wrong with some neighbours, read at once."""
         source = self._block(numbers)
         found: list[ShardError | None] = []
         for number in numbers:
@@ -365,7 +270,6 @@ class ChunkReader:
         return found
 
     def _try(self, stored: Stored, tried: bool) -> None:
-        """Decompress a chunk and keep nothing; a large one in pieces where its codec lets have them."""
         header = stored.header
         large = header.nbytes > TRIED_WHOLE and not header.plain_copy
         if tried and (not large or header.nbytes <= TRIED_RATIO * header.ctbytes):
@@ -379,10 +283,6 @@ class ChunkReader:
             raise LimitExceeded(text, span=stored.span)
 
     def _some(self, numbers: Sequence[int], limit: int) -> list[bytes | ShardError | _Later]:
-        """Return the plain bytes of some neighbours, read at once; up to the first that is damaged, and its error.
-
-        Those after many bytes are left for later.
-        """
         given: list[bytes | ShardError | _Later] = []
         held = 0
         try:
@@ -404,7 +304,6 @@ class ChunkReader:
         return given
 
     def _block(self, numbers: Sequence[int]) -> Source:
-        """Return what to read some neighbours through: their bytes where they lie together, else the file."""
         first, last = numbers[0], numbers[-1]
         if first == last:
             return self.source
@@ -418,7 +317,6 @@ class ChunkReader:
         return KeptSource(self.source, start, self.source.read(start, stop))
 
     def _batches(self, first: int, last: int | None) -> Iterator[Sequence[int]]:
-        """Yield the chunk numbers `[first, last)`, as many at a time as a thread should get at once."""
         size = self.header.chunk_size
         if size <= 0 and (rows := len(self.table)) > 0:
             # Chunks without uncompressed bytes, or of sizes that nobody states: by what they have in the file.
@@ -429,7 +327,6 @@ class ChunkReader:
             yield batch
 
     def _numbers(self, first: int, last: int | None) -> Iterator[int]:
-        """Yield the chunk numbers `[first, last)`; of a file that does not state how many, those that are there."""
         known = len(self.table) if self.table.loaded or self.header.nchunks != UNKNOWN else None
         number, stop = first, known if last is None else last
         while stop is None or number < stop:
@@ -468,7 +365,6 @@ class ChunkReader:
         return stored
 
     def _likely_size(self, number: int, place: int) -> int:
-        """Return how many bytes a chunk and its digest take, or at most can take; a guess where nobody says."""
         digest = self.header.checksum.size
         if self.table.loaded and number < len(self.table.places) and self.table.places[number] == place:
             return max(int(self.table.headers["ctbytes"][number]), HEADER_SIZE) + digest

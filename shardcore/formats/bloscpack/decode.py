@@ -51,25 +51,6 @@ def decompress(
     threads: int = 1,
     out: memoryview | None = None,
 ) -> bytes:
-    """Decompress a chunk, after every number in it was checked.
-
-    The interpreter lock is released meanwhile: several threads can decompress several chunks.
-
-    Args:
-        chunk: The whole chunk, header and all, and nothing else.
-        limit: Uncompressed bytes allowed.
-        place: Location of the chunk, for errors.
-        threads: Threads inside this one call; worth it for a single large chunk.
-        out: Writable bytes of exactly the chunk's uncompressed size, to be filled instead of allocating.
-
-    Returns:
-        The uncompressed bytes; empty when `out` was given.
-
-    Raises:
-        FormatError: The chunk is damaged, or `out` has another size.
-        Unsupported: A Blosc-2 chunk, or a codec that nothing here decodes.
-        LimitExceeded: The chunk claims more than `limit` uncompressed bytes.
-    """
     header = check_chunk(chunk, limit=limit, place=place)
     if out is not None and len(out) != header.nbytes:
         raise FormatError(
@@ -92,38 +73,16 @@ def decompress(
 
 
 def blosc_task(header: dict[str, Any], chunk: bytes) -> tuple[dict[str, Any], bytes]:
-    """Decompress a chunk: the task `blosc` of `codecs.isolated`."""
     return {}, decompress(chunk, limit=header["limit"])
 
 
 def decompress_isolated(
     decoder: IsolatedDecoder, chunk: bytes | memoryview, *, limit: int = DEFAULT_LIMIT, place: Span | None = None
 ) -> bytes:
-    """As `decompress`, in another process.
-
-    Raises:
-        FormatError: The chunk is damaged, or the decoder died of it.
-        Unsupported: A Blosc-2 chunk, or a codec that nothing here decodes.
-        LimitExceeded: The chunk claims more than `limit` uncompressed bytes.
-        ShardError: The process cannot be started.
-    """
     return decoder.run("blosc", {}, chunk, limit=limit, place=place)[1]
 
 
 def split_chunk(chunk: bytes | memoryview, most: int, *, place: Span | None = None) -> Iterator[bytes]:
-    """Split a chunk into smaller ones of whole blocks, so that not all of it has to be decompressed at once.
-
-    Args:
-        chunk: The whole chunk, header and all, and nothing else.
-        most: Uncompressed bytes of a part; a single block may have more.
-        place: Location of the chunk, for errors.
-
-    Yields:
-        Chunks that together decompress to the same bytes.
-
-    Raises:
-        FormatError: The chunk is damaged.
-    """
     found = map_chunk(chunk, limit=2**32, place=place)
     header, view = found.header, memoryview(chunk)
     # A short last block goes with the one before it: alone it would be a chunk of another block size.
@@ -138,16 +97,6 @@ def split_chunk(chunk: bytes | memoryview, most: int, *, place: Span | None = No
 
 
 def stream_chunk(chunk: bytes | memoryview, codec: str, *, place: Span | None = None) -> None:
-    """Decompress every stream of a chunk in pieces, and keep nothing: whether it can be, at little memory.
-
-    Args:
-        chunk: The whole chunk, header and all, and nothing else.
-        codec: `zlib` or `zstd`; the others have no pieces.
-        place: Location of the chunk, for errors.
-
-    Raises:
-        FormatError: The chunk is damaged.
-    """
     found = map_chunk(chunk, limit=2**32, place=place)
     header, view = found.header, memoryview(chunk)
     short = header.nbytes % header.blocksize
@@ -173,7 +122,6 @@ def _lacks_split_flag(header: ChunkHeader) -> bool:
 
 
 def _patched(chunk: bytes | memoryview, header: ChunkHeader) -> bytes:
-    """Return a copy of the chunk with both remedies applied to its flags."""
     flags = header.flags
     if _has_bit_shuffled_tail(header):
         flags &= ~int(Flag.BIT_SHUFFLE)  # as a number: the complement of a Flag loses the codec's bits
@@ -186,14 +134,12 @@ def _patched(chunk: bytes | memoryview, header: ChunkHeader) -> bytes:
 
 @cache
 def _blosc2() -> ModuleType:
-    """`blosc2`, loaded at the first chunk (it takes a quarter of a second) and told to release the lock."""
     blosc2 = import_module("blosc2")
     blosc2.set_releasegil(True)
     return blosc2
 
 
 def _run(chunk: bytes | memoryview, threads: int, out: memoryview | None, place: Span | None) -> bytes:
-    """Return the call itself: `decompress2` is reported the length of its input, and needs no global context."""
     try:
         plain = _blosc2().decompress2(chunk, dst=out, nthreads=threads)
     except (RuntimeError, ValueError) as error:
@@ -202,7 +148,6 @@ def _run(chunk: bytes | memoryview, threads: int, out: memoryview | None, place:
 
 
 def _undo_bit_shuffle(data: bytes, header: ChunkHeader) -> NDArray[np.uint8]:
-    """Undo the bit shuffle of every block."""
     plain = np.frombuffer(data, np.uint8).copy()
     whole = header.nbytes // header.blocksize * header.blocksize
     _undo_in_blocks(plain[:whole].reshape(-1, header.blocksize), header.typesize)
@@ -212,12 +157,6 @@ def _undo_bit_shuffle(data: bytes, header: ChunkHeader) -> NDArray[np.uint8]:
 
 
 def _undo_in_blocks(blocks: NDArray[np.uint8], typesize: int) -> None:
-    """Undo the bit shuffle in place, in blocks of equal size (one per row).
-
-    In a block of n whole elements, plane j of `8 * typesize` planes holds bit j of all n, lowest bit first;
-    what is left after the last whole element is as it was. Blocks whose n is not a multiple of 8 were
-    never shuffled.
-    """
     elements = blocks.shape[1] // typesize
     if elements == 0 or elements % 8:
         return

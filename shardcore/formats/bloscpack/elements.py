@@ -17,44 +17,31 @@ _INDEX = re.compile(r"\[ ?-?[0-9]{1,19}(?: ?, ?-?[0-9]{1,19})* ?\]", re.ASCII)
 
 
 def parse_index(text: str) -> tuple[int, ...] | None:
-    """Return the numbers between brackets, one for each axis; None where the text is no such thing."""
     if not _INDEX.fullmatch(text):
         return None
     return tuple(int(number) for number in text[1:-1].split(","))
 
 
 def index_text(index: tuple[int, ...]) -> str:
-    """Return the text of a key: `[24,40]`."""
     return f"[{','.join(map(str, index))}]"
 
 
 @dataclass(frozen=True, slots=True)
 class Element:
-    """Location of an element in the uncompressed content.
-
-    Attributes:
-        number: Its number, counted in the order in which elements are stored.
-        itemsize: Bytes of an element.
-        how: How the number is computed, as a sentence without its point.
-    """
-
     number: int
     itemsize: int
     how: str
 
     @property
     def byte(self) -> int:
-        """Its first plain byte."""
         return self.number * self.itemsize
 
     @property
     def sentence(self) -> str:
-        """Return how its first plain byte is computed."""
         sizes = plural(self.itemsize, "byte")
         return f"{self.how}; {sizes} each: its first plain byte is {self.number} × {self.itemsize} = {self.byte}."
 
     def tell(self, look: Look, *places: Span) -> None:
-        """The step from an element to its first plain byte."""
         look.step(
             "Which byte",
             self.sentence,
@@ -67,17 +54,10 @@ class Element:
 
 
 def tell_none(error: KeyAbsent, look: Look, *places: Span) -> None:
-    """The step that finds no such element."""
     look.step("Which byte", f"None: {error.message}.", *places, why=BYTE_WHY)
 
 
 def element_at(index: tuple[int, ...], array: ArrayLayout) -> Element:
-    """Return an element of an array; negative numbers count from the end, as in NumPy.
-
-    Raises:
-        UsageError: The array has another number of axes.
-        KeyAbsent: The array ends before.
-    """
     shape = array.shape
     key = index_text(index)
     if len(index) != len(shape):
@@ -100,17 +80,6 @@ def element_at(index: tuple[int, ...], array: ArrayLayout) -> Element:
 
 
 def element_of(index: tuple[int, ...], typesize: int, size: int) -> Element:
-    """Return an element of a content that is described by the header's typesize alone.
-
-    Args:
-        index: One number.
-        typesize: Bytes of an element; 0 when the version does not state.
-        size: Uncompressed bytes of the content; -1 when that is unknown.
-
-    Raises:
-        UsageError: There is more than one number, a negative one, or no typesize.
-        KeyAbsent: The content ends before.
-    """
     key = index_text(index)
     if not typesize:
         raise UsageError(f"{key}: version 1 does not say how many bytes an element has; request a byte, as @8")

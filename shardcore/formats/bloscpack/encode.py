@@ -37,22 +37,12 @@ _VERSION = 2
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """Compression settings of chunks.
-
-    Attributes:
-        codec: One of `CODECS`.
-        level: 0 to 9.
-        shuffle: Whether bytes are shuffled.
-        typesize: Bytes per element; a chunk that is not a multiple of it is compressed with typesize 1.
-    """
-
     codec: str
     level: int
     shuffle: bool
     typesize: int
 
     def chunk(self, plain: bytes) -> bytes:
-        """Return a chunk that decompresses to the bytes; an uncompressed copy where the library's does not."""
         if plain and self.level:
             blosc = _blosc()
             shuffle = blosc.SHUFFLE if self.shuffle else blosc.NOSHUFFLE
@@ -62,28 +52,17 @@ class Recipe:
         return write_chunk_header(self.copy_header(len(plain))) + plain
 
     def copy_header(self, size: int) -> ChunkHeader:
-        """Return the header of a chunk that stores so many bytes uncompressed."""
         flags = _CODEC_NUMBERS[self.codec] << 5 | int(Flag.PLAIN_COPY | Flag.NOT_SPLIT)
         flags |= int(Flag.BYTE_SHUFFLE) if self.shuffle else 0
         return ChunkHeader(_VERSION, 1, flags, self.typesize_for(size), size, max(size, 1), HEADER_SIZE + size)
 
     def typesize_for(self, size: int) -> int:
-        """Return the typesize of a chunk of so many bytes."""
         return 1 if size % self.typesize else self.typesize
 
 
 def compressed(
     plains: Iterator[bytes], recipe: Recipe, chunk_size: int, workers: ThreadPoolExecutor | None = None
 ) -> Iterator[bytes]:
-    """Compress contents into chunks, in order; threads compress a few of them ahead.
-
-    Args:
-        plains: The uncompressed bytes of each chunk. The threads take them, one at a time: bytes that a thread reads
-            itself are still in the cache of its core when it compresses them.
-        recipe: The compression settings.
-        chunk_size: Uncompressed size of the largest chunk.
-        workers: Threads that compress; None: only the caller's.
-    """
     if chunk_size > LARGE_CHUNK or workers is None:
         yield from map(recipe.chunk, plains)
         return
@@ -122,7 +101,6 @@ def compressed(
 
 @cache
 def _blosc() -> ModuleType:
-    """Load `blosc` with the first chunk; see the module for the reason of its settings."""
     blosc = import_module("blosc")
     blosc.set_releasegil(True)
     blosc.set_nthreads(1)

@@ -29,19 +29,6 @@ if TYPE_CHECKING:
 
 
 class BloscpackFile:
-    """One Bloscpack file. Thread-safe.
-
-    Args:
-        source: The file.
-        header: Its header.
-        metadata: Its metadata section, or None.
-        offsets: Its offsets, as far as opening read them.
-
-    Attributes:
-        table: The table of chunks.
-        content: Their uncompressed bytes.
-    """
-
     def __init__(self, source: Source, header: Header, metadata: MetadataSection | None, offsets: Offsets) -> None:
         self.source = source
         self.header = header
@@ -56,31 +43,25 @@ class BloscpackFile:
 
     @property
     def loaded(self) -> bool:
-        """Return whether the header of every chunk has been read."""
         return self.table.loaded
 
     @property
     def index_bytes(self) -> int:
-        """16 bytes per chunk that `load` reads."""
         return 0 if self.loaded else 16 * len(self.table)
 
     def load(self, progress: Progress = no_progress, source: Source | None = None) -> None:
-        """Read the header of every chunk; see `ChunkTable.load`."""
         self.table.load(progress, source)
 
     def isolate(self, decoder: IsolatedDecoder) -> None:
-        """Decompress chunks in another process from now on, which its owner ends."""
         self.content.decoder = partial(decompress_isolated, decoder)
 
     def close(self) -> None:
-        """Close the source."""
         self.source.close()
 
     # --- the parts of the file -------------------------------------------------------------------------------------
 
     @property
     def sections(self) -> tuple[Section, ...]:
-        """They tile the file; before the chunks are loaded, these reach to its end."""
         size, first = self.source.size, self.offsets.geometry.first
         claims = [section("header", 0, self.header.size)]
         if self.metadata is not None:
@@ -95,7 +76,6 @@ class BloscpackFile:
 
     @property
     def chunks_end(self) -> int:
-        """Return where the last chunk and its digest end; the end of the file while that is unknown."""
         if not self.table.loaded:
             return self.offsets.geometry.size
         return self._end.get(self._last_end)
@@ -114,7 +94,6 @@ class BloscpackFile:
 
     @property
     def offset_table(self) -> OffsetTable:
-        """The offsets as a table, with the spare slots."""
         offsets = self.offsets
 
         def read(first: int, last: int) -> NDArray[Any]:
@@ -124,7 +103,6 @@ class BloscpackFile:
         return OffsetTable(offsets.start, offsets.count, len(self.table), offsets.geometry, read)
 
     def links(self) -> Iterator[Links]:
-        """Yield the references to chunks: from offsets, and without offsets from each chunk to the next one."""
         table = self.table
         if not table.loaded:
             return
@@ -147,21 +125,10 @@ class BloscpackFile:
     # --- the metadata ----------------------------------------------------------------------------------------------
 
     def metadata_text(self) -> bytes:
-        """Return the plain metadata text; empty when there is no metadata section.
-
-        Raises:
-            FormatError: It cannot be read from the stored bytes.
-        """
         metadata = self.metadata
         return b"" if metadata is None else self._text.get(lambda: self._read_text(metadata))
 
     def metadata_value(self) -> Any:
-        """Return what the metadata text states, parsed once; None when there is no metadata section.
-
-        Raises:
-            FormatError: The text cannot be read from the stored bytes, or is not JSON.
-            LimitExceeded: It is too long.
-        """
         if self.metadata is None:
             return None
         value = self._value.get(self._parsed)
@@ -170,7 +137,6 @@ class BloscpackFile:
         return value
 
     def _parsed(self) -> Any | ShardError:
-        """Return the value, or what is wrong with the text; what cannot be read now may be read later."""
         assert self.metadata is not None
         try:
             return parse_metadata(self.metadata, self.metadata_text())
@@ -181,7 +147,6 @@ class BloscpackFile:
             return error.with_traceback(None)
 
     def metadata_problem(self) -> str:
-        """Return what is wrong with the digest of the metadata, or empty."""
         if self.metadata is None:
             return ""
         stored, digest = self.metadata.stored, self.metadata.digest

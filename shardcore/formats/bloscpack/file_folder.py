@@ -50,13 +50,6 @@ FILE_WHY = "The folder is the index here: one name, one file, one content."
 
 
 class BloscpackFiles(DataSet):
-    """Files of one content each. A key is the name of a file below the folder, without its ending.
-
-    Args:
-        folder: The folder.
-        context: Options for opening members.
-    """
-
     meanings = MEANINGS
 
     joins = False
@@ -70,25 +63,20 @@ class BloscpackFiles(DataSet):
         self._sizes: dict[int, int] = {}
 
     def open_member(self, name: str, source: Source) -> BloscpackShard:
-        """Open a file; see `DataSet.open_member`."""
         return open_shard(PrefetchedSource(source), self._context)
 
     @property
     def objects(self) -> FilesObjects:
-        """One row per file."""
         return self._files
 
     @property
     def declared_objects(self) -> int:
-        """Return how many files there are; the folder tells."""
         return len(self.members)
 
     def parse_key(self, text: str) -> str:
-        """Return the name of a file below the folder, without `.blp`."""
         return text
 
     def lookup(self, key: str, look: Look) -> ObjectRef:
-        """Find a content by the name of its file."""
         names = self.route(key, look)
         if not names:
             raise KeyAbsent(key, f"there is no file {short(key + SUFFIX)} here")
@@ -100,7 +88,6 @@ class BloscpackFiles(DataSet):
     lookup_all = Shard.lookup_all
 
     def route(self, key: str, look: Look) -> Sequence[str]:
-        """Return the one file of that name."""
         name = key + SUFFIX
         row = self._rows.get(name)
         if row is None:
@@ -113,7 +100,6 @@ class BloscpackFiles(DataSet):
         return (name,)
 
     def ref(self, row: int) -> ObjectRef:
-        """Return a content as an object; opens its file for a moment, unless its size is known."""
         member = self.members[row]
         key, span = member.name.removesuffix(SUFFIX), Span(str(SourceName(member.name)), 0, member.size)
         ref = ObjectRef(key, row, (span,), -1, member.size, codec="blosc", kind="content")
@@ -128,29 +114,23 @@ class BloscpackFiles(DataSet):
         return replace(ref, size=self._sizes[row])
 
     def stream(self, ref: ObjectRef) -> Iterator[bytes]:
-        """Return the uncompressed bytes of a file, in pieces."""
         shard = self._shard_of(ref)
         return shard.stream(shard.find(ALL))
 
     def reads_ranges(self, ref: ObjectRef) -> bool:
-        """True: a content is decoded chunk by chunk."""
         return True
 
     def read_range(self, ref: ObjectRef, start: int, stop: int, *, limit: int = DEFAULT_LIMIT) -> bytes:
-        """Uncompressed bytes `[start, stop)`; only the chunks that hold them are read."""
         shard = self._shard_of(ref)
         return shard.read_range(shard.find(ALL), start, stop, limit=limit)
 
     def read_part(self, ref: ObjectRef, part: str, *, limit: int = DEFAULT_LIMIT) -> bytes:
-        """There are no parts."""
         return Shard.read_part(self, ref, part, limit=limit)
 
     def file_names(self, ref: ObjectRef) -> dict[str, str]:
-        """Return a file by the key."""
         return Shard.file_names(self, ref)
 
     def file_head(self, ref: ObjectRef, name: str) -> bytes:
-        """Return the header of a `.npy` for an array; its elements alone are the content."""
         layout = None
         if names_array(name):
             with suppress(FormatError):
@@ -158,36 +138,30 @@ class BloscpackFiles(DataSet):
         return npy_head(layout) if layout is not None and ref.size in (layout.nbytes, UNKNOWN) else b""
 
     def array_layout(self, ref: ObjectRef) -> ArrayLayout | None:
-        """Return the array that a file is by its metadata."""
         return self._shard_of(ref).whole_layout
 
     def facts(self, ref: ObjectRef) -> dict[str, Any]:
-        """Return what the metadata of a file states."""
         shard = self._shard_of(ref)
         return shard.facts(shard.find(ALL))
 
     @property
     def checksum(self) -> str:
-        """That of the first file; others may have another one."""
         return str(self.settings.get("checksum", "")).removeprefix("None")
 
     @cached_property
     def settings(self) -> Mapping[str, Any]:
-        """Those of the first file."""
         if not self.first_member:
             return {}
         with self.borrowed(self.first_member) as first:
             return first.settings
 
     def verify_member(self, member: Shard, depth: Depth, progress: Progress) -> Report:
-        """Verify a file: its chunks are one object."""
         report = super().verify_member(member, depth, progress)
         return replace(
             report, objects=1, checked=int(not report.unverified), without_checksum=int(report.without_checksum > 0)
         )
 
     def report_unopened(self, name: str, depth: Depth) -> Report | None:
-        """Return the report of a small local file that is intact; None for all others."""
         member = self.members[self._rows[name]]
         if self._context.values.get("isolated") or not isinstance(self.folder, LocalFolder):
             return None
@@ -199,11 +173,9 @@ class BloscpackFiles(DataSet):
             return intact_report(source.read(0, source.size), depth)
 
     def row_of_member(self, name: str) -> int | None:
-        """Return the row of a file."""
         return self._rows.get(name)
 
     def size_of(self, row: int) -> tuple[int, State]:
-        """Uncompressed bytes and state of a file, where known without opening it; -1 before."""
         name = self.members[row].name
         if name in self.unreadable:
             return -1, State.DAMAGED
@@ -219,12 +191,6 @@ class BloscpackFiles(DataSet):
 
 
 class FilesObjects(Objects):
-    """One row per file.
-
-    Args:
-        files: The data set.
-    """
-
     kinds = ("content",)
     codecs = ("blosc",)
 
@@ -236,11 +202,9 @@ class FilesObjects(Objects):
 
     @property
     def shards(self) -> Sequence[str]:
-        """Return the names of the files."""
         return [member.name for member in self._files.members]
 
     def columns(self, rows: I64, *, sizes: bool = False) -> ObjectColumns:
-        """Sizes and states; of files that nobody opened yet only the stored size, unless with `sizes`."""
         members = self._files.members
         if sizes:
             refs = [self.ref(row) for row in rows.tolist()]
@@ -259,22 +223,15 @@ class FilesObjects(Objects):
         )
 
     def key_texts(self, rows: I64) -> list[str | None]:
-        """Return the names of the files, without their ending."""
         return [self._files.members[row].name.removesuffix(SUFFIX) for row in rows.tolist()]
 
     def ref(self, row: int) -> ObjectRef:
-        """Return one content as an object; open its file."""
         if not 0 <= row < len(self):
             raise IndexError(row)
         return self._files.ref(row)
 
 
 def members_of(folder: Folder, prefix: str = "", depth: int = 0) -> list[Member]:
-    """Return the Bloscpack files in a folder and in those below, sorted by name; without those that are being written.
-
-    Raises:
-        SourceError: A folder cannot be listed.
-    """
     found: list[Member] = []
     for entry in folder.list(prefix):
         if is_left_over(_last(entry)):
@@ -287,10 +244,6 @@ def members_of(folder: Folder, prefix: str = "", depth: int = 0) -> list[Member]
 
 
 def is_files(folder: Folder) -> bool:
-    """Return True when a folder holds Bloscpack files and, but for a manifest and hidden files, nothing else.
-
-    Where it has no such file itself, the folders below are looked through, at most `LOOKED_THROUGH` of them.
-    """
     waiting, found = [""], False
     for listed in range(LOOKED_THROUGH):
         if not waiting:

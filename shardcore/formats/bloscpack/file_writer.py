@@ -43,21 +43,6 @@ I64 = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Packing:
-    """Options of the writer.
-
-    Attributes:
-        codec: One of `encode.CODECS`.
-        level: 0 to 9.
-        shuffle: Whether bytes are sorted by their place in the element.
-        typesize: Bytes of an element; None: those of the array's type, else 8.
-        chunk_size: Uncompressed bytes of every chunk but the last.
-        checksum: The digest after every chunk.
-        offsets: Whether there is a table of offsets.
-        spare: Spare slots in it; None: ten for each chunk.
-        metadata_codec: How the metadata is stored, `none` or `zlib`.
-        exact: Whether the chunk size is kept as it is, with a typesize that divides it.
-    """
-
     codec: str = "blosclz"
     level: int = 7
     shuffle: bool = True
@@ -82,12 +67,6 @@ class Packing:
             raise UsageError("spare requires offsets=yes")
 
     def shape(self, size: int, itemsize: int | None) -> ChunkShape:
-        """Return the chunks of a content.
-
-        Args:
-            size: Its uncompressed bytes.
-            itemsize: Bytes of an element of the array that it is; None for other contents.
-        """
         known = itemsize if itemsize is not None and 1 <= itemsize <= 255 else TYPESIZE if itemsize is None else 1
         typesize = self.typesize or known
         if self.exact:
@@ -102,11 +81,9 @@ class Packing:
         return ChunkShape(typesize, chunk_size, size - chunk_size * (nchunks - 1), nchunks, spare)
 
     def recipe(self, shape: ChunkShape) -> Recipe:
-        """Return how the chunks are made."""
         return Recipe(self.codec, self.level, self.shuffle, shape.typesize)
 
     def metadata_section(self, value: Any) -> bytes:
-        """The metadata section; nothing for None. The text is JSON without spaces, as the reference writes it."""
         if value is None:
             return b""
         text = json.dumps(value, separators=(",", ":")).encode("ascii")
@@ -115,8 +92,6 @@ class Packing:
 
 @dataclass(frozen=True, slots=True)
 class ChunkShape:
-    """The chunks of a content; see the fields of the header."""
-
     typesize: int
     chunk_size: int
     last_chunk: int
@@ -125,22 +100,12 @@ class ChunkShape:
 
     @property
     def sizes(self) -> I64:
-        """Uncompressed bytes of each chunk."""
         sizes = np.full(self.nchunks, self.chunk_size, np.int64)
         sizes[-1] = self.last_chunk
         return sizes
 
 
 class NewFile:
-    """A file with one content.
-
-    Args:
-        file: Where its bytes go.
-        packing: How it is written.
-        shape: Its chunks.
-        metadata: The metadata section; empty for none.
-    """
-
     def __init__(self, file: Draining, packing: Packing, shape: ChunkShape, metadata: bytes) -> None:
         self._file = file
         self._packing = packing
@@ -150,7 +115,6 @@ class NewFile:
 
     @property
     def first(self) -> int:
-        """First byte of chunk 0."""
         slots = self._shape.nchunks + self._shape.spare if self._packing.offsets else 0
         return self._table + slots * OFFSET.size
 
@@ -159,11 +123,6 @@ class NewFile:
         return HEADER_V3.size + len(self._metadata)
 
     def write(self, chunks: Iterable[bytes]) -> None:
-        """Write all of it; the offsets, which are -1 meanwhile, come last.
-
-        Raises:
-            SourceError: The bytes cannot be read or written.
-        """
         # The first offset is known; of a small file it is the only one.
         self._begin(self.first)
         self._file.prove()
@@ -180,7 +139,6 @@ class NewFile:
         self._file.complete(self._shape.nchunks)
 
     def pretend(self) -> None:
-        """Count what a content would take of which only the size is known, as if nothing could be compressed."""
         self._begin()
         sizes = self._shape.sizes
         for size in dict.fromkeys(sizes.tolist()):
@@ -192,12 +150,10 @@ class NewFile:
 
     @property
     def places(self) -> I64:
-        """First byte of each chunk."""
         stored = self._rows["ctbytes"].astype(np.int64) + self._packing.checksum.size
         return self.first + np.cumsum(stored) - stored
 
     def planned(self, name: str) -> PlannedFile:
-        """Return the file in the words of reading."""
         size, places, rows = self._file.at, self.places, self._rows
         claims = [section("header", 0, HEADER_V3.size)]
         if self._metadata:
@@ -226,7 +182,6 @@ class NewFile:
         return CHUNK_HEADER.read(bytes(self._headers), count=len(self._headers) // CHUNK_HEADER.size)
 
     def _begin(self, offset: int = UNKNOWN) -> None:
-        """Write what is before the chunks, with the offset of the first one."""
         shape, packing = self._shape, self._packing
         options = (HeaderOption.OFFSETS if packing.offsets else 0) | (HeaderOption.METADATA if self._metadata else 0)
         header = HEADER_V3.pack(

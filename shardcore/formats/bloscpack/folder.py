@@ -20,7 +20,6 @@ from shardcore.sources.base import Folder
 
 
 def detect_folder(folder: Folder) -> Verdict | None:
-    """A table names its columns; a column has `data`, `meta/sizes` and `meta/storage`; else all files are `.blp`."""
     if is_table(folder):
         return Verdict(Certainty.BESIDE, f"bcolz table, {ROOTDIRS}")
     if is_column(folder):
@@ -29,13 +28,6 @@ def detect_folder(folder: Folder) -> Verdict | None:
 
 
 def open_folder(folder: Folder, context: OpenContext) -> BloscpackDataSet | BloscpackFiles:
-    """Open a column, a table, or files; they are opened when they are needed.
-
-    Raises:
-        NotAShard: It is none of these.
-        FormatError: The JSON files that describe it make no sense.
-        SourceError: They cannot be read.
-    """
     if is_table(folder):
         return BloscpackTable(folder, context)
     if is_column(folder):

@@ -17,21 +17,6 @@ MAX_CHUNKS = 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """Fields of the header; -1 stands for an unknown value.
-
-    Attributes:
-        record: The layout of this version.
-        values: The fields as stored in the file, by name.
-        version: 1, 2 or 3.
-        options: Bits of `HeaderOption`.
-        checksum: The digest after every chunk.
-        typesize: Bytes of one element; 0 when the version does not state.
-        chunk_size: Uncompressed bytes of every chunk but the last.
-        last_chunk: Uncompressed bytes of the last chunk.
-        nchunks: Number of chunks.
-        max_app_chunks: Spare offset slots.
-    """
-
     record: Record
     values: dict[str, Any]
     version: int
@@ -45,27 +30,22 @@ class Header:
 
     @property
     def size(self) -> int:
-        """Bytes of the header."""
         return self.record.size
 
     @property
     def has_offsets(self) -> bool:
-        """Return whether a table of offsets follows."""
         return bool(self.options & HeaderOption.OFFSETS)
 
     @property
     def has_metadata(self) -> bool:
-        """Return whether a metadata section follows."""
         return bool(self.options & HeaderOption.METADATA)
 
     @property
     def slots(self) -> int:
-        """Number of offset slots, spare ones included."""
         return max(self.nchunks, 0) + self.max_app_chunks if self.has_offsets else 0
 
     @property
     def plain_size(self) -> int:
-        """Uncompressed bytes of the whole content; -1 when the header does not state."""
         if self.nchunks == 0:
             return 0
         if UNKNOWN in (self.nchunks, self.last_chunk):
@@ -75,22 +55,13 @@ class Header:
         return self.chunk_size * (self.nchunks - 1) + self.last_chunk
 
     def field_span(self, name: str) -> Span:
-        """Return the bytes of a field."""
         return _place(self.record, name)
 
     def plain_size_of(self, chunk: int) -> int:
-        """Uncompressed bytes that a chunk should have; -1 when the header does not state."""
         return self.last_chunk if chunk == self.nchunks - 1 else self.chunk_size
 
 
 def header_size(data: bytes) -> int:
-    """Return how many bytes the header has that begins with `data` (at least five bytes).
-
-    Raises:
-        BadMagic: It does not begin with `blpk`.
-        Truncated: There are fewer than five bytes.
-        Unsupported: The version is none of 1, 2 and 3.
-    """
     if data[:4] != MAGIC[: len(data)] or not data:
         raise BadMagic(
             f"the file does not begin with `blpk` but with {data[:4].hex(' ') or 'nothing'}",
@@ -105,17 +76,6 @@ def header_size(data: bytes) -> int:
 
 
 def read_header(data: bytes) -> Header:
-    """Read and check a header.
-
-    Args:
-        data: The first bytes of the file, 32 or all there are.
-
-    Raises:
-        BadMagic: It does not begin with `blpk`.
-        Unsupported: The version is none of 1, 2 and 3.
-        Truncated: The bytes end before the header does.
-        FormatError: A field is impossible.
-    """
     header_size(data)
     record = HEADERS[data[4]]
     values = record.read_one(data, place=Span("", 0, len(data)))
@@ -136,21 +96,10 @@ def read_header(data: bytes) -> Header:
 
 
 def write_header(header: Header) -> bytes:
-    """Return the exact inverse of `read_header`."""
     return header.record.pack(**header.values)
 
 
 def check_slots(header: Header, table: int, size: int) -> None:
-    """Compare the number of offset slots with the bytes that exist, before anything is read or allocated for them.
-
-    Args:
-        header: The header.
-        table: First byte of the offsets.
-        size: Bytes of the file.
-
-    Raises:
-        Truncated: The table would end after the file does.
-    """
     stop = table + header.slots * OFFSET.size
     if stop > size:
         raise Truncated(

@@ -32,14 +32,6 @@ _INDENT = 64  # spaces passed over for all members at once
 
 
 class JsonTree:
-    """The nodes of one JSON text, which `parse_json` has taken already: it is whole and within limits.
-
-    Args:
-        data: The text, UTF-8.
-        source: The name of the source it lies in.
-        base: Where in that source it begins.
-    """
-
     def __init__(self, data: bytes, source: str, base: int = 0) -> None:
         self._data = data
         self._source = source
@@ -47,12 +39,10 @@ class JsonTree:
         self._marks: Once[tuple[I64, NDArray[np.uint8], NDArray[np.int32]]] = Once()
 
     def root(self, name: str = "JSON") -> Node:
-        """Return the node of the whole value."""
         start = self._skip_space(0)
         return self._node(name, start, start, len(self._data.rstrip()), 0)
 
     def _node(self, name: str, start: int, value_at: int, stop: int, depth: int) -> Node:
-        """Return a value; its bytes begin at `start`, with its name where it has one."""
         span = self._span(start, stop)
         if self._data[value_at] in b"{[" and depth < MAX_DEPTH:
             kids = Deferred(lambda: self._members(value_at, depth + 1), self._source)
@@ -65,7 +55,6 @@ class JsonTree:
         return Node(name, span, value=value if plain else None, text=text, role=FieldRole.TEXT)
 
     def _members(self, at: int, depth: int) -> Sequence[Node]:
-        """Return the members of the object or array that begins at the byte `at`."""
         places, kinds, levels = self._marks.get(self._find_marks)
         first = int(np.searchsorted(places, at))
         level = levels[first]
@@ -93,7 +82,6 @@ class JsonTree:
         return list(grouped(Extents(starts + self._base, stops + self._base, describe, source=self._source)))
 
     def _find_marks(self) -> tuple[I64, NDArray[np.uint8], NDArray[np.int32]]:
-        """Place of the marks, the marks, and how many brackets are open after each."""
         blocks = list(structure(self._data))
         places = np.concatenate([found for found, _ in blocks]) if blocks else np.zeros(0, np.int64)
         kinds = np.concatenate([kind for _, kind in blocks]) if blocks else np.zeros(0, np.uint8)
@@ -107,7 +95,6 @@ class JsonTree:
         return name if len(name) <= TEXT_LETTERS else name[:TEXT_LETTERS] + "…"
 
     def _values_at(self, places: I64) -> I64:
-        """Return the first bytes from some places on that are no space."""
         data, places = np.frombuffer(self._data, np.uint8), places.copy()
         moving = np.arange(len(places))
         for _ in range(_INDENT):
@@ -120,7 +107,6 @@ class JsonTree:
         return places
 
     def _stops(self, starts: I64, ends: I64) -> I64:
-        """Return one past the last bytes before some places that are no space."""
         data, stops = np.frombuffer(self._data, np.uint8), ends.copy()
         moving = np.arange(len(stops))
         for _ in range(_INDENT):

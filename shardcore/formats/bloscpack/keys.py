@@ -18,8 +18,6 @@ ALL = "all"
 
 
 class KeyRequest(Enum):
-    """Parsed key."""
-
     CHUNK = ""
     BYTE = "@"
     ELEMENT = "["
@@ -28,14 +26,6 @@ class KeyRequest(Enum):
 
 @dataclass(frozen=True, slots=True)
 class BloscpackKey:
-    """A key, read from its text.
-
-    Attributes:
-        asked: What it requests.
-        number: The chunk, or the plain byte; 0 for the whole content.
-        index: Of an element, its place along each axis.
-    """
-
     asked: KeyRequest
     number: int = 0
     index: tuple[int, ...] = ()
@@ -47,11 +37,6 @@ class BloscpackKey:
 
 
 def parse_key(text: str) -> BloscpackKey:
-    """Return the key that a text means.
-
-    Raises:
-        UsageError: It is no chunk number, no `@` and plain byte, no `[i,j]`, and not `all`.
-    """
     if text == ALL:
         return BloscpackKey(KeyRequest.ALL)
     if (index := parse_index(text)) is not None:

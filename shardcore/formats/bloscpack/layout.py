@@ -40,15 +40,11 @@ BLOSC_SOURCE = "Blosc chunk format, "
 
 
 class HeaderOption(IntFlag):
-    """The bits of `options`. The other six must be 0."""
-
     OFFSETS = 0x01
     METADATA = 0x02
 
 
 class Flag(IntFlag):
-    """The low five bits of `flags` in a chunk's Blosc header; bits 5 to 7 number the codec."""
-
     BYTE_SHUFFLE = 0x01
     PLAIN_COPY = 0x02
     BIT_SHUFFLE = 0x04
@@ -254,26 +250,15 @@ _ROLES = {
 
 
 def section(name: str, start: int, stop: int) -> Section:
-    """Return a section of that name."""
     return Section(name, _ROLES[name], start, stop, SENTENCES[name])
 
 
 def blosc_header_span(place: int) -> Span:
-    """Return the Blosc header of a chunk that begins at `place`."""
     return Span("", place, place + CHUNK_HEADER.size)
 
 
 @dataclass(frozen=True, slots=True)
 class BloscpackGeometry:
-    """Limits that the headers set to the locations of chunks.
-
-    Attributes:
-        first: First byte of chunk 0.
-        nchunks: Number of chunks; -1 means: until the end of the file.
-        digest: Bytes of the digest after each chunk.
-        size: Bytes of the file.
-    """
-
     first: int
     nchunks: int
     digest: int
@@ -281,20 +266,16 @@ class BloscpackGeometry:
 
     @property
     def most(self) -> int:
-        """Rows that the file can have: never more than fit, but one more when the header promises more."""
         fit = max(self.size - self.first, 0) // (CHUNK_HEADER.size + self.digest)
         return fit if self.nchunks == UNKNOWN else min(self.nchunks, fit + 1)
 
     def allows(self, place: int) -> bool:
-        """Return whether a chunk's header can begin here: after the offsets, and whole in the file."""
         return self.first <= place <= self.size - CHUNK_HEADER.size
 
     def allowed(self, places: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """`allows` for many places."""
         return (places >= self.first) & (places <= self.size - CHUNK_HEADER.size)
 
     def truncated(self, chunk: int, place: int, stored: int) -> Truncated | None:
-        """Return what is wrong with a chunk of `stored` bytes at `place`, if the file ends before its digest does."""
         end = place + stored + self.digest
         if end <= self.size:
             return None
@@ -302,28 +283,16 @@ class BloscpackGeometry:
         return Truncated(message, span=Span("", place, self.size))
 
     def fits(self, places: NDArray[np.int64], headers: NDArray[Any]) -> NDArray[np.bool_]:
-        """Return which chunks were found, and end in the file with their digests."""
         ends = places + headers["ctbytes"].astype(np.int64) + self.digest
         fine: NDArray[np.bool_] = (places != UNKNOWN) & (ends <= self.size)
         return fine
 
     def stops(self, places: NDArray[np.int64], headers: NDArray[Any]) -> NDArray[np.int64]:
-        """One past the last byte of each chunk without its digest, cut at the end of the file; -1 where unknown."""
         ends = np.minimum(places + headers["ctbytes"].astype(np.int64), self.size)
         return np.where(places == UNKNOWN, UNKNOWN, np.maximum(ends, places))
 
 
 class OffsetTable(PointerTable):
-    """The offsets: one slot per chunk, then spare ones.
-
-    Args:
-        start: First byte of the offsets.
-        rows: Number of slots, with the spare ones.
-        chunks: Number of chunks, each an object.
-        geometry: Locations that chunks can have.
-        read: Reads the slots `[first, last)`.
-    """
-
     layout = OFFSET
     pointer = "offset"
     used = (Use.INDEX, "offsets of chunks", "8 bytes for each chunk.")

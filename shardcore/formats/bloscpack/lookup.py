@@ -45,7 +45,6 @@ COUNT_WHY = "Chunks are numbered without gaps, so their count proves that this o
 
 
 def _header_values(header: Header) -> dict[str, Any]:
-    """Return what the header states about the chunks, as far as its version does."""
     if header.version == 1:
         return {"nchunks": header.nchunks}
     return {
@@ -59,13 +58,6 @@ def _header_values(header: Header) -> dict[str, Any]:
 
 
 class BloscpackLookup:
-    """Finds chunks in one file.
-
-    Args:
-        file: The file.
-        objects: Its chunks as objects.
-    """
-
     def __init__(self, file: BloscpackFile, objects: BloscpackObjects) -> None:
         self._file = file
         self._header = file.header
@@ -73,11 +65,9 @@ class BloscpackLookup:
         self._objects = objects
 
     def parse(self, text: str) -> BloscpackKey:
-        """Return the key that a text means; see `parse_key`."""
         return parse_key(text)
 
     def find(self, key: BloscpackKey, look: Look) -> ObjectRef:
-        """Find a chunk or the whole; see `Shard.lookup`."""
         through = look.meter(self._file.source)
         self._tell_headers(look)
         if key.asked is KeyRequest.ALL:
@@ -104,11 +94,6 @@ class BloscpackLookup:
         return ref
 
     def find_many(self, texts: Sequence[str]) -> NDArray[np.int64]:
-        """Return the rows of many keys; -1 where one is absent, and for `all`, which is not a row.
-
-        Raises:
-            UsageError: A text is no key.
-        """
         rows = np.full(len(texts), -1, np.int64)
         if self._header.nchunks == UNKNOWN:
             self._file.load()
@@ -125,7 +110,6 @@ class BloscpackLookup:
         return rows
 
     def _tell_headers(self, look: Look) -> None:
-        """Steps 1 to 3: what was read when the file was opened."""
         header = self._header
         look.step(
             "Magic and version",
@@ -158,7 +142,6 @@ class BloscpackLookup:
             )
 
     def _chunk_sizes(self) -> str:
-        """Return what the header states about the chunks, as a sentence."""
         header = self._header
         if header.nchunks == UNKNOWN:
             return "The header does not have the number of chunks: they continue to the end of the file."
@@ -170,14 +153,12 @@ class BloscpackLookup:
         return f"{count} of {plural(header.chunk_size, 'uncompressed byte')} each, the last of {header.last_chunk:,}."
 
     def _digests(self) -> str:
-        """Return whether chunks have digests, as a sentence."""
         checksum = self._header.checksum
         if not checksum.size:
             return "Chunks have no digest."
         return f"Each chunk is followed by its digest ({checksum.name}, {plural(checksum.size, 'byte')})."
 
     def _whole(self, look: Look) -> ObjectRef:
-        """Return the whole content: the chunks one after the other."""
         geometry = self._file.table.geometry
         size = int(self._content.starts()[-1]) if self._file.table.loaded else self._header.plain_size
         span = Span("", min(geometry.first, geometry.size), geometry.size)
@@ -185,14 +166,12 @@ class BloscpackLookup:
         return ObjectRef(ALL, -1, (span,), size, span.size, codec="blosc", kind="content")
 
     def _element(self, key: BloscpackKey) -> Element:
-        """The element that a key names, by the array that the metadata describes, else by the header's typesize."""
         array = array_info(self._file.metadata_value())
         if array is not None:
             return element_at(key.index, array)
         return element_of(key.index, self._header.typesize, self._header.plain_size)
 
     def _which_byte(self, key: BloscpackKey, look: Look) -> int:
-        """Before step 4: from an element to its first plain byte."""
         metadata = self._file.metadata
         places = [metadata.stored] if metadata is not None else []
         if metadata is None and self._header.typesize:
@@ -206,7 +185,6 @@ class BloscpackLookup:
         return element.byte
 
     def _which_chunk(self, offset: int, look: Look) -> tuple[int, int]:
-        """Step 4: from a plain byte to a chunk and a byte in it."""
         size = self._header.chunk_size
         try:
             number, within = self._content.where(offset)
@@ -239,23 +217,16 @@ class BloscpackLookup:
         return number, within
 
     def _sizes_at(self, *names: str) -> tuple[Span, ...]:
-        """Return where the header states how many chunks there are, and of which plain sizes.
-
-        Args:
-            *names: Some of the fields only.
-        """
         record = self._header.record
         wanted = [name for name in names or ("chunk_size", "last_chunk", "nchunks") if name in record.offsets]
         return tuple(self._header.field_span(name) for name in wanted)
 
     @property
     def _sizes_read(self) -> tuple[Span, ...]:
-        """Return where the chunks themselves say their plain sizes, when the header does not: the first of them."""
         places = self._file.table.places[:WALK_STEPS].tolist() if self._header.plain_size == UNKNOWN else ()
         return tuple(blosc_header_span(place) for place in places if place != UNKNOWN)
 
     def _place(self, number: int, look: Look, through: Source) -> int:
-        """Step 5: the offset slot, or the walk."""
         table, slots = self._file.table, self._file.table.slots
         if number >= max(len(table), self._header.nchunks) and (table.loaded or self._header.nchunks != UNKNOWN):
             count = plural(len(table), "chunk")
@@ -290,7 +261,6 @@ class BloscpackLookup:
         return place
 
     def _tell_walk(self, number: int, look: Look) -> None:
-        """The chunks before, one step for each; of many the middle is left out."""
         walk = self._file.table.walk
         steps = list(range(min(number, len(walk.places) - 1)))
         if not look.telling or not steps:
@@ -311,7 +281,6 @@ class BloscpackLookup:
             )
 
     def _tell_chunk(self, stored: Stored, within: int | None, look: Look) -> None:
-        """Steps 6 to 9: header, digest, block, byte."""
         from shardcore.formats.bloscpack.ruler_figures import flags_figure
 
         header, start = stored.header, stored.span.start
@@ -353,7 +322,6 @@ class BloscpackLookup:
             self._tell_byte(stored, within, look)
 
     def _tell_byte(self, stored: Stored, within: int, look: Look) -> None:
-        """Steps 8 and 9: the block that holds a byte, and the byte."""
         header, start = stored.header, stored.span.start
         found = map_chunk(stored.chunk, place=stored.span)
         spans = [stored.span]
@@ -394,7 +362,6 @@ class BloscpackLookup:
 
 
 def _block_drawing(stored: Stored, found: ChunkMap, block: int, within: int) -> Drawing:
-    """Return the blocks of a chunk, and where the one with the byte lies."""
     from shardcore.formats.bloscpack.ruler_figures import blocks_figure
     from shardcore.model.drawing import Drawing
 

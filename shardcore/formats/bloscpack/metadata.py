@@ -26,57 +26,41 @@ DEFAULT_LIMIT = FREE.size
 
 @dataclass(frozen=True, slots=True)
 class MetadataSection:
-    """Locations of the parts of the metadata section.
-
-    Attributes:
-        start: First byte of the section.
-        values: The fields of its header, by name.
-        checksum: The digest at its end.
-    """
-
     start: int
     values: dict[str, Any]
     checksum: Checksum
 
     @property
     def header(self) -> Span:
-        """The 32 bytes of the header."""
         return Span("", self.start, self.start + METADATA_HEADER.size)
 
     @property
     def stored(self) -> Span:
-        """The stored text; never more than its room."""
         size = min(self.values["meta_comp_size"], self.values["max_meta_size"])
         return Span("", self.header.stop, self.header.stop + size)
 
     @property
     def padding(self) -> Span:
-        """The room after it."""
         return Span("", self.stored.stop, self.header.stop + self.values["max_meta_size"])
 
     @property
     def digest(self) -> Span:
-        """The digest."""
         return Span("", self.padding.stop, self.padding.stop + self.checksum.size)
 
     @property
     def stop(self) -> int:
-        """One past the last byte of the section."""
         return self.digest.stop
 
     @property
     def codec(self) -> str:
-        """Name of the codec."""
         number = self.values["meta_codec"]
         return CODECS[number] if number < len(CODECS) else f"codec {number}"
 
     @property
     def decoded(self) -> str:
-        """Name of the source that the stored text decodes to; empty when it is stored plain."""
         return decoded_name(self.stored.start, self.stored.stop) if self.codec != "none" else ""
 
     def problems(self) -> list[tuple[str, str]]:
-        """Fields that break a rule, with what is wrong."""
         values, found = self.values, []
         if values["magic_format"].rstrip(b"\0 ") != b"JSON":
             found.append(("magic_format", f"the metadata format {values['magic_format']!r} is not known; JSON is"))
@@ -95,17 +79,6 @@ class MetadataSection:
 
 
 def read_metadata_section(header: bytes, start: int, size: int) -> MetadataSection:
-    """Read the section's header.
-
-    Args:
-        header: Its 32 bytes, or fewer when the file ends.
-        start: First byte of the section.
-        size: Bytes of the file.
-
-    Raises:
-        Truncated: The section would end after the file does.
-        FormatError: The digest is unknown, so that nobody can say where the section ends.
-    """
     values = METADATA_HEADER.read_one(header, place=Span("", start, start + len(header)))
     at = start + METADATA_HEADER.offsets["meta_checksum"]
     section = MetadataSection(start, values, checksum(values["meta_checksum"], Span("", at, at + 1)))
@@ -119,18 +92,6 @@ def read_metadata_section(header: bytes, start: int, size: int) -> MetadataSecti
 def write_metadata_section(
     text: bytes, *, codec: int = 1, level: int = 6, kind: Checksum = CHECKSUMS[1], room: int | None = None
 ) -> bytes:
-    """Return the bytes of a section; the inverse of `read_metadata_section` and `decode_metadata`.
-
-    Args:
-        text: The plain metadata text.
-        codec: 0 none, 1 zlib; zlib is not used where it would make the text longer.
-        level: The zlib level, 0 to 9.
-        kind: The digest.
-        room: Bytes to reserve for the stored text; ten times the plain text by default, as the reference does.
-
-    Raises:
-        UsageError: The stored text does not fit into the room.
-    """
     packed = zlib.compress(text, level) if codec else text
     if len(packed) > len(text):
         codec, packed = 0, text
@@ -151,18 +112,6 @@ def write_metadata_section(
 
 
 def decode_metadata(section: MetadataSection, stored: bytes, *, limit: int = DEFAULT_LIMIT) -> bytes:
-    """Return the plain metadata text.
-
-    Args:
-        section: The section.
-        stored: The bytes of `section.stored`.
-        limit: Uncompressed bytes allowed.
-
-    Raises:
-        Unsupported: The codec is unknown.
-        FormatError: The stored bytes are damaged, or expand to another size than `meta_size`.
-        LimitExceeded: The text is longer than `limit`.
-    """
     problems = [message for name, message in section.problems() if name in ("meta_codec", "meta_comp_size")]
     if problems:
         raise Unsupported(problems[0], span=section.header)
@@ -171,11 +120,6 @@ def decode_metadata(section: MetadataSection, stored: bytes, *, limit: int = DEF
 
 
 def parse_metadata(section: MetadataSection, text: bytes) -> Any:
-    """Return the value of the metadata text.
-
-    Raises:
-        FormatError: It is not JSON, or says that it is something else.
-    """
     for name, message in section.problems():
         if name == "magic_format":
             raise FormatError(message, span=section.header)
@@ -183,7 +127,6 @@ def parse_metadata(section: MetadataSection, text: bytes) -> Any:
 
 
 def check_digest(section: MetadataSection, stored: bytes, digest: bytes) -> str:
-    """Return what is wrong with the digest, or empty."""
     try:
         section.checksum.check(stored, digest, section.digest, "metadata")
     except ShardError as error:

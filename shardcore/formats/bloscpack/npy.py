@@ -29,33 +29,12 @@ Pieces = Iterator[bytes | bytearray | memoryview]
 
 @dataclass(frozen=True, slots=True)
 class InputContent:
-    """Content to be packed.
-
-    Attributes:
-        size: Uncompressed bytes.
-        pieces: They come in these; each time the iterator is asked, more of the input is read.
-        array: The array that they are, or None.
-    """
-
     size: int
     pieces: Pieces
     array: ArrayLayout | None = None
 
 
 def content_of(data: Data, label: str, name: str, facts: Mapping[str, Any], spool: IO[bytes]) -> InputContent:
-    """Return the content of an input, with its size.
-
-    Args:
-        data: The input.
-        label: Name in errors.
-        name: The name of its file; one that ends with `.npy` may be an array.
-        facts: `dtype`, `shape` and `order` of an array.
-        spool: Where an input of unknown size is kept until its size is known.
-
-    Raises:
-        UsageError: Facts do not fit.
-        SourceError: It cannot be read; it is no array, but says so.
-    """
     pieces = pieces_of(data, label)
     size = _size_of(data)
     if size is None:
@@ -83,11 +62,6 @@ def _check_size(array: ArrayLayout, size: int, who: str, error: type[ShardError]
 
 
 def array_of_facts(facts: Mapping[str, Any], who: str) -> ArrayLayout | None:
-    """Return the array that facts describe, or None where they describe none.
-
-    Raises:
-        UsageError: They do not make sense.
-    """
     given = {name: facts[name] for name in ("dtype", "shape", "order") if name in facts}
     if not given:
         return None
@@ -100,7 +74,6 @@ def array_of_facts(facts: Mapping[str, Any], who: str) -> ArrayLayout | None:
 
 
 def array_metadata(array: ArrayLayout) -> dict[str, Any]:
-    """Return the metadata that describes an array, member by member as the reference writes it."""
     dtype = array.dtype
     return {
         "dtype": repr(dtype.descr if dtype.names is not None else dtype.str),
@@ -111,11 +84,6 @@ def array_metadata(array: ArrayLayout) -> dict[str, Any]:
 
 
 def chunks_of(content: InputContent, chunk_size: int, label: str) -> Iterator[bytes]:
-    """Yield the uncompressed bytes of each chunk; an empty content is one chunk of no bytes.
-
-    Raises:
-        SourceError: The input has other bytes than it said; it cannot be read.
-    """
     if not content.size:
         yield b""
     held: list[bytes | bytearray | memoryview] = []
@@ -145,7 +113,6 @@ def chunks_of(content: InputContent, chunk_size: int, label: str) -> Iterator[by
 
 
 def _size_of(data: Data) -> int | None:
-    """Return how many bytes are going to come, where that can be derived beforehand."""
     if isinstance(data, (bytes, bytearray)):
         return len(data)
     if isinstance(data, memoryview):
@@ -178,12 +145,10 @@ def _spooled(pieces: Pieces, spool: IO[bytes]) -> tuple[int, Pieces]:
 
 
 def spool_beside(target: Path | None) -> IO[bytes]:
-    """Return a temporary file on the disk of the target, in memory while it is small; it has no name."""
     return tempfile.SpooledTemporaryFile(IN_MEMORY, dir=str(target.parent) if target is not None else None)
 
 
 def _ahead(pieces: Pieces) -> tuple[bytes, Pieces]:
-    """Return the first bytes, enough for the header of a `.npy` file, and all pieces."""
     kept: list[bytes | bytearray | memoryview] = []
     size = 0
     for piece in pieces:
@@ -195,7 +160,6 @@ def _ahead(pieces: Pieces) -> tuple[bytes, Pieces]:
 
 
 def _without(pieces: Pieces, count: int) -> Pieces:
-    """Yield the pieces after the first bytes."""
     for piece in pieces:
         if count < len(piece):
             yield memoryview(piece)[count:] if count else piece
@@ -203,7 +167,6 @@ def _without(pieces: Pieces, count: int) -> Pieces:
 
 
 def _npy_array(head: bytes, who: str) -> tuple[ArrayLayout, int]:
-    """Return the array of a `.npy` file, and the bytes of its header."""
     try:
         layout = npy_layout(head)
     except Unsupported as error:

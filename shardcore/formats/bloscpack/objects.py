@@ -29,12 +29,6 @@ UNREAD = "unread"
 
 
 class BloscpackObjects(Objects):
-    """One row per chunk that is there, or that the header promises.
-
-    Args:
-        file: The file.
-    """
-
     kinds = ("chunk",)
     key_encoding = "number"
     codecs = (UNREAD, "none", *CODECS, "codec 5", "codec 6", "codec 7")
@@ -46,12 +40,10 @@ class BloscpackObjects(Objects):
 
     @property
     def counted(self) -> bool:
-        """Return whether the header states how many chunks there are, or they have been counted."""
         return self._table.loaded or self._file.header.nchunks != UNKNOWN
 
     @property
     def sized(self) -> bool:
-        """Return whether the header states the sizes of the chunks, and the offsets where they are."""
         if self._file.header.plain_size == UNKNOWN or self._table.slots is None:
             return False
         return bool((self._table.slot_places(np.arange(len(self._table))) != UNKNOWN).all())
@@ -62,7 +54,6 @@ class BloscpackObjects(Objects):
         return len(self._table)
 
     def columns(self, rows: I64, *, sizes: bool = False) -> ObjectColumns:
-        """Return the columns of some chunks; see `Objects.columns`."""
         if not self.counted:
             self._table.load()
         if not self._table.loaded:
@@ -84,36 +75,22 @@ class BloscpackObjects(Objects):
         )
 
     def key_texts(self, rows: I64) -> list[str | None]:
-        """Return the numbers of the chunks."""
         return [str(row) for row in rows.tolist()]
 
     def key_bytes(self, rows: I64) -> ByteStrings:
-        """Return the numbers of the chunks, 8 bytes each."""
         return ByteStrings.rows(np.ascontiguousarray(rows, "<i8"))
 
     def ref(self, row: int) -> ObjectRef:
-        """Return one chunk as an object."""
         if not 0 <= row < len(self):
             raise IndexError(row)
         return self.chunk(row, header=True)
 
     def refs(self, rows: I64) -> Iterator[ObjectRef]:
-        """Return some chunks as objects; the headers of several are read together."""
         if len(rows) > 1:
             self._table.load()
         return map(self.ref, rows.tolist())
 
     def chunk(self, row: int, *, header: bool = False) -> ObjectRef:
-        """As `ref`, also for a chunk of a file whose chunks have not been counted yet.
-
-        Args:
-            row: Its number.
-            header: Whether its Blosc header is read, also where the offsets alone report which bytes are stored.
-
-        Raises:
-            KeyAbsent: There is no such chunk.
-            SourceError: The bytes cannot be read.
-        """
         try:
             place = self._table.place(row)
         except FormatError as error:
@@ -126,14 +103,6 @@ class BloscpackObjects(Objects):
         return replace(ref, state=self._state(found, place), error=problem) if problem else ref
 
     def located(self, row: int, place: int, stored: int, header: ChunkHeader | None = None) -> ObjectRef:
-        """Return the object of a chunk whose place is known.
-
-        Args:
-            row: Its number.
-            place: Its first byte.
-            stored: Its stored bytes, without the digest.
-            header: Its Blosc header, if that was read.
-        """
         geometry = self._table.geometry
         stop = max(min(place + stored, geometry.size), place)
         spans = [Span("", place, stop)]
@@ -147,17 +116,14 @@ class BloscpackObjects(Objects):
         return ObjectRef(str(row), row, tuple(spans), size, stop - place, codec=codec, kind="chunk", extras=extras)
 
     def damaged(self, rows: I64) -> NDArray[np.bool_]:
-        """Return which chunks are known to be damaged from their headers alone; after `load_index`."""
         headers, places = self._table.headers[rows], self._table.places[rows]
         return ~(self._table.geometry.fits(places, headers) & plausible(headers, 2**32))
 
     @property
     def orders(self) -> tuple[str, ...]:
-        """`slot`, and after `load_index` `offset` and `size`."""
         return ("slot", "offset", "size") if self._table.loaded else ("slot",)
 
     def order(self, name: str) -> I64 | None:
-        """Chunk numbers in an order."""
         if name == "slot":
             return None
         if name not in self.orders:
@@ -166,7 +132,6 @@ class BloscpackObjects(Objects):
         return np.argsort(column, kind="stable").astype(np.int64)
 
     def _unread(self, rows: I64, starts: I64) -> ObjectColumns:
-        """Return what the offsets and the header tell, without reading a chunk."""
         header, geometry = self._file.header, self._table.geometry
         following = self._table.slot_places(rows + 1)
         ends = np.where((starts >= 0) & (following > starts + geometry.digest), following - geometry.digest, -1)
@@ -174,13 +139,11 @@ class BloscpackObjects(Objects):
         return ObjectColumns.of(rows, starts, ends, sizes)
 
     def _until_next(self, row: int, place: int) -> int | None:
-        """Stored bytes of a chunk by the offset of the next one; None when that is unknown."""
         following = self._table.slot_place(row + 1)
         stored = following - self._table.geometry.digest - place
         return stored if stored >= CHUNK_HEADER.size else None
 
     def _header(self, row: int, place: int) -> ChunkHeader:
-        """Return the header of a chunk, from what has been read, or with the chunk itself, which is requested next."""
         if self._table.loaded:
             return self._table.header(row)
         walk = self._table.walk
@@ -192,13 +155,11 @@ class BloscpackObjects(Objects):
             return read_chunk_header(self._file.source.read(place, place + CHUNK_HEADER.size))
 
     def _state(self, header: ChunkHeader, place: int) -> State:
-        """Return whether a chunk is damaged, or only in a codec that nobody decodes."""
         row = CHUNK_HEADER.read(write_chunk_header(header))
         fine = self._table.geometry.fits(np.array([place], np.int64), row) & plausible(row, 2**32)
         return State.LIVE if fine[0] else State.DAMAGED
 
     def _problem(self, row: int, header: ChunkHeader, place: int) -> str:
-        """Return what is wrong with a chunk as far as its header tells, or empty."""
         try:
             check_chunk_header(header, limit=2**32, place=blosc_header_span(place))
         except FormatError as error:

@@ -6,7 +6,6 @@ _NAME = "bloscpack 0.16.0"
 
 
 def peers() -> tuple[Peer, ...]:
-    """Return what is known of other readers."""
     return (
         Peer(
             _NAME,

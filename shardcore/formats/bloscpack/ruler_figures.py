@@ -39,14 +39,6 @@ _TONES = {
 
 
 def chunks_figure(file: BloscpackFile, chunks: Sequence[Placed], number: int, byte: int | None) -> Ribbon:
-    """Return the plain content above, the file below, a band for each chunk.
-
-    Args:
-        file: The file.
-        chunks: Neighbours, and among them the one in question.
-        number: Its number.
-        byte: The plain byte that was looked for, counted in the whole content.
-    """
     first, last = chunks[0], chunks[-1]
     above = [_plain_item(chunk, here=chunk.number == number) for chunk in chunks]
     if byte is not None:
@@ -88,7 +80,6 @@ def _chunk_band(chunk: Placed, *, here: bool) -> Band:
 
 
 def _front_items(file: BloscpackFile) -> list[Item]:
-    """Return what lies before the chunks."""
     return [
         Item(part.name, (Span("", part.start, part.stop),), part.start, part.size, _TONES[part.role], part.doc)
         for part in file.sections
@@ -100,7 +91,6 @@ def _front_items(file: BloscpackFile) -> list[Item]:
 
 
 def slots_figure(file: BloscpackFile, chunks: Sequence[Placed], number: int) -> tuple[Cells, bool] | None:
-    """The offset slots of some chunks, and whether that of one chunk is right; None where there are no offsets."""
     slots = file.table.slots
     shown = [chunk for chunk in chunks if slots is not None and chunk.number < slots.count]
     if slots is None or not shown:
@@ -130,7 +120,6 @@ def slots_figure(file: BloscpackFile, chunks: Sequence[Placed], number: int) -> 
 
 
 def walk_figure(file: BloscpackFile, chunks: Sequence[Placed], number: int) -> tuple[Ruler, list[Link]]:
-    """Return the way from chunk to chunk where no offset reports the place: one arc for each that is walked past."""
     way = [chunk for chunk in chunks if chunk.number <= number]
     items, ends = [], []
     if before := way[0].number:
@@ -155,14 +144,6 @@ def walk_figure(file: BloscpackFile, chunks: Sequence[Placed], number: int) -> t
 
 
 def blocks_figure(stored: Stored, found: ChunkMap, block: int, within: int | None) -> tuple[Ribbon, int]:
-    """A chunk's uncompressed bytes above, its stored bytes below, a band for each block; and how many are not drawn.
-
-    Args:
-        stored: The chunk.
-        found: Where its blocks lie.
-        block: The one in question.
-        within: The byte of the chunk that was looked for.
-    """
     header, start = stored.header, stored.span.start
     shown = window(len(found.starts), block, BLOCKS)
     above, bands = list[Item](), list[Band]()
@@ -210,11 +191,6 @@ def _filter_text(name: str) -> str:
 
 
 def way_figure(rows: Sequence[tuple[str, str, str, Tone]]) -> Table:
-    """From the element to the byte in its block, a column for each step.
-
-    Args:
-        rows: Of each step its heading, what came out, how, and its tone.
-    """
     headings = tuple(heading for heading, _, _, _ in rows)
     results = tuple(Item(text, tone=tone, doc=f"{how}.") for _, text, how, tone in rows)
     hows = tuple(Item(how, tone=Tone.FAINT) for _, _, how, _ in rows)
@@ -222,7 +198,6 @@ def way_figure(rows: Sequence[tuple[str, str, str, Tone]]) -> Table:
 
 
 def flags_figure(header: ChunkHeader, start: int) -> Bits:
-    """Return the bits of the flags in the Blosc header of a chunk that begins at `start`."""
     at = start + CHUNK_HEADER.offsets["flags"]
     place = (Span("", at, at + CHUNK_HEADER.sizes["flags"]),)
     fields = [

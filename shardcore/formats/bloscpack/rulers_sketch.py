@@ -22,12 +22,6 @@ from shardcore.shards.trace import FOUND
 
 
 class RulersSketch:
-    """Two rulers, plain and stored.
-
-    Args:
-        scene: The chunk.
-    """
-
     name = "rulers"
     title = "Rulers"
 
@@ -36,11 +30,9 @@ class RulersSketch:
 
     @property
     def controls(self) -> tuple[Control, ...]:
-        """Chunk and block."""
         return self._scene.controls()
 
     def draw(self, values: Mapping[str, Any]) -> Drawing:
-        """Return the drawing; see `Sketch.draw`."""
         scene = self._scene
         number, block = scene.chosen(self.controls, values)
         file = scene.file
@@ -82,7 +74,6 @@ class RulersSketch:
         return Drawing(title, tuple(figures), tuple(links), caption, max(more, 0))
 
     def _way(self, chunk: Placed) -> list[tuple[str, str, str, Tone]]:
-        """Return the steps from the key to the byte in its block: heading, result, how, tone."""
         scene = self._scene
         arrived, within = scene.arrived, scene.within
         if arrived is None or within is None or scene.trace is None:
@@ -135,5 +126,4 @@ class RulersSketch:
 
 
 def _nothing() -> Drawing:
-    """Return a file without chunks."""
     return Drawing("No chunks", (), (), "The header counts no chunk, so there is nothing to place.")

@@ -28,7 +28,6 @@ _SMALL = 1 << 12
 
 
 def salvage(damaged: Damaged) -> Iterator[SalvagedObject]:
-    """Yield the chunks that the file leads to, then those that stand elsewhere in it."""
     shard = damaged.shard
     checksum: Checksum | None = None
     covered = Covered()
@@ -51,7 +50,6 @@ def salvage(damaged: Damaged) -> Iterator[SalvagedObject]:
 
 
 def _chunks(damaged: Damaged, start: int, stop: int, checksum: Checksum | None) -> Iterator[SalvagedObject]:
-    """Yield the chunks in bytes that nothing leads to."""
     source, at, near = damaged.source, start, Near(damaged.source)
     for place, size in _candidates(damaged, start, stop):
         if place < at:
@@ -71,7 +69,6 @@ def _chunks(damaged: Damaged, start: int, stop: int, checksum: Checksum | None) 
 
 
 def _candidates(damaged: Damaged, start: int, stop: int) -> Iterator[tuple[int, int]]:
-    """Yield offsets of possible Blosc headers whose chunk ends in the file, with the size of the chunk."""
     for first in range(start, stop - HEADER_SIZE + 1, WINDOW):
         damaged.progress(first, stop)
         data = damaged.source.read(first, min(first + WINDOW + HEADER_SIZE - 1, stop))
@@ -97,7 +94,6 @@ def _u32(raw: NDArray[np.uint8], places: NDArray[np.int64]) -> NDArray[np.int64]
 
 
 def _chunk_at(damaged: Damaged, near: Near, place: int, size: int) -> bytes | None:
-    """Return the stored bytes of the chunk that begins at a place; None where none does."""
     header = read_chunk_header(near(place, place + HEADER_SIZE))
     if size > _SMALL and not header.plain_copy:
         # Of a large chunk, few bytes are read first: some block begins right after the block starts.
@@ -115,7 +111,6 @@ def _chunk_at(damaged: Damaged, near: Near, place: int, size: int) -> bytes | No
 
 
 def _digest_after(source: Source, chunk: bytes, at: int, checksum: Checksum | None) -> Checksum | None:
-    """Return the digest that fits after a chunk; where the header states which there is, that alone is tried."""
     for one in CHECKSUMS[1:] if checksum is None else (checksum,) if checksum.size else ():
         if at + one.size <= source.size and one.compute(chunk) == source.read(at, at + one.size):
             return one

@@ -57,15 +57,6 @@ HEAD = 65536
 
 
 class BloscpackShard(FileShard):
-    """An opened Bloscpack file.
-
-    Args:
-        file: The open file.
-
-    Attributes:
-        file: The open file.
-    """
-
     file: BloscpackFile
     _lookup: BloscpackLookup
     key_form = NUMBERS
@@ -80,7 +71,6 @@ class BloscpackShard(FileShard):
 
     @property
     def fields(self) -> dict[str, Value]:
-        """The fields of the headers, and `metadata.json`, the metadata text where there is one."""
         fields = {f"header.{name}": value for name, value in self.file.header.values.items()}
         if (metadata := self.file.metadata) is not None:
             fields.update({f"metadata.{name}": value for name, value in metadata.values.items()})
@@ -92,24 +82,13 @@ class BloscpackShard(FileShard):
 
     @property
     def metadata(self) -> Any:
-        """The metadata value, or None when the file has none.
-
-        Raises:
-            FormatError: It cannot be read from the stored bytes.
-        """
         return self.file.metadata_value()
 
     @property
     def whole_layout(self) -> ArrayLayout | None:
-        """Return how the whole content is a NumPy array, or None when the metadata does not state.
-
-        Raises:
-            FormatError: The metadata says so, but is invalid.
-        """
         return array_info(self.metadata)
 
     def array_layout(self, ref: ObjectRef) -> ArrayLayout | None:
-        """Return the array that the whole content is; of a chunk, its places of the first axis, or its elements."""
         layout = self.whole_layout
         if layout is None or ref.key == ALL:
             return layout
@@ -122,7 +101,6 @@ class BloscpackShard(FileShard):
         return ArrayLayout(layout.dtype, (count,), "C") if count > 0 and not rest else None
 
     def chunk_grid(self, scale: str = "") -> ChunkGrid | None:
-        """Return the chunks of the array that the whole content is; None where the metadata describes none."""
         from shardcore.formats.bloscpack.array_grid import array_grid
 
         table = self.file.table
@@ -134,7 +112,6 @@ class BloscpackShard(FileShard):
         return array_grid(self, self.whole_layout, self.file.header.chunk_size, places=places)
 
     def content_parts(self, ref: ObjectRef) -> Sequence[ContentPart]:
-        """Return the blocks of a chunk; of the whole content, its chunks."""
         if ref.key == ALL:
             return self._chunk_parts()
         from shardcore.formats.bloscpack.blosc1 import map_chunk
@@ -162,29 +139,24 @@ class BloscpackShard(FileShard):
 
     @property
     def declared_objects(self) -> int | None:
-        """Number of chunks by the header; where it does not state, as many as there are, once they are counted."""
         declared = self.file.header.nchunks
         if declared != UNKNOWN:
             return declared
         return len(self.file.table) if self.loaded else None
 
     def _find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
-        """Return the rows of many keys; -1 where one is absent, and for `all`, which is not a row."""
         return self._lookup.find_many(keys)
 
     def sketches(self, trace: Trace | None = None) -> tuple[Sketch, ...]:
-        """Return the spans of a chunk and its blocks, and the bytes of one block; without a lookup, of the first."""
         from shardcore.formats.bloscpack.chunk_scene import ChunkScene
 
         return sketches_of(ChunkScene(lambda: self.file, trace))
 
     def read(self, ref: ObjectRef | Key, *, limit: int = DEFAULT_LIMIT) -> bytes:
-        """Return the uncompressed bytes of a chunk or of all; see `Shard.read`."""
         wanted, content = self.ref_of(ref), self.file.content
         return content.whole(limit=limit) if wanted.key == ALL else content.plain(_number(wanted), limit=limit)
 
     def stream(self, ref: ObjectRef) -> Iterator[bytes]:
-        """Yield the uncompressed bytes of a chunk or of all, in pieces; see `Shard.stream`."""
         chunks = (0, None) if ref.key == ALL else (_number(ref), _number(ref) + 1)
         for plain in self.file.content.plains(*chunks, limit=DEFAULT_LIMIT):
             if len(plain) <= 2 * PIECE:
@@ -195,11 +167,9 @@ class BloscpackShard(FileShard):
                 yield bytes(view[start : start + PIECE])
 
     def reads_ranges(self, ref: ObjectRef) -> bool:
-        """Return whether it is the whole content: that is decoded chunk by chunk."""
         return ref.key == ALL
 
     def read_range(self, ref: ObjectRef, start: int, stop: int, *, limit: int = DEFAULT_LIMIT) -> bytes:
-        """Uncompressed bytes `[start, stop)` of a chunk or of all; only the chunks that hold them are read."""
         if ref.key == ALL:
             return self.file.content.plain_range(start, stop, limit=limit)
         part = self.file.content.plain(_number(ref), limit=DEFAULT_LIMIT)[start:stop]
@@ -208,20 +178,12 @@ class BloscpackShard(FileShard):
         return part
 
     def read_array(self, *, limit: int = DEFAULT_LIMIT) -> NDArray[Any]:
-        """Return the whole content as the NumPy array that the metadata describes; read-only.
-
-        Raises:
-            UsageError: The metadata describes no array.
-            FormatError: It describes another number of bytes than there are.
-            LimitExceeded: It has more than `limit` bytes.
-        """
         info = self.whole_layout
         if info is None:
             raise UsageError("the metadata describes no array")
         return info.of(self.file.content.whole(limit=limit))
 
     def facts(self, ref: ObjectRef) -> dict[str, Any]:
-        """Type, shape and order of the array, the metadata besides, and the size of chunks unless it is the default."""
         if str(ref.key) != ALL:
             return {}
         metadata, info, header = self.metadata, self.whole_layout, self.file.header
@@ -235,35 +197,29 @@ class BloscpackShard(FileShard):
 
     @property
     def checksum(self) -> str:
-        """The checksum after every chunk."""
         return self.file.header.checksum.name.removeprefix("None")
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The checksum."""
         return {"checksum": self.file.header.checksum.name}
 
     @property
     def views(self) -> tuple[str, ...]:
-        """`all`: the whole content."""
         return (ALL,)
 
     def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
-        """Check header and metadata, then offsets and Blosc headers, then every chunk."""
         from shardcore.formats.bloscpack.verify import verify
 
         with self.verifying(depth):
             return verify(self.file, self._objects, Depth(depth), progress)
 
     def isolate(self, decoder: IsolatedDecoder | None = None) -> None:
-        """Decompress chunks in a process of their own, too; see `Shard.isolate`."""
         super().isolate(decoder)
         if self.isolated is not None:
             self.file.isolate(self.isolated)
 
 
 def sketches_of(scene: ChunkScene) -> tuple[Sketch, ...]:
-    """Return what is drawn of a chunk."""
     from shardcore.formats.bloscpack.block_sketch import BlockSketch
     from shardcore.formats.bloscpack.rulers_sketch import RulersSketch
 
@@ -277,7 +233,6 @@ def _number(ref: ObjectRef) -> int:
 
 
 def detect(source: PrefetchedSource) -> Verdict | None:
-    """Recognise the four letters at the start."""
     head = source.head(5)
     if not head.startswith(MAGIC):
         return None
@@ -285,14 +240,6 @@ def detect(source: PrefetchedSource) -> Verdict | None:
 
 
 def open_shard(source: PrefetchedSource, context: OpenContext) -> BloscpackShard:
-    """Open a file; one range, a second when the offsets go on after the first 64 KiB.
-
-    Raises:
-        BadMagic: It does not begin with `blpk`.
-        Unsupported: The version is none of 1, 2 and 3.
-        FormatError: A field of a header is impossible.
-        Truncated: The file ends before the first chunk could begin.
-    """
     draft = context.draft
     head = source.head(HEADERS[3].size)
     length = header_size(head)

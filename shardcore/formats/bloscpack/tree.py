@@ -39,7 +39,6 @@ DETAIL_LIMIT = 2**28
 
 
 def header_node(record: Record, values: dict[str, Any]) -> Node:
-    """Return the header and its fields, whatever they state."""
     texts = {}
     if "options" in values:
         options = [str(option.name).lower() for option in HeaderOption if values["options"] & option]
@@ -57,12 +56,6 @@ def header_node(record: Record, values: dict[str, Any]) -> Node:
 
 
 class BloscpackTree:
-    """Create the nodes of one file.
-
-    Args:
-        file: The file.
-    """
-
     def __init__(self, file: BloscpackFile) -> None:
         self._file = file
         self._table = file.table
@@ -70,7 +63,6 @@ class BloscpackTree:
         self._rows: Once[Children] = Once()
 
     def root(self) -> Node:
-        """Return the root, with one child per section; the chunks are in it after `load`."""
         file = self._file
         makers = {
             "header": lambda part: header_node(file.header.record, file.header.values),
@@ -83,11 +75,6 @@ class BloscpackTree:
         return Node(file.source.name, Span("", 0, file.source.size), text=text, children=kids)
 
     def part(self, name: SourceName) -> SourcePart | None:
-        """Return the source that the metadata decodes to; None when `name` is another.
-
-        Raises:
-            FormatError: The metadata cannot be decoded.
-        """
         metadata, text_name = self._file.metadata, str(name)
         if metadata is None or text_name != metadata.decoded:
             return None
@@ -120,7 +107,6 @@ class BloscpackTree:
         return kids
 
     def _stored_node(self, metadata: MetadataSection) -> Node:
-        """Return the stored text: as JSON where it is plain, else with the name of what it decodes to."""
         doc, error = "The metadata text, as it is stored.", ""
         kids: Sequence[Node] = ()
         try:
@@ -143,7 +129,6 @@ class BloscpackTree:
         )
 
     def _json(self, text: bytes, source: str, base: int) -> Sequence[Node]:
-        """Return the JSON value, where the text is one."""
         try:
             self._file.metadata_value()
         except ShardError as problem:
@@ -164,7 +149,6 @@ class BloscpackTree:
         return Node("chunks", span, text=plural(len(self._table), "chunk"), doc=part.doc, children=rows)
 
     def _chunk_rows(self, part: Section) -> Children:
-        """Return the chunks by place, and between them what belongs to none; arrays for all of them, made once."""
         table, geometry = self._table, self._table.geometry
         found = np.flatnonzero(table.places != UNKNOWN)
         found = found[np.argsort(table.places[found], kind="stable")]
@@ -189,7 +173,6 @@ class BloscpackTree:
         return grouped(Extents(all_starts, all_stops, describe))
 
     def _chunk_node(self, number: int, span: Span, own: int) -> Node:
-        """Return the node of a chunk, of whose bytes `own` come before the next one begins."""
         if number < 0:
             return Node("unclaimed", span, role=FieldRole.UNKNOWN, doc=SENTENCES["unknown"])
         header = self._table.header(number)
@@ -201,7 +184,6 @@ class BloscpackTree:
         return Node(f"chunk {number}", span, text=text, role=FieldRole.DATA, doc=doc, children=kids, row=number)
 
     def _chunk_kids(self, number: int, span: Span) -> Sequence[Node]:
-        """Return what a chunk is made of; the last few are kept."""
         if (kept := self._kept.get(number)) is not None:
             return kept
         stop = span.stop if span.size <= DETAIL_LIMIT else span.start + CHUNK_HEADER.size

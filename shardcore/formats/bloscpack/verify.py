@@ -24,19 +24,10 @@ SLOTS_AT_ONCE = 2**16
 
 
 def verify(file: BloscpackFile, objects: BloscpackObjects, depth: Depth, progress: Progress) -> Report:
-    """Check header and metadata, then offsets and Blosc headers, then every chunk; see `Shard.verify`."""
     return Verification(file, objects).run(depth, progress)
 
 
 def intact_report(data: bytes, depth: Depth) -> Report | None:
-    """Return the report of a file with one chunk and no metadata in which `verify` would find nothing; else None.
-
-    Folders have many such files. Of any other file `Verification` finds out what it is.
-
-    Args:
-        data: The whole file.
-        depth: Depth of the verification.
-    """
     try:
         header = read_header(data)
         table, first = header.size, header.size + header.slots * OFFSET.size
@@ -58,13 +49,6 @@ def intact_report(data: bytes, depth: Depth) -> Report | None:
 
 
 class Verification:
-    """One verification of one file.
-
-    Args:
-        file: The file.
-        objects: Its chunks as objects.
-    """
-
     def __init__(self, file: BloscpackFile, objects: BloscpackObjects) -> None:
         self._file = file
         self._header = file.header
@@ -73,7 +57,6 @@ class Verification:
         self._findings = Findings()
 
     def run(self, depth: Depth, progress: Progress) -> Report:
-        """Check to a depth; see `Shard.verify`."""
         progress(0, 1)
         note_interrupted(self._findings, self._file.source, "bloscpack")
         self._structure()
@@ -138,7 +121,6 @@ class Verification:
             self._findings.error("bloscpack.array", metadata.stored, message)
 
     def _offsets(self) -> None:
-        """Each offset against where the chunk is."""
         slots = self._table.slots
         if slots is None:
             return
@@ -179,7 +161,6 @@ class Verification:
                 return
 
     def _gaps(self) -> None:
-        """Each chunk against the end of the one before: who follows them does not get over bytes between the two."""
         geometry, table = self._table.geometry, self._table
         damaged = self._objects.damaged(np.arange(len(table), dtype=np.int64))
         ends = geometry.stops(table.places, table.headers) + geometry.digest
@@ -194,7 +175,6 @@ class Verification:
             self._findings.error("bloscpack.gap", Span("", end, place), message, key=str(row))
 
     def _headers(self) -> None:
-        """Each Blosc header by itself and against the file's header."""
         table, rows = self._table, np.arange(len(self._table), dtype=np.int64)
         damaged = self._objects.damaged(rows)
         told = np.flatnonzero(damaged)
@@ -230,7 +210,6 @@ class Verification:
             self._findings.note("bloscpack.trailing", span, message)
 
     def _chunks(self, progress: Progress) -> int:
-        """Read and decompress every chunk, and compare its checksum; return how many were."""
         count = len(self._table)
         work = ContentBudget(self._file.source.size)
         tried = self._tried(work.left)
@@ -253,10 +232,6 @@ class Verification:
         return done
 
     def _tried(self, left: int) -> list[bool]:
-        """Return for each chunk that is read whether it is decompressed, too, as far as that many bytes are left.
-
-        What each costs is known from its header; chunks that lead nowhere cost nothing.
-        """
         headers, tried = self._table.headers, list[bool]()
         damaged = self._objects.damaged(np.arange(len(headers)))
         sizes, stored = (np.where(damaged, 0, headers[name]).astype(np.int64) for name in ("nbytes", "ctbytes"))
@@ -269,5 +244,4 @@ class Verification:
 
 
 def _of_chunk(number: int, message: str) -> str:
-    """Return a sentence about a chunk, with its number in front once."""
     return f"chunk {number}: " + message.removeprefix(f"chunk {number}: ").removeprefix(f"chunk {number} ")

@@ -36,36 +36,12 @@ LONGEST = 255
 
 @dataclass(frozen=True, slots=True)
 class _Done:
-    """A file that is written.
-
-    Attributes:
-        name: Relative to the folder; empty for the target itself.
-        label: Name in errors.
-        file: The file.
-    """
-
     name: str
     label: str
     file: NewFile
 
 
 class BloscpackWriter(Writer):
-    """Writes one file, or into a folder a file for each input. `Recipe.chunk` decodes each chunk again.
-
-    Args:
-        output: The output.
-        codec: What compresses.
-        level: 0 to 9.
-        shuffle: `byte` or `none`.
-        typesize: Bytes of an element; None: those of the array's type, else 8.
-        chunk_size: Uncompressed bytes of every chunk but the last; whole elements of it are taken.
-        checksum: The name of the digest after every chunk.
-        offsets: Whether there is a table of offsets.
-        spare: Spare slots in it; None: ten for each chunk.
-        metadata: JSON text, the path of a file with JSON, or a value; stored in every file.
-        metadata_codec: `none` or `zlib`.
-    """
-
     proven = True
 
     def __init__(
@@ -96,7 +72,6 @@ class BloscpackWriter(Writer):
         self._file = None if output.folder else output.open()
 
     def _add(self, key: str | None, data: Data, more: More) -> str:
-        """Write one content, as a file of its own."""
         who = more.label or key or f"object {len(self._done)}"
         name = self._name_of(key, more, who)
         if name in self._names:
@@ -130,18 +105,12 @@ class BloscpackWriter(Writer):
         return name.removesuffix(SUFFIX)
 
     def plan(self) -> Plan:
-        """Return the files as they would be written with the contents added so far; of none, an empty one.
-
-        Raises:
-            UsageError: Several contents become the same file.
-        """
         self._check_twins()
         done = self._done or ([_Done("", "", self._empty(Draining()))] if self._file is not None else [])
         target = self.output.target.name if self.output.target and not self.output.folder else ""
         return Plan(tuple(one.file.planned(one.name or target) for one in done), self.exact, self._content)
 
     def _complete(self) -> None:
-        """Everything is written when it is added; what is left is a file to which nothing was."""
         self._check_twins()
         if self._done:
             return
@@ -150,14 +119,12 @@ class BloscpackWriter(Writer):
         self._empty(self._file)
 
     def _empty(self, file: Draining) -> NewFile:
-        """Return a file without content: one chunk of no bytes."""
         shape = self._packing.shape(0, None)
         new = NewFile(file, self._packing, shape, self._packing.metadata_section(self._metadata))
         new.write([self._packing.recipe(shape).chunk(b"")])
         return new
 
     def _name_of(self, key: str | None, more: More, who: str) -> str:
-        """Return the name of the new file in the folder; empty for the target itself."""
         if self._file is not None and self._done:
             raise UsageError(
                 f"{who}: a Bloscpack file holds one content, and this one has {self._done[0].label} already; "
@@ -188,7 +155,6 @@ class BloscpackWriter(Writer):
             self.output.drop(file)
 
     def _metadata_of(self, content: InputContent, more: More, who: str) -> Any:
-        """Return the metadata of a content: what describes the array, then what was given."""
         given = more.facts.get("metadata", self._metadata)
         if content.array is None:
             return given
@@ -202,12 +168,6 @@ class BloscpackWriter(Writer):
 
 
 def json_of(given: Any) -> Any:
-    """Return the value of an option that is JSON text, the path of a file with JSON, or a value.
-
-    Raises:
-        UsageError: The text is neither.
-        SourceError: The file cannot be read.
-    """
     if not isinstance(given, (str, Path)):
         return given
     text: str | bytes = str(given)

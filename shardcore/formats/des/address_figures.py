@@ -32,16 +32,6 @@ _DIGITS = "0123456789ABCDEF"
 
 @dataclass(frozen=True, slots=True)
 class Pieces:
-    """A file name in its pieces, each with what reports it.
-
-    Attributes:
-        date: Eight digits, or `ANY`.
-        hex: The shard number as it is printed.
-        part: Four digits, or `ANY`.
-        date_spans: The bytes that the date comes from.
-        hex_spans: The bytes that the number comes from.
-    """
-
     date: str
     hex: str
     part: str
@@ -53,13 +43,11 @@ class Pieces:
 
 
 def shown_uid(uid: str) -> str:
-    """Return a uid as it is stored in a drawing."""
     text = visible(uid[:_SHOWN])
     return (text[:_SHOWN] + "…" if len(uid) > _SHOWN or len(text) > _SHOWN else text) or "(empty)"
 
 
 def number_of(uid: str) -> tuple[int, int]:
-    """Return the number that a uid routes by, and in how many bits it is drawn; of a very long one the low 64 bits."""
     if not uid.isdecimal():
         return zlib.crc32(uid_bytes(uid)), _WORD
     # Digits before the last 64 change nothing in the last 64 bits: 10^64 is a multiple of 2^64.
@@ -68,7 +56,6 @@ def number_of(uid: str) -> tuple[int, int]:
 
 
 def uid_figure(uid: str, route: Route, spans: tuple[Span, ...] = ()) -> Table:
-    """Return how the uid becomes a number."""
     number, _ = number_of(uid)
     digits = route.rule == "digits"
     how = "decimal digits" if digits else f"CRC-32 of {plural(len(uid_bytes(uid)), 'byte')}"
@@ -90,13 +77,6 @@ def uid_figure(uid: str, route: Route, spans: tuple[Span, ...] = ()) -> Table:
 
 
 def bits_figure(uid: str, route: Route, *, grip: bool = False) -> Bits:
-    """Return the bits of the number, the low ones bracketed.
-
-    Args:
-        uid: The uid.
-        route: Where it leads.
-        grip: Whether the bracket can be dragged.
-    """
     number, width = number_of(uid)
     low = Item(
         f"shard number {route.number}",
@@ -117,13 +97,6 @@ def _low(n_bits: int) -> str:
 
 
 def board_figure(route: Route, present: Mapping[int, int], *, known: bool) -> tuple[Cells, int]:
-    """Return the shard numbers there can be, with those that have files; and how many of these are not drawn.
-
-    Args:
-        route: The one in question.
-        present: Number of files that each number has.
-        known: Whether `present` are all files; of a single file only its own number is known.
-    """
     count = 1 << route.n_bits
     first = route.number // BOARD * BOARD if count > BOARD else 0
     shown = range(first, min(first + BOARD, count))
@@ -156,7 +129,6 @@ def board_figure(route: Route, present: Mapping[int, int], *, known: bool) -> tu
 
 
 def names_by_hex(names: Sequence[str]) -> dict[str, list[str]]:
-    """The files of a folder by the shard number that their names print, each in the order in which they are asked."""
     found: dict[str, list[str]] = {}
     for name in sorted(names):
         own = ShardName.parse(name.rpartition("/")[2])
@@ -166,13 +138,6 @@ def names_by_hex(names: Sequence[str]) -> dict[str, list[str]]:
 
 
 def name_figure(pieces: Pieces, own: ShardName | None = None, *, sure: bool = True) -> Table:
-    """Return the file name, its pieces coloured by what they come from; compared with a file's own name.
-
-    Args:
-        pieces: The name by the uid.
-        own: The name of the file that is open; None for a folder.
-        sure: Whether a difference is one: where the number of bits is a guess, it is not.
-    """
     rows: list[tuple[Item, ...]] = [
         (
             Item("the name", tone=Tone.FAINT),
@@ -203,7 +168,6 @@ def name_figure(pieces: Pieces, own: ShardName | None = None, *, sure: bool = Tr
 
 
 def differing(names: Sequence[str]) -> list[str]:
-    """Return names without the pieces that all of them begin with: what differs has the room."""
     pairs = zip(min(names, default=""), max(names, default=""), strict=False)
     same = next((at for at, (one, other) in enumerate(pairs) if one != other), 0)
     first = max(min(names, default="").rfind(sign, 0, same) for sign in "/_") + 1
@@ -211,13 +175,6 @@ def differing(names: Sequence[str]) -> list[str]:
 
 
 def candidates_figure(names: Sequence[str], said: Sequence[tuple[str, Tone]], title: str) -> Table:
-    """Return the files that may hold the uid, in the order in which they are asked.
-
-    Args:
-        names: Their names.
-        said: What is stated of each, and its tone.
-        title: What to write over it.
-    """
     rows = tuple(
         (
             Item(part, tone=tone, doc=f"{visible(name)}: {what}.", name="asked" if tone is Tone.HIT else ""),

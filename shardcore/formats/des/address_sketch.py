@@ -50,31 +50,12 @@ _BITS_DOC = "n_bits: how many low bits are the shard number. It is written nowhe
 
 @dataclass(frozen=True, slots=True)
 class _UidEntry:
-    """The entry of a uid.
-
-    Attributes:
-        file: The shard in which it lies, or should.
-        row: The entry; None where there is none.
-        count: Number of entries with the uid.
-    """
-
     file: DesFile
     row: int | None
     count: int = 0
 
 
 class AddressScene:
-    """Data from which an address is drawn.
-
-    Args:
-        file: Gives the file in which the lookup ended, asked when something is drawn; None where there is none.
-        trace: The lookup.
-        member: The name of that file in its folder; empty for a single file.
-        names: The names of the folder's files, as far as they are known; None for a single file.
-        ready: Whether `file` is open, so that its first uid can be derived without reading.
-        n_bits: The number of bits of the folder; None where it is unknown.
-    """
-
     def __init__(
         self,
         file: Callable[[], DesFile | None],
@@ -97,17 +78,14 @@ class AddressScene:
 
     @property
     def folder(self) -> bool:
-        """Return whether it is one of a folder."""
         return self._names is not None
 
     @property
     def file(self) -> DesFile | None:
-        """The file."""
         return self._file()
 
     @property
     def by_hex(self) -> Mapping[str, Sequence[str]]:
-        """The files there are, as far as they are known, by the number that their names print; of a file itself."""
         if self._names is None:
             return names_by_hex([file.source.name] if (file := self.file) is not None else [])
         names = self._names()
@@ -115,7 +93,6 @@ class AddressScene:
 
     @property
     def n_bits(self) -> int | None:
-        """The number of bits; of a single file, that by which its uids agree with its name."""
         return self._bits.get(self._inferred)
 
     def _inferred(self) -> int | None:
@@ -131,14 +108,12 @@ class AddressScene:
 
     @property
     def known_uid(self) -> str:
-        """The uid that is looked at, as far as it is known without reading; else empty."""
         if self.trace is not None:
             return self.trace.key
         return self.uid if self._ready() else ""
 
     @property
     def uid(self) -> str:
-        """The uid that is looked at: that of the lookup, or of the first entry whose uid is a text."""
         if self.trace is not None:
             return self.trace.key
         file = self.file
@@ -149,12 +124,6 @@ class AddressScene:
 
 
 class AddressSketch:
-    """The address of a uid.
-
-    Args:
-        scene: What it is drawn from.
-    """
-
     name = "address"
     title = "Address"
 
@@ -164,7 +133,6 @@ class AddressSketch:
 
     @property
     def controls(self) -> tuple[Control, ...]:
-        """The uid, and how many bits choose its file."""
         bits = self._scene.n_bits or DEFAULT_BITS
         return (
             Control("uid", "Uid", ControlKind.TEXT, self._scene.known_uid, doc=_UID_DOC, follows="key"),
@@ -172,7 +140,6 @@ class AddressSketch:
         )
 
     def draw(self, values: Mapping[str, Any]) -> Drawing:
-        """Return the drawing; see `Sketch.draw`."""
         controls = self.controls
         now = chosen(controls, values)
         usual = all(now[one.name] == one.value for one in controls)
@@ -184,7 +151,6 @@ class AddressSketch:
     # --- what the files say ------------------------------------------------------------------------------------------
 
     def _as_it_is(self, uid: Uid, route: Route) -> Drawing:
-        """Return the way to the entry, or to the end of the last walk."""
         scene = self._scene
         found, trouble = self._found(uid)
         row = found.row if found is not None else None
@@ -213,7 +179,6 @@ class AddressSketch:
         return moved(drawing, lambda span: placed_span(span, scene.member)) if scene.member else drawing
 
     def _found(self, uid: Uid) -> tuple[_UidEntry | None, str]:
-        """Return the entry of a uid in the file where the lookup ended, or why there is none."""
         try:
             file = self._scene.file
         except (FormatError, NotAShard) as error:
@@ -223,7 +188,6 @@ class AddressSketch:
         return self._entry.get(lambda: _entry_of(file, uid)), ""
 
     def _pieces(self, route: Route, found: _UidEntry | None) -> Pieces:
-        """Return the name by the uid, its date and the part in which it was found."""
         name = ShardName.parse(found.file.source.name) if found is not None else None
         if found is None or found.row is None:
             return Pieces(ANY, route.hex, ANY, (), _uid_spans(found))
@@ -241,7 +205,6 @@ class AddressSketch:
     def _route_figures(
         self, uid: Uid, route: Route, spans: tuple[Span, ...], pieces: Pieces
     ) -> tuple[list[Figure], list[Link], int]:
-        """From the uid to the name: what the uid alone says."""
         scene = self._scene
         there = {int(hex_, 16): len(names) for hex_, names in scene.by_hex.items()}
         board, more = board_figure(route, there, known=scene.folder and len(there) > 0)
@@ -260,7 +223,6 @@ class AddressSketch:
         return ShardName.parse(file.source.name) if file is not None else None
 
     def _asked(self, route: Route, *, present: bool, trouble: str) -> tuple[Figure | None, int]:
-        """Return the files that may hold the uid, and what came of each; and how many are not drawn."""
         scene = self._scene
         names = self._candidates(route)
         if not names:
@@ -283,7 +245,6 @@ class AddressSketch:
         return candidates_figure(shown, said, title), len(names) - len(shown)
 
     def _candidates(self, route: Route) -> list[str]:
-        """Return the files that may hold a uid of this route: those that the lookup told, or those of its number."""
         scene = self._scene
         if scene.trace is not None:
             told = [step.values["candidates"] for step in scene.trace.steps if "candidates" in step.values]
@@ -315,7 +276,6 @@ class AddressSketch:
         return f"{told} Entries differ in length, so a reader walks from one to the next."
 
     def _agreement(self, uid: Uid, route: Route, found: _UidEntry | None) -> str:
-        """Return whether the name of a single file is the one that the uid leads to."""
         own = self._own_name()
         there = found is not None and found.row is not None
         has = "" if there else " No entry has this uid: the walk to the end of the index proves it."
@@ -338,7 +298,6 @@ class AddressSketch:
     # --- what if -----------------------------------------------------------------------------------------------------
 
     def _what_if(self, uid: Uid, route: Route) -> Drawing:
-        """Return the files another uid belongs in, or this one with other numbers of bits; no entry is looked for."""
         scene = self._scene
         pieces = Pieces(ANY, route.hex, ANY)
         figures, links, more = self._route_figures(uid, route, (), pieces)
@@ -362,7 +321,6 @@ class AddressSketch:
 
 
 def walked_last(trace: Trace) -> str:
-    """Return the file of a folder in which a lookup found its uid, or which it walked last; empty for none."""
     if trace.ref is not None and trace.ref.shard:
         return trace.ref.shard
     spans = (span for step in reversed(trace.steps) if step.title != "Retention" for span in step.spans)
@@ -370,13 +328,11 @@ def walked_last(trace: Trace) -> str:
 
 
 def _entry_of(file: DesFile, uid: Uid) -> _UidEntry:
-    """Return the entry of a uid; of several the last, which is the one that counts."""
     rows = file.entries.rows_of([uid.raw])[0]
     return _UidEntry(file, int(rows[-1]) if len(rows) else None, len(rows))
 
 
 def _uid_spans(found: _UidEntry | None) -> tuple[Span, ...]:
-    """Return the bytes of a uid in its entry."""
     if found is None or found.row is None:
         return ()
     start = found.file.entries.span(found.row).start + UID_HEAD.size

@@ -13,7 +13,6 @@ from shardcore.model.occupancy import Load, counts_of
 
 
 def shares(file: DesFile) -> tuple[Share, ...]:
-    """Return the shares of the file: data, what a tombstone covers, and what no entry has."""
     parts = file.data_map
     gone = np.isin(parts.rows, file.tombstoned)
     gap, live = parts.rows < 0, (parts.rows >= 0) & ~gone
@@ -29,12 +28,6 @@ _TOMBSTONED = "Deleted according to the sidecar; the bytes stay until the shard 
 
 
 def numbers(names: Sequence[tuple[str, int]], n_bits: int) -> Load:
-    """Return how many objects each shard number has, over all dates and parts.
-
-    Args:
-        names: The files of a folder, with the objects of each.
-        n_bits: Number of bits that a shard number has.
-    """
     parsed = [(ShardName.parse(name.rpartition("/")[2]), count) for name, count in names]
     named = [(name.number, count) for name, count in parsed if name is not None and name.number < 1 << n_bits]
     places = np.array([number for number, _ in named], np.int64)

@@ -15,21 +15,6 @@ from shardcore.sources.base import Folder, Source, read_pieces
 
 
 def stream_inline(source: Source, entries: Entries, row: int, limit: int | None = None) -> Iterator[bytes]:
-    """Return the plain content of an inline object.
-
-    The declared size holds for every codec; the reference does not look at it when there is no compression.
-
-    Args:
-        source: The shard.
-        entries: Its index.
-        row: The entry.
-        limit: Most bytes that a compressed content may have, in place of exactly the declared size.
-
-    Raises:
-        FormatError: The place or the codec is impossible, or the payload is damaged.
-        LimitExceeded: The content has more than `limit` bytes.
-        SourceError: The bytes cannot be read.
-    """
     start, stop, codec, size = inline_place(entries, row)
     chunks = read_pieces(source, start, stop)
     if codec == "none":
@@ -40,11 +25,6 @@ def stream_inline(source: Source, entries: Entries, row: int, limit: int | None 
 
 
 def inline_place(entries: Entries, row: int) -> tuple[int, int, str, int]:
-    """First byte, one past the last byte, codec and declared uncompressed size of an inline object.
-
-    Raises:
-        FormatError: The place or the codec is impossible.
-    """
     entries.check_readable(row)
     c = entries.columns
     start = int(c.offset[row])
@@ -52,18 +32,6 @@ def inline_place(entries: Entries, row: int) -> tuple[int, int, str, int]:
 
 
 def open_bigfile(folder: Folder | None, entries: Entries, row: int, limit: int | None = None) -> Source:
-    """Return the external file of a BigFile entry; its name was checked to be 64 hex digits, and no link is followed.
-
-    Args:
-        folder: The folder of the shard.
-        entries: The index of the shard.
-        row: The entry.
-        limit: Most bytes of the file, in place of exactly the size that the entry states.
-
-    Raises:
-        FormatError: The hash is no file name, or the file has another size than the entry states.
-        ExternalMissing: The file is not there.
-    """
     entries.check_readable(row)
     name, entry = bigfile_name(entries.hash(row)), entries.span(row)
     if folder is None:
@@ -82,16 +50,6 @@ def open_bigfile(folder: Folder | None, entries: Entries, row: int, limit: int |
 
 
 def stream_bigfile(folder: Folder | None, entries: Entries, row: int, limit: int | None = None) -> Iterator[bytes]:
-    """Yield the content of a BigFile; that its sha256 is its name is known at the end.
-
-    The arguments and errors are those of `open_bigfile`, and:
-
-    Raises:
-        FormatError: The hash is no file name, or the file has another size than the entry states.
-        BadChecksum: The content is another one.
-        ExternalMissing: The file is not there.
-        SourceError: The bytes cannot be read.
-    """
     wanted = entries.hash(row).decode("ascii", "replace").lower()
     digest = hashlib.sha256()
     with open_bigfile(folder, entries, row, limit) as source:
@@ -106,12 +64,6 @@ def stream_bigfile(folder: Folder | None, entries: Entries, row: int, limit: int
 
 
 def cut(source: Source, first: int, last: int, start: int, stop: int, limit: int) -> bytes:
-    """Return the bytes `[start, stop)` of a plain content that lies at `[first, last)` of a source, cut at its end.
-
-    Raises:
-        LimitExceeded: They are more than `limit`.
-        SourceError: The bytes cannot be read.
-    """
     first, last = min(first + start, last), min(first + stop, last)
     if last - first > limit:
         raise LimitExceeded(f"the range has {plural(last - first, 'byte')}; the limit is {limit:,}")

@@ -18,24 +18,16 @@ HEAD = 1 << 16
 
 
 def detect(probe: PrefetchedSource) -> Verdict | None:
-    """DES by the magic numbers of both ends; a zones file by its keys."""
     if _is_zones(probe):
         return Verdict(Certainty.BESIDE, "a zones file: n_bits and zones")
     return shard.detect(probe)
 
 
 def open_shard(probe: PrefetchedSource, context: OpenContext) -> shard.DesShard | DesZones:
-    """Open a shard, or the zones that a zones file names.
-
-    Raises:
-        FormatError: It is damaged.
-        SourceError: The bytes cannot be read.
-    """
     return open_zones(probe, context) if _is_zones(probe) else shard.open_shard(probe, context)
 
 
 def detect_folder(folder: Folder) -> Verdict | None:
-    """Return a folder of shards; or one that has none, and a zones file that states where they are."""
     verdict = shards.detect_folder(folder)
     if verdict is None and (name := _zones_in(folder)) is not None:
         return Verdict(Certainty.BESIDE, f"{name}, a zones file, and no shards")
@@ -43,13 +35,6 @@ def detect_folder(folder: Folder) -> Verdict | None:
 
 
 def open_folder(folder: Folder, context: OpenContext) -> shards.DesDataSet:
-    """Open a folder of shards, or the zones that a zones file in it names.
-
-    Raises:
-        NotAShard: There is neither.
-        FormatError: The zones file is damaged.
-        SourceError: The folder cannot be listed, or the file not be read.
-    """
     try:
         return shards.open_folder(folder, context)
     except NotAShard:
@@ -59,7 +44,6 @@ def open_folder(folder: Folder, context: OpenContext) -> shards.DesDataSet:
 
 
 def _zones_in(folder: Folder) -> str | None:
-    """Return the zones file of a folder."""
     there = {entry.name for entry in folder.list() if not entry.is_folder}
     for name in shards.ZONES_NAMES:
         if name in there:

@@ -49,24 +49,6 @@ _FEW = 1000
 
 @dataclass(frozen=True, slots=True)
 class EntryColumns:
-    """Fields of all entries as columns; texts are spans in the index.
-
-    Attributes:
-        uid_start: First byte of the uid, from the start of the index, int64.
-        uid_length: Bytes of the uid, int64.
-        flags: As stored, uint8; 0 in version 1.
-        big: Whether the entry is a BigFile.
-        offset: First byte of the payload, uint64; 0 for BigFiles.
-        length: Stored bytes, uint64; 0 for BigFiles.
-        codec: As stored, uint8; 0 for BigFiles and where the layout has none.
-        compressed: Stored bytes once more, uint64.
-        size: Bytes of the plain content as declared, uint64.
-        hash_start: First byte of the hash, int64; the start of the entry where there is none.
-        hash_length: Bytes of the hash, int64.
-        meta_start: First byte of the metadata, int64.
-        meta_length: Bytes of the metadata, int64.
-    """
-
     uid_start: Positions
     uid_length: Positions
     flags: NDArray[np.uint8]
@@ -83,19 +65,6 @@ class EntryColumns:
 
 
 class Entries:
-    """The entries of one index. Row numbers are entry numbers.
-
-    Args:
-        index: The bytes of the index.
-        version: 1 or 2, from the header.
-        data_stop: Where the index begins in the file, and payloads have to end.
-
-    Attributes:
-        shape: The layout of the entries.
-        walk: Where each begins and ends.
-        trailing: Bytes of the index after the last entry.
-    """
-
     def __init__(self, index: bytes, version: int, data_stop: int) -> None:
         self.index = index
         self.data_stop = data_stop
@@ -113,16 +82,13 @@ class Entries:
 
     @cached_property
     def columns(self) -> EntryColumns:
-        """All columns, read when first requested."""
         return self._columns_v2() if isinstance(self.shape, ShapeV2) else self._columns_v1()
 
     def uid(self, row: int) -> bytes:
-        """Return the uid of a row, as stored."""
         at = int(self.columns.uid_start[row])
         return self.index[at : at + int(self.columns.uid_length[row])]
 
     def uids(self, rows: Rows) -> list[str | None]:
-        """Return the uids of some rows as text; None where the bytes are not UTF-8."""
         starts = self.columns.uid_start[rows]
         stops = starts + self.columns.uid_length[rows]
         index = self.index
@@ -132,45 +98,34 @@ class Entries:
             return [read_uid(index[a:b]) for a, b in zip(starts.tolist(), stops.tolist(), strict=True)]
 
     def uid_bytes(self, rows: Rows) -> ByteStrings:
-        """Return the uids of some rows, as stored."""
         starts, lengths = self.columns.uid_start[rows], self.columns.uid_length[rows]
         stops = np.cumsum(lengths)
         places = np.repeat(starts - (stops - lengths), lengths) + np.arange(int(stops[-1]) if len(stops) else 0)
         return ByteStrings(np.frombuffer(self.index, np.uint8)[places], lengths)
 
     def hash(self, row: int) -> bytes:
-        """Return the hash of a BigFile, as stored; empty for others."""
         at = int(self.columns.hash_start[row])
         return self.index[at : at + int(self.columns.hash_length[row])]
 
     def meta_bytes(self, row: int) -> bytes:
-        """Return the metadata of a row, as stored."""
         at = int(self.columns.meta_start[row])
         return self.index[at : at + int(self.columns.meta_length[row])]
 
     def meta(self, row: int) -> dict[str, Any]:
-        """Return the metadata of a row.
-
-        Raises:
-            FormatError: It is not a JSON object.
-        """
         at = self.data_stop + int(self.columns.meta_start[row])
         return read_meta(self.meta_bytes(row), place=Span("", at, at + int(self.columns.meta_length[row])))
 
     def created_at(self, row: int) -> str:
-        """`created_at` of the metadata of a row; empty when there is none that is text."""
         try:
             return created_at_of(self.meta(row))
         except FormatError:
             return ""
 
     def span(self, row: int) -> Span:
-        """Return the bytes of an entry in the file."""
         return Span("", self.data_stop + int(self.walk.starts[row]), self.data_stop + int(self.walk.stops[row]))
 
     @property
     def links(self) -> Links:
-        """The references from entries to their payloads."""
         c = self.columns
         rows = np.flatnonzero(~c.big & (c.offset <= np.uint64(self.data_stop)))
         starts = c.offset[rows].astype(np.int64)
@@ -186,11 +141,9 @@ class Entries:
 
     @property
     def lost_span(self) -> Span:
-        """Return what of the index belongs to no whole entry."""
         return Span("", self.data_stop + self.walk.end, self.data_stop + len(self.index))
 
     def problem(self, row: int) -> str:
-        """Return why the content of a row cannot be read; empty when it can."""
         c = self.columns
         if c.big[row]:
             return "" if is_hash(self.hash(row)) else "the BigFile's hash is not 64 hex digits: no file is opened by it"
@@ -201,17 +154,11 @@ class Entries:
         return payload_fault_text(fault, offset, length, codec, size, self.data_stop)
 
     def check_readable(self, row: int) -> None:
-        """Let only entries pass whose content has a possible place.
-
-        Raises:
-            FormatError: With the place of the entry.
-        """
         problem = self.problem(row)
         if problem:
             raise FormatError(f"entry {row}: {problem}", span=self.span(row))
 
     def bad_text(self, row: int) -> str:
-        """Return what is wrong with uid or metadata of a row, whose content may be fine; empty when nothing is."""
         if read_uid(self.uid(row)) is None:
             return "the uid is not UTF-8"
         try:
@@ -221,7 +168,6 @@ class Entries:
         return ""
 
     def unreadable(self, rows: Rows) -> NDArray[np.bool_]:
-        """Return which of some rows have a `problem`."""
         bad = self._faults(rows) != PayloadFault.NONE
         big = np.flatnonzero(self.columns.big[rows])
         if len(big):
@@ -229,7 +175,6 @@ class Entries:
         return np.asarray(bad, bool)
 
     def bad_texts(self, rows: Rows) -> NDArray[np.bool_]:
-        """Return which of some rows have a uid that is not UTF-8, or metadata without the braces of a JSON object."""
         c = self.columns
         raw = self.shape.bytes
         bad = np.zeros(len(rows), bool)
@@ -242,7 +187,6 @@ class Entries:
         return bad
 
     def bad_text_rows(self, progress: Progress = no_progress) -> Rows:
-        """Return the rows that have a `bad_text`; all metadata is parsed, the first time."""
         if self._bad_texts is None:
             rows = np.flatnonzero(self.bad_texts(np.arange(len(self), dtype=np.int64)) | (self.columns.meta_length > 0))
             bad = []
@@ -255,10 +199,6 @@ class Entries:
         return self._bad_texts
 
     def rows_of(self, uids: Iterable[bytes]) -> list[Rows]:
-        """For each uid the rows that have it, ascending; one pass over the uids of equal length.
-
-        Uids sought one by one are sorted when so many were sought that sorting pays.
-        """
         wanted = list(uids)
         found: list[Rows] = [np.zeros(0, np.int64)] * len(wanted)
         by_length: dict[int, list[int]] = {}
@@ -285,7 +225,6 @@ class Entries:
         return found
 
     def rows_of_hash(self, digest: bytes) -> Rows:
-        """Return the rows of the BigFiles with this hash, ascending."""
         c = self.columns
         rows = np.flatnonzero(c.big & (c.hash_length == len(digest)))
         if not digest or not len(rows):
@@ -295,7 +234,6 @@ class Entries:
         return np.asarray(rows[same])
 
     def rows_at(self, start: int, stop: int) -> Rows:
-        """The rows of the compressed objects whose payload is the bytes `[start, stop)` of the file, ascending."""
         c = self.columns
         if not start <= stop <= self.data_stop:
             return np.zeros(0, np.int64)
@@ -303,7 +241,6 @@ class Entries:
         return np.flatnonzero(here & ~c.big & (c.codec > 0))
 
     def duplicates(self) -> list[Rows]:
-        """Return the rows of each uid that stands here more than once."""
         groups: list[Rows] = []
         for length in np.unique(self.columns.uid_length).tolist():
             rows = np.flatnonzero(self.columns.uid_length == length)
@@ -319,14 +256,12 @@ class Entries:
         return groups
 
     def by_offset(self) -> Rows:
-        """Return the rows of inline objects that have bytes in the data section, by their first byte."""
         c = self.columns
         rows = np.flatnonzero(~c.big & (c.length > 0))
         rows = rows[self._faults(rows) != PayloadFault.OUTSIDE]
         return np.asarray(rows[np.lexsort((rows, c.offset[rows]))])
 
     def _foreign(self, rows: Rows) -> NDArray[np.bool_]:
-        """Return which of some rows have a uid with bytes that are not ASCII."""
         c = self.columns
         starts, lengths = c.uid_start[rows], c.uid_length[rows]
         if len(rows) < _FEW:
@@ -340,7 +275,6 @@ class Entries:
         return np.asarray(found & (lengths > 0), bool)
 
     def _hashes_are_names(self, rows: Rows) -> NDArray[np.bool_]:
-        """Return which of some BigFiles have a hash that `is_hash`."""
         good: NDArray[np.bool_] = self.columns.hash_length[rows] == HASH_LENGTH
         starts = self.columns.hash_start[rows[good]]
         if len(starts):
@@ -348,7 +282,6 @@ class Entries:
         return good
 
     def _faults(self, rows: Rows) -> NDArray[np.uint8]:
-        """Return the `PayloadFault` of some rows; of no meaning for BigFiles."""
         return self._all_faults[rows]
 
     @cached_property
@@ -357,7 +290,6 @@ class Entries:
         return payload_faults(c.offset, c.length, c.codec, c.size, self.data_stop)
 
     def _texts(self, rows: Rows, length: int) -> NDArray[np.uint8]:
-        """Return the uids of rows of one length, shape `(len(rows), length)`."""
         return np.ascontiguousarray(sliding_window_view(self.shape.bytes, length)[self.columns.uid_start[rows]])
 
     def _sorted(self, rows: Rows, length: int) -> tuple[Rows, NDArray[np.bytes_]]:
@@ -367,7 +299,6 @@ class Entries:
         return rows[order], texts[order]
 
     def _records(self, record: Record, starts: Positions) -> NDArray[Any]:
-        """Return one record at each of many places, none of which is past the end."""
         if not len(starts):
             return np.zeros(0, record.dtype)
         return (
@@ -434,11 +365,6 @@ class Entries:
 
 
 def _walk(index: bytes, version: int, count: int) -> tuple[EntryShape, EntryWalk]:
-    """Return the layout of the entries and their places.
-
-    Version 1 had two layouts: that one is taken whose entries end exactly where the index does, else the one whose
-    entries are all there, else the longer one.
-    """
     if version != 1:
         shape = ShapeV2(index)
         return shape, walk(shape, count)

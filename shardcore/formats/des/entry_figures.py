@@ -22,26 +22,12 @@ _FACT_LETTERS = 40
 
 @dataclass(frozen=True, slots=True)
 class EntryStrip:
-    """The entries around one.
-
-    Attributes:
-        figure: The ruler over the index.
-        links: An arc for each entry that is skipped.
-        more: Entries that are not drawn.
-    """
-
     figure: Ruler
     links: tuple[Link, ...]
     more: int
 
 
 def tape(file: DesFile, row: int | None) -> EntryStrip:
-    """Return the walk up to an entry; to the end of the index where no entry has the uid.
-
-    Args:
-        file: The shard.
-        row: The entry; None where there is none.
-    """
     entries = file.entries
     count = len(entries)
     last = count - 1 if row is None else row
@@ -85,7 +71,6 @@ def _entry_item(file: DesFile, row: int, *, here: bool) -> Item:
 
 
 def stamp(file: DesFile, row: int, place: Span | None = None) -> Table | None:
-    """The tombstone of an entry, in a place that is looked for where it is unknown; None where it was not deleted."""
     sidecar, tombstone = file.sidecar, file.tombstone(row)
     if sidecar is None or tombstone is None:
         return None

@@ -23,23 +23,6 @@ from shardcore.sources.base import Source
 
 
 class DataMap:
-    """Owners of the bytes of the data section: payloads in the order of their offsets, and the gaps between them.
-
-    Where payloads overlap, the one that begins later owns the common bytes, and after its end the one that reaches
-    farthest goes on. (No writer makes overlaps or gaps.)
-
-    Args:
-        entries: The entries.
-        start: First byte of the section.
-        stop: One past its last byte.
-
-    Attributes:
-        starts: First byte of each part, int64, ascending.
-        stops: One past its last byte; parts tile the section.
-        rows: The entry that owns it, -1 for a gap.
-        overlaps: Pairs of entries of which the first reaches into the second, int64, shape (n, 2).
-    """
-
     def __init__(self, entries: Entries, start: int, stop: int) -> None:
         rows = entries.by_offset()
         c = entries.columns
@@ -65,7 +48,6 @@ class DataMap:
 
     @property
     def gaps(self) -> list[tuple[int, int]]:
-        """Ranges that no payload has, merged."""
         where = np.flatnonzero(self.rows < 0)
         return list(zip(self.starts[where].tolist(), self.stops[where].tolist(), strict=True))
 
@@ -75,19 +57,6 @@ KEPT_DECODED = 1 << 25
 
 
 class DesFile:
-    """One file.
-
-    Attributes:
-        source: Its bytes.
-        entries: Its index.
-        header: Values of the header.
-        footer: Values of the footer.
-        deleted: Whether what a tombstone covers is returned all the same.
-        index_stop: One past the last byte of the index.
-        sections: They tile the file.
-        has_sidecar: Whether a sidecar may be there; False where a listing has none.
-    """
-
     has_sidecar = True
 
     def __init__(
@@ -105,37 +74,30 @@ class DesFile:
         self._decoded: LruCache[int, bytes] = LruCache(KEPT_DECODED)
 
     def links(self) -> Iterator[Links]:
-        """Yield the references from entries to payloads."""
         yield self.entries.links
 
     @property
     def data_map(self) -> DataMap:
-        """Return who owns the bytes of the data section; made when first requested."""
         return self._map.get(lambda: DataMap(self.entries, HEADER.size, self.entries.data_stop))
 
     @property
     def mapped(self) -> bool:
-        """Return whether the data map is there."""
         return self._map.value is not None
 
     def by_offset(self) -> NDArray[np.int64]:
-        """Return all rows by the first byte of their payload; BigFiles come last."""
         c = self.entries.columns
         return np.lexsort((np.arange(len(self.entries)), c.offset, c.big)).astype(np.int64)
 
     @property
     def sidecar_name(self) -> str:
-        """Return how the sidecar is called; empty for a file without the suffix `.des`."""
         return sidecar_name(self.source.name)
 
     @property
     def sidecar(self) -> Sidecar | None:
-        """The sidecar, read when first needed; None when there is none, or it cannot be understood."""
         return self._read_sidecar()[0]
 
     @property
     def sidecar_error(self) -> ShardError | None:
-        """Return why the sidecar cannot be used, though there is one, or may be."""
         return self._read_sidecar()[1]
 
     def _read_sidecar(self) -> tuple[Sidecar | None, ShardError | None]:
@@ -148,7 +110,6 @@ class DesFile:
 
     @property
     def tombstoned(self) -> NDArray[np.int64]:
-        """The rows that the sidecar declares deleted, ascending."""
         return self._tombstoned.get(self._find_tombstoned)
 
     def _find_tombstoned(self) -> NDArray[np.int64]:
@@ -165,24 +126,15 @@ class DesFile:
         return at < len(rows) and int(rows[at]) == row
 
     def tombstone(self, row: int) -> Tombstone | None:
-        """Return the tombstone that covers an entry, if there is one."""
         uid = self.uid(row)
         if self.sidecar is None or uid is None:
             return None
         return self.sidecar.tombstone(uid, self.entries.created_at(row))
 
     def uid(self, row: int) -> str | None:
-        """Return the uid of an entry as text; None when its bytes are not UTF-8."""
         return read_uid(self.entries.uid(row))
 
     def check_allowed(self, row: int) -> None:
-        """Refuse what was deleted.
-
-        Raises:
-            UsageError: The object is deleted, and the file was not opened with `deleted=True`; or no row is.
-            FormatError: The sidecar is damaged, so that is unknown what was deleted.
-            SourceError: It cannot be read.
-        """
         if not 0 <= row < len(self.entries):
             raise UsageError(f"no row {row} here")
         if self.deleted:
@@ -199,28 +151,12 @@ class DesFile:
             raise UsageError(text, remedy=Remedy.DELETED)
 
     def stream(self, row: int) -> Iterator[bytes]:
-        """Return the plain content of an entry in pieces; of a BigFile from beside the file.
-
-        Raises:
-            UsageError: The object is deleted, or there is no such row.
-            FormatError: The content is damaged.
-            ExternalMissing: A BigFile is not there.
-            SourceError: The bytes cannot be read.
-        """
         self.check_allowed(row)
         if self.entries.columns.big[row]:
             return stream_bigfile(self.source.folder, self.entries, row)
         return stream_inline(self.source, self.entries, row)
 
     def read_range(self, row: int, start: int, stop: int, limit: int) -> bytes | None:
-        """Return the bytes `[start, stop)` of a content that is stored plain; None where it is compressed.
-
-        Raises:
-            LimitExceeded: The range is longer than `limit` bytes.
-            UsageError: The object is deleted, or there is no such row.
-            FormatError: The content has no possible place.
-            SourceError: The bytes cannot be read.
-        """
         self.check_allowed(row)
         if self.entries.columns.big[row]:
             with open_bigfile(self.source.folder, self.entries, row) as source:
@@ -229,14 +165,6 @@ class DesFile:
         return cut(self.source, first, last, start, stop, limit) if codec == "none" else None
 
     def decoded(self, row: int) -> bytes:
-        """Return the plain content of a compressed inline object.
-
-        Raises:
-            UsageError: The object is deleted.
-            FormatError: The payload is damaged.
-            LimitExceeded: It is longer than what can be shown, 32 MiB.
-            SourceError: The bytes cannot be read.
-        """
         self.check_allowed(row)
         kept = self._decoded.get(row)
         if kept is not None:
@@ -247,5 +175,4 @@ class DesFile:
         return self._decoded.put(row, plain, len(plain)) if len(plain) <= KEPT_DECODED else plain
 
     def close(self) -> None:
-        """Close the source."""
         self.source.close()

@@ -36,16 +36,6 @@ _place_v1 = PLACE_V1.packer.pack
 
 @dataclass(frozen=True, slots=True)
 class NewEntry:
-    """Entry of an object, without its offset.
-
-    Attributes:
-        uid: The uid, UTF-8.
-        meta: The metadata as stored.
-        size: Uncompressed bytes of the content.
-        codec: The codec.
-        digest: Of a BigFile, its sha256 in hex; empty for others.
-    """
-
     uid: bytes
     meta: bytes
     size: int
@@ -54,18 +44,6 @@ class NewEntry:
 
 
 class ShardFile:
-    """A shard that is being written.
-
-    Args:
-        file: Where its bytes go.
-        name: Its name in the plan.
-        version: 1 or 2.
-
-    Attributes:
-        plain: Uncompressed bytes of what it holds, BigFiles included: what packers limit.
-        count: Its objects.
-    """
-
     def __init__(self, file: Draining, name: str, version: int) -> None:
         self.file = file
         self.name = name
@@ -76,7 +54,6 @@ class ShardFile:
         file.write(HEADER.pack(version=version))
 
     def add_inline(self, entry: NewEntry, start: int) -> None:
-        """Note an object whose payload was written from `start` on."""
         length = self.file.at - start
         code = CODECS.index(entry.codec)
         head = _uid_head(len(entry.uid)) + entry.uid
@@ -89,7 +66,6 @@ class ShardFile:
         self.plain += entry.size
 
     def add_bigfile(self, entry: NewEntry) -> None:
-        """Note an object whose content is an external file."""
         digest = entry.digest.encode()
         self._index += b"".join(
             (
@@ -105,7 +81,6 @@ class ShardFile:
         self.plain += entry.size
 
     def add_plain(self, uids: Sequence[bytes], contents: Sequence[bytes], sizes: np.ndarray) -> None:
-        """Add many objects without compression and metadata at once (version 2)."""
         # What lies between two uids: the place of one object and the uid length of the next.
         between = np.zeros(len(uids), [("place", INLINE.dtype), ("next", UID_HEAD.dtype)])
         places = between["place"]
@@ -124,20 +99,16 @@ class ShardFile:
 
     @property
     def index(self) -> bytes:
-        """The index of what was added so far."""
         return INDEX_HEAD.pack(entry_count=self.count) + bytes(self._index)
 
     @property
     def size(self) -> int:
-        """Bytes of the file with what was added so far."""
         return self.file.at + INDEX_HEAD.size + len(self._index) + FOOTER.size
 
     def entries(self) -> Entries:
-        """Return the index as reading gives it."""
         return Entries(self.index, self._version, self.file.at)
 
     def planned(self) -> PlannedFile:
-        """Return the file as it would be written now."""
         entries = self.entries()
         claims = section_claims(self.file.at, self.size - FOOTER.size, self.size)
         header: dict[str, Any] = {"version": self._version}
@@ -145,11 +116,6 @@ class ShardFile:
         return PlannedFile(self.name, self.size, tile(claims, self.size)[0], objects)
 
     def complete(self) -> None:
-        """Write the index and the footer.
-
-        Raises:
-            SourceError: The file cannot be written.
-        """
         index = self.index
         self.file.write(index)
         self.file.write(FOOTER.pack(index_size=len(index)))

@@ -63,7 +63,6 @@ MOST_PARTS = 10_000
 
 
 def detect_folder(folder: Folder) -> Verdict | None:
-    """Return a folder with files that are named as packers name shards, or at least end with `.des`."""
     found, count = some_members(folder, SUFFIX)
     if packed := sum(ShardName.parse(member.name) is not None for member in found):
         count = count if packed == len(found) else plural(packed, "file")
@@ -72,15 +71,6 @@ def detect_folder(folder: Folder) -> Verdict | None:
 
 
 def open_folder(folder: Folder, context: OpenContext) -> DesDataSet:
-    """Open a folder of shards; the shards are opened when they are needed.
-
-    One that cannot be listed is opened all the same where date and bits of the shard number are given: the names of
-    the shards of a uid follow from them.
-
-    Raises:
-        NotAShard: There is no shard in it.
-        SourceError: The folder cannot be listed.
-    """
     members, computed = _members(folder, context)
     if not members:
         raise NotAShard(f"{folder.uri}: no file is named *{SUFFIX}")
@@ -91,7 +81,6 @@ def open_folder(folder: Folder, context: OpenContext) -> DesDataSet:
 
 
 def _members(folder: Folder, context: OpenContext) -> tuple[Members, bool]:
-    """Return the shards of a folder, and whether they are called by their names instead."""
     try:
         return members_in(folder, SUFFIX), False
     except SourceError as error:
@@ -106,19 +95,6 @@ def _members(folder: Folder, context: OpenContext) -> tuple[Members, bool]:
 
 
 class DesDataSet(DataSet):
-    """The shards of one folder, which share their BigFiles.
-
-    Args:
-        folder: The folder.
-        members: Its shards, or what lists them.
-        context: How they are opened.
-
-    Attributes:
-        date: The date of the shards in which uids are looked for, YYYYMMDD; empty for all.
-        retention: The copies that are kept longer.
-        computed: Whether shards are called by their names, as the folder cannot be listed.
-    """
-
     meanings = MEANINGS
     member_head = SMALL_HEAD
 
@@ -138,7 +114,6 @@ class DesDataSet(DataSet):
         self.computed = False
 
     def open_member(self, name: str, source: Source) -> DesShard:
-        """Open a member."""
         guess = WHOLE_HEAD if self.whole_member else 2 * SMALL_HEAD
         shard = open_shard(PrefetchedSource(source, guess), self._context.member())
         if self._sidecars is not None:
@@ -147,7 +122,6 @@ class DesDataSet(DataSet):
 
     @property
     def _sidecars(self) -> frozenset[str] | None:
-        """The sidecars that are there, where a listing says so and looking for each costs a request; None elsewhere."""
         known = self.listed and self.folder.listable and not self.folder.lists_cheaply
         return self._sidecar_names if known else None
 
@@ -157,8 +131,6 @@ class DesDataSet(DataSet):
 
     @property
     def _by_hex(self) -> dict[str, list[str]]:
-        """The members of each shard number, in the order in which they are searched; those with other names at ""."""
-
         def arranged() -> dict[str, list[str]]:
             found: dict[str, list[str]] = {}
             for name in sorted(member.name for member in self.members):
@@ -170,12 +142,10 @@ class DesDataSet(DataSet):
         return self._parts.get(arranged)
 
     def on_date(self, name: ShardName) -> bool:
-        """Return whether a shard may hold objects of the date that was chosen."""
         return not self.date or name.date == self.date
 
     @property
     def zones(self) -> Zones | None:
-        """The zones file of the folder, if it has one that can be read."""
         return self._zones.get(self._read_zones)
 
     def _read_zones(self) -> Zones | None:
@@ -190,15 +160,10 @@ class DesDataSet(DataSet):
 
     @property
     def n_bits(self) -> int | None:
-        """Bits of the shard numbers: those given, or of the zones file, else inferred; None if unknown.
-
-        They are inferred from the names of all files, and a few members are opened: their uids have to agree.
-        """
         return self._named_bits if self._agree.get(self._uids_agree) else None
 
     @property
     def _named_bits(self) -> int | None:
-        """Bits of the shard numbers by all that is known without opening a member."""
         return self._named.get(self._read_bits)
 
     def _read_bits(self) -> int | None:
@@ -211,13 +176,11 @@ class DesDataSet(DataSet):
 
     @property
     def _routing_bits(self) -> int | None:
-        """Bits by which a uid is looked for first; members that cost requests are opened only if it is not there."""
         if self.folder.lists_cheaply:
             return self.n_bits
         return None if self._agree.value is False else self._named_bits
 
     def _uids_agree(self) -> bool:
-        """Return whether no uid of a few members is routed elsewhere; members that are open already come first."""
         n_bits = self._named_bits
         if n_bits is None or self._given_bits is not None or self.zones is not None:
             return True
@@ -238,7 +201,6 @@ class DesDataSet(DataSet):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Return the settings of the first shard."""
         if not self.first_member:
             return {}
         with self.borrowed(self.first_member) as first:
@@ -246,7 +208,6 @@ class DesDataSet(DataSet):
 
     @property
     def loads(self) -> tuple[LoadSource, ...]:
-        """Objects in the files, and under each shard number."""
         files = super().loads
         return (*files, LoadSource("numbers", "Objects under each shard number", files[0].reads, self._number_load))
 
@@ -259,11 +220,9 @@ class DesDataSet(DataSet):
         return numbers([(member.name, self.objects_in(member.name) or 0) for member in self.members], self.n_bits)
 
     def parse_key(self, text: str) -> Uid:
-        """Return a uid with its bytes and what it routes by."""
         return Uid.parse(text)
 
     def candidates(self, key: Uid) -> tuple[Route | None, Sequence[str]]:
-        """Return the route of a uid (None when the number of bits is unknown) and the members that may hold it."""
         n_bits = self._routing_bits
         if n_bits is None:
             names = [(ShardName.parse(member.name), member.name) for member in self.members]
@@ -274,11 +233,9 @@ class DesDataSet(DataSet):
         return route, [*self._by_hex.get(route.hex, []), *self._by_hex.get("", [])]
 
     def may_hold(self, name: str) -> bool:
-        """Return whether a file of that name is a shard of a folder that cannot be listed."""
         return self.computed and name.endswith(SUFFIX)
 
     def _tried(self, route: Route, place: str = "") -> list[str]:
-        """Return the parts of a date and number, called by their names from the first to the one that is not there."""
         found: list[str] = []
         for part in range(MOST_PARTS):
             name = f"{place}{ShardName(self.date, route.hex, part)}"
@@ -293,7 +250,6 @@ class DesDataSet(DataSet):
         return found
 
     def route(self, key: Uid, look: Look) -> Sequence[str]:
-        """The parts in which a uid may lie: those of its shard number, of all dates; then files with other names."""
         route, found = self.candidates(key)
         if route is None:
             holders = "the one file" if len(found) == 1 else plural(len(found), "file")
@@ -337,7 +293,6 @@ class DesDataSet(DataSet):
         return found
 
     def sketches(self, trace: Trace | None = None) -> tuple[Sketch, ...]:
-        """The address of a uid: which file it leads to, and the walk in it; of the first uid where none is given."""
         from shardcore.formats.des.address_sketch import AddressScene, AddressSketch, walked_last
 
         member = self.first_member if trace is None else walked_last(trace)
@@ -356,19 +311,16 @@ class DesDataSet(DataSet):
 
     @property
     def _known_bits(self) -> int | None:
-        """Bits of the shard numbers, once a lookup needed them."""
         return None if self._agree.value is False else self._named.value
 
     def _known_names(self) -> Sequence[str]:
         return [member.name for member in self.members] if self.listed else ()
 
     def _file_of(self, member: str) -> DesFile | None:
-        """Return the file of a member; None for no name."""
         shard = self.member(member) if member else None
         return shard.file if isinstance(shard, DesShard) else None
 
     def _find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
-        """Return the rows of many uids, member by member; -1 where a uid is in none (or only a retention copy is)."""
         wanted = [self.parse_key(key) for key in keys]
         self.load_index()
         self._agree.get(self._uids_agree)
@@ -392,7 +344,6 @@ class DesDataSet(DataSet):
         return rows
 
     def lookup(self, key: Uid, look: Look) -> ObjectRef:
-        """Routes the uid and looks in the parts; what is only kept as a retention copy is found there."""
         copies = self.retention.of(key.text)
         try:
             try:
@@ -419,7 +370,6 @@ class DesDataSet(DataSet):
         return ref
 
     def lookup_all(self, key: Uid) -> Sequence[ObjectRef]:
-        """Return all entries with this uid in all parts, then its retention copies."""
         copies = self.retention.of(key.text)
         listed = super().lookup_all(key)
         if not listed and self._routing_bits != self.n_bits:
@@ -432,11 +382,9 @@ class DesDataSet(DataSet):
         return found
 
     def stream(self, ref: ObjectRef) -> Iterator[bytes]:
-        """Return the plain content, from the member it lies in, or of a retention copy."""
         return self._stream_copy(ref) if ref.kind == "copy" else super().stream(ref)
 
     def read_range(self, ref: ObjectRef, start: int, stop: int, *, limit: int = DEFAULT_LIMIT) -> bytes:
-        """Return a range of the plain content."""
         if ref.kind != "copy":
             return super().read_range(ref, start, stop, limit=limit)
         with self._open_copy(ref) as source:
@@ -444,13 +392,11 @@ class DesDataSet(DataSet):
 
     @property
     def fields(self) -> dict[str, Value]:
-        """Members, and the number of bits once it is known."""
         known = self._known_bits
         return super().fields | ({"dataset.n_bits": known} if known is not None else {})
 
     @property
     def tree(self) -> Node:
-        """One node per member, and one for the retention copies."""
         root = super().tree
         if not self.retention.days:
             return root
@@ -466,7 +412,6 @@ class DesDataSet(DataSet):
         ]
 
     def _part(self, name: SourceName) -> SourcePart:
-        """Return a BigFile, a retention copy, or the sidecar of a member."""
         prefix, _, rest = name.path.partition("/")
         if name.stretches:
             return super()._part(name)
@@ -479,11 +424,6 @@ class DesDataSet(DataSet):
         return super()._part(name)
 
     def beside(self, path: str, name: SourceName) -> SourcePart:
-        """Return a BigFile or a sidecar as a part of that name.
-
-        Raises:
-            SourceError: It cannot be read.
-        """
         role = FieldRole.TEXT if shard_of_sidecar(path) else FieldRole.DATA
         return content_part(self.folder.open_on_demand(path), name, role)
 

@@ -164,7 +164,6 @@ LAYOUTS = (
 
 
 def read_uid(data: bytes) -> str | None:
-    """Return a uid as text, or None when its bytes are not UTF-8."""
     try:
         return data.decode()
     except UnicodeDecodeError:
@@ -172,11 +171,6 @@ def read_uid(data: bytes) -> str | None:
 
 
 def uid_bytes(uid: str) -> bytes:
-    """Return the inverse of `read_uid`.
-
-    Raises:
-        FormatError: The uid has more than 65535 bytes, or no UTF-8 form.
-    """
     try:
         data = uid.encode()
     except UnicodeEncodeError:
@@ -187,17 +181,11 @@ def uid_bytes(uid: str) -> bytes:
 
 
 def write_uid(uid: str) -> bytes:
-    """Return a uid with its length before it; errors as for `uid_bytes`."""
     data = uid_bytes(uid)
     return UID_HEAD.pack(uid_length=len(data)) + data
 
 
 def read_meta(data: bytes, *, place: Span | None = None) -> dict[str, Any]:
-    """Metadata; no bytes are no metadata.
-
-    Raises:
-        FormatError: The bytes are not JSON in UTF-8, or not a JSON object.
-    """
     if not data:
         return {}
     tree = parse_json(data, "the metadata", limits=FREE, span=place)
@@ -210,11 +198,6 @@ _JSON_NAMES = {list: "list", str: "string", int: "number", float: "number", bool
 
 
 def write_meta(meta: dict[str, Any] | None) -> bytes:
-    """Return the inverse of `read_meta`: compact JSON in ASCII; nothing for empty metadata.
-
-    Raises:
-        FormatError: A value has no JSON form.
-    """
     if not meta:
         return b""
     try:
@@ -224,7 +207,6 @@ def write_meta(meta: dict[str, Any] | None) -> bytes:
 
 
 def section_claims(index_start: int, index_stop: int, size: int) -> list[Section]:
-    """Return the four sections of a shard; BigFiles add no bytes to any of them."""
     return [
         Section("header", SectionRole.HEADER, 0, HEADER.size, "Identifies the format and the layout of the entries."),
         Section(
@@ -248,15 +230,10 @@ def section_claims(index_start: int, index_stop: int, size: int) -> list[Section
 
 
 def is_hash(text: bytes) -> bool:
-    """Return whether these bytes are a BigFile's hash and nothing else: 64 hex digits, a plain file name.
-
-    The reference joins whatever stands here to the folder; a path out of it must never be opened.
-    """
     return len(text) == HASH_LENGTH and bool(are_hashes(np.frombuffer(text, np.uint8)))
 
 
 def are_hashes(texts: NDArray[np.uint8]) -> NDArray[np.bool_]:
-    """Return whether texts of 64 bytes, shape `(…, 64)`, are hashes."""
     return np.asarray(_IS_HEX[texts].all(axis=-1))
 
 
@@ -264,18 +241,14 @@ _IS_HEX = np.isin(np.arange(256), np.frombuffer(HEX_DIGITS, np.uint8))
 
 
 def bigfile_name(digest: bytes) -> str:
-    """Return the name of the external file of a BigFile, beside the shard; only for what `is_hash`."""
     return f"{BIGFILES}/{digest.decode('ascii', 'replace')}"
 
 
 def codec_name(code: int) -> str:
-    """`none`, `zstd`, `lz4`, or the number of a codec that is unknown."""
     return CODECS[code] if code < len(CODECS) else f"{code}, not known"
 
 
 class PayloadFault(IntEnum):
-    """Rule that the offset or size of an inline object breaks; the first one counts."""
-
     NONE = 0
     OUTSIDE = 1
     """A payload lies before the index."""
@@ -292,15 +265,6 @@ def payload_faults(
     size: NDArray[np.uint64],
     data_stop: int,
 ) -> NDArray[np.uint8]:
-    """Return the `PayloadFault` of each inline object.
-
-    Args:
-        offset: The fields of the entries, arrays of one length.
-        length: Likewise.
-        codec: Likewise.
-        size: Likewise, `uncompressed_size`.
-        data_stop: Start of the index.
-    """
     stop = np.uint64(data_stop)
     faults = np.zeros(len(offset), np.uint8)
     faults[(codec == 0) & (size != length)] = PayloadFault.SIZE
@@ -311,7 +275,6 @@ def payload_faults(
 
 
 def payload_fault_text(fault: int, offset: int, length: int, codec: int, size: int, data_stop: int) -> str:
-    """Return a fault in words; empty when there is none."""
     if fault == PayloadFault.NONE:
         return ""
     return {
@@ -324,15 +287,6 @@ def payload_fault_text(fault: int, offset: int, length: int, codec: int, size: i
 
 
 def index_start(size: int, footer: dict[str, Any]) -> int:
-    """Return where the index begins, from the footer.
-
-    Args:
-        size: Bytes of the file.
-        footer: Values of `FOOTER`.
-
-    Raises:
-        Truncated: The index is larger than the file has room for, or reaches into the header.
-    """
     room = size - HEADER.size - FOOTER.size
     index_size = footer["index_size"]
     span = Span("", size - FOOTER.size + FOOTER.offsets["index_size"], size)

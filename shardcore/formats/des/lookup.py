@@ -52,34 +52,14 @@ PAYLOAD_WHY = "The offset is known now: one read returns the content, and the co
 
 
 class DesLookup:
-    """Finds uids in one file.
-
-    Args:
-        file: The file.
-        objects: Its objects.
-    """
-
     def __init__(self, file: DesFile, objects: DesObjects) -> None:
         self._file = file
         self._objects = objects
 
     def parse(self, text: str) -> Uid:
-        """Return a uid from its text.
-
-        Raises:
-            UsageError: The text has no UTF-8 form.
-        """
         return Uid.parse(text)
 
     def find(self, key: Uid, look: Look) -> ObjectRef:
-        """Find a uid: the ends, the walk through the index, the entry, the sidecar, the payload.
-
-        Of several entries with one uid the last is returned, as the reference does.
-
-        Raises:
-            KeyAbsent: No entry has the uid.
-            FormatError: The uid is not among the entries before the damage of the index.
-        """
         file, entries = self._file, self._file.entries
         rows = self._rows(key)
         _tell_ends(file, look)
@@ -109,16 +89,13 @@ class DesLookup:
         return ref
 
     def find_all(self, key: Uid) -> ObjectSlice:
-        """Return all entries with this uid, in the order of the index."""
         return ObjectSlice(self._objects, self._rows(key))
 
     def find_many(self, keys: Sequence[Uid]) -> NDArray[np.int64]:
-        """Return the last row of each uid, -1 for those that are not here."""
         found = self._file.entries.rows_of([key.raw for key in keys])
         return np.array([rows[-1] if len(rows) else -1 for rows in found], np.int64)
 
     def _rows(self, key: Uid) -> NDArray[np.int64]:
-        """Return the rows of a uid, ascending."""
         return self._file.entries.rows_of([key.raw])[0]
 
 
@@ -155,7 +132,6 @@ def _tell_ends(file: DesFile, look: Look) -> None:
 
 
 def _walk_drawing(file: DesFile, row: int | None) -> Drawing:
-    """Return the walk from entry to entry."""
     from shardcore.formats.des.entry_figures import tape
     from shardcore.model.drawing import Drawing
 
@@ -167,7 +143,6 @@ def _walk_drawing(file: DesFile, row: int | None) -> Drawing:
 
 
 def _flags_figure(flags: int, at: int) -> Bits:
-    """Return the flags of an entry, bit by bit."""
     from shardcore.model.drawing import Bits, Item, Tone
 
     spans = (Span("", at, at + 1),)
@@ -299,7 +274,6 @@ def _tell_sidecar(file: DesFile, ref: ObjectRef, look: Look) -> None:
 
 
 def _tell_content(file: DesFile, ref: ObjectRef, look: Look) -> None:
-    """The last step: what the stored bytes are, and what comes out of them."""
     if file.sidecar_error is not None or (not file.deleted and ref.row in file.tombstoned):
         look.step(
             "Payload",
@@ -347,23 +321,6 @@ def _tell_content(file: DesFile, ref: ObjectRef, look: Look) -> None:
 
 
 def locate(key: str, *, date: str = "", n_bits: int | None = None, zones: Any = None) -> dict[str, Any]:
-    """In which shard a uid would lie, from the routing rule alone.
-
-    Args:
-        key: The uid.
-        date: `created_at` in ISO 8601; only its date counts, in its own zone. Always needed.
-        n_bits: Bits of the shard number; those of the zones file, else 8.
-        zones: A zones file: its text, or its path.
-
-    Returns:
-        `uid`, `date`, `n_bits`, `rule`, `number`, `hex`, `names` (a pattern with `*` for the part), and with zones
-        `zone` and `uri` (None where no zone has the number).
-
-    Raises:
-        UsageError: The date is none, or `n_bits` is not in 4..16, or differs from the zones file.
-        FormatError: The zones file is none.
-        SourceError: The zones file cannot be read.
-    """
     if not date:
         raise UsageError("a uid is also routed by its date: pass -O date=, the created_at of the object")
     day = shard_date(str(date))
@@ -387,12 +344,6 @@ def locate(key: str, *, date: str = "", n_bits: int | None = None, zones: Any = 
 
 
 def read_zones(zones: Any) -> Zones:
-    """Return a zones file from its text or its path.
-
-    Raises:
-        FormatError: It is no zones file.
-        SourceError: It cannot be read.
-    """
     text = str(zones)
     if isinstance(zones, str) and ("{" in text or "\n" in text):
         return Zones.parse(text)

@@ -22,12 +22,6 @@ _NOT_SHOWN = 1 << 62  # sizes from here on are no sizes; a column states -1
 
 
 class DesObjects(Objects):
-    """One row per entry, in the order of the index.
-
-    Args:
-        file: The file.
-    """
-
     kinds = ("object", "bigfile")
     codecs = (*CODECS, "unknown")
 
@@ -40,7 +34,6 @@ class DesObjects(Objects):
         return len(self._entries)
 
     def columns(self, rows: NDArray[np.int64], *, sizes: bool = False) -> ObjectColumns:
-        """Return the columns of some rows; nothing is read from the file."""
         c = self._entries.columns
         big = c.big[rows]
         lost = self._entries.unreadable(rows)
@@ -60,21 +53,17 @@ class DesObjects(Objects):
         )
 
     def key_texts(self, rows: NDArray[np.int64]) -> list[str | None]:
-        """Return the uids of some rows; None where the bytes are not UTF-8."""
         return self._entries.uids(rows)
 
     def key_bytes(self, rows: NDArray[np.int64]) -> ByteStrings:
-        """Return the uids of some rows as they are stored."""
         return self._entries.uid_bytes(rows)
 
     def ref(self, row: int) -> ObjectRef:
-        """Return one row as an object; `extras` has the metadata, and for an undecodable uid its bytes in hex."""
         if not 0 <= row < len(self):
             raise IndexError(row)
         return next(self.refs(np.array([row], np.int64)))
 
     def refs(self, rows: NDArray[np.int64]) -> Iterator[ObjectRef]:
-        """Yield some rows as objects; see `ref`."""
         columns, keys = self.columns(rows), self._entries.uids(rows)
         faulty = self._entries.unreadable(rows)
         for number, (row, key) in enumerate(zip(rows.tolist(), keys, strict=True)):
@@ -96,16 +85,13 @@ class DesObjects(Objects):
 
     @property
     def orders(self) -> tuple[str, ...]:
-        """`slot` (the order of the index); after `load_index` also `offset` and `size`."""
         return ("slot", *(self._orders.value or ()))
 
     def order(self, name: str) -> NDArray[np.int64] | None:
-        """Row numbers in an order; BigFiles come last by `offset`."""
         known = self._orders.value or {}
         return known[name] if name in known else super().order(name)
 
     def sort(self) -> None:
-        """Make the orders by `offset` and by `size`."""
         self._orders.get(self._sorted)
 
     def _sorted(self) -> dict[str, NDArray[np.int64]]:
@@ -155,7 +141,6 @@ class DesObjects(Objects):
 
 
 def _numbers(values: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """Sizes and offsets as int64; -1 for what cannot be one."""
     numbers = values.astype(np.int64)
     numbers[values >= np.uint64(_NOT_SHOWN)] = -1
     return numbers

@@ -6,7 +6,6 @@ _NAME = "The reference reader of DES"
 
 
 def peers() -> tuple[Peer, ...]:
-    """Return what is known of other readers."""
     return (
         Peer(
             _NAME,

@@ -10,7 +10,6 @@ from shardcore.model.span import Span
 
 
 def gather(file: DesFile, into: ReferenceCollector) -> None:
-    """Collect the entries that name a BigFile by its hash."""
     entries, span = file.entries, into.span
     name = SourceName.parse(span.source)
     if name.path.startswith(f"{BIGFILES}/") and not name.stretches:

@@ -24,15 +24,6 @@ _NAME = re.compile(r"(?P<uid>.*)_(?P<stamp>[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.\-]+
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """One copy.
-
-    Attributes:
-        uid: The uid that its name states.
-        created_at: The time that its name states.
-        name: Its name from the root on.
-        size: Bytes.
-    """
-
     uid: str
     created_at: str
     name: str
@@ -40,21 +31,11 @@ class Copy:
 
     @property
     def span(self) -> Span:
-        """All of its bytes."""
         return Span(str(SourceName(self.name)), 0, self.size)
 
 
 @dataclass(frozen=True, slots=True)
 class Copies:
-    """All copies below one root.
-
-    Attributes:
-        root: The folder in which `_ext_retention` lies; None when there is none.
-        all: The copies, sorted by name.
-        by_uid: The copies of each uid.
-        by_name: Each copy by its name.
-    """
-
     root: Folder | None
     all: tuple[Copy, ...]
     by_uid: dict[str, tuple[Copy, ...]]
@@ -62,8 +43,6 @@ class Copies:
 
 
 class CopiesSeen(Protocol):
-    """The copies that can be seen from a place; see `Retention`, which has those of one folder."""
-
     @property
     def days(self) -> bool:
         """Return whether there is a folder for copies."""
@@ -80,13 +59,6 @@ class CopiesSeen(Protocol):
 
 
 class Retention:
-    """The copies that can be seen from a folder of shards. They are listed when somebody requests one.
-
-    Args:
-        folder: The folder of the shards.
-        at_root: Whether copies lie at the root of the bucket and nowhere else.
-    """
-
     def __init__(self, folder: Folder, *, at_root: bool = False) -> None:
         self._folder, self._at_root = folder, at_root
         self._copies: Once[Copies] = Once()
@@ -95,7 +67,6 @@ class Retention:
 
     @property
     def _lists_none(self) -> bool:
-        """Return whether a listing that is there for other reasons has no copies; asking for them costs a request."""
         listed = self._folder.listable and not self._folder.lists_cheaply
         return listed and all(entry.name != RETENTION for entry in self._folder.list())
 
@@ -110,33 +81,20 @@ class Retention:
 
     @property
     def days(self) -> bool:
-        """Return whether there is a folder for copies; known without listing what is in it."""
         return bool(self._roots)
 
     @property
     def copies(self) -> Copies:
-        """All copies, listed when first requested."""
         return self._copies.get(self._listed)
 
     @property
     def all(self) -> tuple[Copy, ...]:
-        """All copies, sorted by name."""
         return self.copies.all
 
     def of(self, uid: str) -> tuple[Copy, ...]:
-        """Return the copies of a uid."""
         return self.copies.by_uid.get(uid, ()) if self.days else ()
 
     def open(self, name: str, *, on_demand: bool = False) -> Source | None:
-        """Open the copy of that name; None when there is none.
-
-        Args:
-            name: Its name.
-            on_demand: Whether the source holds nothing while it is not read.
-
-        Raises:
-            SourceError: It cannot be read.
-        """
         root = self.copies.root if self.days else None
         if root is None or name not in self.copies.by_name:
             return None
@@ -155,7 +113,6 @@ class Retention:
 
 
 def _around(folder: Folder) -> list[Folder]:
-    """Return the folders in which copies may lie: that of the shards, the one above it, and the root of its bucket."""
     above = folder.parent()
     found = [folder] if above is None else [folder, above]
     while not folder.lists_cheaply and above is not None:

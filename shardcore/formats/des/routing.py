@@ -25,27 +25,17 @@ _NAME = re.compile(r"([0-9]{8})_([0-9A-F]{1,4})_([0-9]{4,9})\.des")
 
 @dataclass(frozen=True, slots=True, order=True)
 class ShardName:
-    """A file name that the packers write.
-
-    Attributes:
-        date: Eight digits, YYYYMMDD.
-        hex: The shard number as it is printed: upper case, 1 to 4 digits.
-        part: Number of the part; files of one date and number are filled one after the other.
-    """
-
     date: str
     hex: str
     part: int
 
     @classmethod
     def parse(cls, name: str) -> ShardName | None:
-        """Return the parts of a file name, or None when it is not the name of a packed shard."""
         match = _NAME.fullmatch(name)
         return cls(match[1], match[2], int(match[3])) if match else None
 
     @property
     def number(self) -> int:
-        """The shard number."""
         return int(self.hex, 16)
 
     def __str__(self) -> str:
@@ -54,33 +44,15 @@ class ShardName:
 
 @dataclass(frozen=True, slots=True)
 class Uid:
-    """A uid as it is looked up: its bytes and what it routes by, worked out once.
-
-    Attributes:
-        text: As it was given.
-        raw: As an index stores it.
-        bits: The 16 low bits of the number that it routes by; see `low_bits`.
-    """
-
     text: str
     raw: bytes
     bits: int
 
     @classmethod
     def parse(cls, text: str) -> Uid:
-        """Return the uid that a text means.
-
-        Raises:
-            UsageError: The text has no UTF-8 form.
-        """
         return cls(text, uid_bytes(text), low_bits(text))
 
     def route(self, n_bits: int) -> Route:
-        """Return where it lies, when shard numbers have `n_bits` bits.
-
-        Raises:
-            UsageError: `n_bits` is not in 4..16.
-        """
         check_bits(n_bits)
         number = self.bits & ((1 << n_bits) - 1)
         return Route(n_bits, number, shard_hex(number, n_bits), "digits" if self.text.isdecimal() else "crc32")
@@ -91,15 +63,6 @@ class Uid:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """Route that follows from a uid alone.
-
-    Attributes:
-        n_bits: Number of bits of the shard number.
-        number: The shard number, below `2 ** n_bits`.
-        hex: The number as file names print it.
-        rule: `digits` (the uid read as a number) or `crc32` (of its UTF-8 bytes).
-    """
-
     n_bits: int
     number: int
     hex: str
@@ -107,31 +70,16 @@ class Route:
 
     @staticmethod
     def of(uid: str, n_bits: int = DEFAULT_BITS) -> Route:
-        """Route a uid.
-
-        Raises:
-            UsageError: `n_bits` is not in 4..16.
-        """
         return Uid.parse(uid).route(n_bits)
 
 
 def check_bits(n_bits: object) -> int:
-    """`n_bits` itself when routing is defined for it.
-
-    Raises:
-        UsageError: It is not a whole number in 4..16.
-    """
     if isinstance(n_bits, bool) or not isinstance(n_bits, int) or not MIN_BITS <= n_bits <= MAX_BITS:
         raise UsageError(f"n_bits is {n_bits!r}; it must be a whole number from {MIN_BITS} to {MAX_BITS}")
     return n_bits
 
 
 def uid_bytes(uid: str) -> bytes:
-    """UTF-8 bytes of a uid; what was not UTF-8 in a file comes back as it was stored.
-
-    Raises:
-        UsageError: The text has no UTF-8 form.
-    """
     try:
         return uid.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
@@ -139,37 +87,20 @@ def uid_bytes(uid: str) -> bytes:
 
 
 def low_bits(uid: str) -> int:
-    """Return the 16 low bits of the number that a uid routes by.
-
-    A uid of decimal digits, of any script, is that number; any other is the CRC-32 of its bytes. Digits that
-    are no decimals (a superscript two) make the reference fail; here they are text. A decimal number modulo a
-    power of two up to 2**16 depends on its last 16 digits only, so that the longest uid costs nothing.
-    """
     value = int(uid[-MAX_BITS:]) if uid.isdecimal() else zlib.crc32(uid_bytes(uid))
     return value & 0xFFFF
 
 
 def shard_hex(number: int, n_bits: int) -> str:
-    """Return a shard number as file names print it: upper case, at least `n_bits // 4` digits."""
     return f"{number:0{max(1, n_bits // 4)}X}"
 
 
 def shard_date(created_at: str) -> str:
-    """Return the date of a time in ISO 8601, as YYYYMMDD in the time's own zone (it is not converted to UTC).
-
-    Raises:
-        UsageError: The text is neither a date nor a time.
-    """
     moment = parse_time(created_at)
     return f"{moment.year:04}{moment.month:02}{moment.day:02}"
 
 
 def parse_time(created_at: str) -> datetime:
-    """Return a time, or a date at its midnight, in ISO 8601.
-
-    Raises:
-        UsageError: The text is neither.
-    """
     try:
         return datetime.fromisoformat(created_at)
     except ValueError:
@@ -181,11 +112,6 @@ def parse_time(created_at: str) -> datetime:
 
 
 def utc_stamp(created_at: str) -> str:
-    """Return a time as sidecars and retention copies print it: in UTC, with `Z`. Without a zone it counts as UTC.
-
-    Raises:
-        UsageError: The text is not a time, or it has no place in UTC's years 1 to 9999.
-    """
     moment = parse_time(created_at)
     try:
         moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
@@ -195,16 +121,6 @@ def utc_stamp(created_at: str) -> str:
 
 
 def bits_of_names(names: Iterable[ShardName]) -> int | None:
-    """Return the number of bits by which the uids of a folder are found, from the names of all of its files.
-
-    Where the packer used more bits, no file has a number that needs them: fewer lead to the same files.
-
-    Args:
-        names: The names of all files.
-
-    Returns:
-        The smallest `n_bits` by which each number prints as its file states; None when there is none, or no name.
-    """
     printed = {(name.number, name.hex) for name in names}
     for n_bits in range(MIN_BITS, MAX_BITS + 1):
         if printed and all(number >> n_bits == 0 and shard_hex(number, n_bits) == hex_ for number, hex_ in printed):
@@ -213,15 +129,6 @@ def bits_of_names(names: Iterable[ShardName]) -> int | None:
 
 
 def infer_n_bits(uids: Mapping[str, Iterable[str]]) -> int | None:
-    """Return the number of bits with which a folder was packed.
-
-    Args:
-        uids: For each shard number as printed in a file name, uids found in files of that number.
-
-    Returns:
-        The smallest `n_bits` by which every uid's number prints as its file states; None when there is none, or
-        when there is no uid to judge by.
-    """
     columns = [(hex_, np.fromiter(map(low_bits, some), np.uint16)) for hex_, some in uids.items()]
     columns = [(hex_, bits) for hex_, bits in columns if len(bits)]
     if not columns:
@@ -233,7 +140,6 @@ def infer_n_bits(uids: Mapping[str, Iterable[str]]) -> int | None:
 
 
 def routed_to(uids: Iterable[str], hex_: str, n_bits: int) -> bool:
-    """Return whether all uids lead to files of a number, as printed in their names."""
     return _prints_as(np.fromiter(map(low_bits, uids), np.uint16), hex_, n_bits)
 
 

@@ -60,7 +60,6 @@ _BLOCK = 64
 
 
 def salvage(damaged: Damaged) -> Iterator[SalvagedObject]:
-    """Yield objects of the index, of single entries, of the sidecar, and frames in the remaining bytes."""
     covered, listed, trials = Covered(), set[str](), Trials(damaged.source.size)
     shard, sidecar = damaged.shard, sidecar_of(damaged)
     if isinstance(shard, DesShard):
@@ -94,7 +93,6 @@ def salvage(damaged: Damaged) -> Iterator[SalvagedObject]:
 
 
 def _version(damaged: Damaged) -> int | None:
-    """Return the layout of entries, where the header states it."""
     head = damaged.source.read(0, min(HEADER.size, damaged.source.size))
     known = head.startswith(MAGIC) and head[len(MAGIC) :][:1] in (b"\1", b"\2")
     return head[len(MAGIC)] if known else None
@@ -130,7 +128,6 @@ def _listed(
 
 
 def _missing(entries: Entries) -> int:
-    """Return the number of bytes that are missing in the payloads: the last one ends at the index."""
     c, last = entries.columns, len(entries) - 1
     if last < 0 or c.big[last]:
         return 0
@@ -139,7 +136,6 @@ def _missing(entries: Entries) -> int:
 
 
 def _of_ref(damaged: Damaged, shard: DesShard, ref: ObjectRef, missing: int, trials: Trials) -> SalvagedObject:
-    """Return what an entry of the index leads to."""
     name = ref.key if ref.key is not None else f"row-{ref.row}"
     outside = bool(ref.spans and ref.spans[0].source)
     checksum = checksum_in(ref.extras)
@@ -168,7 +164,6 @@ def _of_ref(damaged: Damaged, shard: DesShard, ref: ObjectRef, missing: int, tri
 
 
 def _of_entry(damaged: Damaged, entry: Loose, sidecar: Sidecar | None) -> SalvagedObject:
-    """Return what an entry leads to that was found by itself."""
     span = Span("", entry.start, entry.stop)
     pieces: Pieces = partial(plain_pieces, damaged, entry.codec, span, entry.size)
     checksum = checksum_in(sidecar.entry(entry.uid, entry.created_at)) if sidecar is not None else ""
@@ -180,7 +175,6 @@ def _of_entry(damaged: Damaged, entry: Loose, sidecar: Sidecar | None) -> Salvag
 
 
 def _mended(damaged: Damaged) -> Source | None:
-    """Return the file with a header and a footer that lead to its index again, where one is found."""
     source, size = damaged.source, damaged.source.size
     tail = source.read_last(FOOTER.size)
     footer = FOOTER.read_one(tail) if len(tail) == FOOTER.size else None
@@ -204,10 +198,6 @@ def _header() -> Change:
 
 
 def _index(damaged: Damaged) -> tuple[int, int] | None:
-    """Return where the index begins and ends that has no footer: its first payload begins after the header.
-
-    Only indices of version 2 are found. Candidates are held against each other by how many whole entries they have.
-    """
     source, size = damaged.source, damaged.source.size
     pattern = b"\0" + HEADER.size.to_bytes(8, "little")  # the flags of the first entry, and its offset
     best: tuple[int, int, int] | None = None
@@ -240,14 +230,12 @@ def _index(damaged: Damaged) -> tuple[int, int] | None:
 
 
 def _last_end(entries: Entries) -> int:
-    """Return where the last of the payloads ends."""
     c = entries.columns
     inside = ~c.big & (c.offset < entries.data_stop) & (c.length <= entries.data_stop)
     return int((c.offset[inside] + c.length[inside]).max(initial=0))
 
 
 def _entries(index: bytes, start: int) -> Entries | None:
-    """Return the entries of what may be an index; None where the first of them is not possible."""
     try:
         entries = Entries(index, 2, start)
         return entries if len(entries) and not entries.problem(0) else None
@@ -256,10 +244,6 @@ def _entries(index: bytes, start: int) -> Entries | None:
 
 
 def _starts(near: Near, place: int) -> Iterator[tuple[int, int]]:
-    """Yield possible starts of an index whose first entry has its flags at an offset, with the number of entries.
-
-    The length of the uid has to fit.
-    """
     first = max(HEADER.size, place - INDEX_HEAD.size - UID_HEAD.size - _MOST_UID)
     window = near(first, place)
     ends = len(window) - UID_HEAD.size - np.arange(min(_MOST_UID, len(window) - INDEX_HEAD.size - UID_HEAD.size) + 1)
@@ -274,7 +258,6 @@ def _starts(near: Near, place: int) -> Iterator[tuple[int, int]]:
 
 
 def _frames(damaged: Damaged, near: Near, start: int, stop: int) -> Iterator[SalvagedObject]:
-    """Frames that nothing leads to."""
     at = start
     ends = {ZSTD_MAGIC: zstd_end, LZ4_MAGIC: lz4_end}
     blocks = 0

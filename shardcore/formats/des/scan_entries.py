@@ -38,18 +38,6 @@ _WORD = 8
 
 @dataclass(frozen=True, slots=True)
 class Loose:
-    """An entry that was found by its form.
-
-    Attributes:
-        uid: Its uid.
-        created_at: The time in its metadata; empty for none.
-        span: The entry.
-        start: First byte of the payload.
-        stop: One past its last byte.
-        codec: The codec.
-        size: Its uncompressed bytes, as the entry states.
-    """
-
     uid: str
     created_at: str
     span: Span
@@ -60,10 +48,6 @@ class Loose:
 
 
 def loose_entries(damaged: Damaged, gaps: list[tuple[int, int]], version: int | None) -> list[Loose]:
-    """The entries in stretches that nothing leads to, ascending; version 1 is tried where nothing says which there is.
-
-    Entries of a shard within the shard (a payload that is stored plain) are left out: payloads lie before the index.
-    """
     found: list[Loose] = []
     for one in (2, 1) if version is None else (version,):
         near = Near(damaged.source)
@@ -107,7 +91,6 @@ def _inside(damaged: Damaged, near: Near, start: int, stop: int, version: int) -
 
 
 def _entry(damaged: Damaged, near: Near, gap: tuple[int, int], place: int, record: Record) -> Loose | None:
-    """Return the entry whose fixed part begins at a place; None where uid or metadata do not fit."""
     start, stop = gap
     values = record.read_one(near(place, place + record.size))
     begins = _uid_before(near, start, place, _USUAL_UID)
@@ -135,7 +118,6 @@ def _entry(damaged: Damaged, near: Near, gap: tuple[int, int], place: int, recor
 
 
 def _uid_before(near: Near, start: int, place: int, longest: int) -> int | None:
-    """Return where the uid length stands of a uid that ends at a place; None where none fits."""
     first = max(start, place - UID_HEAD.size - longest)
     raw = np.frombuffer(near(first, place), np.uint8).astype(np.int64)
     most = len(raw) - UID_HEAD.size
@@ -146,7 +128,6 @@ def _uid_before(near: Near, start: int, place: int, longest: int) -> int | None:
 
 
 def _of_one_index(damaged: Damaged, found: list[Loose]) -> list[Loose]:
-    """Return the entries that can be of one index: none lies before the payload of another."""
     kept: list[Loose] = []
     last = 0
     for entry in reversed(found):
@@ -159,12 +140,5 @@ def _of_one_index(damaged: Damaged, found: list[Loose]) -> list[Loose]:
 
 
 def is_nested(source: Source, index: int, last: int) -> bool:
-    """Return whether an index is that of a shard which is a payload itself: it counts from where that shard begins.
-
-    Args:
-        source: The file.
-        index: Start of the index.
-        last: Where the last of its payloads ends, as it counts.
-    """
     begins = index - last
     return begins > 0 and source.read(begins, begins + len(MAGIC)) == MAGIC

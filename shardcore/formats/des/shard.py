@@ -51,7 +51,6 @@ MAX_INDEX = 1 << 30
 
 
 def detect(probe: PrefetchedSource) -> Verdict | None:
-    """DES by the magic numbers of both ends; the other family of that name is known, too, and refused when opened."""
     head = probe.head(len(OTHER_FAMILY))
     if head == OTHER_FAMILY:
         return Verdict(Certainty.MAGIC, "magic DESHEAD1: another format that is also called Data Easy Store")
@@ -65,12 +64,6 @@ def detect(probe: PrefetchedSource) -> Verdict | None:
 
 
 class DesShard(FileShard):
-    """One opened shard.
-
-    Args:
-        file: The file.
-    """
-
     meanings = MEANINGS
 
     format = "des"
@@ -88,23 +81,19 @@ class DesShard(FileShard):
 
     @property
     def fields(self) -> dict[str, Value]:
-        """Header, entry count and footer."""
         named = {f"header.{name}": value for name, value in self.file.header.items()}
         named["index.entry_count"] = self.file.entries.declared
         return named | {f"footer.{name}": value for name, value in self.file.footer.items()}
 
     @property
     def declared_objects(self) -> int:
-        """The entry count."""
         return self.file.entries.declared
 
     @property
     def loaded(self) -> bool:
-        """Return whether payloads and objects are in order."""
         return self.file.mapped
 
     def load_index(self, progress: Progress = no_progress) -> None:
-        """Bring payloads and objects into the orders of offset and size; of the file nothing is read."""
         progress(0, 1)
         _ = self.file.tombstoned
         self._objects.sort()
@@ -112,15 +101,12 @@ class DesShard(FileShard):
         progress(1, 1)
 
     def _find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
-        """Return the rows of many uids; of several entries with one uid the last, -1 where there is none."""
         return self.lookup_many([self.parse_key(key) for key in keys])
 
     def lookup_many(self, keys: Sequence[Uid]) -> NDArray[np.int64]:
-        """Return the rows of parsed uids."""
         return self._lookup.find_many(keys)
 
     def sketches(self, trace: Trace | None = None) -> tuple[Sketch, ...]:
-        """Return the address of a uid; of the first one where none is looked up."""
         if trace is None and not len(self.file.entries):
             return ()
         from shardcore.formats.des.address_sketch import AddressScene, AddressSketch
@@ -128,63 +114,34 @@ class DesShard(FileShard):
         return (AddressSketch(AddressScene(lambda: self.file, trace)),)
 
     def stream(self, ref: ObjectRef) -> Iterator[bytes]:
-        """Return the plain content; of a BigFile from beside the shard.
-
-        Raises:
-            UsageError: The object is deleted, and the shard was not opened with `deleted=True`.
-            FormatError: The content is damaged.
-            ExternalMissing: A BigFile is not there.
-            SourceError: The bytes cannot be read.
-        """
         return self.file.stream(ref.row)
 
     def read_range(self, ref: ObjectRef, start: int, stop: int, *, limit: int = DEFAULT_LIMIT) -> bytes:
-        """A range of the plain content; of a BigFile or a plain payload only these bytes are read (and not its digest).
-
-        Raises:
-            LimitExceeded: The range is longer than `limit` bytes.
-            UsageError: The object is deleted, or the range is none.
-            FormatError: The content is damaged.
-            SourceError: The bytes cannot be read.
-        """
         data = self.file.read_range(ref.row, start, stop, limit)
         return super().read_range(ref, start, stop, limit=limit) if data is None else data
 
     def facts(self, ref: ObjectRef) -> dict[str, Any]:
-        """The metadata, how the content is stored, and `created_at`: without one the date in the name of the file."""
         meta = ref.extras.get("meta", {})
         created_at = created_at_of(meta) or self._date
         return {"meta": meta} | ({"created_at": created_at} if created_at else {}) | {"codec": ref.codec}
 
     @cached_property
     def _date(self) -> str:
-        """The date in the name of the file, in ISO 8601; empty where it states none."""
         name = ShardName.parse(self.source.name) if self.source is not None else None
         return f"{name.date[:4]}-{name.date[4:6]}-{name.date[6:]}" if name is not None else ""
 
     @cached_property
     def checksum(self) -> str:
-        """`sha256` where a sidecar states one for each content."""
         sidecar = self.file.sidecar
         stated = sidecar is not None and sidecar.index and all(map(checksum_in, sidecar.index.values()))
         return "sha256" if stated else ""
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Return `sidecar` when a sidecar states checksums."""
         return {"sidecar": True} if self.checksum else {}
 
 
 def open_shard(probe: PrefetchedSource, context: OpenContext) -> DesShard:
-    """Open a shard: the end, the beginning, and the index when it is not in the end that was fetched.
-
-    An index that ends too early is an error, unless a partial shard is needed: that has the entries before the damage.
-
-    Raises:
-        FormatError: Ends or index are damaged, or of a version or family that is not read.
-        LimitExceeded: The index is larger than 1 GiB.
-        SourceError: The bytes cannot be read.
-    """
     header, footer, start = _read_ends(probe, context.draft)
     at = probe.size - FOOTER.size
     if at - start > MAX_INDEX:
@@ -202,7 +159,6 @@ def open_shard(probe: PrefetchedSource, context: OpenContext) -> DesShard:
 
 
 def _read_ends(probe: PrefetchedSource, draft: Draft) -> tuple[dict[str, Any], dict[str, Any], int]:
-    """Header, footer, and where the index begins."""
     size = probe.size
     if size < HEADER.size:
         raise Truncated(f"{plural(size, 'byte')}: too few for a header", span=Span("", 0, size))
@@ -225,7 +181,6 @@ def _read_ends(probe: PrefetchedSource, draft: Draft) -> tuple[dict[str, Any], d
 
 
 def _draft(draft: Draft, record: Record, role: SectionRole, at: int, data: bytes) -> dict[str, Any]:
-    """Note one of the ends, so that it can be shown whatever comes."""
     values = record.read_one(data, place=Span("", at, at + len(data)))
     if draft.kept:
         section = Section(record.name, role, at, at + record.size)

@@ -46,15 +46,6 @@ _TIMED_KEY = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Tombstone:
-    """One deletion.
-
-    Attributes:
-        uid: What was deleted.
-        created_at: The version that was deleted, as the sidecar states it; empty when it states none.
-        facts: All that the tombstone says, as text: `deleted_at`, `deleted_by`, `reason`, `ticket_id`.
-        key: The key under which it is stored.
-    """
-
     uid: str
     created_at: str
     facts: dict[str, str]
@@ -62,14 +53,9 @@ class Tombstone:
 
     @property
     def timed(self) -> bool:
-        """True when its key is `uid:timestamp`, the only one that the reference's retrievers look up."""
         return _TIMED_KEY.fullmatch(self.key) is not None and self.key == entry_key(self.uid, self.created_at)
 
     def covers(self, created_at: str) -> bool:
-        """Return whether an entry of this uid with that `created_at` (or none, empty) is the deleted one.
-
-        Without two times that can be compared it is: what was deleted must not be served by mistake.
-        """
         mine, other = stamp_of(self.created_at), stamp_of(created_at)
         return not mine or not other or mine == other
 
@@ -83,16 +69,6 @@ FEW = 4
 
 @dataclass(frozen=True, slots=True)
 class Sidecar:
-    """Content of a sidecar.
-
-    Attributes:
-        name: Its file name.
-        size: Its bytes.
-        fields: The single values, by name: `version`, `shard_file`, `shard_size`, …, `stats.entries`, ….
-        index: What it states about each entry, by `uid:timestamp` or `uid`.
-        tombstones: Deletions by uid.
-    """
-
     name: str
     size: int
     fields: dict[str, int | float | str | bool | None]
@@ -103,16 +79,10 @@ class Sidecar:
 
     @property
     def span(self) -> Span:
-        """All of its bytes."""
         return Span(str(SourceName(self.name)), 0, self.size)
 
     @classmethod
     def parse(cls, data: bytes, name: str) -> Sidecar:
-        """Read a sidecar.
-
-        Raises:
-            FormatError: It is not JSON, not of this form, or of another version.
-        """
         place = Span(str(SourceName(name)), 0, len(data))
         tree = parse_json(data, name, limits=SIDECAR_LIMITS, span=place)
         if not isinstance(tree, dict):
@@ -123,14 +93,6 @@ class Sidecar:
         return cls(name, len(data), _plain_fields(tree), index, _tombstones(tombs))
 
     def key_of(self, uid: str, created_at: str) -> str | None:
-        """Return the key under which the index has an entry; None where it has none.
-
-        As in the reference, the bare uid stands for any time, and an entry without a time is the only one of its uid.
-
-        Args:
-            uid: The uid.
-            created_at: `created_at` of the entry's metadata; empty for none.
-        """
         for key in (entry_key(uid, created_at), uid):
             if key in self.index:
                 return key
@@ -138,12 +100,10 @@ class Sidecar:
         return keys[0] if len(keys) == 1 else None
 
     def entry(self, uid: str, created_at: str) -> dict[str, Any] | None:
-        """Return the item of the index for an entry; see `key_of`."""
         key = self.key_of(uid, created_at)
         return None if key is None else self.index[key]
 
     def times(self, uid: str) -> list[str]:
-        """Return the times under which the index has a uid, in UTC."""
         return [key[len(uid) + 1 :] for key in self._timed_keys().get(uid, ())]
 
     def _timed_keys(self) -> dict[str, list[str]]:
@@ -158,7 +118,6 @@ class Sidecar:
         return self._keys.get(grouped)
 
     def tombstone(self, uid: str, created_at: str) -> Tombstone | None:
-        """Return the tombstone of an entry, if there is one."""
         found = self.tombstones.get(uid)
         if not found:
             return None
@@ -170,21 +129,14 @@ class Sidecar:
 
 
 def sidecar_name(shard: str) -> str:
-    """Return how the sidecar of a file is called; empty for a file without the suffix `.des`."""
     return shard.removesuffix(SHARD_SUFFIX) + SUFFIX if shard.endswith(SHARD_SUFFIX) else ""
 
 
 def shard_of_sidecar(name: str) -> str:
-    """Return the file that a sidecar of this name belongs to; empty for other names."""
     return name.removesuffix(SUFFIX) + SHARD_SUFFIX if name.endswith(SUFFIX) else ""
 
 
 def read_sidecar(folder: Folder, name: str) -> tuple[Sidecar | None, ShardError | None]:
-    """Return the sidecar of that name, or why it cannot be used; neither when there is none.
-
-    Only a file that is known not to be there is none: one that cannot be read may have tombstones in it. Stores that
-    nobody may list say "forbidden" of what is not there; that is none, and the request log notes it.
-    """
     try:
         return Sidecar.parse(folder.read(name, MAX_SIDECAR), name), None
     except (ExternalMissing, NoSuchObject, Forbidden):
@@ -199,19 +151,16 @@ def read_sidecar(folder: Folder, name: str) -> tuple[Sidecar | None, ShardError 
 
 
 def entry_key(uid: str, created_at: str) -> str:
-    """Return how a sidecar calls an entry: `uid:timestamp` in UTC when there is a time, else the uid."""
     stamp = stamp_of(created_at)
     return f"{uid}:{stamp}" if stamp else uid
 
 
 def created_at_of(meta: Mapping[str, Any]) -> str:
-    """`created_at` of an entry's metadata; empty when there is none that is text."""
     value = meta.get("created_at")
     return value if isinstance(value, str) else ""
 
 
 def _by_time(tombs: tuple[Tombstone, ...]) -> dict[str, int]:
-    """Return the first tombstone of each time in UTC, by its number; those without a time under the empty text."""
     found: dict[str, int] = {}
     for number, tomb in enumerate(tombs):
         found.setdefault(stamp_of(tomb.created_at), number)
@@ -223,12 +172,10 @@ _IS_DAY = re.compile(r"[0-9W-]{7,10}", re.ASCII)
 
 
 def time_of_day(created_at: str) -> str:
-    """Return a time as keys of sidecars have it; empty where it is a date without a time of day, or no time."""
     return "" if _IS_DAY.fullmatch(created_at.strip()) else stamp_of(created_at)
 
 
 def stamp_of(created_at: str) -> str:
-    """Return a time as keys of sidecars have it, in UTC; empty where the text is not a time."""
     text = created_at.strip()
     try:
         return utc_stamp(text) if 0 < len(text) <= TIME_LETTERS else ""
@@ -250,10 +197,6 @@ def _plain_fields(tree: dict[str, Any]) -> dict[str, int | float | str | bool | 
 
 
 def named_by(key: str, item: Mapping[str, Any]) -> tuple[str, str]:
-    """Return uid and created_at of an item of `index` or `tombstones`; the time is empty where there is none.
-
-    The key decides where it is `uid:timestamp`, since the reference looks at nothing else; a uid may have colons.
-    """
     said = item.get("uid")
     timed = _TIMED_KEY.fullmatch(key)
     if timed is not None and said != key:

@@ -23,7 +23,6 @@ Pieces = Callable[[], Iterator[bytes]]
 
 
 def sidecar_of(damaged: Damaged) -> Sidecar | None:
-    """Return the sidecar beside a file, as far as it can be understood; else it is noted why not."""
     name, folder = sidecar_name(damaged.source.name), damaged.source.folder
     if folder is None or not name:
         return None
@@ -36,7 +35,6 @@ def sidecar_of(damaged: Damaged) -> Sidecar | None:
 
 
 def checksum_in(said: dict[str, Any] | None) -> str:
-    """Return the sha256 that a sidecar states for an entry, in lower-case hex; empty for none."""
     checksum = said.get("checksum") if said else None
     if not said or said.get("checksum_algo", "sha256") != "sha256" or not isinstance(checksum, str):
         return ""
@@ -44,11 +42,6 @@ def checksum_in(said: dict[str, Any] | None) -> str:
 
 
 def held_against(pieces: Pieces, checksum: str, span: Span | None) -> Iterator[bytes]:
-    """Yield a content that has to have the sha256 of the sidecar when it comes to its end.
-
-    Raises:
-        BadChecksum: It has another one.
-    """
     digest = hashlib.sha256()
     for piece in pieces():
         digest.update(piece)
@@ -58,13 +51,11 @@ def held_against(pieces: Pieces, checksum: str, span: Span | None) -> Iterator[b
 
 
 def plain_pieces(damaged: Damaged, codec: str, span: Span, expected: int | None) -> Iterator[bytes]:
-    """Yield the uncompressed bytes of a payload."""
     stored = read_pieces(damaged.source, span.start, span.stop)
     return decompress_stream(codec, stored, limit=damaged.limit, expected=expected, span=span)
 
 
 def by_sidecar(damaged: Damaged, sidecar: Sidecar, listed: set[str], trials: Trials) -> Iterator[SalvagedObject]:
-    """Yield the contents that the sidecar alone reports: at their place, or as much earlier as bytes are missing."""
     missing = _missing(damaged, sidecar)
     for uid, said, deleted in _said(sidecar):
         if uid in listed or deleted:
@@ -76,7 +67,6 @@ def by_sidecar(damaged: Damaged, sidecar: Sidecar, listed: set[str], trials: Tri
 
 
 def deleted_places(damaged: Damaged, sidecar: Sidecar) -> Iterator[tuple[int, int]]:
-    """Yield spans of deleted contents, by the sidecar: no frame is searched there."""
     missing = _missing(damaged, sidecar)
     for _, said, deleted in _said(sidecar):
         place = _place(said) if deleted else None
@@ -86,7 +76,6 @@ def deleted_places(damaged: Damaged, sidecar: Sidecar) -> Iterator[tuple[int, in
 
 
 def _said(sidecar: Sidecar) -> Iterator[tuple[str, dict[str, Any], bool]]:
-    """Yield the uid of each entry, what is stated of it, and whether it was deleted."""
     for key, said in sidecar.index.items():
         uid, created_at = named_by(key, said)
         meta = said.get("meta")
@@ -95,13 +84,11 @@ def _said(sidecar: Sidecar) -> Iterator[tuple[str, dict[str, Any], bool]]:
 
 
 def _missing(damaged: Damaged, sidecar: Sidecar) -> int:
-    """Return how many bytes the file had more, by the sidecar."""
     size = sidecar.fields.get("shard_size")
     return size - damaged.source.size if isinstance(size, int) and not isinstance(size, bool) else 0
 
 
 def _spans(damaged: Damaged, place: tuple[int, int], missing: int) -> list[Span]:
-    """Return where a payload may be now: where it was, or as much earlier as bytes are missing."""
     start, length = place
     return [
         Span("", at, at + length)
@@ -111,7 +98,6 @@ def _spans(damaged: Damaged, place: tuple[int, int], missing: int) -> list[Span]
 
 
 def _place(said: dict[str, Any]) -> tuple[int, int] | None:
-    """Return where a payload was, by the sidecar; None for BigFiles, and where it does not state."""
     start, length = said.get("offset"), said.get("length")
     numbers = all(isinstance(one, int) and not isinstance(one, bool) for one in (start, length))
     if not numbers or said.get("codec") not in CODECS or not isinstance(start, int) or not isinstance(length, int):
@@ -143,18 +129,11 @@ def _found(
 
 
 class Trials:
-    """Contents that are read to find out where they are: a few stored bytes may decompress to a GiB.
-
-    Args:
-        size: Bytes of the file.
-    """
-
     def __init__(self, size: int) -> None:
         self.left = ContentBudget(size).left
 
 
 def comes_to_its_end(trials: Trials, pieces: Pieces) -> bool:
-    """Return whether a content can be had, all of it; no when too much was tried before."""
     try:
         for piece in pieces():
             trials.left -= len(piece)

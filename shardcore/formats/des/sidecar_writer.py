@@ -19,15 +19,6 @@ NO_TIME = "1970-01-01T00:00:00Z"
 def new_sidecar(
     name: str, size: int, entries: Entries, checksums: Sequence[str], times: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """Return the sidecar of a shard.
-
-    Args:
-        name: The file name of the shard.
-        size: Its bytes.
-        entries: Its index.
-        checksums: The sha256 of each plain content, in hex, in the order of the entries.
-        times: created_at of each entry whose metadata does not have it; empty where none is known.
-    """
     index: dict[str, Any] = {}
     uids = entries.uids(np.arange(len(entries), dtype=np.int64))
     c = entries.columns
@@ -61,23 +52,12 @@ def new_sidecar(
 
 
 def sidecar_bytes(tree: dict[str, Any]) -> bytes:
-    """Return a sidecar as it is stored."""
     return json.dumps(tree, indent=2).encode()
 
 
 def bury(
     tree: dict[str, Any], rows: Iterable[tuple[str, str]], facts: dict[str, str], deleted_at: str
 ) -> dict[str, Any]:
-    """Return a sidecar with tombstones for some entries, index and tombstones under the same keys.
-
-    A tombstone that is there keeps its `deleted_at`, and each fact that is not given now.
-
-    Args:
-        tree: The sidecar.
-        rows: uid and created_at of each; DES' own readers look up `uid:timestamp`, so that no time may be missing.
-        facts: `deleted_by`, `reason`, `ticket_id`.
-        deleted_at: The time, as sidecars state it.
-    """
     tombs, index = dict(tree["tombstones"]), tree["index"]
     renamed: dict[str, str] = {}
     for uid, created_at in rows:
@@ -97,13 +77,6 @@ def bury(
 
 
 def unbury(tree: dict[str, Any], rows: Iterable[tuple[str, str]], now: str) -> tuple[dict[str, Any], list[str]]:
-    """Return a sidecar without some tombstones, and the uids that have none.
-
-    Args:
-        tree: The sidecar.
-        rows: uid and created_at of each; an empty time stands for all tombstones of the uid.
-        now: The time, as sidecars state it.
-    """
     wanted = {(uid, stamp_of(created_at)) for uid, created_at in rows}
     kept, had = {}, set()
     for key, stone in tree["tombstones"].items():

@@ -17,13 +17,6 @@ _BLANK = " \t\r\n"
 
 
 def tombstone_span(file: DesFile, sidecar: Sidecar, tombstone: Tombstone) -> Span:
-    """Return the bytes of a tombstone, key and all; the whole sidecar where they cannot be derived.
-
-    Args:
-        file: The shard.
-        sidecar: Its sidecar.
-        tombstone: One of it.
-    """
     folder = file.source.folder
     if folder is None or sidecar.size > MOST_SOUGHT:
         return sidecar.span
@@ -38,7 +31,6 @@ def tombstone_span(file: DesFile, sidecar: Sidecar, tombstone: Tombstone) -> Spa
 
 
 def _place(data: bytes, tombstone: Tombstone) -> tuple[int, int] | None:
-    """First byte and end of the member of `tombstones` with the key of a tombstone."""
     # One letter per byte: what gives a text its form is ASCII, so places in it are places in the file.
     text = data.decode("latin-1")
     try:
@@ -52,7 +44,6 @@ def _place(data: bytes, tombstone: Tombstone) -> tuple[int, int] | None:
 
 
 def _members(text: str, at: int) -> Iterator[tuple[str, int, int, int]]:
-    """The members of the object that begins at `at`: name, where the name begins, where the value, where it ends."""
     decoder = json.JSONDecoder()
     at = _past_blank(text, _past_blank(text, at) + 1)
     while text[at : at + 1] == '"':
@@ -72,7 +63,6 @@ def _past_blank(text: str, at: int) -> int:
 
 
 def _as_text(name: str) -> str:
-    """Return a name that was read a letter for each byte, as the text that it is; escapes were resolved already."""
     try:
         return name.encode("latin-1").decode()
     except UnicodeError:

@@ -44,25 +44,6 @@ def tombstone(
     undo: bool = False,
     date: str = "",
 ) -> tuple[Rewrite, ...]:
-    """Return the sidecars with new tombstones, or without them.
-
-    DES' own readers look a tombstone up by `uid:timestamp`. The time is `created_at` of the entry's metadata, else the
-    one in the sidecar's index, else `date`.
-
-    Args:
-        shard: A shard, or a folder of them.
-        keys: The uids; every entry with one of them is meant that was created at `date`, if that is given.
-        now: The time of the deletion, in ISO 8601 and UTC.
-        facts: `deleted_by`, `reason`, `ticket_id`.
-        undo: Whether tombstones are removed.
-        date: created_at of the objects, in ISO 8601. A date without a time of day chooses shards only.
-
-    Raises:
-        KeyAbsent: A uid is not found.
-        UsageError: The time of an object is unknown; a uid has no tombstone to remove; the shard is not a local file.
-        FormatError: A sidecar is damaged.
-        SourceError: The bytes cannot be read.
-    """
     if not keys:
         raise UsageError("no keys: give uids")
     if date:
@@ -86,8 +67,6 @@ def tombstone(
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """One entry with a uid, and the times at which it may have been created."""
-
     member: str
     shard: DesShard
     times: tuple[str, ...]
@@ -109,13 +88,11 @@ def _entry_of(shard: Shard, ref: ObjectRef) -> _Entry:
 
 
 def _on_day(shard: DesShard, date: str) -> bool:
-    """Return True when objects of a date belong into a shard, by its name: readers look in shards of that day only."""
     name = ShardName.parse(shard.source.name) if date and shard.source is not None else None
     return name is None or name.date == shard_date(date)
 
 
 def _dated(key: str, entries: list[_Entry], date: str, *, undo: bool) -> list[tuple[_Entry, str]]:
-    """Return the entries that are meant, with their times."""
     given = time_of_day(date)
     found: list[tuple[_Entry, str]] = []
     unknown = [entry for entry in entries if not entry.times]
@@ -167,20 +144,17 @@ def _rewritten(
 
 
 def _some(entries: list[tuple[str, str]]) -> str:
-    """Return the first keys, as the sidecar has them."""
     shown = ", ".join(short(entry_key(*entry)) for entry in entries[:MOST_NAMED])
     return shown if len(entries) <= MOST_NAMED else f"{shown}, …"
 
 
 def _required(tree: dict[str, Any], shard: DesShard) -> dict[str, Any]:
-    """The sidecar with the fields that DES' own readers require: without one they ignore all of it, tombstones too."""
     source = shard.source
     stated = {"shard_file": source.name, "shard_size": source.size} if source is not None else {}
     return stated | {"created_at": NO_TIME, "last_updated": NO_TIME} | tree
 
 
 def _read(path: Path) -> bytes | None:
-    """Return the sidecar, or None where there is none."""
     if not os.path.lexists(path):
         return None
     with FileSource(path, follow_links=False) as source:
@@ -198,7 +172,6 @@ def _parsed(data: bytes, name: str) -> dict[str, Any]:
 
 
 def _made(shard: DesShard) -> dict[str, Any]:
-    """Return a new sidecar for a shard that has none: every content is read for its checksum."""
     entries = shard.file.entries
     size = shard.source.size if shard.source is not None else 0
     return new_sidecar(shard.source.name if shard.source else "", size, entries, list(_checksums(shard)))

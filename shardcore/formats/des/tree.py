@@ -50,19 +50,12 @@ _ROLES = {"uid": FieldRole.KEY, "hash": FieldRole.HASH, "meta": FieldRole.TEXT}
 
 
 class DesTree:
-    """The nodes of one file.
-
-    Args:
-        file: The file.
-    """
-
     def __init__(self, file: DesFile) -> None:
         self._file = file
         self._payloads: Once[Children] = Once()
         self._entries: Once[tuple[Node, ...]] = Once()
 
     def root(self) -> Node:
-        """Header, data, index, footer; the parts of the data once the data map is there."""
         file = self._file
         makers = {"header": self._header, "data": self._data, "index": self._index, "footer": self._footer}
         text = f"Data Easy Store shard, {plural(file.entries.declared, 'object')}"
@@ -115,12 +108,6 @@ class DesTree:
         return tuple(kids)
 
     def part(self, name: SourceName) -> SourcePart:
-        """Return what a payload decodes to (`@start-stop`), the sidecar, or a BigFile of this file.
-
-        Raises:
-            UsageError: There is no such source.
-            ShardError: Its bytes cannot be read or decoded.
-        """
         if len(name.stretches) == 1 and not name.path:
             rows = self._file.entries.rows_at(*name.stretches[0])
             if len(rows):
@@ -145,14 +132,6 @@ def _span(section: Section) -> Span:
 def content_part(
     source: Source, name: SourceName, role: FieldRole = FieldRole.DATA, row: int | None = None
 ) -> SourcePart:
-    """Return a source that is content from end to end.
-
-    Args:
-        source: Its bytes.
-        name: Its name.
-        role: What they are.
-        row: The row of the object that they are the content of.
-    """
     span, doc = Span(str(name), 0, source.size), "The content of one object."
     if role is FieldRole.TEXT:
         doc = "The sidecar, JSON: the sha256 of each content, and the tombstones of what was deleted."
@@ -161,18 +140,11 @@ def content_part(
 
 
 class EntryNodes:
-    """The nodes of the entries of an index.
-
-    Args:
-        entries: The entries.
-    """
-
     def __init__(self, entries: Entries) -> None:
         self._entries = entries
         self._start = entries.data_stop
 
     def children(self) -> Children:
-        """Return all entries, in groups when they are many."""
         starts = self._start + self._entries.walk.starts
         stops = self._start + self._entries.walk.stops
         return grouped(Extents(starts, stops, self._nodes, paint=self._paint))
@@ -181,7 +153,6 @@ class EntryNodes:
         return [self.node(row) for row in range(first, last)]
 
     def node(self, row: int) -> Node:
-        """Return one entry with its fields."""
         entries = self._entries
         at = self._start + int(entries.walk.starts[row])
         uid = entries.uid(row)
@@ -223,7 +194,6 @@ class EntryNodes:
         return Span("", int(c.offset[row]), int(c.offset[row]) + int(c.length[row]))
 
     def _paint(self, first: int, last: int) -> Runs:
-        """Return the fields of the entries `[first, last)`, without a node."""
         c = self._entries.columns
         rows = slice(first, last)
         starts = self._entries.walk.starts[rows]
@@ -243,19 +213,12 @@ class EntryNodes:
         return Runs.of(begins, stops, every, parity)
 
     def _parts(self, row: int) -> list[Record | tuple[str, bytes]]:
-        """Return the records of an entry, and the texts between them with their bytes."""
         read = {"uid": self._entries.uid, "hash": self._entries.hash, "meta": self._entries.meta_bytes}
         plan = _plan(self._entries, big=bool(self._entries.columns.big[row]))
         return [part if isinstance(part, Record) else (part, read[part](row)) for part in plan]
 
 
 class PayloadNodes:
-    """The nodes of the payloads, and of the gaps between them.
-
-    Args:
-        file: The file; its data map is made if it is not.
-    """
-
     def __init__(self, file: DesFile) -> None:
         self._entries = file.entries
         self._map = file.data_map
@@ -263,7 +226,6 @@ class PayloadNodes:
         self._hidden = frozenset(() if file.deleted else file.tombstoned.tolist())
 
     def children(self) -> Children:
-        """Return all parts, in groups when they are many."""
         return grouped(Extents(self._map.starts, self._map.stops, self._nodes, paint=self._paint))
 
     def _nodes(self, first: int, last: int) -> list[Node]:
@@ -294,7 +256,6 @@ class PayloadNodes:
 
 
 def _plan(entries: Entries, *, big: bool) -> tuple[Record | str, ...]:
-    """Records and the names of texts between them, in the order of their bytes."""
     if not isinstance(entries.shape, ShapeV2):
         return UID_HEAD, "uid", PLACE_V1_SHORT if isinstance(entries.shape, ShapeV1Short) else PLACE_V1
     if big:
@@ -305,7 +266,6 @@ def _plan(entries: Entries, *, big: bool) -> tuple[Record | str, ...]:
 def _widths(
     plan: tuple[Record | str, ...], lengths: dict[str, NDArray[np.int64]]
 ) -> tuple[list[NDArray[np.int64]], list[FieldRole]]:
-    """Bytes of each field for many entries, and its role."""
     widths: list[NDArray[np.int64]] = []
     roles: list[FieldRole] = []
     for part in plan:

@@ -29,7 +29,6 @@ RATIO = 1 << 16
 
 
 def verify(file: DesFile, depth: Depth, progress: Progress) -> Report:
-    """Check a shard to a depth."""
     findings = Findings()
     progress(0, 1)
     _check_structure(file, findings)
@@ -101,7 +100,6 @@ def _tell(
     rows: NDArray[np.int64],
     describe: Callable[[int], str],
 ) -> None:
-    """One finding per row; only those that are listed are put into words."""
     for row in rows[:MAX_PER_CODE].tolist():
         message = f"entry {row}: {describe(row)}"
         findings.add(Finding(severity, code, file.entries.span(row), message, file.uid(row)))
@@ -136,7 +134,6 @@ def _check_places(file: DesFile, findings: Findings) -> None:
 
 
 def _check_name(file: DesFile, findings: Findings) -> None:
-    """The number in the file name has to be that of all uids, for some number of bits."""
     name = ShardName.parse(file.source.name)
     if name is None:
         return
@@ -215,7 +212,6 @@ def _facts(file: DesFile, row: int) -> dict[str, Any]:
 
 
 def _check_contents(file: DesFile, findings: Findings, progress: Progress) -> tuple[int, int]:
-    """Decode each payload once; return how many contents were compared, and how many have no sha256."""
     rows = np.arange(len(file.entries), dtype=np.int64)
     c, work = file.entries.columns, ContentBudget(file.source.size)
     readable = ~file.entries.unreadable(rows)
@@ -247,11 +243,6 @@ def _check_contents(file: DesFile, findings: Findings, progress: Progress) -> tu
 
 
 def _read_bare(file: DesFile, rows: NDArray[np.int64], progress: Progress) -> None:
-    """Read payloads that have neither a codec nor a checksum: they cannot be wrong, only unreadable.
-
-    Raises:
-        SourceError: Some of the bytes cannot be read.
-    """
     c = file.entries.columns
     rows = rows[c.length[rows] > 0]
     if not len(rows):
@@ -267,10 +258,6 @@ def _read_bare(file: DesFile, rows: NDArray[np.int64], progress: Progress) -> No
 
 
 def _by_payload(file: DesFile, rows: NDArray[np.int64]) -> list[tuple[int, bool, int]]:
-    """Return rows in the order of the file, those of one payload or BigFile together.
-
-    With each row: whether it is the first of its payload, and the largest size that an entry declares for the payload.
-    """
     c = file.entries.columns
     named = np.zeros(len(rows), np.uint64)
     numbers: dict[bytes, int] = {}
@@ -285,23 +272,12 @@ def _by_payload(file: DesFile, rows: NDArray[np.int64]) -> list[tuple[int, bool,
 
 
 def _cost(file: DesFile, row: int, largest: int) -> int:
-    """Bytes that checking a payload reads or produces; 0 for BigFiles: each is stored as large as it is."""
     c = file.entries.columns
     return 0 if c.big[row] else max(int(c.length[row]), largest if c.codec[row] else 0)
 
 
 @dataclass(frozen=True, slots=True)
 class _Payload:
-    """Result of checking a payload or a BigFile, which several entries may share.
-
-    Attributes:
-        digest: The sha256 of its content; empty when it cannot be read.
-        size: Bytes of its content; None when it has more than any entry declares.
-        code: The code of the finding that states why it cannot be read.
-        message: Description of the error.
-        span: Where; None for the entry itself.
-    """
-
     digest: str = ""
     size: int | None = None
     code: str = ""
@@ -310,7 +286,6 @@ class _Payload:
 
 
 def _check_payload(file: DesFile, row: int, largest: int) -> _Payload:
-    """Decode the payload of an entry, or read its BigFile, up to the largest size that is declared for it."""
     big = file.entries.columns.big[row]
     try:
         pieces = (
@@ -328,7 +303,6 @@ def _check_payload(file: DesFile, row: int, largest: int) -> _Payload:
 
 
 def _compare(file: DesFile, row: int, payload: _Payload, findings: Findings) -> bool:
-    """Report what is wrong with a content, or compare its sha256; False where there is none to compare it with."""
     c = file.entries.columns
     code, message, span = payload.code, payload.message, payload.span
     if not code and payload.size != c.size[row] and (c.big[row] or c.codec[row]):

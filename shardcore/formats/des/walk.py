@@ -44,12 +44,6 @@ _FOLLOWERS = 2  # how many entries after a guessed one have to look like entries
 
 
 class EntryShape(ABC):
-    """Length of an entry from its bytes, for one entry and for many.
-
-    Args:
-        index: The bytes of the index.
-    """
-
     name: str
     fixed: int
     """Least bytes of an entry."""
@@ -73,7 +67,6 @@ class EntryShape(ABC):
         """Return whether an entry as writers write it begins here; only a guess."""
 
     def why_cut(self, start: int) -> str:
-        """Return what of the entry at `start`, which does not end inside the index, is missing."""
         if start + UID_HEAD.size > self.end:
             return "the index ends before it"
         length = self._u16(start)
@@ -82,7 +75,6 @@ class EntryShape(ABC):
         return "the index ends inside it"
 
     def number(self, starts: Positions, dtype: str) -> NDArray[np.int64]:
-        """Numbers of type `dtype` at any positions; where the index ends before, some other number."""
         numbers = self._anywhere.get(dtype)
         if numbers is None:
             room = max(self.end - np.dtype(dtype).itemsize + 1, 0)
@@ -95,13 +87,10 @@ class EntryShape(ABC):
 
 
 class ShapeV2(EntryShape):
-    """Entries of version 2."""
-
     name = "2"
     fixed = UID_HEAD.size + BIGFILE_HEAD.size + BIGFILE_TAIL.size
 
     def after(self, start: int) -> int:
-        """See `EntryShape.after`."""
         index, end = self.index, self.end
         if start + UID_HEAD.size > end:
             return -1
@@ -120,7 +109,6 @@ class ShapeV2(EntryShape):
         return stop if stop <= end else -1
 
     def after_many(self, starts: Positions) -> Positions:
-        """See `EntryShape.after_many`."""
         flags = starts + UID_HEAD.size + self.number(starts, "<u2")
         body = flags + INLINE.size
         big = self.bytes.take(flags, mode="clip") & BIGFILE_FLAG
@@ -132,7 +120,6 @@ class ShapeV2(EntryShape):
         return np.where((body <= self.end) & (stops <= self.end), stops, -1)
 
     def likely(self, starts: Positions) -> NDArray[np.bool_]:
-        """See `EntryShape.likely`."""
         lengths = self.number(starts, "<u2")
         good: NDArray[np.bool_] = (lengths > 0) & (lengths <= _LONGEST_GUESS)
         some = starts[good]
@@ -147,26 +134,21 @@ class ShapeV2(EntryShape):
 
 
 class ShapeV1(EntryShape):
-    """Entries of version 1."""
-
     name = "1"
     place = PLACE_V1
     fixed = UID_HEAD.size + PLACE_V1.size
 
     def after(self, start: int) -> int:
-        """See `EntryShape.after`."""
         if start + UID_HEAD.size > self.end:
             return -1
         stop = start + self.fixed + self._u16(start)
         return stop if stop <= self.end else -1
 
     def after_many(self, starts: Positions) -> Positions:
-        """See `EntryShape.after_many`."""
         stops = starts + self.fixed + self.number(starts, "<u2")
         return np.where(stops <= self.end, stops, -1)
 
     def likely(self, starts: Positions) -> NDArray[np.bool_]:
-        """See `EntryShape.likely`."""
         lengths = self.number(starts, "<u2")
         good: NDArray[np.bool_] = (lengths > 0) & (lengths <= _LONGEST_GUESS)
         place = starts[good] + UID_HEAD.size + lengths[good]
@@ -176,14 +158,11 @@ class ShapeV1(EntryShape):
 
 
 class ShapeV1Short(ShapeV1):
-    """Entries of the first version 1: uid and place, nothing else."""
-
     name = "1 (first form)"
     place = PLACE_V1_SHORT
     fixed = UID_HEAD.size + PLACE_V1_SHORT.size
 
     def likely(self, starts: Positions) -> NDArray[np.bool_]:
-        """See `EntryShape.likely`: offset and length are below 2**40 in files that were written."""
         lengths = self.number(starts, "<u2")
         place = starts + UID_HEAD.size + lengths
         high = [self.number(place + at, "<u4") >> 8 for at in (4, 12)]
@@ -193,15 +172,6 @@ class ShapeV1Short(ShapeV1):
 
 @dataclass(frozen=True, slots=True)
 class EntryWalk:
-    """The entries of an index.
-
-    Attributes:
-        starts: First byte of each whole entry, from the start of the index, int64.
-        stops: One past its last byte, int64.
-        count: The number of entries that the index declares.
-        error: Reason why there are fewer whole entries than that; empty when all are there.
-    """
-
     starts: Positions
     stops: Positions
     count: int
@@ -209,21 +179,10 @@ class EntryWalk:
 
     @property
     def end(self) -> int:
-        """One past the last whole entry."""
         return int(self.stops[-1]) if len(self.stops) else INDEX_HEAD.size
 
 
 def walk(shape: EntryShape, count: int, *, max_lanes: int = MAX_LANES) -> EntryWalk:
-    """Walk the entries of an index.
-
-    Args:
-        shape: The index, and how its entries say their length.
-        count: The number of entries declared; nothing is allocated for it.
-        max_lanes: Most lanes to walk together.
-
-    Returns:
-        All whole entries from the first on, at most `count`.
-    """
     possible = min(count, max(shape.end - INDEX_HEAD.size, 0) // shape.fixed)
     lanes = _Lanes(shape, possible, max_lanes)
     parts: list[Positions] = []
@@ -246,7 +205,6 @@ def walk(shape: EntryShape, count: int, *, max_lanes: int = MAX_LANES) -> EntryW
 
 
 def _result(shape: EntryShape, bounds: Positions, count: int) -> EntryWalk:
-    """`bounds`: first bytes of entries, of which the last is unknown to be whole."""
     whole = len(bounds) - 1
     error = ""
     if whole < count:
@@ -255,7 +213,6 @@ def _result(shape: EntryShape, bounds: Positions, count: int) -> EntryWalk:
 
 
 def _one_by_one(shape: EntryShape, at: int, left: int, known: dict[int, int]) -> tuple[Positions, int]:
-    """Entries from `at` up to one that `known` has: their first bytes, and where the last one ends (or -1)."""
     found = array("q")
     after = shape.after
     while left > len(found) and at >= 0:
@@ -267,12 +224,6 @@ def _one_by_one(shape: EntryShape, at: int, left: int, known: dict[int, int]) ->
 
 
 class _Lanes:
-    """Guessed first entries, and the entries that follow each up to the next guess.
-
-    Attributes:
-        numbers: First byte of a lane to its number.
-    """
-
     def __init__(self, shape: EntryShape, entries: int, most: int) -> None:
         self.numbers: dict[int, int] = {}
         count = min(most, entries // MIN_PER_LANE)
@@ -298,13 +249,11 @@ class _Lanes:
         self._ends = at
 
     def path(self, lane: int) -> tuple[Positions, int]:
-        """First bytes of the entries of a lane, and where the last one ends (-1 when it does not)."""
         row = self._steps[lane]
         return row[row >= 0], int(self._ends[lane])
 
 
 def _guess(shape: EntryShape, count: int, entries: int) -> Positions:
-    """For `count` places all over the index, where the next entry probably begins; ascending, some may be missing."""
     body = shape.end - INDEX_HEAD.size
     window = min(max(4 * body // entries, 128), 4096)
     places = INDEX_HEAD.size + np.arange(count, dtype=np.int64) * body // count

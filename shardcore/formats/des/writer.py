@@ -45,11 +45,6 @@ LEVELS = {"zstd": (1, 22), "lz4": (0, 16)}
 
 
 def check_level(codec: str, level: int | None) -> int:
-    """Return the level of a codec, its usual one where none is given.
-
-    Raises:
-        UsageError: The codec has no such level.
-    """
     if level is None:
         return ZSTD_LEVEL if codec == "zstd" else 0
     if codec not in LEVELS:
@@ -61,11 +56,6 @@ def check_level(codec: str, level: int | None) -> int:
 
 
 def endings(text: str | None) -> frozenset[str]:
-    """Return the endings that `skip=.jpg,.zip` names, in small letters; those of the reference by default.
-
-    Raises:
-        UsageError: One does not begin with a dot.
-    """
     if text is None:
         return frozenset(DEFAULT_SKIP)
     found = frozenset(part.strip().lower() for part in text.split(",") if part.strip())
@@ -76,20 +66,12 @@ def endings(text: str | None) -> frozenset[str]:
 
 
 def ending_of(uid: str) -> str:
-    """Return the last ending of a uid, in small letters; empty where it has none."""
     name = uid.rstrip("/").rpartition("/")[2]
     dot = name.rfind(".")
     return name[dot:].lower() if 0 < dot < len(name) - 1 else ""
 
 
 class Compressor:
-    """Compresses contents with one codec and level.
-
-    Args:
-        codec: `zstd` or `lz4`.
-        level: The level of the codec.
-    """
-
     def __init__(self, codec: str, level: int) -> None:
         self._codec = codec
         self._level = level
@@ -99,7 +81,6 @@ class Compressor:
             self._zstd = zstandard.ZstdCompressor(level=level)
 
     def whole(self, data: bytes) -> bytes:
-        """Return one frame for a content at hand."""
         if self._codec == "zstd":
             return self._zstd.compress(data)
         import lz4.frame
@@ -107,7 +88,6 @@ class Compressor:
         return bytes(lz4.frame.compress(data, compression_level=self._level))
 
     def pieces(self, pieces: Iterable[bytes], size: int) -> Iterator[bytes]:
-        """Yield one frame for a content of `size` bytes that comes in pieces."""
         if self._codec == "zstd":
             stream = self._zstd.compressobj(size=size)
             for piece in pieces:
@@ -136,22 +116,6 @@ _Taken = bytes | Sized | IO[bytes]
 
 
 class DesWriter(Writer):
-    """Writes payloads as they come; index and footer follow at the end.
-
-    Args:
-        output: The output.
-        codec: How payloads are stored; a fact of an object goes before it.
-        level: The level of the codec.
-        threshold: Longer contents become BigFiles.
-        version: Layout of the entries.
-        skip: Endings of uids that are not compressed.
-        n_bits: For a folder: bits of the shard number.
-        max_bytes: For a folder: uncompressed bytes in one shard at most, unless one object alone is longer.
-        date: For a folder: `created_at` of objects that state none.
-        sidecar: Whether each shard gets a `.meta` with checksums.
-        keep_date: Whether `created_at` is stored in the metadata, too.
-    """
-
     def __init__(
         self,
         output: Output,
@@ -198,7 +162,6 @@ class DesWriter(Writer):
             self._begin(output.target.name if output.target else "", output.open(last=True))
 
     def _add(self, key: str | None, data: Data, more: More) -> str:
-        """Add one object: inline, or as a BigFile where it is longer than the threshold."""
         label = more.label
         uid = _uid_bytes(key, label)
         if self._plain and more is BARE and isinstance(data, bytes) and len(data) <= self._threshold:
@@ -229,7 +192,6 @@ class DesWriter(Writer):
         return key or ""
 
     def _add_many(self, keys: Sequence[str] | None, contents: Sequence[bytes]) -> list[str]:
-        """Add many small objects with few calls, where nothing is to be decided for each."""
         longest = max(map(len, contents), default=0)
         if keys is None or not self._plain or longest > min(self._threshold, MANY_BYTES):
             return super()._add_many(keys, contents)
@@ -248,11 +210,6 @@ class DesWriter(Writer):
         return list(keys)
 
     def plan(self) -> Plan:
-        """Return the files as they would be written with the objects added so far.
-
-        Raises:
-            UsageError: Two objects have the same uid in one place.
-        """
         self._check_twins()
         files = [
             PlannedFile(bigfile_name(digest.encode()), size, (_content_section(size),), NoObjects())
@@ -278,7 +235,6 @@ class DesWriter(Writer):
                 file.complete()
 
     def finish(self) -> tuple[WrittenFile, ...]:
-        """See `Writer.finish`; BigFiles that are not referenced any more stay, and are counted."""
         target = self.output.target
         old: set[str] = set()
         if target is not None and self.output.force:
@@ -302,7 +258,6 @@ class DesWriter(Writer):
         return shard
 
     def _shard_for(self, uid: str, created_at: str, size: int, label: str) -> ShardFile:
-        """Return the shard that an object belongs to; a new part where it would become too long."""
         if not self.output.folder:
             return next(iter(self._shards.values()))
         if not created_at:
@@ -382,7 +337,6 @@ class DesWriter(Writer):
         return digest.hexdigest()
 
     def _taken(self, data: Data, label: str) -> tuple[_Taken, int]:
-        """Return the content where it can be read again, and its size: short ones in memory, long ones in a file."""
         if isinstance(data, bytes):
             return data, len(data)
         if isinstance(data, Sized) and self.output.planning:
@@ -415,7 +369,6 @@ class DesWriter(Writer):
         return file, size
 
     def _meta(self, more: More, who: str) -> tuple[bytes, str]:
-        """Return the metadata as stored, and the time that routes."""
         facts = more.facts if more is not BARE else {}
         meta, created_at = facts.get("meta") or {}, facts.get("created_at") or self._date or ""
         if not isinstance(meta, dict):
@@ -449,7 +402,6 @@ class DesWriter(Writer):
         return self._compressors[codec]
 
     def _note(self, uid: bytes, created_at: str, label: str) -> None:
-        """Remember a uid: in one shard, or on one date of a folder, it may be there once."""
         self._labels.note(len(self._uids), label)
         self._uids.append(shard_date(created_at).encode() + b"\0" + uid if self.output.folder else uid)
 
@@ -475,7 +427,6 @@ class DesWriter(Writer):
 
 
 def _bigfiles_of(path: Path) -> set[str]:
-    """Return the digests of the BigFiles that a shard refers to; none where it cannot be read, or none are there."""
     if not os.path.isdir(path.parent / BIGFILES):  # noqa: PTH112 - False where it cannot be seen
         return set()
     from shardcore.formats.des.shard import open_shard
@@ -491,7 +442,6 @@ def _bigfiles_of(path: Path) -> set[str]:
 
 
 def _bigfiles_in(folder: Path) -> set[str]:
-    """Return the digests of all BigFiles of a folder of shards."""
     try:
         names = [path.name for path in (folder / BIGFILES).iterdir()]
     except OSError:
@@ -511,7 +461,6 @@ def _nothing_else(source: Source, format: str) -> Shard:
 
 
 def _told(content: bytes | IO[bytes], digest: Any) -> Iterator[bytes]:
-    """Yield a content from its beginning, in pieces, each of which the digest is reported."""
     if isinstance(content, bytes):
         pieces: Iterator[bytes] = iter((content,))
     else:
@@ -524,7 +473,6 @@ def _told(content: bytes | IO[bytes], digest: Any) -> Iterator[bytes]:
 
 
 def _uid_bytes(key: str | None, label: str) -> bytes:
-    """Return the bytes of a uid."""
     who = f"{label}: " if label else ""
     if key is None:
         raise UsageError(f"{who}an object of a DES shard needs a key, its uid")
@@ -535,7 +483,6 @@ def _uid_bytes(key: str | None, label: str) -> bytes:
 
 
 def _many_uid_bytes(keys: Sequence[str]) -> list[bytes]:
-    """Return the bytes of many uids."""
     try:
         raw = list(map(str.encode, keys))
     except UnicodeEncodeError:
@@ -546,11 +493,6 @@ def _many_uid_bytes(keys: Sequence[str]) -> list[bytes]:
 
 
 def check_uid(key: str) -> str:
-    """Return a uid as it is.
-
-    Raises:
-        UsageError: It is too long, or has no UTF-8 form.
-    """
     _uid_bytes(key, "")
     return key
 
@@ -564,5 +506,4 @@ def _content_section(size: int) -> Section:
 
 
 def checksum_of(options: Mapping[str, Any]) -> str:
-    """Return the digest of every content that options for writing choose; empty for none."""
     return "sha256" if options.get("sidecar") else ""

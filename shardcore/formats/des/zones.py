@@ -25,16 +25,6 @@ _PLAIN = re.compile(r"[^/\\\0-\x1f%@]+")
 
 @dataclass(frozen=True, slots=True)
 class Zone:
-    """A run of shard numbers and the place of their files.
-
-    Attributes:
-        name: Name of the zone.
-        start: First shard number.
-        end: Last shard number; it belongs to the zone, as in the file.
-        s3: `bucket`, `prefix`, `region_name`, `endpoint_url`, those that are given.
-        path: A folder instead of a bucket: relative to the zones file, or absolute. The reference has buckets only.
-    """
-
     name: str
     start: int
     end: int
@@ -43,7 +33,6 @@ class Zone:
 
     @property
     def uri(self) -> str:
-        """The folder of the zone's shards, as an S3 address or a path; empty when the file names neither."""
         place = dict(self.s3)
         if not place.get("bucket"):
             return self.path
@@ -53,35 +42,20 @@ class Zone:
 
 @dataclass(frozen=True, slots=True)
 class Zones:
-    """A zones file.
-
-    Attributes:
-        n_bits: Number of bits of a shard number.
-        zones: The zones by their first number; they do not overlap, numbers may be left out.
-    """
-
     n_bits: int
     zones: tuple[Zone, ...]
 
     def zone_of(self, number: int) -> Zone | None:
-        """Return the zone that a shard number belongs to, or None when no zone has it."""
         return next((zone for zone in self.zones if zone.start <= number <= zone.end), None)
 
     @property
     def labels(self) -> dict[str, Zone]:
-        """The zones by names that can are stored in paths: their own, or `zone-<first number>`."""
         names = [zone.name for zone in self.zones]
         plain = {name for name in names if _is_label(name) and names.count(name) == 1}
         return {zone.name if zone.name in plain else f"zone-{zone.start}": zone for zone in self.zones}
 
     @classmethod
     def parse(cls, text: str | bytes) -> Zones:
-        """Read a zones file, JSON or YAML.
-
-        Raises:
-            FormatError: The text is no such file, a number is out of range, or two zones overlap; with the place in the
-                text where one can be named.
-        """
         plain = _decoded(text)
         tree = _mapping(_parse_text(plain), "the file")
         try:
@@ -108,21 +82,14 @@ class Zones:
 
 
 def looks_like_zones(head: bytes) -> bool:
-    """Return whether a file that begins so may be a zones file: a text that has both keys.
-
-    Args:
-        head: The first bytes, 64 KiB are enough.
-    """
     return all(key in head for key in _KEYS) and b"\0" not in head
 
 
 def _is_label(name: str) -> bool:
-    """Return whether a name can be the first part of the names of shards."""
     return bool(_PLAIN.fullmatch(name)) and name not in (".", "..", BIGFILES, RETENTION)
 
 
 def _place(text: str, key: str, value: str | None = None) -> Span | None:
-    """The bytes of a key, or of a key with its value, as stored in the text; None when they are not found."""
     quote = "[\"']?"
     pattern = rf"{quote}\b{key}{quote}\s*:" + (rf"\s*{quote}{re.escape(value)}" if value is not None else "")
     found = re.search(pattern, text)
@@ -158,10 +125,7 @@ def _parse_yaml(text: str, json_error: FormatError) -> Any:
     import yaml
 
     class Loader(yaml.SafeLoader):  # type: ignore[misc]
-        """Plain values only; aliases, by which a short text becomes an endless one, are refused."""
-
         def compose_node(self, parent: Any, index: Any) -> Any:
-            """Return a value; called `compose_node` by PyYAML."""
             if self.check_event(yaml.AliasEvent):
                 mark = self.peek_event().start_mark
                 raise yaml.MarkedYAMLError(problem="an alias (*) is not read here", problem_mark=mark)

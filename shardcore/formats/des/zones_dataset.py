@@ -32,24 +32,6 @@ from shardcore.system import is_link
 
 
 class ZonesFolder(Folder):
-    """The folders of all zones as one: what lies in a zone has the zone's name before its own.
-
-    Args:
-        source: The zones file; it is closed with the folder.
-        zones: What it states.
-        context: Options for opening addresses.
-        around: A folder that is closed, too.
-        trusted: Whether the file was named for its stores.
-
-    Attributes:
-        zones: The zones by the names that stand before those of their shards.
-
-    Raises:
-        FormatError: A zone has neither a bucket nor a folder.
-        StoreUntrusted: Nobody agreed to requests to a store.
-        SourceError: A zone of a remote file leads elsewhere than into a bucket or below the file's folder.
-    """
-
     def __init__(
         self,
         source: Source,
@@ -70,7 +52,6 @@ class ZonesFolder(Folder):
         self.lists_cheaply = all(folder.lists_cheaply for folder in self._folders.values())
 
     def _opened(self, context: OpenContext, *, trusted: bool) -> dict[str, Folder]:
-        """Open the folders of all zones; all stores that nobody agreed to are in one error."""
         found: dict[str, Folder] = {}
         refused: list[StoreUntrusted] = []
         for label, zone in self.zones.items():
@@ -84,51 +65,35 @@ class ZonesFolder(Folder):
         return found
 
     def of_zone(self, label: str) -> Folder:
-        """Return the folder of a zone."""
         return self._folders[label]
 
     def list(self, prefix: str = "") -> builtins.list[Entry]:
-        """Return the zones; with the name of one, its folder.
-
-        Raises:
-            SourceError: The folder of the zone cannot be listed.
-        """
         if not prefix:
             return [Entry(label, -1, True) for label in sorted(self.zones)]
         label, _, rest = prefix.partition("/")
         return [replace(entry, name=f"{label}/{entry.name}") for entry in self._zone_folder(label).list(rest)]
 
     def open(self, name: str) -> Source:
-        """Open what lies in a zone; a name without a zone is looked for in all of them.
-
-        Raises:
-            SourceError: Nothing is there, or the name leaves the folder.
-        """
         folder, rest = self._place(name)
         return folder.open(rest)
 
     def open_on_demand(self, name: str) -> Source:
-        """Return the file as a source that is open only while it is read."""
         folder, rest = self._place(name)
         return folder.open_on_demand(rest)
 
     def open_at(self, name: str, start: int, stop: int) -> Source:
-        """Return such a source, with some bytes read first."""
         folder, rest = self._place(name)
         return folder.open_at(rest, start, stop)
 
     def folder(self, name: str) -> Folder:
-        """Return a zone, or a folder below one."""
         label, _, rest = name.partition("/")
         found = self._zone_folder(label)
         return found.folder(rest) if rest else found
 
     def parent(self) -> Folder | None:
-        """None: the zones lie apart."""
         return None
 
     def close(self) -> None:
-        """Give back what the folders hold, and close the zones file."""
         for folder in self._folders.values():
             folder.close()
         self._source.close()
@@ -152,13 +117,6 @@ class ZonesFolder(Folder):
 
 
 class ZonedRetention:
-    """The copies that are kept longer, at the root of each zone's bucket. Zones are asked when a uid of theirs is.
-
-    Args:
-        folder: The folders of the zones.
-        zones: Which numbers they own.
-    """
-
     def __init__(self, folder: ZonesFolder, zones: Zones) -> None:
         self._folder = folder
         self._zones = zones
@@ -167,16 +125,13 @@ class ZonedRetention:
 
     @property
     def days(self) -> bool:
-        """Return whether some zone has a folder for copies."""
         return any(self._of_zone(label).days for label in self._folder.zones)
 
     @property
     def all(self) -> tuple[Copy, ...]:
-        """The copies of all zones, named with their zone."""
         return tuple(_in_zone(copy, label) for label in sorted(self._folder.zones) for copy in self._of_zone(label).all)
 
     def of(self, uid: str) -> tuple[Copy, ...]:
-        """Return the copies of a uid, in the zone that owns it."""
         zone = self._zones.zone_of(Route.of(uid, self._zones.n_bits).number)
         if zone is None:
             return ()
@@ -184,7 +139,6 @@ class ZonedRetention:
         return tuple(_in_zone(copy, label) for copy in self._of_zone(label).of(uid))
 
     def open(self, name: str, *, on_demand: bool = False) -> Source | None:
-        """Open the copy of that name; see `Retention.open`."""
         label, _, rest = name.partition("/")
         return self._of_zone(label).open(rest, on_demand=on_demand) if label in self._folder.zones else None
 
@@ -194,14 +148,6 @@ class ZonedRetention:
 
 
 class DesZones(DesDataSet):
-    """The shards of all zones. A uid is looked for in the zone that owns its shard number, and in no other.
-
-    Args:
-        folder: The folders of the zones.
-        zones: The zones file.
-        context: How shards are opened.
-    """
-
     def __init__(self, folder: ZonesFolder, zones: Zones, context: OpenContext) -> None:
         super().__init__(folder, self._list_all, context)
         self._where = folder
@@ -213,7 +159,6 @@ class DesZones(DesDataSet):
 
     @property
     def fields(self) -> dict[str, Value]:
-        """The bits of the shard numbers, and of each zone its numbers, its place, and how many shards it has."""
         fields: dict[str, Value] = {"zones.n_bits": self._file.n_bits}
         for label, zone in self._where.zones.items():
             shards = plural(len(self._members_in(label)), "shard")
@@ -223,12 +168,10 @@ class DesZones(DesDataSet):
     _sidecars = None
 
     def may_hold(self, name: str) -> bool:
-        """Return whether a file of that name is a shard of a zone: a lookup lists no zone but its own."""
         label, _, rest = name.partition("/")
         return label in self._where.zones and rest.endswith(SUFFIX)
 
     def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
-        """Verify every shard, and whether it lies in the zone that owns its number."""
         report = super().verify(depth, progress)
         findings = Findings()
         for finding in report.findings:
@@ -243,7 +186,6 @@ class DesZones(DesDataSet):
         return replace(report, findings=findings.all())
 
     def candidates(self, key: Uid) -> tuple[Route | None, Sequence[str]]:
-        """Return the route of a uid, and the shards of its zone that may hold it; that zone alone is listed."""
         route = key.route(self._file.n_bits)
         zone = self._file.zone_of(route.number)
         label = next((label for label, one in self._where.zones.items() if one is zone), "")
@@ -273,7 +215,6 @@ class DesZones(DesDataSet):
         return self._in_zone.get(label, ask)
 
     def folder_of_member(self, name: str) -> tuple[Folder, str]:
-        """Return the folder of the zone that a shard is in, and its name there."""
         label, _, rest = name.partition("/")
         return self._where.of_zone(label), rest
 
@@ -282,7 +223,6 @@ class DesZones(DesDataSet):
             return [member for members in found for member in members]
 
     def _part(self, name: SourceName) -> SourcePart:
-        """Return the files beside the shards of a zone; sidecars and BigFiles are named without the zone."""
         if name.stretches or ("/" in name.path and not name.path.startswith(f"{BIGFILES}/")):
             return super()._part(name)
         folder, _, digest = name.path.rpartition("/")
@@ -294,20 +234,6 @@ class DesZones(DesDataSet):
 
 
 def open_zones(source: Source, context: OpenContext, around: Folder | None = None) -> DesZones:
-    """Open a zones file: the shards of all its zones. Nothing is asked of the zones yet.
-
-    Args:
-        source: The file.
-        context: Options for opening addresses.
-        around: The folder that was opened, where it is for the zones file in it; it is closed with the shards.
-
-    The option `zones` names a file that takes its place, and whose stores are trusted.
-
-    Raises:
-        StoreUntrusted: Nobody agreed to requests to a store that it names.
-        FormatError: It is no zones file, or a zone has no place.
-        SourceError: The file cannot be read.
-    """
     given = context.values.get("zones")
     if given:
         source.close()

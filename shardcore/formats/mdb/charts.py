@@ -39,7 +39,6 @@ MOST_NAMED = 256
 
 
 def shares(file: MdbFile) -> tuple[Share, ...]:
-    """Return the shares of the file; of the records once the index is loaded. Recipes are what a shard holds."""
     inside: dict[str, list[Share]] = {}
     if (index := file.index) is not None:
         inside = {FILE_INFO: _records(index.files), XORB_INFO: _records(index.xorbs)}
@@ -56,7 +55,6 @@ def _records(section: WalkedSection) -> list[Share]:
 
 
 def loads(file: MdbFile) -> tuple[LoadSource, ...]:
-    """Return how evenly keys are spread, which decides how soon one is found, and how full the xorbs are."""
     reads = 0 if file.index is not None else file.source.size
     return (
         LoadSource("keys", "Chunk hashes over the space of keys", reads, partial(_keys, file)),
@@ -120,7 +118,6 @@ def _segments(file: MdbFile, progress: Progress) -> Load:
 
 
 def _labels(index: MdbIndex, kind: str) -> tuple[str, ...]:
-    """Return how files or xorbs are called where there are few: by the first digits of their hashes."""
     section = index.section(kind)
     if len(section.headers) > MOST_NAMED:
         return ()

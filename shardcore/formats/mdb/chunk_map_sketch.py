@@ -24,20 +24,6 @@ WHOLE = 12
 
 @dataclass(frozen=True, slots=True)
 class Shelf:
-    """Some chunks of a xorb, side by side.
-
-    Attributes:
-        xorb: Its hash.
-        number: Which xorb of the shard; -1 when the shard does not list it.
-        count: Number of chunks; -1 when that is unknown.
-        first: The first chunk.
-        last: One past the last.
-        at: Start of them in the drawing.
-        size: Size in bytes; where that is unknown, as many as the segments say.
-        span: The record of the xorb.
-        starts: Where each chunk begins, from `at` on, and where the last one ends; None when it is unknown.
-    """
-
     xorb: bytes
     number: int
     count: int
@@ -50,11 +36,9 @@ class Shelf:
 
     @property
     def listed(self) -> bool:
-        """Return whether the shard lists the chunks of the xorb."""
         return self.number >= 0
 
     def place(self, chunk: int) -> float:
-        """Return where a chunk begins in the drawing; chunks that are not listed are taken for equally long."""
         if self.starts is not None:
             return self.at + int(self.starts[chunk - self.first])
         return self.at + self.size * (chunk - self.first) / (self.last - self.first)
@@ -62,18 +46,6 @@ class Shelf:
 
 @dataclass(frozen=True, slots=True)
 class ChunkRun:
-    """Chunks that the same segments use; where there are very many cuts, some of them may use a part of them only.
-
-    Attributes:
-        xorb: Which xorb of the shard; -1 when the shard does not list it.
-        first: The first chunk.
-        last: One past the last.
-        at: Start of them in the drawing.
-        size: Size in bytes.
-        span: Their records; None when they are not listed.
-        users: The segments that use them, counted over all files.
-    """
-
     xorb: int
     first: int
     last: int
@@ -84,12 +56,6 @@ class ChunkRun:
 
 
 def shelves_of(scene: MdbScene, segments: Sequence[int]) -> list[Shelf]:
-    """Return the parts of xorbs that some segments use, in the order of their first use.
-
-    Args:
-        scene: The shard.
-        segments: Segments, counted over all files.
-    """
     index = scene.index
     ranges: dict[bytes, list[tuple[int, int, int]]] = {}
     for number in segments:
@@ -112,7 +78,6 @@ def shelves_of(scene: MdbScene, segments: Sequence[int]) -> list[Shelf]:
 
 
 def _joined(scene: MdbScene, number: int, used: Sequence[tuple[int, int, int]]) -> list[tuple[int, int]]:
-    """Return the chunks to draw: all of a short xorb, else the ranges used, those that meet joined."""
     if number >= 0 and int(scene.index.xorbs.counts[number]) <= WHOLE:
         return [(0, int(scene.index.xorbs.counts[number]))]
     joined: list[tuple[int, int]] = []
@@ -142,13 +107,6 @@ def _shelf(
 
 
 def pieces_of(scene: MdbScene, shelves: Sequence[Shelf], most: int) -> list[ChunkRun]:
-    """Chunk by chunk where there are few, else the chunks between two ends of segments.
-
-    Args:
-        scene: The shard.
-        shelves: What is drawn.
-        most: Number of pieces made at most.
-    """
     single = sum(shelf.last - shelf.first for shelf in shelves if shelf.listed) <= most
     pieces: list[ChunkRun] = []
     each = most // max(len(shelves), 1)
@@ -172,7 +130,6 @@ def pieces_of(scene: MdbScene, shelves: Sequence[Shelf], most: int) -> list[Chun
 
 
 def _records(scene: MdbScene, shelf: Shelf, first: int, last: int) -> Span | None:
-    """Return the records of some chunks."""
     if not shelf.listed:
         return None
     section = scene.index.xorbs
@@ -194,26 +151,12 @@ _LARGER = 12  # a file so many times as large leaves no room for the one in ques
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """A file that is drawn, with its first segments.
-
-    Attributes:
-        number: Which file.
-        segments: The segments drawn, counted over all files.
-        count: Number of them.
-    """
-
     number: int
     segments: range
     count: int
 
 
 def files_around(scene: MdbScene, number: int) -> list[Drawn]:
-    """Return the files that are drawn with one, in the order of their records.
-
-    Args:
-        scene: The shard.
-        number: The file in question; there is one.
-    """
     bounds, sizes = scene.index.files.bounds, scene.index.file_sizes
     first, last = bounds[number : number + 2].tolist()
     drawn = [Drawn(number, range(first, min(last, first + FIRST_SEGMENTS)), last - first)]
@@ -240,7 +183,6 @@ def _xorbs(scene: MdbScene, segments: range) -> set[bytes]:
 
 
 def _others(scene: MdbScene, segments: range) -> Iterator[int]:
-    """Other files: first those that share chunks with some segments, then xorbs, then the others."""
     near: list[NDArray[np.int64]] = []
     used = sorted(_xorbs(scene, segments))[:MOST_XORBS]
     firsts, lasts = scene.edges
@@ -267,12 +209,6 @@ _LEGEND = {
 
 
 class ChunkMapSketch:
-    """The files of a shard over the xorbs that they are made of.
-
-    Args:
-        scene: The shard, and which file.
-    """
-
     name = "ribbons"
     title = "Chunk map"
 
@@ -281,11 +217,9 @@ class ChunkMapSketch:
 
     @property
     def controls(self) -> tuple[Control, ...]:
-        """Return which file the drawing is about."""
         return self._scene.controls
 
     def draw(self, values: Mapping[str, Any]) -> Drawing:
-        """Return the drawing; see `Sketch.draw`."""
         number = chosen(self._scene.ready_controls(), values).get(FILE, self._scene.number)
         if not self._scene.index.counts[0]:
             return Drawing(self.title, (), caption="This shard lists no files: only chunks and their xorbs.")
@@ -293,12 +227,6 @@ class ChunkMapSketch:
 
 
 def ribbons_drawing(scene: MdbScene, number: int) -> Drawing:
-    """Return a file and those that share with it, over their xorbs.
-
-    Args:
-        scene: The shard.
-        number: The file in question.
-    """
     files = files_around(scene, number)
     shelves = shelves_of(scene, [segment for drawn in files for segment in drawn.segments])
     above, bands, at = [], [], 0
@@ -378,7 +306,6 @@ def _xorb(scene: MdbScene, shelf: Shelf) -> Item:
 
 
 def _piece(scene: MdbScene, piece: ChunkRun) -> Item:
-    """Return some chunks with what uses them: pointing at it highlights all of that."""
     users = piece.users
     one = piece.last == piece.first + 1
     chunks = _chunks_text(piece.first, piece.last)
@@ -399,13 +326,11 @@ def _piece(scene: MdbScene, piece: ChunkRun) -> Item:
 
 
 def _asked(scene: MdbScene, piece: ChunkRun) -> bool:
-    """Return whether the chunk that is looked for is among some."""
     xorb, chunk = scene.place
     return piece.xorb == xorb and piece.first <= chunk < piece.last
 
 
 def _caption(sums: Sums, elsewhere: bool) -> str:
-    """Return what is gained over the whole shard."""
     told = (
         f"The files of this shard describe {plural(sums.described, 'byte')} of the xorbs that it lists, which store "
         f"{sums.stored:,}: what is used several times (×2 and more) is stored once."
@@ -417,5 +342,4 @@ def _caption(sums: Sums, elsewhere: bool) -> str:
 
 
 def _chunks_text(first: int, last: int) -> str:
-    """Return the numbers of some chunks, half-open, in a few letters."""
     return f"{first}" if last <= first + 1 else f"{first}–{last - 1}"

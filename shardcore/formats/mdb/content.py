@@ -24,12 +24,6 @@ MOST_FETCHED = 4 << 20
 
 
 def stream(file: MdbFile, ref: ObjectRef) -> Iterator[bytes]:
-    """Return the content of an object, from the xorbs; every hash is compared that shard and xorb have.
-
-    Raises:
-        ExternalMissing: Xorbs are not within reach; all of them are named.
-        FormatError: The records of the object, a segment or a chunk are damaged.
-    """
     if ref.kind == FILE:
         return stream_file(file, block_of(file, ref))
     text, first, last = chunks_of(ref)
@@ -37,42 +31,17 @@ def stream(file: MdbFile, ref: ObjectRef) -> Iterator[bytes]:
 
 
 def chunks_of(ref: ObjectRef) -> tuple[str, int, int]:
-    """Return the xorb that a xorb or a chunk lies in, and its chunks there, half-open."""
     if ref.kind == XORB:
         return ref.extras["xorb"], 0, ref.extras["chunks"]
     return ref.extras["xorb"], ref.extras["chunk"], ref.extras["chunk"] + 1
 
 
 def check_range(xorb: Xorb, first: int, last: int, place: Span) -> None:
-    """Let only ranges of chunks pass that a xorb has.
-
-    Args:
-        xorb: The xorb.
-        first: First chunk.
-        last: One past the last.
-        place: The record that names the range.
-
-    Raises:
-        FormatError: It has no such chunks.
-    """
     if fault := range_fault(first, last, xorb.chunk_count):
         raise FormatError(fault, span=place)
 
 
 def stream_segment(file: MdbFile, text: str, first: int, last: int, place: Span) -> Iterator[bytes]:
-    """Yield the chunks of a range of a xorb, each as one piece, compared with the hashes its info block lists.
-
-    Args:
-        file: The shard, with the xorbs within its reach.
-        text: The hash of the xorb.
-        first: First chunk.
-        last: One past the last.
-        place: The record that names the range.
-
-    Raises:
-        ExternalMissing: The xorb is not within reach.
-        FormatError: It has no such chunks, or one is damaged.
-    """
     xorb = file.xorbs.get(text, file.fetch_xorb)
     check_range(xorb, first, last, place)
     if file.fetch_xorb is not None:
@@ -85,19 +54,6 @@ def stream_segment(file: MdbFile, text: str, first: int, last: int, place: Span)
 
 
 def stream_file(file: MdbFile, block: FileBlock) -> Iterator[bytes]:
-    """Yield a file, put together chunk by chunk; with every hash compared that the shard has.
-
-    Segment sizes and range hashes are compared at the end of each segment, the file hash and SHA-256 at the end.
-
-    Args:
-        file: The shard, with the xorbs within its reach.
-        block: The records of the file.
-
-    Raises:
-        ExternalMissing: Xorbs are not within reach; all of them are named.
-        FormatError: A segment or a chunk is damaged.
-        BadChecksum: A hash differs.
-    """
     segments = block.segment_list
     charge_memory(128 * block.references)
     file.xorbs.need([segment["xorb"] for segment in segments], file.fetch_xorb)
@@ -149,11 +105,6 @@ def _check_file(block: FileBlock, hashes: HashArray, sizes: NDArray[np.int64], d
 
 
 def fetch_chunks(file: MdbFile, refs: Iterable[ObjectRef]) -> None:
-    """Open the xorbs of some files in turn, and begin to fetch their chunks, up to `MOST_FETCHED` bytes.
-
-    Raises:
-        ShardError: A record is damaged, or a xorb cannot be opened.
-    """
     left = MOST_FETCHED
     for block in (block_of(file, ref) for ref in refs if ref.kind == FILE):
         for segment in block.segment_list:
@@ -167,12 +118,6 @@ def fetch_chunks(file: MdbFile, refs: Iterable[ObjectRef]) -> None:
 
 
 def read_range(file: MdbFile, ref: ObjectRef, start: int, stop: int) -> Iterator[bytes]:
-    """Yield the bytes `[start, stop)` of an object; only the chunks that they touch have to be there, and are checked.
-
-    Raises:
-        ExternalMissing: A xorb that is needed is not within reach.
-        FormatError: A chunk that is needed is not in its xorb, or is damaged.
-    """
     if ref.kind == FILE:
         block = block_of(file, ref)
         segments = [
@@ -189,7 +134,6 @@ def read_range(file: MdbFile, ref: ObjectRef, start: int, stop: int) -> Iterator
 
 
 def _segment_range(file: MdbFile, text: str, chunks: tuple[int, int], place: Span, start: int, stop: int) -> bytes:
-    """Return the bytes `[start, stop)` of the chunks of a range of a xorb."""
     xorb = file.xorbs.get(text)
     sizes = xorb.chunk_sizes[chunks[0] : chunks[1]]
     ends = np.cumsum(sizes)

@@ -30,40 +30,28 @@ _TOP_BITS = 16
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Rule of the chunk boundaries, at the real limits or at smaller ones.
-
-    Attributes:
-        finer: How many times smaller than those of Xet the limits are; a power of two up to `FINEST`.
-    """
-
     finer: int = 1
 
     @property
     def least(self) -> int:
-        """Bytes that a chunk has at least."""
         return MIN_CHUNK // self.finer
 
     @property
     def most(self) -> int:
-        """Bytes after which a chunk is cut in any case."""
         return MAX_CHUNK // self.finer
 
     @property
     def fixed(self) -> int:
-        """Bytes of a fixed piece to compare with."""
         return USUAL_CHUNK // self.finer
 
     @property
     def bits(self) -> int:
-        """Top bits of the hash that are 0 at a cut."""
         return _TOP_BITS - (self.finer.bit_length() - 1)
 
     def candidates(self, hashes: NDArray[np.uint64]) -> NDArray[np.int64]:
-        """Return the ends where the hash allows a cut."""
         return np.flatnonzero(hashes < np.uint64(1 << (64 - self.bits))) + 1
 
     def ends(self, candidates: Sequence[int], size: int) -> list[int]:
-        """Return the end of each chunk of `size` bytes; see `shardcore.codecs.xet.chunker.cut_ends`."""
         found, start = [], 0
         for end in (*candidates, size):
             while end - start > self.most:
@@ -75,12 +63,10 @@ class Rule:
         return found
 
     def fixed_ends(self, size: int) -> list[int]:
-        """Return the end of each piece where all have the same size."""
         return [*range(self.fixed, size, self.fixed), size] if size else []
 
 
 def rule_for(hashes: NDArray[np.uint64], several: int) -> Rule:
-    """Return the rule closest to the real one that cuts a content into several pieces; the finest where none does."""
     rule = Rule()
     while rule.finer < FINEST and len(rule.ends(rule.candidates(hashes).tolist(), len(hashes))) < several:
         rule = Rule(rule.finer * 2)
@@ -88,13 +74,6 @@ def rule_for(hashes: NDArray[np.uint64], several: int) -> Rule:
 
 
 class Cut:
-    """A content that is cut, and what becomes of its cuts when bytes are inserted.
-
-    Args:
-        data: The content.
-        several: Pieces that there are to be, by a finer rule where it needs one.
-    """
-
     def __init__(self, data: bytes, several: int) -> None:
         self.data = data
         hashes = rolling(np.frombuffer(data, np.uint8))
@@ -102,7 +81,6 @@ class Cut:
         self._candidates = self.rule.candidates(hashes)
 
     def with_inserted(self, place: int, new: bytes) -> tuple[bytes, list[int]]:
-        """The content with bytes inserted at a place, and its ends by content. Only what is near is hashed again."""
         data = self.data[:place] + new + self.data[place:]
         begin, until = max(place - WINDOW, 0), min(place + len(new) + WINDOW, len(data))
         near = self.rule.candidates(rolling(np.frombuffer(data, np.uint8, until - begin, begin))) + begin
@@ -113,7 +91,6 @@ class Cut:
 
     @property
     def ends(self) -> list[int]:
-        """Its ends by content."""
         return self.rule.ends(self._candidates.tolist(), len(self.data))
 
 
@@ -139,12 +116,6 @@ _PLACE = Control(
 
 
 class CutsSketch:
-    """A file cut in two ways, before and after 10 bytes are inserted.
-
-    Args:
-        scene: The shard, and which file.
-    """
-
     name = "cuts"
     title = "Insert 10 bytes"
 
@@ -154,11 +125,9 @@ class CutsSketch:
 
     @property
     def controls(self) -> tuple[Control, ...]:
-        """Return which file, and where bytes are inserted."""
         return (*self._scene.controls, _PLACE)
 
     def draw(self, values: Mapping[str, Any]) -> Drawing:
-        """Return the drawing; see `Sketch.draw`."""
         wanted = chosen((*self._scene.ready_controls(), _PLACE), values)
         if not self._scene.index.counts[0]:
             return Drawing(self.title, (), caption="This shard lists no files: only chunks and their xorbs.")
@@ -168,7 +137,6 @@ class CutsSketch:
         return cuts_drawing(cut, len(cut.data) * int(wanted["place"]) // 100)
 
     def _cut(self, number: int) -> Cut | str:
-        """Return the content of a file, cut; or why there is none to cut. The last one is kept."""
         if self._held is None or self._held[0] != number:
             self._held = number, self._read(number)
         return self._held[1]
@@ -188,12 +156,6 @@ class CutsSketch:
 
 
 def cuts_drawing(cut: Cut, place: int) -> Drawing:
-    """Four rulers: fixed cuts before and after, cuts by content before and after.
-
-    Args:
-        cut: The content, cut.
-        place: Where bytes are inserted.
-    """
     rule, size = cut.rule, len(cut.data)
     after, moved = cut.with_inserted(place, NEW)
     figures: list[Ruler] = []
@@ -218,7 +180,6 @@ def cuts_drawing(cut: Cut, place: int) -> Drawing:
 
 
 def _pieces(ends: Sequence[int], misses: Sequence[bool], place: int) -> tuple[tuple[Item, ...], int, int, int]:
-    """Return the pieces around a place as items; where they begin and end, and how many are left out."""
     starts = [0, *ends[:-1]]
     at = next((n for n, end in enumerate(ends) if end > place), len(ends) - 1)
     first = max(min(at - SHOWN // 3, len(ends) - SHOWN), 0)
@@ -236,7 +197,6 @@ def _mark(place: int, when: str) -> Item:
 
 
 def _caption(told: Sequence[tuple[int, int, int]], rule: Rule, size: int) -> str:
-    """Return what both ways cost, and at which limits."""
     (fixed, of_fixed, fixed_bytes), (new, of_new, new_bytes) = told
     part = f" Only the first {size:,} bytes of the file are looked at." if size == MOST_BYTES else ""
     if rule.finer == FINEST and of_new < FEW:

@@ -16,8 +16,6 @@ from shardcore.formats.mdb.serialize import Recipes
 
 
 class FileChunks:
-    """The chunks of one file, as they come."""
-
     def __init__(self) -> None:
         self._hashes = bytearray()
         self._sizes = array("Q")
@@ -25,7 +23,6 @@ class FileChunks:
         self._numbers = array("Q")
 
     def add(self, digest: bytes, size: int, xorb: int, number: int) -> None:
-        """Add a chunk: which it is in which xorb, both counted by the writer."""
         self._hashes += digest
         self._sizes.append(size)
         self._xorbs.append(xorb)
@@ -33,23 +30,19 @@ class FileChunks:
 
     @property
     def hashes(self) -> HashArray:
-        """The chunk hashes, in order."""
         return np.frombuffer(bytes(self._hashes), np.uint8).reshape(-1, 32)
 
     @property
     def sizes(self) -> NDArray[np.uint64]:
-        """Bytes of each chunk."""
         return np.array(self._sizes, np.uint64)
 
     @property
     def hash(self) -> bytes:
-        """The hash of the file."""
         if len(self._sizes) == 1:
             return keyed(FILE_KEY, bytes(self._hashes))
         return file_hash(self.hashes, self.sizes)
 
     def segments(self) -> list[tuple[int, int, int, int, bytes]]:
-        """Run of neighbours: number of the xorb, first chunk, one past the last, bytes, and range hash."""
         if len(self._sizes) == 1:
             number = self._numbers[0]
             return [(self._xorbs[0], number, number + 1, self._sizes[0], keyed(RANGE_KEY, bytes(self._hashes)))]
@@ -70,12 +63,6 @@ class FileChunks:
 
 
 class Collected:
-    """The files of a shard, as they come; each content once.
-
-    Attributes:
-        last: Segments of the file that was noted last; 0 where it was there already.
-    """
-
     def __init__(self) -> None:
         self.last = 0
         self._files = bytearray()
@@ -87,16 +74,13 @@ class Collected:
 
     @property
     def files(self) -> int:
-        """Number of files."""
         return len(self._counts)
 
     @property
     def segments(self) -> int:
-        """Number of segments of all files."""
         return len(self._segments) // 4
 
     def add(self, chunks: FileChunks, sha256: str) -> bytes:
-        """Note a file; one that is there already is not noted again. Returns its hash."""
         found = chunks.hash
         self.last = 0
         if found in self._known:
@@ -114,7 +98,6 @@ class Collected:
         return found
 
     def after(self) -> NDArray[np.int64]:
-        """Return how many xorbs have to be there for each file, `(files,)`."""
         counts = np.array(self._counts, np.int64)
         xorbs = np.array(self._segments, np.int64).reshape(-1, 4)[:, 0] + 1
         found = np.zeros(len(counts), np.int64)
@@ -125,7 +108,6 @@ class Collected:
         return found
 
     def recipes(self, xorbs: list[PackedXorb]) -> Recipes:
-        """Return what a shard states about the files and of the xorbs that they are in."""
         numbers = np.array(self._segments, np.int64).reshape(-1, 4)
         hashes = as_rows([xorb.hash for xorb in xorbs])
         segments = np.zeros(len(numbers), FILE_ENTRY.dtype)

@@ -33,15 +33,6 @@ PLACES = ("", "shard-cache", "shards", "xet/shard-cache", "xet/xorbs/shards")
 
 
 class MdbDataSet(DataSet):
-    """The shards of one folder. A shard states no range of keys, so every one of them may hold a key.
-
-    Args:
-        folder: The folder.
-        members: Its shards.
-        context: What the caller of `open` said.
-        beside: The folder in which the shards lie: the folder itself, or a sub-folder.
-    """
-
     routes = False
     key_form = KEY_FORM
     meanings = MEANINGS
@@ -53,11 +44,9 @@ class MdbDataSet(DataSet):
         self._xorbs = Xorbs(context.values.get("xorbs"), beside, context.opener)
 
     def parse_key(self, text: str) -> MdbKey:
-        """Return a file hash, `xorb:` and a hash, or `chunk:` and a hash; see `Shard.parse_key`."""
         return MdbLookup.parse(text)
 
     def route(self, key: MdbKey, look: Look) -> Sequence[str]:
-        """Return all members: only their lookup tables tell."""
         names = [member.name for member in self.members]
         look.step(
             "Ask every shard",
@@ -68,13 +57,6 @@ class MdbDataSet(DataSet):
         return names
 
     def open_member(self, name: str, source: Source) -> MdbShard:
-        """Open a shard; all shards of the folder share the xorbs within reach.
-
-        Raises:
-            NotAShard: It has no tag of a shard.
-            FormatError: It is damaged.
-            SourceError: The bytes cannot be read.
-        """
         probe = PrefetchedSource(source)
         if detect(probe) is None:
             raise NotAShard("not an MDB shard: it does not begin with the tag HFRepoMetaData")
@@ -83,7 +65,6 @@ class MdbDataSet(DataSet):
         return shard
 
     def sketches(self, trace: Trace | None = None) -> tuple[Sketch, ...]:
-        """Return those of the shard that a lookup ended in; without one, of the first shard."""
         from shardcore.formats.mdb.sketch_scene import MdbScene
 
         if trace is None:
@@ -93,7 +74,6 @@ class MdbDataSet(DataSet):
 
     @cached_property
     def settings(self) -> dict[str, Any]:
-        """Fields of the footers that a new shard lacks: each shard has an expiry and an HMAC key of its own."""
         lost: dict[str, Any] = {}
         with closing(self.each_member(member_settings)) as found:
             for _, settings in found:
@@ -106,20 +86,14 @@ class MdbDataSet(DataSet):
         return cast(MdbShard, self.member(name)).file
 
     def close(self) -> None:
-        """Close all members, and the xorbs."""
         super().close()
         self._xorbs.close()
 
     def _part(self, name: SourceName) -> SourcePart:
-        """By `xorb:<hash>` a xorb within reach, by `xorb:<hash>@start-stop` a chunk of it unpacked."""
         return self._xorbs.part(name) or super()._part(name)
 
 
 def _shards_in(folder: Folder) -> tuple[str, str]:
-    """Return the place of the shards, the folder or the first of its usual sub-folders that has any; and their count.
-
-    The count is in words; it is empty where there are none.
-    """
     for place in PLACES:
         try:
             found, count = some_members(folder, SUFFIX, place)
@@ -133,18 +107,11 @@ def _shards_in(folder: Folder) -> tuple[str, str]:
 
 
 def detect_folder(folder: Folder) -> Verdict | None:
-    """Recognise a folder by the shards in it."""
     _, count = _shards_in(folder)
     return Verdict(Certainty.BESIDE, f"{count} *{SUFFIX}") if count else None
 
 
 def open_folder(folder: Folder, context: OpenContext) -> Shard:
-    """Open the shards of a folder as one data set; each is opened when it is needed.
-
-    Raises:
-        NotAShard: There is no shard in it.
-        SourceError: The folder cannot be listed.
-    """
     place, count = _shards_in(folder)
     if not count:
         raise NotAShard(f"{folder.uri}: no *{SUFFIX} in it")

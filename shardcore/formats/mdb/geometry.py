@@ -55,46 +55,24 @@ SENTENCES = {
 
 @dataclass(frozen=True, slots=True)
 class LookupTable:
-    """One lookup table.
-
-    Attributes:
-        kind: `file`, `xorb` or `chunk`.
-        start: First byte.
-        count: Number of entries.
-    """
-
     kind: str
     start: int
     count: int
 
     @property
     def record(self) -> Record:
-        """The layout of an entry."""
         return LOOKUPS[self.kind]
 
     @property
     def stop(self) -> int:
-        """One past the last byte."""
         return self.start + self.count * self.record.size
 
     def span(self, first: int, last: int) -> Span:
-        """Return where the entries number `first` to `last`, half-open, lie."""
         return Span("", self.start + first * self.record.size, self.start + last * self.record.size)
 
 
 @dataclass(frozen=True, slots=True)
 class MdbGeometry:
-    """The parts of a shard.
-
-    Attributes:
-        size: Bytes of the file.
-        header: The header's fields.
-        footer: The footer's fields; None in the upload form.
-        file_info: Where the file info section lies, half-open.
-        cas_info: Where the xorb info (CAS info) section lies, half-open.
-        tables: The lookup tables that have entries, by kind.
-    """
-
     size: int
     header: dict[str, Any]
     footer: dict[str, Any] | None
@@ -104,18 +82,15 @@ class MdbGeometry:
 
     @property
     def key(self) -> bytes:
-        """The key under which chunk hashes are stored; zero for none."""
         return ZERO if self.footer is None else bytes(self.footer["chunk_hash_hmac_key"])
 
     @property
     def key_span(self) -> Span:
-        """Return where that key stands; there is a footer then."""
         at = self.size - FOOTER_SIZE + FOOTER.offsets["chunk_hash_hmac_key"]
         return Span("", at, at + FOOTER.sizes["chunk_hash_hmac_key"])
 
     @property
     def flavour(self) -> str:
-        """Return what the shard is for, by its parts: full, session, minimal, global dedup answer, upload form."""
         footer = self.footer
         if footer is None:
             return UPLOAD
@@ -129,20 +104,9 @@ class MdbGeometry:
         return SESSION if forever else FULL
 
     def section(self, kind: str) -> tuple[int, int]:
-        """Return where the section lies in which objects of a kind are, half-open."""
         return self.file_info if kind == FILE else self.cas_info
 
     def entry_places(self, kind: str, index: int, chunk: int = -1) -> tuple[Span, Span] | None:
-        """Return the records that an entry of a lookup table leads to; None when they do not lie in their section.
-
-        Args:
-            kind: Of which table.
-            index: Position of the header in 48-byte records from the start of its section.
-            chunk: Number of the chunk in the xorb; -1 in the tables of files and xorbs.
-
-        Returns:
-            The header record, and the record that carries the whole hash: the header itself, or the chunk's.
-        """
         start, stop = self.section(kind)
         header, place = start + index * RECORD_SIZE, start + (index + 1 + chunk) * RECORD_SIZE
         if place + RECORD_SIZE > stop:
@@ -151,7 +115,6 @@ class MdbGeometry:
 
 
 def claims(geometry: MdbGeometry, *, with_footer: bool) -> list[Section]:
-    """Return the parts that a shard claims; empty ones are left out."""
     parts = [
         Section("header", SectionRole.HEADER, 0, HEADER.size, SENTENCES["header"]),
         Section(FILE_INFO, SectionRole.INDEX, *geometry.file_info, SENTENCES[FILE_INFO]),
@@ -167,17 +130,6 @@ def claims(geometry: MdbGeometry, *, with_footer: bool) -> list[Section]:
 
 
 def read_header(data: bytes) -> dict[str, Any]:
-    """Return the header's fields.
-
-    Args:
-        data: The first bytes of the file.
-
-    Raises:
-        BadMagic: The tag is not there.
-        Unsupported: The version is not 2.
-        Truncated: The bytes end inside the header.
-        FormatError: `footer_size` is neither 0 nor 200.
-    """
     if data[: len(TAG)] != TAG[: len(data)]:
         raise BadMagic(
             "not an MDB shard: it does not begin with the tag HFRepoMetaData", span=Span("", 0, min(len(data), 32))
@@ -194,15 +146,6 @@ def read_header(data: bytes) -> dict[str, Any]:
 
 
 def read_footer(data: bytes, size: int) -> dict[str, Any]:
-    """Return the footer's fields, not checked yet.
-
-    Args:
-        data: The last bytes of the file.
-        size: Bytes of the file.
-
-    Raises:
-        Truncated: The file is too short to have a footer after two sections.
-    """
     if size < SECTIONS_START + FOOTER_SIZE:
         raise Truncated(
             f"header and footer take {SECTIONS_START + FOOTER_SIZE} bytes; the file has {size}",
@@ -212,13 +155,6 @@ def read_footer(data: bytes, size: int) -> dict[str, Any]:
 
 
 def locate(size: int, header: dict[str, Any], footer: dict[str, Any]) -> MdbGeometry:
-    """Return the parts that a footer states, after its checks.
-
-    Raises:
-        Unsupported: The footer's version is not 1.
-        FormatError: It does not stand where it states, offsets are not in order or outside the file, or a table
-            is longer than the place it has.
-    """
     where = size - FOOTER_SIZE
 
     def place(name: str) -> Span:
@@ -253,36 +189,20 @@ def locate(size: int, header: dict[str, Any], footer: dict[str, Any]) -> MdbGeom
 
 
 def block_fault(what: str, records: int, left: int) -> str:
-    """Return why the records of one file or xorb do not lie in their section, or empty.
-
-    Args:
-        what: `file` or `xorb`.
-        records: Number of its records, the header included.
-        left: Number of records from its header to the end of the section.
-    """
     if records <= left:
         return ""
     return f"a {what} of {plural(records, 'record')} does not fit: {plural(left, 'is', 'are')} left in its section"
 
 
 def range_fault(first: int, last: int, count: int) -> str:
-    """Return why the chunks `first` to `last`, half-open, are no range of a xorb, or empty.
-
-    Args:
-        first: First chunk.
-        last: One past the last.
-        count: Number of chunks of the xorb; -1 when it is unknown.
-    """
     if first >= last:
         return f"its chunk range is empty or reversed: first chunk {first}, end {last}"
     return f"it names chunks {first} to {last - 1}; the xorb has {plural(count, 'chunk')}" if 0 <= count < last else ""
 
 
 def size_fault(size: int, total: int) -> str:
-    """Return why a segment of `size` bytes does not fit its chunks, which have `total` bytes; or empty."""
     return f"its size is given as {plural(size, 'byte')}; its chunks have {total:,}" if size != total else ""
 
 
 def descents(rows: NDArray[Any]) -> NDArray[np.int64]:
-    """Return the numbers of the entries of a lookup table whose key is below the one before: a table is sorted."""
     return np.flatnonzero(rows["key"][1:] < rows["key"][:-1]) + 1

@@ -27,15 +27,6 @@ _HITS = 14
 
 
 class HashLookupSketch:
-    """Drawing of a lookup by the first 16 digits of a hash.
-
-    Args:
-        scene: The shard, and what is looked for.
-
-    Attributes:
-        controls: None.
-    """
-
     name = "entrance"
     title = "Hash lookup"
     controls: tuple[Control, ...] = ()
@@ -44,7 +35,6 @@ class HashLookupSketch:
         self._scene = scene
 
     def draw(self, values: Mapping[str, Any]) -> Drawing:
-        """Return the drawing; see `Sketch.draw`."""
         chosen(self.controls, values)
         kind, raw = self._sought()
         if not raw:
@@ -53,7 +43,6 @@ class HashLookupSketch:
         return self._by_table(table, raw) if table is not None else self._without(kind, raw)
 
     def _sought(self) -> tuple[str, bytes]:
-        """Kind and stored hash of what is looked for: of the key, or of the first object that there is."""
         scene, index = self._scene, self._scene.index
         key, secret = scene.key, scene.file.geometry.key
         if key is not None and key.kind == CHUNK:
@@ -96,7 +85,6 @@ class HashLookupSketch:
         return Drawing("Hash lookup", tuple(figures), links, caption, more=left_out, legend=legend)
 
     def _without(self, kind: str, raw: bytes) -> Drawing:
-        """Draw the lookup in a shard without a table of the kind: every record is compared."""
         index = self._scene.index
         row = int(index.rows_of(kind, np.frombuffer(raw, np.uint8).reshape(1, -1))[0])
         section = index.section(kind)
@@ -116,7 +104,6 @@ class HashLookupSketch:
         return (place.start - self._scene.file.geometry.section(kind)[0]) // RECORD_SIZE
 
     def _place(self, table: LookupTable, number: int) -> Span | None:
-        """Return the record with the hash that an entry leads to; None where it lies in no section."""
         row = table.record.values(self._scene.index.table_rows(table.kind)[number])
         places = self._scene.file.geometry.entry_places(table.kind, row["index"], row.get("chunk", -1))
         return places[1] if places is not None else None
@@ -127,7 +114,6 @@ class HashLookupSketch:
 
 
 def _key_figure(raw: bytes, name: str = "") -> Table:
-    """Return a hash, the part of it that is the table key apart."""
     text = to_text(raw)
     head = Item(text[:_WORD], tone=Tone.KEY, doc="The first 16 digits: the table key.", name=name, here=True)
     rest = f"{text[_WORD : 2 * _WORD]}…"
@@ -139,15 +125,6 @@ def _key_figure(raw: bytes, name: str = "") -> Table:
 
 
 def _rows_figure(table: LookupTable, first: int, rows: Sequence[dict[str, Any]], key: int, at: int) -> Table:
-    """Rows of a lookup table around a place.
-
-    Args:
-        table: The table.
-        first: The number of the first row that is known.
-        rows: What these rows hold.
-        key: The table key looked for.
-        at: The row where it stands, or would stand.
-    """
     shown = window(len(rows), at - first, _ROWS)
     chunks = table.kind == CHUNK
     lines = []
@@ -174,14 +151,6 @@ def _rows_figure(table: LookupTable, first: int, rows: Sequence[dict[str, Any]],
 
 
 def bisection_figure(table: LookupTable, first: int, keys: NDArray[np.uint64], key: int) -> Ruler:
-    """Return how a sorted table is halved until one entry is left.
-
-    Args:
-        table: The table.
-        first: The number of the first entry that was read.
-        keys: The table keys of the entries that were read.
-        key: The table key looked for.
-    """
     low, high, items = first, first + len(keys), list[Item]()
     while low < high:
         middle = (low + high) // 2
@@ -205,14 +174,6 @@ def _part(table: LookupTable, row: Span, name: str) -> Span:
 
 
 def _compare_figure(raw: bytes, stored: bytes, place: Span, name: str = "") -> Table:
-    """Two whole hashes, word by word.
-
-    Args:
-        raw: The one looked for.
-        stored: The one that the record has.
-        place: The record; the hash is what it begins with.
-        name: How arrows call the first word of the stored one.
-    """
     wanted, found = to_text(raw), to_text(stored)
     rows = []
     for number in range(SIZE // 8):
@@ -231,7 +192,6 @@ def _compare_figure(raw: bytes, stored: bytes, place: Span, name: str = "") -> T
 
 
 def _section_figure(kind: str, section: tuple[int, int], record: Span, text: str) -> Ruler:
-    """Return the section in which a record lies, and the record in it."""
     start, stop = section
     number = (record.start - start) // RECORD_SIZE
     doc = f"Record {number} of the section: byte {start:#x} + {number} · {RECORD_SIZE} = {record.start:#x}."
@@ -244,7 +204,6 @@ def _section_figure(kind: str, section: tuple[int, int], record: Span, text: str
 
 
 def _walk_drawing(kind: str, section: Span, hits: Sequence[Span], count: int) -> Drawing:
-    """Return a section that is walked, with the records that have the hash."""
     whole = Item(plural(count, kind), (section,), section.start, section.size, Tone.FAINT, "All records are compared.")
     shown = [
         Item(

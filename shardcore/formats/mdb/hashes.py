@@ -35,32 +35,10 @@ FILE_KEY = ZERO
 
 
 def file_hash(hashes: HashArray, sizes: npt.NDArray[np.uint64]) -> bytes:
-    """Return the hash of a file from its chunks in order; the zero hash for an empty file.
-
-    Args:
-        hashes: Chunk hashes, shape `(n, 32)`.
-        sizes: Unpacked bytes of each, shape `(n,)`.
-
-    Raises:
-        UsageError: The sizes add up to more than 64 bits hold.
-    """
     return keyed(FILE_KEY, tree_root(hashes, sizes)) if len(hashes) else ZERO
 
 
 def file_hashes(hashes: HashArray, sizes: npt.NDArray[np.uint64], bounds: npt.NDArray[np.integer]) -> HashArray:
-    """Return the hashes of many files whose chunks lie one after the other.
-
-    Args:
-        hashes: Chunk hashes, shape `(n, 32)`.
-        sizes: Unpacked bytes of each, shape `(n,)`.
-        bounds: Shape `(m + 1,)`: file `i` is the chunks `bounds[i]` to `bounds[i + 1]`.
-
-    Returns:
-        Shape `(m, 32)`.
-
-    Raises:
-        UsageError: The sizes add up to more than 64 bits hold.
-    """
     roots = tree_roots(hashes, sizes, bounds)
     full = np.flatnonzero(np.diff(bounds))
     roots[full] = _each(FILE_KEY, roots[full])
@@ -68,56 +46,31 @@ def file_hashes(hashes: HashArray, sizes: npt.NDArray[np.uint64], bounds: npt.ND
 
 
 def range_hash(hashes: HashArray) -> bytes:
-    """Return what a verification entry holds for a range of chunks: BLAKE3 of their raw hashes, joined.
-
-    Args:
-        hashes: Chunk hashes, shape `(n, 32)`.
-    """
     return keyed(RANGE_KEY, hashes.tobytes())
 
 
 def range_hashes(hashes: HashArray, bounds: npt.NDArray[np.integer]) -> HashArray:
-    """Return the range hashes of many ranges that lie one after the other in `hashes`.
-
-    Args:
-        hashes: Chunk hashes, shape `(n, 32)`.
-        bounds: Shape `(m + 1,)`: range `i` is rows `bounds[i]` to `bounds[i + 1]`.
-
-    Returns:
-        Shape `(m, 32)`.
-    """
     raw = hashes.tobytes()
     marks = (np.asarray(bounds, dtype=np.int64) * SIZE).tolist()
     return as_rows(keyed_all(RANGE_KEY, [raw[start:stop] for start, stop in pairwise(marks)]))
 
 
 def protect(key: bytes, raw: bytes) -> bytes:
-    """Return a chunk hash as a shard with an HMAC key stores it: keyed BLAKE3, not the HMAC of RFC 2104.
-
-    The zero key means "no key": the hash comes back unchanged.
-
-    Args:
-        key: The 32 bytes of `chunk_hash_hmac_key`.
-        raw: The plain chunk hash.
-    """
     return keyed(key, raw) if key != ZERO else raw
 
 
 def protect_many(key: bytes, hashes: HashArray) -> HashArray:
-    """`protect` for each row of `hashes`, shape `(n, 32)`."""
     if key == ZERO:
         return hashes
     return _each(key, hashes)
 
 
 def _each(key: bytes, hashes: HashArray) -> HashArray:
-    """BLAKE3 under a key of each row."""
     rows = struct.iter_unpack(f"{SIZE}s", hashes.tobytes())
     return as_rows(keyed_all(key, [raw for (raw,) in rows]))
 
 
 def shard_hash(pieces: Iterable[bytes | memoryview]) -> bytes:
-    """Return the hash that names a shard: of the whole file, which may come in pieces."""
     from blake3 import blake3  # looking at a file needs no hashes
 
     state = blake3(key=DATA_KEY)
@@ -127,21 +80,14 @@ def shard_hash(pieces: Iterable[bytes | memoryview]) -> bytes:
 
 
 def shard_name(pieces: Iterable[bytes | memoryview]) -> str:
-    """Return the name that a shard file carries in caches and stores: its hash in text form and `.mdb`."""
     return f"{to_text(shard_hash(pieces))}.mdb"
 
 
 def sha256_field(digest: str) -> bytes:
-    """Return the 32 bytes that are stored in a metadata entry for a SHA-256: the digest read as if it were a text form.
-
-    Raises:
-        UsageError: `digest` is not 64 hexadecimal digits.
-    """
     if len(digest) != 2 * SIZE:
         raise UsageError(f"not a SHA-256 digest: {digest!r}")
     return from_text(digest)
 
 
 def sha256_digest(field: bytes) -> str:
-    """Return the ordinary hexadecimal digest after the `sha256` field of a metadata entry."""
     return to_text(field)

@@ -28,22 +28,12 @@ MISNAMED = "its hash is not that of its segments: only a file without segments h
 
 
 def _sums(values: NDArray[Any], bounds: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the sum of `values[bounds[i]:bounds[i + 1]]` for each i; the values have 32 bits, so no sum wraps."""
     totals = np.concatenate([[0], np.cumsum(values, dtype=np.int64)])
     sums: NDArray[np.int64] = totals[bounds[1:]] - totals[bounds[:-1]]
     return sums
 
 
 class MdbIndex:
-    """Index of a shard, as `load_index` reads it.
-
-    Args:
-        data: The whole file.
-        geometry: Its parts, as header and footer state them.
-        files: The walked file info section.
-        xorbs: The walked xorb info (CAS info) section.
-    """
-
     def __init__(self, data: bytes, geometry: MdbGeometry, files: WalkedSection, xorbs: WalkedSection) -> None:
         self.data = data
         self.geometry = geometry
@@ -52,39 +42,32 @@ class MdbIndex:
 
     @property
     def damage(self) -> FormatError | None:
-        """Return the first damage that hides objects: that of a section whose walk broke off; None without one."""
         return self.files.damage or self.xorbs.damage
 
     def section(self, kind: str) -> WalkedSection:
-        """Return the section in which objects of a kind are."""
         return self.files if kind == FILE else self.xorbs
 
     @property
     def counts(self) -> tuple[int, int, int]:
-        """Number of files, xorbs and chunks."""
         return len(self.files.headers), len(self.xorbs.headers), len(self.xorbs.entries)
 
     def first_row(self, kind: str) -> int:
-        """Return the row at which the objects of a kind begin."""
         files, xorbs, _ = self.counts
         return {FILE: 0, XORB: files, CHUNK: files + xorbs}[kind]
 
     def row_of(self, kind: str, record: int, chunk: int = -1) -> int:
-        """Return the row of an object by its header record, and for chunks its number in the xorb."""
         if kind == CHUNK:
             block = self.xorbs.block_of(record)
             return self.first_row(CHUNK) + int(self.xorbs.bounds[block]) + chunk
         return self.first_row(kind) + self.section(kind).block_of(record)
 
     def entry_row(self, kind: str, record: int, chunk: int = -1) -> int | None:
-        """The row that an entry of a lookup table leads to; None where it leads to no header, or past its xorb."""
         block = self.section(kind).block_of(record)
         if block < 0 or chunk >= self.section(kind).counts[block]:
             return None
         return self.row_of(kind, record, chunk)
 
     def rows_of(self, kind: str, wanted: HashArray) -> NDArray[np.int64]:
-        """The rows of the objects of a kind with these stored hashes, shape `(m, 32)`; -1 where there is none."""
         known, section = self.maps[kind], self.section(kind)
         at = known.find(section, wanted)
         if not len(known.records):
@@ -95,32 +78,26 @@ class MdbIndex:
 
     @cached_property
     def segments(self) -> NDArray[Any]:
-        """All segments of all files, rows of `FILE_ENTRY`."""
         return self.files.rows(FILE_ENTRY)[self.files.entries]
 
     @cached_property
     def chunks(self) -> NDArray[Any]:
-        """All chunks of all xorbs, rows of `CAS_ENTRY`."""
         return self.xorbs.rows(CAS_ENTRY)[self.xorbs.entries]
 
     @cached_property
     def xorb_headers(self) -> NDArray[Any]:
-        """All xorbs, rows of `CAS_HEADER`."""
         return self.xorbs.rows(CAS_HEADER)[self.xorbs.headers]
 
     @cached_property
     def file_sizes(self) -> NDArray[np.int64]:
-        """Bytes of each file: the sum over its segments."""
         return _sums(self.segments["unpacked_segment_bytes"], self.files.bounds)
 
     @cached_property
     def xorb_sums(self) -> NDArray[np.int64]:
-        """The sum of the chunk sizes of each xorb."""
         return _sums(self.chunks["unpacked_segment_bytes"], self.xorbs.bounds)
 
     @cached_property
     def segment_xorbs(self) -> NDArray[np.int64]:
-        """The number of the xorb that each segment names, or -1 when this shard does not describe it."""
         known = header_map(self.xorbs)
         at = known.find(self.xorbs, self.segments["cas_hash"])
         if not len(known.records):
@@ -130,13 +107,11 @@ class MdbIndex:
 
     @cached_property
     def segment_lengths(self) -> NDArray[np.int64]:
-        """Number of chunks that each segment names; negative where its range is not valid."""
         stops, starts = (self.segments[name].astype(np.int64) for name in ("chunk_index_end", "chunk_index_start"))
         return stops - starts
 
     @cached_property
     def segment_sums(self) -> NDArray[np.int64]:
-        """The sum of the chunk sizes of each segment; -1 where it is unknown or the range is not valid."""
         sums = np.full(len(self.segments), -1, np.int64)
         sure = (self.segment_xorbs >= 0) & ~self.segment_faults
         first = self.xorbs.bounds[self.segment_xorbs[sure]]
@@ -147,7 +122,6 @@ class MdbIndex:
 
     @cached_property
     def segment_faults(self) -> NDArray[np.bool_]:
-        """Return the segments with a `range_fault`; in an external xorb the number of chunks is unknown."""
         start, stop = self.segments["chunk_index_start"], self.segments["chunk_index_end"]
         known = self.segment_xorbs >= 0
         limits = np.full(len(start), 1 << 32, np.int64)
@@ -157,39 +131,32 @@ class MdbIndex:
 
     @cached_property
     def wrong_segments(self) -> NDArray[np.bool_]:
-        """Return which segments no reader can follow: a faulty range, or a size that its chunks do not have."""
         sums = self.segment_sums
         wrong: NDArray[np.bool_] = (sums >= 0) & (sums != self.segments["unpacked_segment_bytes"])
         return wrong | self.segment_faults
 
     @cached_property
     def misnamed_files(self) -> NDArray[np.bool_]:
-        """Return which files cannot have their hash: the zero hash is that of a file without segments, and only its."""
         named = self.files.hashes[self.files.headers].any(axis=1)
         misnamed: NDArray[np.bool_] = named != (self.files.counts > 0)
         return misnamed
 
     @cached_property
     def damaged_files(self) -> NDArray[np.bool_]:
-        """Return which files no reader can return."""
         unread: NDArray[np.bool_] = _sums(self.wrong_segments, self.files.bounds) > 0
         return unread | self.misnamed_files
 
     @property
     def keyed(self) -> bool:
-        """Return whether chunk hashes are stored under a key."""
         return self.geometry.key != ZERO
 
     def xorb_values(self, number: int) -> dict[str, Any]:
-        """Return the fields of the header of a xorb."""
         return CAS_HEADER.values(self.xorb_headers[number])
 
     def chunk_values(self, number: int) -> dict[str, Any]:
-        """Return the fields of a chunk, counted over all xorbs."""
         return CAS_ENTRY.values(self.chunks[number])
 
     def file_fault(self, number: int) -> str:
-        """Return what is wrong with a file or its first bad segment, or empty."""
         first, last = self.files.bounds[number : number + 2].tolist()
         wrong = np.flatnonzero(self.wrong_segments[first:last])
         if len(wrong):
@@ -197,7 +164,6 @@ class MdbIndex:
         return MISNAMED if self.misnamed_files[number] else ""
 
     def segment_fault(self, number: int) -> str:
-        """Return what is wrong with a segment, counted over all files, or empty."""
         segment = FILE_ENTRY.values(self.segments[number])
         xorb, total = int(self.segment_xorbs[number]), int(self.segment_sums[number])
         count = int(self.xorbs.counts[xorb]) if xorb >= 0 else -1
@@ -205,7 +171,6 @@ class MdbIndex:
         return fault or (size_fault(segment["unpacked_segment_bytes"], total) if total >= 0 else "")
 
     def table_rows(self, kind: str) -> NDArray[Any]:
-        """Return the rows of a lookup table; none when the shard has no such table."""
         table = self.geometry.tables.get(kind)
         if table is None:
             return np.zeros(0, _EMPTY[kind])
@@ -213,7 +178,6 @@ class MdbIndex:
 
     @property
     def segment_links(self) -> Links:
-        """The references from segments of files to the records of their chunks."""
         xorbs, segments = self.segment_xorbs, self.segments
         known = np.flatnonzero((xorbs >= 0) & ~self.segment_faults)
         first = self.xorbs.headers[xorbs[known]] + 1
@@ -232,7 +196,6 @@ class MdbIndex:
         return Links(starts, stops, pointer)
 
     def entry_links(self, table: LookupTable) -> Links:
-        """Return the references from a lookup table: to all records of files and xorbs, or to those of chunks."""
         rows, section = self.table_rows(table.kind), self.section(table.kind)
         first = rows["index"].astype(np.int64)
         if table.kind == CHUNK:
@@ -254,12 +217,10 @@ class MdbIndex:
 
     @cached_property
     def tables(self) -> dict[str, tuple[KeyMap, NDArray[np.int64]]]:
-        """For each lookup table that is there: its map, and the numbers of its wrong rows."""
         return {kind: table_map(self.table_rows(kind), self.section(kind)) for kind in self.geometry.tables}
 
     @cached_property
     def maps(self) -> dict[str, KeyMap]:
-        """For each kind the map that lookups use: the table's, or where there is none the one made by walking."""
         maps = {kind: found for kind, (found, _) in self.tables.items()}
         for kind in set(KINDS) - maps.keys():
             maps[kind] = chunk_map(self.xorbs) if kind == CHUNK else header_map(self.section(kind))
@@ -270,7 +231,6 @@ _EMPTY = {FILE: [("key", "<u8")], XORB: [("key", "<u8")], CHUNK: [("key", "<u8")
 
 
 def load(data: bytes, geometry: MdbGeometry) -> MdbIndex:
-    """Walk the sections of a shard whose parts are known from its footer."""
     view = memoryview(data)
     files = walk(view[slice(*geometry.file_info)], geometry.file_info[0], files=True)
     xorbs = walk(view[slice(*geometry.cas_info)], geometry.cas_info[0], files=False)
@@ -278,13 +238,6 @@ def load(data: bytes, geometry: MdbGeometry) -> MdbIndex:
 
 
 def discover(data: bytes, header: dict[str, Any], stop: int) -> MdbIndex:
-    """Walk the sections of a shard without a (trustworthy) footer: where they end is found by walking.
-
-    Args:
-        data: The whole file.
-        header: The header's fields.
-        stop: Latest end of the sections.
-    """
     last = max(stop, min(SECTIONS_START, len(data)))
     view = memoryview(data)[:last]
     files = walk(view[SECTIONS_START:], SECTIONS_START, files=True)
@@ -298,5 +251,4 @@ def discover(data: bytes, header: dict[str, Any], stop: int) -> MdbIndex:
 
 
 def _whole(size: int) -> int:
-    """Bytes of the whole records in `size` bytes."""
     return max(size, 0) // RECORD_SIZE * RECORD_SIZE

@@ -36,15 +36,11 @@ NO_EXPIRY = (1 << 64) - 1
 
 
 class FileFlag(IntFlag):
-    """Bits of `file_flags`: which records follow the segments of a file."""
-
     WITH_VERIFICATION = 1 << 31
     WITH_METADATA_EXT = 1 << 30
 
 
 class ChunkFlag(IntFlag):
-    """Bits of the `flags` of a chunk."""
-
     GLOBAL_DEDUP_ELIGIBLE = 1 << 31
 
 
@@ -320,7 +316,6 @@ FOOTER_SIZE = FOOTER.size
 
 
 def file_steps(headers: NDArray[Any]) -> NDArray[np.int64]:
-    """Records that each file takes, for rows of `FILE_HEADER`: header, n or 2 n records, and one for metadata."""
     flags = headers["file_flags"]
     count = headers["num_entries"].astype(np.int64)
     verified = ((flags & np.uint32(FileFlag.WITH_VERIFICATION)) != 0).astype(np.int64)

@@ -55,19 +55,6 @@ _GUESSES = 6  # after so many pieces in the wrong place the keys are not spread 
 def search(
     read: Read, table: LookupTable, key: int, seen: list[tuple[int, NDArray[Any]]] | None = None
 ) -> tuple[int, NDArray[Any]]:
-    """Return the entries with a key: the number of the first (or where it would be), and their rows.
-
-    Hashes are spread evenly, so that the key reports where in a long table it must be; one piece nearly always has it.
-
-    Args:
-        read: Reads the bytes `[start, stop)` of the shard.
-        table: The table.
-        key: The key.
-        seen: Takes the piece that was read last, for the drawing: the number of its first entry, and its keys.
-
-    Raises:
-        FormatError: The table is not sorted where it was read.
-    """
     piece = WHOLE_TABLE // table.record.size
     low, high = 0, table.count  # the first entry with a key not below `key` has a number in [low, high]
     low_key, high_key, tries = 0, 1 << 64, 0
@@ -114,13 +101,6 @@ _MANY = 64  # entries of one key that are looked at one by one
 
 @dataclass(frozen=True, slots=True)
 class MdbKey:
-    """A parsed key.
-
-    Attributes:
-        kind: What is looked for: `file`, `xorb` or `chunk`.
-        raw: The 32 bytes of its hash, as given.
-    """
-
     kind: str
     raw: bytes
 
@@ -134,14 +114,6 @@ KEY_FORM = KeyForm(of_bytes=text_of_key, to_raw=lambda text: text if ":" in text
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """Record to which a key leads.
-
-    Attributes:
-        record: Header record, counted from the start of its section.
-        chunk: Chunk in the xorb; -1 for files and xorbs.
-        row: Number of the table entry; -1 when it was found by walking.
-    """
-
     record: int
     chunk: int
     row: int
@@ -151,12 +123,6 @@ _FORMS = f"a key is the hash of a file, 64 hex digits; {XORB}: or {CHUNK}: befor
 
 
 class MdbLookup:
-    """Finds files, xorbs and chunks of a shard.
-
-    Args:
-        file: The file of the shard.
-    """
-
     def __init__(self, file: MdbFile) -> None:
         self.file = file
         # Index of a small shard, made when a lookup fails before `load_index`.
@@ -164,11 +130,6 @@ class MdbLookup:
 
     @staticmethod
     def parse(text: str) -> MdbKey:
-        """Return the kind and the hash that a key names: files by default, others by prefix.
-
-        Raises:
-            UsageError: The prefix is unknown, or what follows it is no hash.
-        """
         kind, colon, hash_text = text.rpartition(":")
         if colon and kind not in KINDS:
             raise UsageError(f"no kind {short(kind)}; {_FORMS}")
@@ -178,13 +139,6 @@ class MdbLookup:
             raise UsageError(f"{short(text)} is not a key of an mdb shard; {_FORMS}") from error
 
     def find(self, key: MdbKey, look: Look) -> ObjectRef:
-        """Return the first object with this key. A told lookup goes on into the xorbs, as far as they are within reach.
-
-        Raises:
-            KeyAbsent: There is none.
-            FormatError: A table or a record is damaged where the lookup needs it.
-            SourceError: The bytes cannot be read.
-        """
         ref = next(self._each(key, look), None)
         if ref is None:
             self._check_missed(key)
@@ -194,10 +148,6 @@ class MdbLookup:
         return ref
 
     def _check_missed(self, key: MdbKey) -> None:
-        """Raise a `FormatError` where a record has the hash, but no entry of the lookup table leads to it.
-
-        Only bytes that are at hand are looked at: no request is made to explain.
-        """
         table, index, source = self.file.geometry.tables.get(key.kind), self.file.index, self.file.source
         if table is None:
             return
@@ -218,11 +168,9 @@ class MdbLookup:
             )
 
     def find_all(self, key: MdbKey) -> tuple[ObjectRef, ...]:
-        """Return all objects with this key: a chunk may occur in several xorbs, and several times in one."""
         return tuple(self._each(key, Look()))
 
     def find_many(self, keys: Sequence[MdbKey]) -> NDArray[np.int64]:
-        """Return the rows of many keys, vectorised; -1 where a key is absent. Reads the index."""
         rows = np.full(len(keys), -1, np.int64)
         index = self.file.load()
         for kind in KINDS:
@@ -237,7 +185,6 @@ class MdbLookup:
         return rows
 
     def _each(self, key: MdbKey, look: Look) -> Iterator[ObjectRef]:
-        """Yield all objects with this key; see `find`."""
         geometry, plain = self.file.geometry, key.raw
         raw = protect(geometry.key, plain) if key.kind == CHUNK else plain
         if key.kind == CHUNK and geometry.key != ZERO:
@@ -266,7 +213,6 @@ class MdbLookup:
 
 
 def _matches(file: MdbFile, kind: str, raw: bytes, look: Look) -> Iterator[ObjectRef]:
-    """Yield the objects of a kind whose stored hash is `raw`."""
     key = truncated(raw)
     look.step(
         "Table key",
@@ -290,7 +236,6 @@ def _matches(file: MdbFile, kind: str, raw: bytes, look: Look) -> Iterator[Objec
 
 
 def _from_table(file: MdbFile, table: LookupTable, raw: bytes, look: Look) -> Iterator[Hit]:
-    """Return the entries of a lookup table that have the key."""
     key, seen = truncated(raw), list[tuple[int, NDArray[Any]]]()
     first, rows = search(lambda a, b: file.read(a, b, look), table, key, seen)
     text, spans = _searched(table, first, len(rows))
@@ -315,7 +260,6 @@ def _from_table(file: MdbFile, table: LookupTable, raw: bytes, look: Look) -> It
 
 
 def _searched(table: LookupTable, first: int, count: int) -> tuple[str, list[Span]]:
-    """Return the result of a search, and its entries: those with the key, or the two neighbours."""
     if count > 1:
         return f"Entries {first} to {first + count - 1} have this table key", [table.span(first, first + count)]
     if count:
@@ -331,7 +275,6 @@ def _searched(table: LookupTable, first: int, count: int) -> tuple[str, list[Spa
 
 
 def _with_hash(index: MdbIndex, kind: str, rows: NDArray[Any], raw: bytes) -> NDArray[np.int64]:
-    """Return which of very many entries of one key point at records with the whole hash."""
     hashes = index.section(kind).hashes
     places = rows["index"].astype(np.int64)
     if kind == CHUNK:
@@ -342,7 +285,6 @@ def _with_hash(index: MdbIndex, kind: str, rows: NDArray[Any], raw: bytes) -> ND
 
 
 def _from_walk(file: MdbFile, kind: str, raw: bytes, look: Look) -> Iterator[Hit]:
-    """Return the records that a table would name, found by walking the section."""
     index = file.load(look)
     known, section = index.maps[kind], index.section(kind)
     wanted = np.frombuffer(raw, np.uint8).reshape(1, 32)
@@ -368,7 +310,6 @@ def _from_walk(file: MdbFile, kind: str, raw: bytes, look: Look) -> Iterator[Hit
 
 
 def _compare(file: MdbFile, kind: str, raw: bytes, hit: Hit, look: Look) -> Iterator[ObjectRef]:
-    """Yield the object that an entry leads to, if its whole hash is the one wanted."""
     places, index = file.geometry.entry_places(kind, hit.record, hit.chunk), file.index
     if places is None:
         table = file.geometry.tables.get(kind)
@@ -415,12 +356,10 @@ def _compare(file: MdbFile, kind: str, raw: bytes, hit: Hit, look: Look) -> Iter
 
 
 def _after(span: Span, header: Span) -> Span:
-    """Return what of an object's records follows its header; all of those that do not begin with it."""
     return Span(span.source, header.stop, span.stop) if span.start == header.start else span
 
 
 def _records(file: MdbFile, kind: str, header: Span, place: Span, look: Look) -> tuple[bytes, bytes]:
-    """The header record (for a file with what follows it) and the record that carries the hash; mostly one range."""
     if kind == FILE:
         data = file.read(header.start, min(header.start + BLOCK_GUESS, file.geometry.file_info[1]), look)
         return data, data
@@ -431,7 +370,6 @@ def _records(file: MdbFile, kind: str, header: Span, place: Span, look: Look) ->
 
 
 def _object(file: MdbFile, kind: str, hit: Hit, places: tuple[Span, Span], data: bytes, entry: bytes) -> ObjectRef:
-    """Return the object at a record whose hash was found right; its row is -1 while the index is not read."""
     index, (span, place) = file.index, places
     at, stop = span.start, file.geometry.section(kind)[1]
     row = -1 if index is None else index.row_of(kind, hit.record, hit.chunk)
@@ -456,7 +394,6 @@ def _object(file: MdbFile, kind: str, hit: Hit, places: tuple[Span, Span], data:
 
 
 def _meaning(kind: str, hit: Hit, ref: ObjectRef) -> str:
-    """Return what was found, in a sentence."""
     where = f"record {hit.record} of the {FILE_INFO if kind == FILE else XORB_INFO} section"
     if kind == FILE:
         segments = plural(len(ref.extras["segments"]), "segment")

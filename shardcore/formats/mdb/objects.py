@@ -48,16 +48,6 @@ Read = Callable[[int, int], bytes]
 
 @dataclass(frozen=True)
 class FileBlock:
-    """The records of one file.
-
-    Attributes:
-        start: First byte of the block.
-        header: The fields of its `FILE_HEADER`.
-        segments: Rows of `FILE_ENTRY`.
-        ranges: Range hash of each segment, shape `(n, 32)`; None without verification entries.
-        sha256: The SHA-256 as stored; None without a metadata entry.
-    """
-
     start: int
     header: dict[str, Any]
     segments: NDArray[Any]
@@ -66,57 +56,39 @@ class FileBlock:
 
     @property
     def stop(self) -> int:
-        """One past the last byte of the block."""
         count = len(self.segments) * (1 if self.ranges is None else 2)
         return self.start + (1 + count + (self.sha256 is not None)) * RECORD_SIZE
 
     @property
     def size(self) -> int:
-        """Bytes of the file."""
         return int(self.segments["unpacked_segment_bytes"].sum(dtype=np.int64))
 
     @property
     def references(self) -> int:
-        """Number of chunks that its segments name; a chunk counts each time."""
         ends, starts = (self.segments[name].astype(np.int64) for name in ("chunk_index_end", "chunk_index_start"))
         return int(np.maximum(ends - starts, 0).sum())
 
     @property
     def key(self) -> str:
-        """The file hash, as text."""
         return to_text(self.header["file_hash"])
 
     def entry_span(self, number: int) -> Span:
-        """Return where a segment's record lies."""
         at = self.start + (1 + number) * RECORD_SIZE
         return Span("", at, at + RECORD_SIZE)
 
     def range_span(self, number: int) -> Span:
-        """Return where a segment's verification entry lies."""
         return self.entry_span(len(self.segments) + number)
 
     @property
     def metadata_span(self) -> Span:
-        """Return where the metadata entry lies; only when there is one."""
         return Span("", self.stop - RECORD_SIZE, self.stop)
 
     @property
     def segment_list(self) -> Segments:
-        """The segments, as the recipe tells them."""
         return Segments(self.segments)
 
 
 def read_file_block(read: Read, start: int, limit: int) -> FileBlock:
-    """Read the records of one file; one range, unless there are more than some 1,300 of them.
-
-    Args:
-        read: Reads ranges of the shard.
-        start: First byte of the block.
-        limit: Where the file info section ends.
-
-    Raises:
-        Truncated: The block ends after the section does.
-    """
     data = read(start, max(min(start + BLOCK_GUESS, limit), start))
     rows = FILE_HEADER.read(data, place=Span("", start, start + len(data)))
     header = FILE_HEADER.values(rows[0])
@@ -138,17 +110,10 @@ def read_file_block(read: Read, start: int, limit: int) -> FileBlock:
 
 
 def block_of(file: MdbFile, ref: ObjectRef) -> FileBlock:
-    """Return the records of an object of kind `file`.
-
-    Raises:
-        FormatError: They are damaged.
-        SourceError: The bytes cannot be read.
-    """
     return read_file_block(file.read, ref.spans[0].start, file.geometry.file_info[1])
 
 
 def file_ref(row: int, block: FileBlock, fault: str = "") -> ObjectRef:
-    """Return a file as an object."""
     state = State.DAMAGED if fault else State.EXTERNAL if len(block.segments) else State.LIVE
     return ObjectRef(
         key=block.key,
@@ -169,7 +134,6 @@ def file_ref(row: int, block: FileBlock, fault: str = "") -> ObjectRef:
 
 
 def xorb_ref(row: int, start: int, header: dict[str, Any]) -> ObjectRef:
-    """Return a xorb as an object; `header` holds the fields of its `CAS_HEADER`, at byte `start`."""
     count = header["num_entries"]
     return ObjectRef(
         key=f"{XORB}:{to_text(header['cas_hash'])}",
@@ -186,7 +150,6 @@ def xorb_ref(row: int, start: int, header: dict[str, Any]) -> ObjectRef:
 
 
 def chunk_ref(row: int, start: int, entry: dict[str, Any], xorb: bytes, number: int, *, keyed: bool) -> ObjectRef:
-    """Return a chunk as an object; `entry` holds the fields of its `CAS_ENTRY`, at byte `start`."""
     return ObjectRef(
         key=f"{CHUNK}:{to_text(entry['chunk_hash'])}",
         row=row,
@@ -206,12 +169,6 @@ def chunk_ref(row: int, start: int, entry: dict[str, Any], xorb: bytes, number: 
 
 
 class MdbObjects(Objects):
-    """All files, then all xorbs, then all chunks, each in the order of their records.
-
-    Args:
-        file: The file of the shard; its index is read for whatever is asked. `MdbFile.declared_objects` reads nothing.
-    """
-
     kinds = KINDS
     inner_kinds = frozenset({"xorb", "chunk"})
     codecs = (CODEC,)
@@ -224,11 +181,9 @@ class MdbObjects(Objects):
 
     @property
     def counted(self) -> bool:
-        """True when the index is read: tables of a damaged shard may state other numbers."""
         return self.file.index is not None
 
     def columns(self, rows: NDArray[np.int64], *, sizes: bool = False) -> ObjectColumns:
-        """Return the columns of some rows; see `Objects.columns`. `start` and `stop` report where the records lie."""
         index = self.file.load()
         rows = np.asarray(rows, np.int64)
         ends = np.cumsum(index.counts)
@@ -262,7 +217,6 @@ class MdbObjects(Objects):
         return ObjectColumns.of(rows, start, stop, size, stored_size=stored, state=state, kind=kind)
 
     def key_texts(self, rows: NDArray[np.int64]) -> list[str | None]:
-        """Return the keys of some rows; see `Objects.key_texts`."""
         index = self.file.load()
         rows = np.asarray(rows, np.int64)
         ends = np.cumsum(index.counts)
@@ -279,7 +233,6 @@ class MdbObjects(Objects):
         return texts
 
     def ref(self, row: int) -> ObjectRef:
-        """Return one row as an object."""
         index = self.file.load()
         if not 0 <= row < len(self):
             raise IndexError(row)
@@ -309,11 +262,9 @@ class MdbObjects(Objects):
 
     @property
     def orders(self) -> tuple[str, ...]:
-        """`offset` and `size` are known once the index is."""
         return ("slot", "offset", "size") if self.file.index is not None else ("slot",)
 
     def order(self, name: str) -> NDArray[np.int64] | None:
-        """Row numbers in an order; see `Objects.order`."""
         if name in ("offset", "size") and name in self.orders:
             columns = self[:]
             return np.argsort(columns.start if name == "offset" else columns.size, kind="stable")

@@ -35,7 +35,6 @@ CHECK_WHY = "Content is called by its hash, so a reader that has it can prove th
 
 
 def recipe_of(file: MdbFile, ref: ObjectRef) -> dict[str, Any]:
-    """Return how a file or xorb is put together, ready for JSON."""
     if ref.kind == FILE:
         block = block_of(file, ref)
         segments = _segments(block, 0, len(block.segments))
@@ -59,7 +58,6 @@ def _chunks(file: MdbFile, ref: ObjectRef, first: int, last: int) -> list[dict[s
 
 
 def recipe_pieces(file: MdbFile, ref: ObjectRef) -> Iterator[bytes]:
-    """The recipe as JSON, in pieces: a file can have hundreds of thousands of segments, and a xorb as many chunks."""
     name, count = ("segments", len(ref.extras["segments"])) if ref.kind == FILE else ("chunks", ref.extras["chunks"])
     if count <= AT_ONCE:
         yield indented(recipe_of(file, ref)).encode() + b"\n"
@@ -79,7 +77,6 @@ def recipe_pieces(file: MdbFile, ref: ObjectRef) -> Iterator[bytes]:
 
 
 def indented(value: Any, level: int = 1) -> str:
-    """As `json.dumps(value, indent=1)`, which is slow for many small values, gives it."""
     if isinstance(value, dict) and value:
         items: list[str] = [f"{json.dumps(key)}: {indented(item, level + 1)}" for key, item in value.items()]
     elif isinstance(value, list) and value:
@@ -91,7 +88,6 @@ def indented(value: Any, level: int = 1) -> str:
 
 
 def tell_content(file: MdbFile, ref: ObjectRef, look: Look) -> None:
-    """Go on from an object's records into the xorbs; report what cannot be reached, and never fail."""
     if ref.kind == FILE:
         _tell_file(file, ref, look)
     else:
@@ -105,7 +101,6 @@ def tell_content(file: MdbFile, ref: ObjectRef, look: Look) -> None:
 
 
 def _records_of(ref: ObjectRef) -> tuple[Span, ...]:
-    """Return the header of an object, and the records after it, as they were looked at."""
     span = ref.spans[0]
     cut = min(span.start + RECORD_SIZE, span.stop)
     parts = (Span(span.source, span.start, cut), Span(span.source, cut, span.stop))
@@ -113,7 +108,6 @@ def _records_of(ref: ObjectRef) -> tuple[Span, ...]:
 
 
 def _tell_elsewhere(ref: ObjectRef, look: Look) -> None:
-    """The last step where xorbs are missing: what was found is not content."""
     look.step(
         "Content elsewhere",
         f"The {look.described} is found; its bytes are in xorbs that cannot be read.",
@@ -153,7 +147,6 @@ def _tell_file(file: MdbFile, ref: ObjectRef, look: Look) -> None:
 
 
 def _tell_range(file: MdbFile, text: str, first: int, last: int, place: Span, look: Look, *shown: Fields) -> bool:
-    """Return where a range of chunks lies in its xorb; whether it was reached."""
     try:
         xorb = file.xorbs.get(text)
         span, unpacked = _stored_span(xorb, text, first, last, place)

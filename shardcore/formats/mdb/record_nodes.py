@@ -24,15 +24,6 @@ from shardcore.model.span import Span
 
 
 class Blocks(Extents):
-    """The blocks of a walked section, its end mark, and what could not be walked.
-
-    Args:
-        walked: The section.
-        index: The shard it belongs to.
-        stop: End of the section, in bytes.
-        xorbs: The xorbs within reach.
-    """
-
     def __init__(self, walked: WalkedSection, index: MdbIndex, stop: int, xorbs: Xorbs) -> None:
         self.walked = walked
         self.xorbs = xorbs
@@ -74,7 +65,6 @@ class Blocks(Extents):
         return Node("unread", span, role=FieldRole.UNKNOWN, error=problem, doc=doc)
 
     def runs(self, start: int, stop: int) -> Runs:
-        """Run of all fields of the records in `[start, stop)`, by the kind of each; a block can be most of a file."""
         inside = self.overlap(start, stop)
         if not inside:
             return Runs.of([], [], [], [])
@@ -103,7 +93,6 @@ class Blocks(Extents):
 
 
 def _record_node(name: str, record: Record, stored: Any, start: int, **more: Any) -> Node:
-    """Return one record: hashes in their text form, flags by name."""
     values = record.values(stored)
     texts = {n: to_text(v) for n, v in values.items() if isinstance(v, bytes) and len(v) == SIZE}
     if "file_flags" in values:
@@ -115,7 +104,6 @@ def _record_node(name: str, record: Record, stored: Any, start: int, **more: Any
 
 
 def file_node(blocks: Blocks, number: int) -> Node:
-    """Return one file: header, segments, verification entries, metadata."""
     walked, index = blocks.walked, blocks.shard_index
     first, last = int(walked.headers[number]), int(walked.ends[number])
     header = walked.rows(FILE_HEADER)[first]
@@ -166,7 +154,6 @@ def file_node(blocks: Blocks, number: int) -> Node:
 
 
 def xorb_node(blocks: Blocks, number: int) -> Node:
-    """Return one xorb: header, chunks."""
     walked, index = blocks.walked, blocks.shard_index
     first, last = int(walked.headers[number]), int(walked.ends[number])
     first_chunk = index.first_row(CHUNK) + int(walked.bounds[number])
@@ -202,7 +189,6 @@ def _list_node(
     count: int,
     describe: Callable[[int, Any], Node] | None = None,
 ) -> Node:
-    """Neighbouring records of one kind."""
     record = RECORDS[kind]
     start = walked.byte_of(first)
 
@@ -218,7 +204,6 @@ def _list_node(
 
 
 def flags_text(value: int, flags: type[IntFlag]) -> str:
-    """Return a field of flags: its bits by name, and what is left as a number."""
     names = [flag.name for flag in flags if value & flag and flag.name]
     rest = value & ~sum(flags)
     return " | ".join([*names, *([f"0x{rest:08x}"] if rest or not names else [])])

@@ -16,7 +16,6 @@ from shardcore.model.span import Span
 
 
 def gather(file: MdbFile, into: ReferenceCollector) -> None:
-    """Collect descriptions of chunks of a xorb: their records in this shard, and the segments of files."""
     index, name = file.index, SourceName.parse(into.span.source)
     if index is None or not name.path.startswith(SPAN_PREFIX) or name.stretches:
         return

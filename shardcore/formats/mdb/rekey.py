@@ -25,20 +25,6 @@ if TYPE_CHECKING:
 def rekey(
     shard: MdbShard, target: str | Path, *, key: str = "", expiry: str = "", force: bool = False
 ) -> tuple[WrittenFile, ...]:
-    """Write a shard again under a key, or with another expiry, or both; the shard itself does not change.
-
-    Args:
-        shard: An opened shard.
-        target: The new file.
-        key: The HMAC key, 64 hex digits; empty to leave chunk hashes as they are.
-        expiry: As for writing; empty to leave it as it is.
-        force: Whether an existing file is replaced.
-
-    Raises:
-        UsageError: Neither is given, the shard has a key already or no footer, or the target exists or is the shard.
-        FormatError: The shard is damaged.
-        SourceError: The bytes cannot be read or written.
-    """
     if not key and not expiry:
         raise UsageError("nothing to change: give a key (--key HEX), an expiry (--expiry WHEN), or both")
     check_other_file(shard.source, target)
@@ -55,7 +41,6 @@ def rekey(
 
 
 def rekeyed(file: MdbFile, key: bytes, expiry: str) -> bytes:
-    """Return the bytes of the new shard; see `rekey`."""
     index = file.load()
     if file.damage is not None:
         raise FormatError(f"a damaged shard is not rekeyed: {file.damage.message}", span=file.damage.span)
@@ -76,7 +61,6 @@ def rekeyed(file: MdbFile, key: bytes, expiry: str) -> bytes:
 
 
 def _protect(file: MdbFile, data: np.ndarray[tuple[int], np.dtype[np.uint8]], key: bytes) -> None:
-    """Put the chunk hashes under a key, and the lookup table of chunks in the order of its new keys."""
     index = file.load()
     start, stop = file.geometry.cas_info
     section = data[start:stop].reshape(-1, RECORD_SIZE)

@@ -25,7 +25,6 @@ _FOOTER = 200
 
 
 def salvage(damaged: Damaged) -> Iterator[SalvagedObject]:
-    """Files as contents or recipes, and recipes of xorbs."""
     shard = damaged.shard
     if isinstance(shard, MdbShard):
         yield from _records(damaged, shard, without_index=shard.damage is not None)
@@ -58,13 +57,6 @@ def _records(damaged: Damaged, shard: MdbShard, *, without_index: bool) -> Itera
 
 
 def _has_content(shard: MdbShard, ref: ObjectRef, away: set[str]) -> bool:
-    """Return whether the xorbs of a file are within reach; what is wrong with them is reported when it is read.
-
-    Args:
-        shard: The shard.
-        ref: The file.
-        away: Xorbs that are known to be missing; more are added.
-    """
     segments = ref.extras["segments"]
     if not len(segments):
         return True

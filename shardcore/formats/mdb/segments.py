@@ -14,12 +14,6 @@ AT_ONCE = 4096
 
 
 class Segments(Sequence[dict[str, Any]]):
-    """The segments of one file: `xorb`, `start` and `end` (chunks, half-open), `bytes`. Equal to a list of the same.
-
-    Args:
-        rows: Rows of `FILE_ENTRY`, shape `(n,)`.
-    """
-
     def __init__(self, rows: NDArray[Any]) -> None:
         self._rows = rows
 

@@ -38,19 +38,6 @@ FLAGS = FileFlag.WITH_VERIFICATION | FileFlag.WITH_METADATA_EXT
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Recipes:
-    """Recipes of a shard, in any order; files have verification and metadata entries.
-
-    Attributes:
-        files: Hash of each file, shape `(n, 32)`.
-        sha256s: SHA-256 of each file as it is stored, shape `(n, 32)`.
-        counts: Segments of each file.
-        segments: Those of all files, rows of `FILE_ENTRY`.
-        ranges: The range hash of each segment.
-        xorbs: Hash of each xorb.
-        chunk_counts: Chunks of each xorb.
-        chunks: Those of all xorbs, rows of `CAS_ENTRY`, with plain hashes.
-    """
-
     files: HashArray
     sha256s: HashArray
     counts: NDArray[np.int64]
@@ -63,14 +50,6 @@ class Recipes:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Fields of a footer besides the locations of the parts.
-
-    Attributes:
-        key: The HMAC key; zero for none.
-        created: When the shard was made, in Unix seconds; 0 if that is not recorded.
-        expiry: Until when clients use it, in Unix seconds; None for ever.
-    """
-
     key: bytes = ZERO
     created: int = 0
     expiry: int | None = None
@@ -81,7 +60,6 @@ NO_FACTS = Facts()
 
 
 def size_of(form: str, files: int, segments: int, xorbs: int, chunks: int) -> int:
-    """Bytes of a shard of some form."""
     records = 2 * files + 2 * segments + xorbs + chunks + 2
     size = HEADER.size + records * RECORD_SIZE
     if form == FULL:
@@ -90,13 +68,6 @@ def size_of(form: str, files: int, segments: int, xorbs: int, chunks: int) -> in
 
 
 def build(recipes: Recipes, form: str, facts: Facts = NO_FACTS) -> bytes:
-    """Return the whole shard, with files and xorbs in the order of their hashes.
-
-    Args:
-        recipes: What it states.
-        form: One of `FORMS`.
-        facts: What its footer states; the upload form has none.
-    """
     file_part, file_starts = _file_section(recipes)
     cas_part, cas_starts = _cas_section(recipes, facts.key, eligible=form == MINIMAL)
     head = HEADER.pack(footer_size=0 if form == UPLOAD else FOOTER_SIZE)
@@ -131,19 +102,11 @@ def build(recipes: Recipes, form: str, facts: Facts = NO_FACTS) -> bytes:
 
 
 def by_hash(hashes: HashArray) -> NDArray[np.int64]:
-    """Return the order of the text forms of hashes."""
     w = words(hashes)
     return np.lexsort((w[:, 3], w[:, 2], w[:, 1], w[:, 0]))
 
 
 def chunk_table(hashes: HashArray, headers: NDArray[np.int64], counts: NDArray[np.int64]) -> bytes:
-    """Return the lookup table of chunks, sorted by key, then by place.
-
-    Args:
-        hashes: As they are stored, in the order of the records.
-        headers: The record of each xorb, counted from the start of the section.
-        counts: Chunks of each xorb.
-    """
     rows = np.zeros(len(hashes), CHUNK_LOOKUP.dtype)
     rows["key"] = words(hashes)[:, 0]
     rows["index"] = np.repeat(headers, counts)
@@ -152,7 +115,6 @@ def chunk_table(hashes: HashArray, headers: NDArray[np.int64], counts: NDArray[n
 
 
 def _file_section(recipes: Recipes) -> tuple[bytes, NDArray[np.int64]]:
-    """Return the records of all files, and where each file begins, in the order of the hashes."""
     order = by_hash(recipes.files)
     counts = recipes.counts[order]
     steps = 2 + 2 * counts
@@ -168,7 +130,6 @@ def _file_section(recipes: Recipes) -> tuple[bytes, NDArray[np.int64]]:
 
 
 def _cas_section(recipes: Recipes, key: bytes, *, eligible: bool) -> tuple[bytes, NDArray[np.int64]]:
-    """Return the records of all xorbs, and where each xorb begins, in the order of the hashes."""
     order = by_hash(recipes.xorbs)
     counts = recipes.chunk_counts[order]
     steps = 1 + counts
@@ -189,7 +150,6 @@ def _cas_section(recipes: Recipes, key: bytes, *, eligible: bool) -> tuple[bytes
 
 
 def _first_chunks(recipes: Recipes) -> NDArray[np.int64]:
-    """Return the first chunk of every file, as a row of the chunks, where the shard describes its xorb."""
     known = {raw.tobytes(): number for number, raw in enumerate(recipes.xorbs)}
     bounds = np.cumsum(recipes.chunk_counts) - recipes.chunk_counts
     firsts = (np.cumsum(recipes.counts) - recipes.counts)[recipes.counts > 0]
@@ -217,13 +177,11 @@ def _tables(recipes: Recipes, key: bytes, file_starts: NDArray[np.int64], cas_st
 
 
 def _gathered(counts: NDArray[np.int64], order: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the rows of lists that lie one after the other, when the lists are put in an order."""
     starts = np.cumsum(counts) - counts
     return np.repeat(starts[order], counts[order]) + _within(counts[order])
 
 
 def _within(counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """0, 1, 2, … for each list."""
     return np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
 
 

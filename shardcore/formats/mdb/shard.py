@@ -48,13 +48,6 @@ _WHY = "tag HFRepoMetaData"
 
 
 class MdbShard(FileShard):
-    """An opened MDB shard.
-
-    Attributes:
-        file: Its file.
-        shares_xorbs: Whether the xorbs are those of a data set, which closes them.
-    """
-
     key_form = KEY_FORM
     meanings = MEANINGS
 
@@ -71,70 +64,57 @@ class MdbShard(FileShard):
 
     @property
     def flavour(self) -> str:
-        """Return what the shard is for: `full`, `session`, `minimal`, `global dedup answer` or `upload form`."""
         return self.file.flavour
 
     @property
     def damage(self) -> ShardError | None:  # type: ignore[override]
-        """Return why not all objects are in sight; a walk that breaks off is known once the index is loaded."""
         return self.file.damage
 
     @property
     def fields(self) -> dict[str, Value]:
-        """The fields of header and footer."""
         fields: dict[str, Value] = {f"header.{name}": value for name, value in self.file.geometry.header.items()}
         fields.update({f"footer.{name}": value for name, value in self.file.footer_fields.items()})
         return fields
 
     @property
     def declared_objects(self) -> int | None:
-        """The sum of the entries of the lookup tables; without them the records are counted once they are read."""
         return self.file.declared_objects
 
     def sketches(self, trace: Trace | None = None) -> tuple[Sketch, ...]:
-        """Files over xorbs, a file cut in two ways, the short entrance; see `Shard.sketches`."""
         from shardcore.formats.mdb.sketch_scene import MdbScene
 
         key = self.parse_key(trace.key) if trace is not None else None
         return sketches_of(MdbScene(lambda: self.file, key, self.file))
 
     def _find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
-        """Return the rows of many keys, vectorised; -1 where a key is absent. Loads the index."""
         return self._lookup.find_many([self.parse_key(key) for key in keys])
 
     def stream(self, ref: ObjectRef) -> Iterator[bytes]:
-        """Return the content, from the xorbs; every hash is compared that shard and xorb have. See `Shard.stream`."""
         return stream(self.file, ref)
 
     def fetch_soon(self, refs: Iterable[ObjectRef]) -> None:
-        """Open the xorbs of the files, and begin to fetch their chunks; see `Shard.fetch_soon`."""
         with suppress(ShardError):
             fetch_chunks(self.file, refs)
 
     def reads_ranges(self, ref: ObjectRef) -> bool:
-        """True: a content is decoded chunk by chunk."""
         return True
 
     def read_range(self, ref: ObjectRef, start: int, stop: int, *, limit: int = DEFAULT_LIMIT) -> bytes:
-        """Return a range of the content, from the chunks that it touches alone."""
         if min(stop, ref.size) - start > limit:
             raise LimitExceeded(f"the range of {ref.key} has over {plural(limit, 'byte')}")
         return b"".join(read_range(self.file, ref, start, min(stop, ref.size)))
 
     def read_part(self, ref: ObjectRef, part: str, *, limit: int = DEFAULT_LIMIT) -> bytes:
-        """Return the recipe of a file or xorb, as JSON; it needs no xorbs."""
         if part != RECIPE or part not in ref.parts:
             return super().read_part(ref, part, limit=limit)
         return b"".join(recipe_pieces(self.file, ref))
 
     @property
     def checksum(self) -> str:
-        """BLAKE3: hashes of chunks are part of the format."""
         return "blake3"
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The expiry, in Unix seconds, and whether there is an HMAC key, which no option for writing sets."""
         settings: dict[str, Any] = {}
         if (expiry := (self.file.geometry.footer or {}).get("shard_key_expiry", 0)) not in (0, NO_EXPIRY):
             settings["expiry"] = str(expiry)
@@ -144,30 +124,25 @@ class MdbShard(FileShard):
         return settings
 
     def reading_all(self) -> XorbFetch:
-        """Return the context in which all files are read: xorbs of which much is needed are fetched whole, too."""
         fetch = self.file.fetch_xorb = XorbFetch(self.file.source, self.file.load)
         return fetch
 
     def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
-        """Check the shard; see `docs/formats/mdb.md` for what each depth does."""
         from shardcore.formats.mdb.verify import verify
 
         with self.verifying(depth):
             return verify(self.file, self._objects, Depth(depth), progress)
 
     def close(self) -> None:
-        """Close the file, and the xorbs unless they are those of a data set."""
         self.file.close()
         if not self.shares_xorbs:
             self.file.xorbs.close()
 
     def _part(self, name: SourceName) -> SourcePart:
-        """By `xorb:<hash>` a xorb within reach, by `xorb:<hash>@start-stop` a chunk of it unpacked."""
         return self.file.xorbs.part(name) or super()._part(name)
 
 
 def sketches_of(scene: MdbScene) -> tuple[Sketch, ...]:
-    """Return all sketches of a shard; formats of folders have them of one of their shards."""
     from shardcore.formats.mdb.chunk_map_sketch import ChunkMapSketch
     from shardcore.formats.mdb.cuts_sketch import CutsSketch
     from shardcore.formats.mdb.hash_lookup_sketch import HashLookupSketch
@@ -176,7 +151,6 @@ def sketches_of(scene: MdbScene) -> tuple[Sketch, ...]:
 
 
 def detect(source: PrefetchedSource) -> Verdict | None:
-    """Recognise a shard by its tag."""
     head = source.head(HEADER.size)
     if head[: len(TAG)] == TAG:
         return Verdict(Certainty.MAGIC, _WHY)
@@ -186,17 +160,6 @@ def detect(source: PrefetchedSource) -> Verdict | None:
 
 
 def open_shard(source: PrefetchedSource, context: OpenContext, xorbs: Xorbs | None = None) -> MdbShard:
-    """Open a shard with two reads, the head and the end of the file; one without a footer is read whole.
-
-    Args:
-        source: The file.
-        context: What the caller said.
-        xorbs: The xorbs within reach; those beside the file, or in the folder of the option `xorbs`, by default.
-
-    Raises:
-        FormatError: Header or footer are damaged.
-        SourceError: The bytes cannot be read.
-    """
     size = source.size
     head = source.head(HEADER.size)
     if len(head) == HEADER.size and head.startswith(TAG):
@@ -226,10 +189,6 @@ def open_shard(source: PrefetchedSource, context: OpenContext, xorbs: Xorbs | No
 def _without_footer(
     source: PrefetchedSource, header: dict[str, Any], xorbs: Xorbs, damage: FormatError, progress: Progress
 ) -> MdbFile:
-    """Return a shard whose footer cannot be trusted: the sections say themselves where they end.
-
-    The last bytes are shown as a footer only where something in them speaks for it; a file that was cut has none.
-    """
     data = read_whole(source, progress)
     index = discover(data, header, len(data))
     if index.damage is None and index.xorbs.stop_byte == len(data):

@@ -26,28 +26,12 @@ MOST_KEPT = 16
 
 @dataclass(frozen=True, slots=True)
 class Sums:
-    """Sums over the recipes of a shard.
-
-    Attributes:
-        described: Bytes of all segments in xorbs that the shard lists.
-        elsewhere: Bytes of all segments in other xorbs.
-        stored: Bytes of the chunks that the shard lists, each counted once.
-    """
-
     described: int
     elsewhere: int
     stored: int
 
 
 class MdbScene:
-    """A shard, and what a lookup in it is about.
-
-    Args:
-        opened: Gives the file of the shard.
-        key: What is looked for; without it the first file that is not empty is drawn.
-        ready: The file, where it is open already.
-    """
-
     def __init__(self, opened: Callable[[], MdbFile], key: MdbKey | None, ready: MdbFile | None = None) -> None:
         self._opened = opened
         self._ready = ready
@@ -56,23 +40,19 @@ class MdbScene:
 
     @cached_property
     def file(self) -> MdbFile:
-        """The file of the shard."""
         self._ready = self._ready or self._opened()
         return self._ready
 
     @cached_property
     def index(self) -> MdbIndex:
-        """Its index; read when somebody requests it."""
         return self.file.load()
 
     @cached_property
     def row(self) -> int:
-        """The row of what is looked for; -1 where there is no such object."""
         return -1 if self.key is None else int(MdbLookup(self.file).find_many([self.key])[0])
 
     @cached_property
     def number(self) -> int:
-        """The file that is drawn first: the one looked for, or one that uses what is looked for."""
         index, row = self.index, self.row
         files = index.counts[0]
         if 0 <= row < files:
@@ -88,7 +68,6 @@ class MdbScene:
 
     @cached_property
     def place(self) -> tuple[int, int]:
-        """The xorb and the chunk that are looked for; -1 for what is not."""
         index, row = self.index, self.row
         files, xorbs, _ = index.counts
         if row < files + xorbs:
@@ -99,7 +78,6 @@ class MdbScene:
 
     @property
     def controls(self) -> tuple[Control, ...]:
-        """Return which file is drawn, where there are several; of a large shard there from the first drawing on."""
         known = self._ready.index if self._ready is not None else None
         if known is None or ("number" not in self.__dict__ and len(known.data) > AT_ONCE):
             return ()
@@ -110,25 +88,21 @@ class MdbScene:
         return (Control(FILE, "File", ControlKind.SLIDER, self.number, 0, last, doc=doc, follows="row"),)
 
     def ready_controls(self) -> tuple[Control, ...]:
-        """Return the controls after reading the index, if it was not read."""
         assert self.number >= 0
         return self.controls
 
     @cached_property
     def _first_words(self) -> NDArray[np.uint64]:
-        """The first word of the xorb hash of every segment: what can be compared quickly."""
         index = self.index
         hashes = index.files.hashes[index.files.entries]
         return np.ascontiguousarray(hashes[:, :8]).view("<u8").ravel()
 
     @cached_property
     def edges(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Of every segment the first chunk, and one past the last."""
         rows = self.index.segments
         return rows["chunk_index_start"].astype(np.int64), rows["chunk_index_end"].astype(np.int64)
 
     def users(self, xorb: bytes) -> NDArray[np.int64]:
-        """Return the segments, counted over all files, that use a xorb."""
         if xorb not in self._users:
             if len(self._users) >= MOST_KEPT:
                 self._users.clear()
@@ -138,18 +112,15 @@ class MdbScene:
         return self._users[xorb]
 
     def users_of(self, xorb: bytes, first: int, last: int) -> NDArray[np.int64]:
-        """Return the segments that use any of some chunks of a xorb."""
         users, (starts, stops) = self.users(xorb), self.edges
         return users[(starts[users] < last) & (stops[users] > first)]
 
     def files_of(self, segments: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the file of each segment."""
         files: NDArray[np.int64] = np.searchsorted(self.index.files.bounds, segments, "right") - 1
         return files
 
     @cached_property
     def sums(self) -> Sums:
-        """Return what is described and what is stored, over the whole shard."""
         index = self.index
         sizes = index.segments["unpacked_segment_bytes"].astype(np.int64)
         inside = index.segment_xorbs >= 0

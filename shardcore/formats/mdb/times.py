@@ -11,11 +11,6 @@ from shardcore.model.text import short
 
 
 def read_key(text: str) -> bytes:
-    """Return the HMAC key that a text means; zero for none.
-
-    Raises:
-        UsageError: It is not 64 hex digits, or all of them are 0.
-    """
     if not text:
         return ZERO
     try:
@@ -30,15 +25,6 @@ def read_key(text: str) -> bytes:
 
 
 def read_time(name: str, text: str) -> int | None:
-    """Return a time in Unix seconds; None for `none` and where nothing is given.
-
-    Args:
-        name: Name in errors.
-        text: An ISO date, with or without a time (UTC unless it states another zone), Unix seconds, or `none`.
-
-    Raises:
-        UsageError: It is none of these.
-    """
     if text in ("", "none") and name == "expiry":
         return None
     try:
@@ -56,12 +42,6 @@ def read_time(name: str, text: str) -> int | None:
 
 
 def expiry_field(expiry: int | None, *, for_ever: bool) -> int:
-    """Return the content in the footer for an expiry.
-
-    Args:
-        expiry: Unix seconds; None for no expiry.
-        for_ever: Whether the form has a value for it, as the full form has; else 0 says that none is recorded.
-    """
     if expiry is None:
         return NO_EXPIRY if for_ever else 0
     return expiry

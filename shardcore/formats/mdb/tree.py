@@ -24,17 +24,10 @@ from shardcore.model.span import Span
 
 
 class MdbTree:
-    """The node trees of a shard.
-
-    Args:
-        file: The file of the shard.
-    """
-
     def __init__(self, file: MdbFile) -> None:
         self.file = file
 
     def root(self) -> Node:
-        """Return the root of the tree of the file; it grows when the index is read."""
         file, geometry, index = self.file, self.file.geometry, self.file.index
         makers: dict[str, Callable[[Section], Node]] = {
             "header": lambda s: header_node(geometry.header),
@@ -50,14 +43,12 @@ class MdbTree:
 
 
 def header_node(header: dict[str, Any]) -> Node:
-    """Return the header and its fields."""
     span = Span("", 0, HEADER.size)
     texts = {"tag": "HFRepoMetaData…"}
     return Node("header", span, doc=SENTENCES["header"], children=field_nodes(HEADER, header, 0, texts=texts))
 
 
 def footer_node(footer: dict[str, Any], geometry: MdbGeometry) -> Node:
-    """Return the footer and its fields: offsets point to what they name, times are dates."""
     start = geometry.size - FOOTER_SIZE
     targets = {
         "file_info_offset": Span("", *geometry.file_info),
@@ -81,7 +72,6 @@ def footer_node(footer: dict[str, Any], geometry: MdbGeometry) -> Node:
 
 
 def date_text(seconds: int) -> str:
-    """Return a time as a date in UTC; 0 is none."""
     if seconds == 0:
         return "not recorded"
     try:
@@ -91,12 +81,6 @@ def date_text(seconds: int) -> str:
 
 
 def expiry_text(seconds: int, now: datetime | None = None) -> str:
-    """Return a key expiry: until when, or since when not, or that there is none.
-
-    Args:
-        seconds: `shard_key_expiry`.
-        now: What to compare with; the clock by default.
-    """
     if seconds == NO_EXPIRY:
         return "never expires"
     if seconds == 0:
@@ -107,8 +91,6 @@ def expiry_text(seconds: int, now: datetime | None = None) -> str:
 
 
 def _lookup_node(file: MdbFile, table: LookupTable, section: Section) -> Node:
-    """Return a lookup table; every row points to the record it names."""
-
     def read(first: int, last: int) -> NDArray[Any]:
         span = table.span(first, last)
         return table.record.read(file.read(span.start, span.stop), count=last - first)
@@ -141,7 +123,6 @@ def _lookup_node(file: MdbFile, table: LookupTable, section: Section) -> Node:
 
 
 def _records_node(section: Section, file: MdbFile, walked: WalkedSection | None, index: MdbIndex | None) -> Node:
-    """Return a section of records: by file or xorb once it was walked, else record by record."""
     span = Span("", section.start, section.stop)
     if walked is None or index is None:
 

@@ -49,11 +49,6 @@ _NAME = re.compile(r"[0-9a-f]{64}\.mdb")
 
 
 def verify(file: MdbFile, objects: MdbObjects, depth: Depth, progress: Progress) -> Report:
-    """Check a shard to a depth.
-
-    Raises:
-        SourceError: The bytes cannot be read.
-    """
     findings = Findings()
     progress(0, 4)
     index = file.load()
@@ -79,7 +74,6 @@ def verify(file: MdbFile, objects: MdbObjects, depth: Depth, progress: Progress)
 
 
 def _check_sections(file: MdbFile, index: MdbIndex, findings: Findings) -> None:
-    """Walk that broke off, end marks, gaps, reserved bytes."""
     stops = {True: index.geometry.file_info[1], False: index.geometry.cas_info[1]}
     for section in (index.files, index.xorbs):
         stop = stops[section.files]
@@ -102,7 +96,6 @@ def _check_sections(file: MdbFile, index: MdbIndex, findings: Findings) -> None:
 
 
 def _listed(numbers: NDArray[np.int64], findings: Findings, severity: Severity, code: str) -> Iterator[int]:
-    """The numbers to make findings of; when there are very many, the first ones, and a finding that counts the rest."""
     yield from numbers[:LISTED].tolist()
     if len(numbers) > LISTED:
         findings.add(
@@ -133,7 +126,6 @@ def _check_reserved(section: WalkedSection, findings: Findings) -> None:
 
 
 def _check_tables(index: MdbIndex, findings: Findings) -> None:
-    """Order, rows that point nowhere, rows that are missing."""
     counts = dict(zip(KINDS, index.counts, strict=True))
     for kind, table in index.geometry.tables.items():
         for at in _listed(descents(index.table_rows(kind)), findings, Severity.ERROR, "mdb.table-order"):
@@ -161,14 +153,12 @@ def _check_tables(index: MdbIndex, findings: Findings) -> None:
 
 
 def _distinct(places: NDArray[np.int64]) -> int:
-    """Return the number of different rows; marking them is faster than sorting."""
     marks = np.zeros(int(places.max(initial=-1)) + 1, np.bool_)
     marks[places] = True
     return int(np.count_nonzero(marks))
 
 
 def _check_files(index: MdbIndex, findings: Findings) -> None:
-    """Segment, flags, empty files, files listed twice."""
     section = index.files
     for number in _listed(np.flatnonzero(index.wrong_segments), findings, Severity.ERROR, "mdb.segment"):
         at = section.byte_of(int(section.entries[number]))
@@ -191,7 +181,6 @@ def _check_files(index: MdbIndex, findings: Findings) -> None:
 
 
 def _check_empty_digests(section: WalkedSection, findings: Findings) -> None:
-    """Compare the SHA-256 of the files without segments, whose content is not put together."""
     flags = section.rows(FILE_HEADER)["file_flags"][section.headers]
     empty = (section.counts == 0) & ((flags & np.uint32(FileFlag.WITH_METADATA_EXT)) != 0)
     records = section.ends[empty] - 1
@@ -204,7 +193,6 @@ def _check_empty_digests(section: WalkedSection, findings: Findings) -> None:
 
 
 def _check_twice(section: WalkedSection, kind: str, findings: Findings) -> None:
-    """Files or xorbs listed twice."""
     whole = np.ascontiguousarray(section.hashes[section.headers]).view("S32").ravel()
     order = np.argsort(whole, kind="stable")
     for at in _listed(
@@ -216,7 +204,6 @@ def _check_twice(section: WalkedSection, kind: str, findings: Findings) -> None:
 
 
 def _check_xorbs(index: MdbIndex, findings: Findings) -> None:
-    """Sizes and starts of chunks."""
     section, rows = index.xorbs, index.chunks
     headers = section.rows(CAS_HEADER)[section.headers]
     for number in _listed(
@@ -239,7 +226,6 @@ def _check_xorbs(index: MdbIndex, findings: Findings) -> None:
 
 
 def _check_footer(file: MdbFile, index: MdbIndex, findings: Findings) -> None:
-    """The sums in the footer, and whether its time is over."""
     footer = index.geometry.footer
     if footer is None:
         if index.geometry.header["footer_size"] and file.footer_damage is None:
@@ -277,7 +263,6 @@ def _check_name(file: MdbFile, index: MdbIndex, findings: Findings) -> None:
 
 
 def _batches(totals: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
-    """Neighbouring blocks, half-open, with some `CHUNKS_AT_ONCE` chunks; `totals` counts the chunks before each."""
     first, count = 0, len(totals) - 1
     while first < count:
         last = int(np.searchsorted(totals, totals[first] + CHUNKS_AT_ONCE, "right")) - 1
@@ -287,12 +272,10 @@ def _batches(totals: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
 
 
 def _computed(found: NDArray[np.uint8], stored: NDArray[np.uint8]) -> str:
-    """Two hashes that should be equal, in words."""
     return f"computed {to_text(found.tobytes())}, stored {to_text(stored.tobytes())}"
 
 
 def _check_roots(index: MdbIndex, findings: Findings) -> None:
-    """Every xorb hash from its chunk hashes."""
     section = index.xorbs
     sizes = index.chunks["unpacked_segment_bytes"].astype(np.uint64)
     roots = []
@@ -310,7 +293,6 @@ def _check_roots(index: MdbIndex, findings: Findings) -> None:
 
 
 def _check_ranges_and_files(index: MdbIndex, findings: Findings, progress: Progress) -> None:
-    """Range hashes and file hashes, of files whose xorbs are all described here."""
     section = index.files
     known = (index.segment_xorbs >= 0) & ~index.wrong_segments
     spans = np.where(known, index.segment_lengths, 0)
@@ -335,7 +317,6 @@ def _sums_of(values: NDArray[np.int64], bounds: NDArray[np.int64]) -> NDArray[np
 
 
 def _check_batch(index: MdbIndex, first: int, last: int, known: NDArray[np.bool_], findings: Findings) -> None:
-    """The files number `first` to `last`, half-open."""
     section = index.files
     low, high = int(section.bounds[first]), int(section.bounds[last])
     segments = low + np.flatnonzero(known[low:high])
@@ -366,7 +347,6 @@ def _check_batch(index: MdbIndex, first: int, last: int, known: NDArray[np.bool_
 
 
 def _check_ranges(index: MdbIndex, segments: NDArray[np.int64], found: NDArray[Any], findings: Findings) -> None:
-    """The verification entries of some segments."""
     section = index.files
     file = np.searchsorted(section.bounds, segments, "right") - 1
     flags = section.rows(FILE_HEADER)["file_flags"][section.headers[file]]

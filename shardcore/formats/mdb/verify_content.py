@@ -30,16 +30,10 @@ LOOKED_FOR = 1000
 
 
 def most_references(size: int) -> int:
-    """Chunks that one file may name to be checked, in a shard of some bytes: their hashes are in memory at once."""
     return 200_000 + size // 16
 
 
 def check_content(file: MdbFile, objects: MdbObjects, index: MdbIndex, findings: Findings, progress: Progress) -> int:
-    """Put every file together, then decompress the chunks that no file used; xorbs out of reach are noted.
-
-    Returns:
-        The files, xorbs and chunks whose bytes were hashed, or that have none.
-    """
     used = np.zeros(len(index.chunks), bool)
     lost_segments, lost_xorbs = _out_of_reach(file, index, findings)
     files, xorbs, _ = index.counts
@@ -71,10 +65,6 @@ def check_content(file: MdbFile, objects: MdbObjects, index: MdbIndex, findings:
 
 
 def _out_of_reach(file: MdbFile, index: MdbIndex, findings: Findings) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return the segments and the xorbs that name a missing xorb; each is looked for once.
-
-    Where `LOOKED_FOR` are missing and hardly any is there, the others are not looked for.
-    """
     named = [index.segments["cas_hash"], index.xorb_headers["cas_hash"]]
     whole = np.ascontiguousarray(np.concatenate(named)).view("S32").ravel()
     _, first, inverse = np.unique(whole, return_index=True, return_inverse=True)
@@ -103,7 +93,6 @@ def _out_of_reach(file: MdbFile, index: MdbIndex, findings: Findings) -> tuple[N
 
 
 def _row(parts: list[NDArray[np.uint8]], number: int) -> bytes:
-    """Row `number` of some arrays, one after the other."""
     first = len(parts[0])
     return bytes((parts[0][number] if number < first else parts[1][number - first]).tobytes())
 
@@ -116,7 +105,6 @@ def _check_file(
     used: NDArray[np.bool_],
     findings: Findings,
 ) -> None:
-    """Put one file together, and marks the chunks that it used."""
     try:
         for _ in stream_file(file, block):
             pass
@@ -133,7 +121,6 @@ def _check_file(
 
 
 def _check_xorb(file: MdbFile, index: MdbIndex, number: int, used: NDArray[np.bool_], findings: Findings) -> None:
-    """The records of a xorb against the xorb itself; chunks that were not used by a file are unpacked."""
     text = to_text(index.xorb_values(number)["cas_hash"])
     first, last = index.xorbs.bounds[number : number + 2].tolist()
     at = index.xorbs.byte_of(int(index.xorbs.headers[number]))
@@ -163,7 +150,6 @@ def _check_xorb(file: MdbFile, index: MdbIndex, number: int, used: NDArray[np.bo
 
 
 def _hashes(file: MdbFile, xorb: Xorb, text: str, used: NDArray[np.bool_], place: Span) -> HashArray:
-    """The hashes of all chunks: as the xorb lists them, where its chunks have been or are now compared with them."""
     listed = xorb.chunk_hashes
     if listed is None:
         return as_rows([chunk_hash(c) for c in stream_segment(file, text, 0, xorb.chunk_count, place)])

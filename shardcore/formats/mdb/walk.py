@@ -38,8 +38,6 @@ _ALL_ONES = np.uint64((1 << 64) - 1)
 
 
 class RecordKind(IntEnum):
-    """Kind of a record of a section."""
-
     FILE_HEADER = 0
     FILE_ENTRY = 1
     FILE_VERIFICATION = 2
@@ -65,17 +63,6 @@ RECORDS: dict[RecordKind, Record] = {
 
 @dataclass(frozen=True)
 class WalkedSection:
-    """One section, walked. All positions are record numbers inside it.
-
-    Attributes:
-        start: Start of the section in the file, in bytes.
-        data: The bytes of its records; a rest shorter than a record is left out.
-        headers: Position of the header of each block in 48-byte records from the section's start, int64, ascending.
-        ends: One past the last record of each block, int64; each is where the next one begins.
-        stop: One past the last record that was understood, the end mark included.
-        problem: Reason why the walk broke off before an end mark, or empty.
-    """
-
     start: int
     data: bytes | memoryview
     headers: NDArray[np.int64]
@@ -86,16 +73,13 @@ class WalkedSection:
 
     @property
     def stop_byte(self) -> int:
-        """One past the last byte that was understood, in the file."""
         return self.start + self.stop * RECORD_SIZE
 
     def rows(self, record: Record) -> NDArray[Any]:
-        """Return all records of the section as rows of one layout, without copying."""
         return np.frombuffer(self.data, record.dtype, len(self.data) // RECORD_SIZE)
 
     @property
     def damage(self) -> FormatError | None:
-        """Return why the walk broke off, with the bytes that it did not reach; None where it came to an end mark."""
         if not self.problem:
             return None
         stop = self.start + len(self.data)
@@ -103,12 +87,10 @@ class WalkedSection:
 
     @cached_property
     def hashes(self) -> HashArray:
-        """The hash that each record begins with, shape `(records, 32)`."""
         return np.frombuffer(self.data, np.uint8).reshape(-1, RECORD_SIZE)[:, :SIZE]
 
     @cached_property
     def kinds(self) -> NDArray[np.uint8]:
-        """The `RecordKind` of each record."""
         kinds = np.full(len(self.data) // RECORD_SIZE, RecordKind.UNREAD, np.uint8)
         if self.files:
             rows = self.rows(FILE_HEADER)
@@ -127,44 +109,31 @@ class WalkedSection:
 
     @cached_property
     def _places(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """For each record inside blocks: the number of its block, and its place in it (0 for the header)."""
         lengths = self.ends - self.headers
         block = np.repeat(np.arange(len(lengths)), lengths)
         return block, np.arange(len(block)) - self.headers[block]
 
     @cached_property
     def counts(self) -> NDArray[np.int64]:
-        """`num_entries` of each block."""
         return self.rows(FILE_HEADER)["num_entries"][self.headers].astype(np.int64)
 
     @cached_property
     def entries(self) -> NDArray[np.int64]:
-        """Numbers of all segment or chunk records, ascending."""
         return np.flatnonzero(self.kinds == (RecordKind.FILE_ENTRY if self.files else RecordKind.CAS_ENTRY))
 
     @cached_property
     def bounds(self) -> NDArray[np.int64]:
-        """Shape `(blocks + 1,)`: block `i` has the entries number `bounds[i]` to `bounds[i + 1]`."""
         return np.concatenate([[0], np.cumsum(self.counts)])
 
     def block_of(self, record: int) -> int:
-        """Return the number of the block whose header is record number `record`, or -1."""
         number = int(np.searchsorted(self.headers, record))
         return number if number < len(self.headers) and self.headers[number] == record else -1
 
     def byte_of(self, record: int) -> int:
-        """Return where a record begins in the file."""
         return self.start + record * RECORD_SIZE
 
 
 def walk(data: bytes | memoryview, start: int, *, files: bool) -> WalkedSection:
-    """Walk one section.
-
-    Args:
-        data: The bytes from its first record on; what follows the end mark is not looked at.
-        start: Where `data` begins in the file.
-        files: Whether it is the file info section, else the xorb info (CAS info) section.
-    """
     count = len(data) // RECORD_SIZE
     data = memoryview(data)[: count * RECORD_SIZE]
     rows = np.frombuffer(data, FILE_HEADER.dtype, count)
@@ -182,7 +151,6 @@ def walk(data: bytes | memoryview, start: int, *, files: bool) -> WalkedSection:
 
 
 def _follow(steps: list[int]) -> tuple[list[int], int, bool]:
-    """Return the headers reached from record 0; where the walk stops; whether an end mark (step 0) stands there."""
     headers: list[int] = []
     at, count = 0, len(steps)
     while at < count:
@@ -198,30 +166,15 @@ def _follow(steps: list[int]) -> tuple[list[int], int, bool]:
 
 @dataclass(frozen=True)
 class KeyMap:
-    """Truncated hashes in ascending order, and the records they stand for: a lookup table, read or made.
-
-    Attributes:
-        keys: uint64, ascending.
-        records: Position of the header in 48-byte records from the start of the section, int64.
-        chunks: Number of the chunk in the xorb, int64; -1 for files and xorbs.
-    """
-
     keys: NDArray[np.uint64]
     records: NDArray[np.int64]
     chunks: NDArray[np.int64]
 
     @property
     def places(self) -> NDArray[np.int64]:
-        """Number of the record that carries the whole hash: the header, or the chunk."""
         return self.records + 1 + self.chunks
 
     def find(self, section: WalkedSection, wanted: HashArray) -> NDArray[np.int64]:
-        """Return the position of the first entry with each whole hash, or -1.
-
-        Args:
-            section: Section of the records.
-            wanted: Shape `(m, 32)`.
-        """
         found = np.full(len(wanted), -1, np.int64)
         if not len(self.keys):
             return found
@@ -241,7 +194,6 @@ class KeyMap:
         return found
 
     def _find_slowly(self, section: WalkedSection, wanted: HashArray) -> NDArray[np.int64]:
-        """As `find`, for keys that very many different hashes share: in time that does not depend on how many."""
         whole = np.ascontiguousarray(section.hashes[self.places]).view("S32").ravel()
         order = np.argsort(whole, kind="stable")
         texts = np.ascontiguousarray(wanted).view("S32").ravel()
@@ -253,14 +205,12 @@ _PROBES = 16  # entries of one key that are compared one after the other
 
 
 def header_map(section: WalkedSection) -> KeyMap:
-    """Return the map from truncated hash to header record that a file or xorb lookup table would hold."""
     keys = words(section.hashes[section.headers])[:, 0]
     order = np.argsort(keys, kind="stable")
     return KeyMap(keys[order], section.headers[order], np.full(len(order), -1, np.int64))
 
 
 def chunk_map(section: WalkedSection) -> KeyMap:
-    """Return the map from truncated chunk hash to xorb and chunk number that a chunk lookup table would hold."""
     keys = words(section.hashes[section.entries])[:, 0]
     order = np.argsort(keys, kind="stable")
     xorbs = np.repeat(section.headers, section.counts)
@@ -269,11 +219,6 @@ def chunk_map(section: WalkedSection) -> KeyMap:
 
 
 def table_map(rows: NDArray[Any], section: WalkedSection) -> tuple[KeyMap, NDArray[np.int64]]:
-    """Return the map that the rows of a lookup table state, and the numbers of the rows that are wrong and left out.
-
-    A row is wrong when it does not point at a header, or (for chunks) past the end of its xorb, or when the record
-    found there begins with another key.
-    """
     count = len(section.data) // RECORD_SIZE
     is_header = np.zeros(count + 1, bool)
     is_header[section.headers] = True

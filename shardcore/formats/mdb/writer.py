@@ -52,19 +52,6 @@ WORTH_A_THREAD = 256 * 1024
 
 
 class XorbOutput:
-    """Writes xorbs into a folder: that of the target, or one of its own.
-
-    Args:
-        output: The output.
-        folder: A folder of its own; empty for the usual one.
-
-    Attributes:
-        written: The files in a folder of its own, once they are complete.
-
-    Raises:
-        UsageError: The folder around the named one does not exist.
-    """
-
     def __init__(self, output: Output, folder: str) -> None:
         self._apart: Output | None = None
         self._prefix = f"{IN_STORE if output.folder else BESIDE}/"
@@ -79,7 +66,6 @@ class XorbOutput:
         self.written: tuple[WrittenFile, ...] = ()
 
     def begin(self) -> Draining:
-        """Start a xorb."""
         target = self._output.target
         if target is not None and not self._output.folder and not self._swept:
             # In folders that are no target, only what is named like a xorb of this library is swept.
@@ -94,7 +80,6 @@ class XorbOutput:
         return file
 
     def settle(self, file: Draining, text: str, chunks: int) -> bool:
-        """Name a xorb that is complete; one that is there already stays. Return whether it is written."""
         if self._output.settle(file, self._prefix + NAMES[0].format(text)):
             file.complete(chunks)
             return True
@@ -102,25 +87,21 @@ class XorbOutput:
         return False
 
     def name_of(self, text: str) -> str:
-        """Return the name of a xorb in a plan."""
         name = NAMES[0].format(text)
         return str(self._folder / name) if self._folder is not None else self._prefix + name
 
     @property
     def folder(self) -> Path | None:
-        """The folder, once it is there."""
         target = self._output.target
         if self._folder is not None or target is None:
             return self._folder
         return (target if self._output.folder else target.parent) / self._prefix.rstrip("/")
 
     def commit(self) -> None:
-        """Give the xorbs in a folder of its own their names: before the shard that refers to them gets its own."""
         if self._apart is not None:
             self.written = self._apart.commit()
 
     def discard(self) -> None:
-        """Remove what was begun."""
         if self._apart is not None:
             self._apart.discard()
 
@@ -129,16 +110,6 @@ EMPTY_SIZE = size_of(FULL, 0, 0, 0, 0)
 
 
 def split(recipes: Recipes, after: NDArray[np.int64], limit: int) -> list[Recipes]:
-    """Return the parts of which each makes a shard of at most `limit` bytes, in full form.
-
-    Files and xorbs stay in their order; a file stands with the xorbs that were begun for it, as far as these have room.
-    What a file uses besides is described by another shard of the same store.
-
-    Args:
-        recipes: All files and xorbs; a single one has room.
-        after: Number of xorbs that each file needs to be there, `(files,)`.
-        limit: See above.
-    """
     files, segments, chunks = len(recipes.files), len(recipes.segments), len(recipes.chunks)
     if size_of(FULL, files, segments, len(recipes.xorbs), chunks) <= limit:
         return [recipes]
@@ -163,7 +134,6 @@ def split(recipes: Recipes, after: NDArray[np.int64], limit: int) -> list[Recipe
 
 
 def _part(recipes: Recipes, files: NDArray[np.int64], xorbs: NDArray[np.int64]) -> Recipes:
-    """Return some files and some xorbs; both are runs of neighbours, or none."""
     segments = _run(recipes.counts, files)
     chunks = _run(recipes.chunk_counts, xorbs)
     return Recipes(
@@ -179,7 +149,6 @@ def _part(recipes: Recipes, files: NDArray[np.int64], xorbs: NDArray[np.int64]) 
 
 
 def _run(counts: NDArray[np.int64], rows: NDArray[np.int64]) -> slice:
-    """Return the entries of some neighbouring rows in lists that lie one after the other."""
     if not len(rows):
         return slice(0, 0)
     ends = np.cumsum(counts)
@@ -194,21 +163,6 @@ CACHE, STORED = "xet/shard-cache", "xet/xorbs/shards"
 
 
 class MdbWriter(Writer):
-    """Cuts files into chunks, writes those that are new into xorbs, and the shard at the end.
-
-    A content that comes twice is one file, a chunk that comes twice is stored once. What an input that failed left in
-    a xorb stays there, as chunks that no file uses.
-
-    Args:
-        output: Where to write; a folder becomes a store, with the folders of the reference's `local://`.
-        form: `full`, `minimal` or `upload`; a store has a full and a minimal shard.
-        compression: As in `XorbPacker`.
-        xorbs: The folder for xorbs; `xorbs` beside the shard by default.
-        expiry: Until when clients use the shard: an ISO date, Unix seconds, or `none`.
-        key: The HMAC key under which chunk hashes are stored, 64 hex digits.
-        created: When the shard was made: an ISO date or Unix seconds; not recorded by default.
-    """
-
     def __init__(
         self,
         output: Output,
@@ -242,7 +196,6 @@ class MdbWriter(Writer):
         self.proven = not output.folder or output.target is None or not is_there(output.target)
 
     def _add(self, key: str | None, data: Data, more: More) -> str:
-        """Write the chunks of one file that are new; its key is its hash."""
         if isinstance(data, Sized) and self.output.planning:
             return self._plan_size(data.size, more.label)
         found, digest, size = FileChunks(), hashlib.sha256(), 0
@@ -258,7 +211,6 @@ class MdbWriter(Writer):
         return self._note(found, digest.hexdigest(), size, more.label)
 
     def _plan_size(self, size: int, label: str) -> str:
-        """Note a file of which only the size is known, as if it had nothing in common with others."""
         self.exact = False
         found, name = FileChunks(), hashlib.sha256(b"%d" % self._collected.files).hexdigest()
         for one in usual_chunks(size):
@@ -289,7 +241,6 @@ class MdbWriter(Writer):
         return size_of(form, self._collected.files, self._collected.segments, xorbs, kept)
 
     def _packer(self, size: int) -> XorbPacker:
-        """Return the xorb in which a chunk finds place: the one that was begun, or a new one."""
         if self._current is not None and self._current[0].fault_of(size):
             self._close_xorb()
         if self._current is None:
@@ -309,7 +260,6 @@ class MdbWriter(Writer):
         self._current = None
 
     def plan(self) -> Plan:
-        """Return the shard and its xorbs as they would be written with the files added so far."""
         packed = self._xorbs + ([self._current[0].plan()] if self._current is not None else [])
         # The same chunks in the same order are one xorb.
         named = {self._out.name_of(to_text(xorb.hash)): xorb for xorb in packed}
@@ -320,7 +270,6 @@ class MdbWriter(Writer):
         return Plan(tuple(files), self.exact, self._content)
 
     def _shards(self, xorbs: list[PackedXorb]) -> Iterator[tuple[str, bytes, int]]:
-        """Yield the shards, their names in the target, and how many files each has; of a file, its own name."""
         recipes = self._collected.recipes(xorbs)
         parts = split(recipes, self._collected.after(), MAX_SHARD_SIZE) if self.output.folder else [recipes]
         for form in self._forms:
@@ -343,7 +292,6 @@ class MdbWriter(Writer):
         self._out.commit()
 
     def finish(self) -> tuple[WrittenFile, ...]:
-        """See `Writer.finish`; xorbs in a folder of their own are named, too."""
         try:
             written = super().finish()
         except BaseException:
@@ -355,7 +303,6 @@ class MdbWriter(Writer):
         return self.written
 
     def _unused_xorbs(self) -> tuple[str, ...]:
-        """A sentence on the xorbs of a store that none of its shards names any more: others may, so they stay."""
         folder = self._out.folder
         used = {self._out.name_of(to_text(xorb.hash)).rpartition("/")[2] for xorb in self._xorbs}
         unused = [path.name for path in folder.glob(NAMES[0].format("*")) if path.name not in used] if folder else []
@@ -365,17 +312,11 @@ class MdbWriter(Writer):
         return (f"left in {folder}: {told} that no shard of the store names any more; shards elsewhere may",)
 
     def abort(self) -> None:
-        """See `Writer.abort`."""
         super().abort()
         self._out.discard()
 
 
 def check_count(count: int, options: Mapping[str, Any]) -> None:
-    """Refuse a number of files for one shard, before their contents are read.
-
-    Raises:
-        UsageError: The shard would be too large, where no two of them have the same content.
-    """
     size = size_of(options.get("form") or FULL, count, count, 0, count)
     if size > MAX_SHARD_SIZE:
         raise UsageError(
@@ -387,7 +328,6 @@ def check_count(count: int, options: Mapping[str, Any]) -> None:
 def _hashed(
     pieces: Iterable[bytes | bytearray | memoryview], digest: hashlib._Hash, workers: ThreadPoolExecutor | None
 ) -> Iterator[bytes | memoryview]:
-    """Yield pieces while the digest of all of them is computed, of large ones on a thread."""
     begun: Future[None] | None = None
     for piece in pieces:
         if begun is not None:
@@ -404,8 +344,6 @@ def _hashed(
 
 
 def _as_file(data: bytes, name: str) -> MdbFile:
-    """Return a shard that is going to be written, as reading sees it; its xorbs are not there."""
-
     def no_xorb(source: Source, format: str) -> Shard:
         raise UsageError(f"{source.name} is only planned")
 

@@ -46,8 +46,6 @@ XORB_COST, CHUNK_COST = 64 << 10, 128
 
 @runtime_checkable
 class Xorb(Protocol):
-    """Parts of an opened xorb that are used."""
-
     def part(self, name: str) -> SourcePart:
         """Return the file, by the empty name, or by `@start-stop` an unpacked chunk."""
 
@@ -74,30 +72,20 @@ class Xorb(Protocol):
 
 
 class XorbFetch(WholeFiles):
-    """The xorbs of which at least half is needed: a few large ranges of each instead of one for each segment.
-
-    Args:
-        source: The shard whose files are read.
-        index: Returns its index.
-    """
-
     def __init__(self, source: Source, index: Callable[[], MdbIndex]) -> None:
         super().__init__(source)
         self._index = index
         self._begun: set[str] = set()
 
     def first(self, text: str) -> int:
-        """Return how many bytes of the beginning of a xorb are requested at once, as long as there is room."""
         needed = self._needed.get(text, 0) + WHOLE_HEAD  # its headers and its info block
         return min(needed, WHOLE_RANGE) if self.has_room(needed) else WHOLE_HEAD
 
     def opening(self, text: str, source: Source) -> None:
-        """Fetch a xorb that is being opened, as long as there is room; its info block comes with it."""
         if self._lacks(text, source) and self.fetch(source):
             self._begun.add(text)
 
     def reading(self, text: str, xorb: Xorb) -> None:
-        """Fetch a xorb that is about to be read; those before it need no more room."""
         if text in self._begun:
             return
         self._begun.add(text)
@@ -111,7 +99,6 @@ class XorbFetch(WholeFiles):
 
     @cached_property
     def _needed(self) -> dict[str, int]:
-        """Uncompressed bytes that files need of each xorb, by its hash."""
         segments = self._index().segments
         hashes = np.ascontiguousarray(segments["cas_hash"]).view("S32").ravel()
         _, first, inverse = np.unique(hashes, return_index=True, return_inverse=True)
@@ -123,14 +110,6 @@ class XorbFetch(WholeFiles):
 
 
 class Xorbs:
-    """The xorbs within reach of a shard, opened when needed. They hold no descriptors, so none is ever closed in use.
-
-    Args:
-        given: The folder that the caller named; then no other place is looked at.
-        beside: The folder that the shard lies in.
-        opener: Opens sources of other formats.
-    """
-
     def __init__(self, given: Folder | None, beside: Folder | None, opener: Opener) -> None:
         self._given = given
         self._beside = beside
@@ -141,17 +120,6 @@ class Xorbs:
         self._closed = False
 
     def get(self, text: str, fetch: XorbFetch | None = None) -> Xorb:
-        """Return the xorb with a hash.
-
-        Args:
-            text: The hash in text form.
-            fetch: Fetches it ahead; None where little of it may be needed.
-
-        Raises:
-            ExternalMissing: It is not within reach.
-            FormatError: It is damaged.
-            SourceError: The shard is closed.
-        """
         if self._closed:
             raise SourceError("the shard is closed")
         once = self._kept.setdefault(text, Once(), XORB_COST)
@@ -169,13 +137,6 @@ class Xorbs:
                 self._kept.drop(text, once)
 
     def part(self, name: SourceName) -> SourcePart | None:
-        """The source `xorb:<hash>`, or `xorb:<hash>@start-stop`, what its chunk unpacks to; None for other names.
-
-        Raises:
-            UsageError: It has no hash, or there is no such chunk.
-            ExternalMissing: The xorb is not within reach.
-            FormatError: It is damaged.
-        """
         if not name.path.startswith(SPAN_PREFIX):
             return None
         xorb = self.get(to_text(from_text(name.path.removeprefix(SPAN_PREFIX))))
@@ -183,17 +144,6 @@ class Xorbs:
         return SourcePart(part.source, part.sections, lambda: placed(part.tree(), name.path))
 
     def stored_span(self, text: str, first: int, last: int) -> Span:
-        """Return where the records of the chunks `[first, last)` of a xorb lie.
-
-        Args:
-            text: The hash of the xorb in text form.
-            first: The first chunk.
-            last: One past the last.
-
-        Raises:
-            ExternalMissing: The xorb is not within reach.
-            FormatError: It is damaged, or has no such chunks.
-        """
         xorb = self.get(text)
         if not 0 <= first < last <= xorb.chunk_count:
             raise FormatError(f"xorb {text} has {xorb.chunk_count:,} chunks; the segment names {first}..{last}")
@@ -201,11 +151,6 @@ class Xorbs:
         return Span(name, xorb.record_span(first).start, xorb.record_span(last - 1).stop)
 
     def need(self, texts: list[str], fetch: XorbFetch | None = None) -> None:
-        """Make sure that all these xorbs are within reach, before the first byte is given; `fetch`: see `get`.
-
-        Raises:
-            ExternalMissing: Some are not; the message names them.
-        """
         missing = []
         for text in dict.fromkeys(texts):
             try:
@@ -220,7 +165,6 @@ class Xorbs:
             raise ExternalMissing(f"{what}: {named} ({self._looked})", remedy=self._remedy)
 
     def close(self) -> None:
-        """Close all that are kept; requesting one afterwards is an error."""
         self._closed = True
         for once in self._kept.clear():
             if once.value is not None:
@@ -288,5 +232,4 @@ def _with_subfolders(root: Folder) -> Iterator[Folder]:
 
 
 def inside_xorb(span: Span | None, text: str) -> Span | None:
-    """Return a span in a xorb, as a span of the shard that points at it."""
     return span and placed_span(span, SPAN_PREFIX + text)

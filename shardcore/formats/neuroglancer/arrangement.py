@@ -18,8 +18,6 @@ Rows = npt.NDArray[np.int64]
 
 
 class ShardOrder(Enum):
-    """Order of the parts of a shard."""
-
     BY_MINISHARD = "by-minishard"
     """The values of a minishard, then its index, then the next minishard: tensorstore's order."""
     INDICES_LAST = "indices-last"
@@ -28,40 +26,16 @@ class ShardOrder(Enum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ValueColumns:
-    """Columns of the values, in the order of adding; arrays of one length.
-
-    Attributes:
-        keys: Keys, uint64.
-        before: Bytes in front of the value that no index lists: the fragments of a mesh.
-        sizes: Stored bytes of the value.
-    """
-
     keys: Keys
     before: Rows
     sizes: Rows
 
     def take(self, rows: Rows) -> ValueColumns:
-        """Return some of them."""
         return ValueColumns(self.keys[rows], self.before[rows], self.sizes[rows])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ArrangedShard:
-    """One shard that is going to be written.
-
-    Attributes:
-        number: Its number.
-        spec: The sharding specification.
-        order: What follows what.
-        rows: The rows of its values, by minishard, then by key.
-        starts: Where each of these begins in the file.
-        minishards: The minishards that have values, ascending.
-        bounds: Where the rows of each of them begin; one more at the end.
-        pairs: First and last byte of the index of each of them, relative to the end of the shard index.
-        indices: The stored index of each of them.
-        size: Bytes of the shard.
-    """
-
     number: int
     spec: ShardingSpec
     order: ShardOrder
@@ -74,20 +48,17 @@ class ArrangedShard:
     size: int
 
     def head(self) -> bytes:
-        """Return the shard index."""
         entries = np.zeros(self.spec.minishards, SHARD_INDEX_ENTRY.dtype)
         entries["start_offset"][self.minishards] = self.pairs[:, 0]
         entries["end_offset"][self.minishards] = self.pairs[:, 1]
         return SHARD_INDEX_ENTRY.write(entries)
 
     def slots(self) -> tuple[Rows, Rows]:
-        """Minishard, and place in its index, of each of the rows."""
         counts = np.diff(self.bounds)
         return np.repeat(self.minishards, counts), np.arange(len(self.rows)) - np.repeat(self.bounds[:-1], counts)
 
 
 def routed(spec: ShardingSpec, keys: Keys) -> tuple[Rows, Keys]:
-    """Return the rows by shard, minishard and key; and the numbers of shard and minishard in one, in this order."""
     bits = spec.minishard_bits + spec.shard_bits
     places = spec.hashed_many(keys)
     if bits < 64:
@@ -97,7 +68,6 @@ def routed(spec: ShardingSpec, keys: Keys) -> tuple[Rows, Keys]:
 
 
 def arranged(spec: ShardingSpec, columns: ValueColumns, order: ShardOrder) -> Iterator[ArrangedShard]:
-    """Yield all shards that have values, by their numbers; shard 0 where there are no values at all."""
     if not len(columns.keys):
         none = np.zeros(0, np.int64)
         yield ArrangedShard(

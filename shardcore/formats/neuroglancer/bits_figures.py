@@ -27,7 +27,6 @@ AXES = (("x", Tone.ONE), ("y", Tone.TWO), ("z", Tone.THREE), ("w", Tone.FOUR))
 
 
 def key_figure(spec: ShardingSpec, place: KeyLocation, spans: tuple[Span, ...] = (), *, grips: bool = False) -> Bits:
-    """Return the key's 64 bits, and what each stretch of them is for: after an identity hash all is seen in the key."""
     items = [_field("dropped", "preshift_bits", 0, spec.preshift_bits, Tone.FAINT, spans, grips=grips)]
     if spec.hash == IDENTITY:
         items += _hash_fields(spec, spec.preshift_bits, spans, "key", grips=grips)
@@ -35,7 +34,6 @@ def key_figure(spec: ShardingSpec, place: KeyLocation, spans: tuple[Span, ...] =
 
 
 def hash_figure(spec: ShardingSpec, place: KeyLocation, spans: tuple[Span, ...] = (), *, grips: bool = False) -> Bits:
-    """Return the hash's 64 bits."""
     shifted = f"key >> {spec.preshift_bits}" if spec.preshift_bits else "the key"
     title = (
         f"Hash of {shifted}: {'identity, the number itself' if spec.hash == IDENTITY else 'MurmurHash3 mixes all bits'}"
@@ -45,7 +43,6 @@ def hash_figure(spec: ShardingSpec, place: KeyLocation, spans: tuple[Span, ...] 
 
 
 def mixing_figure(place: KeyLocation) -> Table:
-    """Return the steps of MurmurHash3_x86_128 for one number of 8 bytes, in 32-bit arithmetic."""
     rows = tuple(
         (Item(name, tone=Tone.KEY), Item(formula), Item(f"{value:08x}", name=name))
         for name, formula, value in mixing_steps(place.shifted)
@@ -54,7 +51,6 @@ def mixing_figure(place: KeyLocation) -> Table:
 
 
 def _is_seen(item: Item) -> bool:
-    """Return whether a field has bits, or can be given some."""
     return item.size > 0 or (item.handle != "" and item.at < CODE_BITS)
 
 
@@ -80,12 +76,10 @@ def _field(
 
 
 def letters_of(grid: Sequence[int]) -> Mapping[int, tuple[str, Tone]]:
-    """Return which axis each bit of a Morton code belongs to."""
     return {bit: AXES[min(axis, len(AXES) - 1)] for bit, (axis, _) in enumerate(bit_owners(grid))}
 
 
 def morton_figure(key: int, grid: Sequence[int], spec: ShardingSpec | None = None) -> Bits:
-    """Return the axes that the bits of a key come from, in turn."""
     letters = letters_of(grid)
     fields = [] if spec is None else list(key_figure(spec, spec.place(key)).items)
     items = tuple(
@@ -99,12 +93,6 @@ def morton_figure(key: int, grid: Sequence[int], spec: ShardingSpec | None = Non
 
 
 def curve_figure(cell: Sequence[int], grid: Sequence[int]) -> Cells | None:
-    """Return the cells around one in the plane of the first two axes, in the order of their codes; None in a row.
-
-    Args:
-        cell: The coordinates of the cell.
-        grid: Cells along each axis.
-    """
     if len(grid) < 2 or min(grid[:2]) < 2:
         return None
     left, top = (at // CURVE * CURVE for at in cell[:2])
@@ -123,7 +111,6 @@ def curve_figure(cell: Sequence[int], grid: Sequence[int]) -> Cells | None:
 
 
 def cell_figure(cell: Sequence[int], grid: Sequence[int]) -> Table:
-    """Return the coordinates that the bits of each axis make."""
     owners = bit_owners(grid)
     rows = []
     for axis, (at, length) in enumerate(zip(cell[:MOST_AXES], grid, strict=False)):
@@ -137,7 +124,6 @@ def cell_figure(cell: Sequence[int], grid: Sequence[int]) -> Table:
 
 
 def files_figure(spec: ShardingSpec, place: KeyLocation, items: Sequence[Item], shown: range) -> Cells:
-    """Return the shard files around the key's."""
     title = (
         f"The shard bits are {place.shard}: {spec.shard_name(place.shard)} of {plural(spec.shards, 'possible file')}"
     )
@@ -147,20 +133,17 @@ def files_figure(spec: ShardingSpec, place: KeyLocation, items: Sequence[Item], 
 
 
 def minishards_figure(spec: ShardingSpec, place: KeyLocation, items: Sequence[Item], shown: range) -> Cells:
-    """Return the minishards around the key's, with how many keys each lists."""
     title = f"{plural(spec.minishards, 'minishard')} in {spec.shard_name(place.shard)}: how many keys each lists"
     return Cells(title, len(shown), tuple(items), first=shown.start)
 
 
 def file_item(number: int, load: int | None, *, here: bool) -> Item:
-    """Return one file, with how many keys go there, where known."""
     text = "" if load is None else plural(load, "key")
     tone = Tone.HIT if here else (Tone.EMPTY if load == 0 else Tone.INDEX)
     return Item(text, (), number, tone=tone, doc=f"File {number}.", name="file here" if here else "", here=here)
 
 
 def minishard_item(number: int, load: int | None, *, here: bool, span: Span | None = None, fault: str = "") -> Item:
-    """Return one minishard, with how many keys it lists, where known."""
     text = "" if load is None else grouped_digits(load)
     told = "" if load is None else f": {plural(load, 'key')}"
     tone = Tone.HIT if here else (Tone.FAINT if load is None else Tone.INDEX if load else Tone.EMPTY)
@@ -171,22 +154,18 @@ def minishard_item(number: int, load: int | None, *, here: bool, span: Span | No
 
 
 def files_shown(spec: ShardingSpec, place: KeyLocation) -> range:
-    """Return the files that are drawn."""
     return window(spec.shards, place.shard, FILES)
 
 
 def minishards_shown(spec: ShardingSpec, place: KeyLocation) -> range:
-    """Return the minishards that are drawn."""
     return window(spec.minishards, place.minishard, MINISHARDS)
 
 
 def minishard_span(number: int) -> Span:
-    """Return the entry of a minishard in the shard index."""
     return pair_span(number)
 
 
 def row_spans(entries: int, start: int, stop: int, *, gzipped: bool) -> tuple[Span, Span, Span]:
-    """Return the bytes of the three rows of a minishard index, in the file or in what it decodes to."""
     source, first = (decoded_name(start, stop), 0) if gzipped else ("", start)
     length = WORD * entries
     at = [first + row * length for row in range(4)]
@@ -194,7 +173,6 @@ def row_spans(entries: int, start: int, stop: int, *, gzipped: bool) -> tuple[Sp
 
 
 def columns_shown(entries: MinishardEntries, at: int) -> range:
-    """Return the entries that are drawn: those before one, and the one after it."""
     if not len(entries):
         return range(0)
     at = min(at, len(entries) - 1)
@@ -205,14 +183,6 @@ def columns_shown(entries: MinishardEntries, at: int) -> range:
 def keys_rows(
     entries: MinishardEntries, rows: tuple[Span, Span, Span], shown: range, at: int | None
 ) -> list[tuple[Item, ...]]:
-    """Row one of a minishard index, and its running sums.
-
-    Args:
-        entries: All of the minishard.
-        rows: The bytes of its three rows.
-        shown: The entries that are drawn.
-        at: Which of them is the key; None where none is.
-    """
     ids = entries.ids
     first = [
         Item("chunk_ids", (rows[0],), doc="Row one of the index, as it is stored: each key minus the one before it.")
@@ -234,7 +204,6 @@ def keys_rows(
 def places_rows(
     entries: MinishardEntries, rows: tuple[Span, Span, Span], base: int, shown: range, at: int | None
 ) -> list[tuple[Item, ...]]:
-    """Rows two and three of a minishard index, and where the values lie."""
     gaps = [Item("offsets", (rows[1],), doc="Row two of the index, as it is stored: the gap before each value.")]
     starts = [Item("first byte = sum", doc=f"The end of the value before it, plus the gap; it begins with {base}.")]
     sizes = [Item("sizes", (rows[2],), doc="Row three of the index: stored bytes.")]
@@ -253,7 +222,6 @@ def places_rows(
 
 
 def index_figure(entries: MinishardEntries, rows: tuple[Span, Span, Span], base: int, at: int, *, found: bool) -> Table:
-    """Return all three rows around an entry, with their running sums."""
     shown = columns_shown(entries, at)
     mark = at if found else None
     body = [*keys_rows(entries, rows, shown, mark), *places_rows(entries, rows, base, shown, mark)]
@@ -261,7 +229,6 @@ def index_figure(entries: MinishardEntries, rows: tuple[Span, Span, Span], base:
 
 
 def index_table(body: Sequence[tuple[Item, ...]], shown: range, count: int) -> Table:
-    """Return a table of a minishard index, a column for each entry."""
     part = plural(count, "entry")
     if 0 < len(shown) < count:
         part = f"entries {shown.start} to {shown.stop - 1} of {count}"
@@ -274,7 +241,6 @@ def _word(row: Span, number: int) -> Span:
 
 
 def chosen_text(spec: ShardingSpec) -> str:
-    """Return which bits choose what, in a sentence."""
     low = "the low bit is" if spec.minishard_bits == 1 else f"the low {spec.minishard_bits} bits are"
     after = "the next bit" if spec.shard_bits == 1 else f"the next {spec.shard_bits} bits"
     minishard = (
@@ -287,25 +253,16 @@ def chosen_text(spec: ShardingSpec) -> str:
 
 
 def keys_figure(entries: MinishardEntries, rows: tuple[Span, Span, Span], at: int, *, found: bool) -> Table:
-    """Return the first row of a minishard index around an entry, with its running sums."""
     shown = columns_shown(entries, at)
     return index_table(keys_rows(entries, rows, shown, at if found else None), shown, len(entries))
 
 
 def places_figure(entries: MinishardEntries, rows: tuple[Span, Span, Span], base: int, at: int) -> Table:
-    """Return the second and the third row of a minishard index around an entry, with their running sums."""
     shown = columns_shown(entries, at)
     return index_table(places_rows(entries, rows, base, shown, at), shown, len(entries))
 
 
 def route_drawing(spec: ShardingSpec, place: KeyLocation, there: Sequence[int]) -> Drawing:
-    """Return the files of a data set around the key's.
-
-    Args:
-        spec: The sharding specification.
-        place: Where the key belongs.
-        there: The numbers of the files that are there, ascending.
-    """
     shown = window(spec.shards, place.shard, FILES)
     present = {number for number in there if shown.start <= number < shown.stop}
     items = [

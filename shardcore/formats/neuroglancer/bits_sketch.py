@@ -52,15 +52,6 @@ _DOCS = {
 
 @dataclass(frozen=True, slots=True)
 class _Listed:
-    """The minishard of a key.
-
-    Attributes:
-        entries: What it lists.
-        span: Its index in the file.
-        at: The entry of the key, or where it would be.
-        found: Whether the key is listed.
-    """
-
     entries: MinishardEntries
     span: Span
     at: int
@@ -68,18 +59,6 @@ class _Listed:
 
 
 class BitsSketch:
-    """The ruler of bits.
-
-    Args:
-        origin: The key space.
-        key: The key; None takes the first one of the file.
-        file: Gives the shard, asked when something is drawn; None where a lookup ended before it came to one.
-        beside: Gives the shards of its data set that are open; without it the shard stands alone.
-
-    Attributes:
-        controls: The numbers of bits, and the hash.
-    """
-
     name = "bits"
     title = "Bits"
 
@@ -107,7 +86,6 @@ class BitsSketch:
         self.controls: tuple[Control, ...] = (*sliders, hashes)
 
     def draw(self, values: Mapping[str, Any]) -> Drawing:
-        """Return the drawing; see `Sketch.draw`."""
         spec = self._chosen(values)
         key = self._key()
         place = spec.place(key)
@@ -126,7 +104,6 @@ class BitsSketch:
     # --- what the file says ------------------------------------------------------------------------------------------
 
     def _as_it_is(self, figures: list[Figure], spec: ShardingSpec, place: KeyLocation) -> tuple[int, str]:
-        """Return the file, the minishard, and the index; what is left out, and what to see."""
         file = self._file
         here = file is not None and file.number in (None, place.shard)
         figures.append(self._files(spec, place, here=here))
@@ -159,7 +136,6 @@ class BitsSketch:
         return len(listed.entries) - len(table.headings) + 1, f"{told} {listing}"
 
     def _files(self, spec: ShardingSpec, place: KeyLocation, *, here: bool) -> Figure:
-        """Return the files around the key's; how many keys lie in this one is known once its index is loaded."""
         loads = loads_of(self._open_files())
         shown = files_shown(spec, place)
         items = []
@@ -173,7 +149,6 @@ class BitsSketch:
     def _minishard_item(
         self, file: NeuroglancerFile, number: int, place: KeyLocation, load: int | None, fault: str
     ) -> Item:
-        """Return one minishard, with its load where known."""
         here = number == place.minishard
         if not here:
             load, fault = self._known_load(file, number)
@@ -181,7 +156,6 @@ class BitsSketch:
 
     @staticmethod
     def _known_load(file: NeuroglancerFile, number: int) -> tuple[int | None, str]:
-        """Return the number of keys of another minishard, and its damage; None if that must be read first."""
         table = file.levels.known_table
         if table is not None:
             return (None, table.damage[number].message) if number in table.damage else (len(table.rows_of(number)), "")
@@ -196,7 +170,6 @@ class BitsSketch:
         return None, ""
 
     def _listed(self, place: KeyLocation) -> _Listed | None:
-        """Return the minishard of the key; None where it is empty."""
         file = self._file
         if file is None:
             return None
@@ -211,7 +184,6 @@ class BitsSketch:
     # --- what if -----------------------------------------------------------------------------------------------------
 
     def _what_if(self, figures: list[Figure], spec: ShardingSpec, place: KeyLocation) -> tuple[int, str]:
-        """Return where the keys that are known would go."""
         known = self._known_keys()
         moved = known.ids
         minishards, shards = spec.place_many(moved)
@@ -246,7 +218,6 @@ class BitsSketch:
         return max(len(neighbours) - NEIGHBOURS, 0), caption
 
     def _known_keys(self) -> KnownKeys:
-        """Return the keys that are in memory; where no index is read, those of the minishard of the key."""
         known = known_keys(self._open_files(), MOVED_KEYS)
         if known.count:
             return known
@@ -273,7 +244,6 @@ class BitsSketch:
         return self._given if self._given is not None else self._first.get(self._first_key)
 
     def _first_key(self) -> int:
-        """Return the first key of the file; 0 where it has none that can be read."""
         file = self._file
         if file is None:
             return 0
@@ -291,7 +261,6 @@ class BitsSketch:
         return 0
 
     def _chosen(self, values: Mapping[str, Any]) -> ShardingSpec:
-        """Return the specification with the numbers chosen."""
         numbers = chosen(self.controls, values)
         if (bits := numbers["minishard_bits"] + numbers["shard_bits"]) > CODE_BITS:
             raise UsageError(f"minishard_bits and shard_bits are 0 to 64 together, not {bits}: a hash has 64 bits")
@@ -303,12 +272,10 @@ class BitsSketch:
         return f"Key {place.key} would belong in {where}" if what_if else f"Why key {place.key} belongs in {where}"
 
     def _spec_spans(self, what_if: bool) -> tuple[Span, ...]:
-        """Return where the numbers of bits stand, when they are those of the file."""
         return (self._origin.place,) if self._origin.place is not None and not what_if else ()
 
 
 def _neighbours_figure(keys: list[int], place: KeyLocation) -> Table:
-    """Return the keys that would share a minishard, as its index would list them."""
     rows = []
     for number, key in enumerate(keys):
         before = keys[number - 1] if number else 0

@@ -24,7 +24,6 @@ _NAMES = (
 
 
 def shares(file: NeuroglancerFile) -> tuple[Share, ...]:
-    """Return the shares of the file; of what comes after the shard index once all minishard indices are read."""
     inside: dict[str, Sequence[Share]] = {}
     pairs = file.levels.known_pairs()
     if pairs is not None:
@@ -52,7 +51,6 @@ def _after(file: NeuroglancerFile, table: MinishardTable, section: Section) -> l
 
 
 def loads(file: NeuroglancerFile) -> tuple[LoadSource, ...]:
-    """Keys in the minishards."""
     reads = 0 if file.levels.loaded else file.index_bytes
     return (LoadSource("minishards", "Keys in the minishards", reads, partial(_minishards, file)),)
 

@@ -30,20 +30,6 @@ MOST_BYTES = 1 << 28
 def decode_chunk(
     layout: ArrayLayout, data: bytes, *, decoder: Decoder = run_task, place: Span | None = None
 ) -> tuple[ArrayLayout, bytes]:
-    """Return the voxels of an encoded chunk, x fastest, and their layout.
-
-    Args:
-        layout: Layout of the chunk, with its encoding.
-        data: The chunk.
-        decoder: Decoder, such as `Shard.decoder`. Default: decode in this process.
-        place: Span of the chunk, for errors.
-
-    Raises:
-        Unsupported: The encoding is not decoded here.
-        PackageMissing: Its decoder is not installed.
-        FormatError: The bytes are invalid, or have another number or type of voxels.
-        LimitExceeded: The chunk has too many voxels.
-    """
     if layout.encoding == RAW:
         return layout, data
     if layout.nbytes > MOST_BYTES:
@@ -57,11 +43,6 @@ def decode_chunk(
 
 
 def check_chunk(layout: ArrayLayout, data: bytes, decoder: Decoder, place: Span | None = None) -> None:
-    """Check an encoded chunk as `decode_chunk` does; of a segmentation its blocks alone, which decide about all of it.
-
-    Raises:
-        FormatError: See `decode_chunk`; the other errors, too.
-    """
     if layout.encoding == SEGMENTATION:
         _blocks(layout, data, place)
     else:
@@ -69,17 +50,6 @@ def check_chunk(layout: ArrayLayout, data: bytes, decoder: Decoder, place: Span 
 
 
 def chunk_parts(layout: ArrayLayout, stored: ContentPart, read: Callable[[], bytes]) -> Sequence[ContentPart]:
-    """Return the parts of the voxels of an encoded chunk: all of it for pictures, runs of blocks for segmentations.
-
-    Args:
-        layout: Layout of the chunk, with its encoding.
-        stored: The one part of the chunk before it is decoded.
-        read: Reads the chunk.
-
-    Raises:
-        FormatError: The chunk is invalid.
-        SourceError: It cannot be read.
-    """
     if layout.encoding != SEGMENTATION or not stored.exact or layout.nbytes > MOST_BYTES:
         return (ContentPart(0, layout.nbytes, stored.stored),)
     return SegmentationParts(layout, channel_blocks(read(), layout, stored.stored), stored.stored)

@@ -15,19 +15,6 @@ from shardcore.model.span import Span
 
 
 class MinishardDamage(Mapping[int, FormatError]):
-    """The damaged minishards by number, in order; an error is created when somebody requests it.
-
-    Half a million errors would take half a gigabyte. What is kept is the number of a text for each minishard.
-
-    Args:
-        pairs: Start and end of each minishard's index, relative to the end of the shard index: `(2**m, 2)`.
-        base: Bytes of the shard index.
-        size: Bytes of the shard.
-
-    Attributes:
-        faults: The `RangeFault` of each minishard: these are damaged, too.
-    """
-
     def __init__(self, pairs: Numbers, base: int, size: int) -> None:
         self._pairs, self._base, self._size = pairs, base, size
         self.faults = range_faults(pairs, base, size)
@@ -35,12 +22,10 @@ class MinishardDamage(Mapping[int, FormatError]):
         self._texts: dict[str, int] = {}
 
     def note(self, number: int | npt.NDArray[np.int64], text: str) -> None:
-        """Say why the index of a minishard, or of several, cannot be read; only before `numbers` is requested."""
         self._codes[number] = self._texts.setdefault(text, len(self._texts) + 1)
 
     @cached_property
     def numbers(self) -> npt.NDArray[np.int64]:
-        """The damaged minishards, ascending."""
         return np.flatnonzero((self.faults != RangeFault.NONE) | (self._codes > 0)).astype(np.int64)
 
     @cached_property

@@ -15,13 +15,11 @@ ENDINGS = {".gz": "gzip", ".br": "brotli", ".zstd": "zstd"}
 
 
 def plain_name(name: str) -> str:
-    """Return the name of a file without the ending that states how it is compressed."""
     stem, dot, ending = name.rpartition(".")
     return stem if stem and dot + ending in ENDINGS else name
 
 
 def content_of(path: Path) -> Content:
-    """Return the content of a file, decompressed where its name says that it is compressed."""
     codec = ENDINGS.get(path.suffix)
     return path if codec is None else _reading(path, codec)
 

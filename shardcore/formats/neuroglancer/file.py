@@ -38,24 +38,6 @@ KEPT_DECODED = 32 << 20
 
 
 class NeuroglancerFile:
-    """One file.
-
-    Attributes:
-        source: Its bytes; those of the split form one after the other.
-        origin: The key space and how it became known.
-        levels: Shard index and minishard indices.
-        sections: They tile the file.
-        number: The number in the file's name; None where the name is another, or the specification a guess.
-        split: Whether the shard is two files.
-
-    Args:
-        source: See above.
-        origin: See above.
-        head: The shard index, as far as it was read.
-        number: See above.
-        split: See above.
-    """
-
     def __init__(self, source: Source, origin: Origin, head: bytes, number: int | None, *, split: bool) -> None:
         self.source = source
         self.origin = origin
@@ -68,38 +50,31 @@ class NeuroglancerFile:
 
     @property
     def spec(self) -> ShardingSpec:
-        """Return how keys are sharded."""
         return self.origin.spec
 
     @property
     def base(self) -> int:
-        """Bytes of the shard index; offsets count from its end."""
         return self.spec.index_size
 
     @property
     def is_mesh(self) -> bool:
-        """Return whether values are mesh manifests, with fragments in front of them."""
         return self.origin.space.kind is SpaceKind.MESH
 
     @property
     def decodes(self) -> bool:
-        """Return whether the info states more about values than their bytes: an encoding, a layout."""
         scale = self.origin.space.scale
         return scale.encoding != RAW if scale is not None else self.origin.space.kind is not SpaceKind.UNKNOWN
 
     @property
     def codec(self) -> str:
-        """Return how values are stored."""
         return CODECS[self.spec.data_encoding == "gzip"]
 
     @property
     def loaded(self) -> bool:
-        """Return whether all minishard indices are read, and of meshes all manifests."""
         return self.levels.loaded and (self._meshes.value is not None or not self.is_mesh)
 
     @property
     def index_bytes(self) -> int:
-        """The sizes of all minishard indices, as far as they are known."""
         pairs = self.levels.known_pairs()
         if pairs is None:
             return self.base
@@ -107,31 +82,19 @@ class NeuroglancerFile:
         return min(int(sum(sizes.tolist())), self.source.size)
 
     def load(self, progress: Progress = no_progress) -> None:
-        """Read all minishard indices, and of mesh shards all manifests; damage is kept, not raised.
-
-        Raises:
-            SourceError: The bytes cannot be read.
-        """
         self.levels.table(progress)
         if self.is_mesh:
             self.meshes(progress)
 
     @property
     def known_meshes(self) -> Meshes | None:
-        """Return what the manifests say, if they are read."""
         return self._meshes.value
 
     def meshes(self, progress: Progress = no_progress) -> Meshes:
-        """Return what the manifests say about the unlisted fragments of a mesh shard, read once.
-
-        Raises:
-            SourceError: The bytes cannot be read.
-        """
         table = self.levels.table()
         return self._meshes.get(lambda: read_meshes(self.source, self.spec, table, progress))
 
     def links(self) -> Iterator[Links]:
-        """Yield the references to minishard indices, values and mesh fragments that are in memory."""
         levels, table = self.levels, self.levels.known_table
         if (pairs := levels.known_pairs()) is not None:
             yield levels.shard_index.links_of(pairs)
@@ -155,7 +118,6 @@ class NeuroglancerFile:
             yield Links(meshes.fragments[owners], manifests, manifest)
 
     def _gap_field(self, table: MinishardTable, row: int) -> tuple[Span, str]:
-        """Return the number in a minishard index that, added to those before it, says where a value begins."""
         minishard = int(table.entries.minishards[row])
         listed = table.rows_of(minishard)
         first, last = (self.base + edge for edge in table.pairs[minishard].tolist())
@@ -165,43 +127,20 @@ class NeuroglancerFile:
         return Span(decoded_name(first, last) if gzipped else "", at, at + WORD), why
 
     def stream(self, span: Span) -> Iterator[bytes]:
-        """Return a value without its encoding, in pieces.
-
-        Args:
-            span: Its stored bytes.
-        """
         pieces = read_pieces(self.source, span.start, span.stop)
         return pieces if self.codec == "none" else decompress_stream(self.codec, pieces, limit=1 << 62, span=span)
 
     def read_range(self, span: Span, start: int, stop: int, limit: int) -> bytes:
-        """Return a range of a value that is stored plain.
-
-        Raises:
-            LimitExceeded: It is longer than `limit` bytes.
-        """
         first, last = (min(span.start + at, span.stop) for at in (start, stop))
         if last - first > limit:
             raise LimitExceeded(f"the range has {plural(last - first, 'byte')}; the limit is {limit:,}", span=span)
         return self.source.read(first, last)
 
     def fragments_of(self, manifest: Span) -> Span:
-        """Return where the fragments of a mesh lie; reads its manifest.
-
-        Raises:
-            FormatError: The manifest is damaged.
-        """
         data = decode_manifest(self.spec, self.source.read(manifest.start, manifest.stop), manifest)
         return fragments_span(read_manifest(data, manifest), manifest.start, self.base)
 
     def contents(self, rows: NDArray[np.int64] | None = None) -> Iterator[tuple[int, bytes | ShardError]]:
-        """Yield the values of many rows, or all, in the order of the file: neighbours are read together.
-
-        Yields:
-            A row and its decoded value, or why there is none.
-
-        Raises:
-            SourceError: The bytes cannot be read.
-        """
         entries = self.levels.table().entries
         wanted = np.arange(len(entries)) if rows is None else rows
         wanted = wanted[entries.inside[wanted]]
@@ -218,19 +157,6 @@ class NeuroglancerFile:
                 yield from zip(wanted[a:b].tolist(), values, strict=True)
 
     def content_sizes(self, work: ContentBudget) -> Iterator[tuple[int, int | ShardError | None]]:
-        """Expand every value, in the order of the file, and keep nothing of it.
-
-        Values that several keys share are expanded once.
-
-        Args:
-            work: Limits of its cost.
-
-        Yields:
-            A row and the bytes of its decoded value, or why there are none; None where the work became too much.
-
-        Raises:
-            SourceError: The bytes cannot be read.
-        """
         entries = self.levels.table().entries
         rows = np.flatnonzero(entries.inside)
         rows = rows[np.lexsort((entries.sizes[rows], entries.starts[rows]))]
@@ -254,15 +180,6 @@ class NeuroglancerFile:
     def _sizes_of(
         self, starts: NDArray[np.int64], stops: NDArray[np.int64], block: bytes | None, at: int, work: ContentBudget
     ) -> Iterator[int | ShardError | None]:
-        """Yield the bytes of some decoded values, or why there are none; None where the work became too much.
-
-        Args:
-            starts: The first byte of each value.
-            stops: One past its last byte.
-            block: Bytes of the file that have all of them; None where they are read one by one.
-            at: Start of the block.
-            work: Limits of its cost.
-        """
         total = int((stops - starts).sum())
         if block is not None and total <= 2 * SMALL and work.left > total * (1 + DEFLATE_RATIO) and work.takes(total):
             stored = list(map(block.__getitem__, map(slice, (starts - at).tolist(), (stops - at).tolist())))
@@ -276,10 +193,6 @@ class NeuroglancerFile:
             yield self._content_size(part, Span("", start, stop), work) if work.takes(stop - start) else None
 
     def _content_size(self, stored: memoryview | None, place: Span, work: ContentBudget) -> int | ShardError | None:
-        """Return the bytes of one decoded value, or why there are none; None when the work is over.
-
-        However large the value is: nothing of it is kept, and the work is bounded by the size of the file.
-        """
         size, room, step = 0, max(work.left, 0), SIZES_BLOCK if stored is None else PIECE
         parts = ((at, min(at + step, place.stop)) for at in range(place.start, place.stop, step))
         pieces = (
@@ -299,7 +212,6 @@ class NeuroglancerFile:
         return size
 
     def row_at(self, start: int, stop: int) -> int | None:
-        """Return the row of the value whose stored bytes are `[start, stop)`, once all minishard indices are read."""
         table = self.levels.known_table
         if table is None or not 0 <= start <= stop <= self.source.size:
             return None
@@ -308,14 +220,6 @@ class NeuroglancerFile:
         return int(rows[0]) if len(rows) else None
 
     def decoded(self, start: int, stop: int) -> bytes:
-        """Return what the bytes `[start, stop)` of the file, a minishard index or a value, decode to.
-
-        Raises:
-            UsageError: The bytes are none of the file's, or belong to the shard index.
-            FormatError: They are damaged.
-            LimitExceeded: They decompress to more than can be shown, 32 MiB.
-            SourceError: The bytes cannot be read.
-        """
         if not self.base <= start <= stop <= self.source.size:
             raise UsageError(f"there is no index or value at {range_text(start, stop)}")
         kept = self._decoded.get((start, stop))
@@ -329,7 +233,6 @@ class NeuroglancerFile:
 
 
 def _blocks(starts: NDArray[np.int64], stops: NDArray[np.int64], gap: int) -> Iterator[tuple[int, int]]:
-    """Stretches `[first, last)` of sorted ranges that are read at once: neighbours, up to 16 MiB of them."""
     if not len(starts):
         return
     reach = np.maximum.accumulate(stops)
@@ -342,7 +245,6 @@ def _blocks(starts: NDArray[np.int64], stops: NDArray[np.int64], gap: int) -> It
 
 
 def _batches(sizes: NDArray[np.int64], first: int = 0) -> Iterator[tuple[int, int]]:
-    """Numbers `[first, last)` of values that are expanded together: of some `SMALL` bytes, or one that has more."""
     if len(sizes):
         large = sizes > SMALL
         cuts = np.flatnonzero(np.diff(np.cumsum(sizes) // SMALL).astype(bool) | large[1:] | large[:-1]) + 1

@@ -76,52 +76,27 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class FolderSpace:
-    """One key space below a folder.
-
-    Attributes:
-        space: The key space.
-        folder: Where its shards lie, relative to the folder that was asked; empty for the folder itself.
-        found: The info that states it.
-    """
-
     space: KeySpace
     folder: str
     found: FoundInfo
 
     @property
     def origin(self) -> Origin:
-        """The key space and how it became known."""
         return origin_from(self.space, self.found.info, self.found.text, f"{self.found.where}, {self.space.name}")
 
 
 @dataclass(frozen=True, slots=True)
 class FolderSpaces:
-    """All key spaces below a folder.
-
-    Attributes:
-        spaces: Those that can be read.
-        others: Reasons why others cannot, one sentence each.
-    """
-
     spaces: tuple[FolderSpace, ...]
     others: tuple[str, ...]
 
     def unchosen(self, folder: Folder) -> UsageError:
-        """Return the error that lists them, for a user who must choose one."""
         text = choices_text(folder.uri, [(each.folder, each.space.title) for each in self.spaces], self.others)
         address = f"{folder.uri.rstrip('/')}/{self.spaces[0].folder}" if self.spaces else ""
         return SpaceUnchosen(text, address=address)
 
 
 def spaces_below(folder: Folder, found: FoundInfo) -> FolderSpaces:
-    """Return the key spaces that can be reached from a folder with an info.
-
-    The info of a volume names the folders of its meshes and skeletons, which have infos of their own; these are read.
-
-    Args:
-        folder: The folder.
-        found: Its info.
-    """
     spaces = [FolderSpace(space, space.folder, found) for space in found.info.key_spaces]
     others = list(found.info.others)
     for name in found.info.folders:
@@ -159,18 +134,6 @@ NOT_LISTED = "the folder cannot be listed: its shards are opened by key"
 
 
 class NeuroglancerDataSet(DataSet):
-    """All shards of one key space.
-
-    Attributes:
-        origin: The key space and how it became known.
-
-    Args:
-        folder: The folder with the shards. One that lists cheaply is listed at once; of others the shards are opened by
-            their names, which follow from the keys, and listed when the user wants to know which there are.
-        origin: See above.
-        root: The folder of the info, where that is not above the shards.
-    """
-
     key_form = NUMBERS
     decodes_to_verify = True
     meanings = MEANINGS
@@ -186,37 +149,18 @@ class NeuroglancerDataSet(DataSet):
 
     @property
     def lists_unasked(self) -> bool:
-        """Return whether it can be listed, or has so few shards that their names are tried."""
         return self.folder.listable or self.origin.spec.shards <= MOST_UNASKED
 
     def _listed(self) -> Sequence[Member]:
         return _members(self.folder, self.origin, self.jobs)
 
     def voxels(self, index: Sequence[slice | int], *, limit: int = DEFAULT_LIMIT) -> NDArray[Any]:
-        """Return a box of voxels, shape `(x, y, z, channel)`; voxels of chunks that are not stored are 0.
-
-        Args:
-            index: A slice of step 1 or a coordinate for x, y and z, `voxel_offset` included.
-            limit: Bytes of the result.
-
-        Raises:
-            UsageError: The index is invalid or outside the volume, or there is no volume.
-            LimitExceeded: The box has more than `limit` bytes.
-            Unsupported: The chunks are encoded in a way that is not decoded here.
-            ShardError: A chunk is damaged, or cannot be read.
-        """
         grid = self.chunk_grid()
         if grid is None:
             raise UsageError(f"{self.origin.space.name} has no voxels")
         return grid.read(index, limit=limit)
 
     def chunk_grid(self, scale: str = "") -> ChunkGrid | None:
-        """Return the chunks of this scale, or of another scale of the volume; None where there is no volume.
-
-        Raises:
-            UsageError: There is no such scale.
-            ShardError: The other scale cannot be opened.
-        """
         space = self.origin.space
         if space.scale is None:
             return None
@@ -227,7 +171,6 @@ class NeuroglancerDataSet(DataSet):
         return self._others.grid(scale, self, root_of(self.folder, space.folder), self.origin.text)
 
     def mesh_of(self, segment: int) -> tuple[str, str] | None:
-        """Return where the mesh of a segment is looked up; see `Shard.mesh_of`."""
         return mesh_of_segment(self.folder, segment)
 
     def _member_of(self, number: int, minishard: int) -> tuple[str, NeuroglancerFile, NeuroglancerObjects] | None:
@@ -238,13 +181,11 @@ class NeuroglancerDataSet(DataSet):
         return name, member.file, member.objects
 
     def close(self) -> None:
-        """Close the shards, and the other scales that were read."""
         self._others.close()
         super().close()
 
     @property
     def strays(self) -> tuple[str, ...]:
-        """Names of shard files that no key of this key space leads to."""
         if not self.folder.listable:
             return ()
         entries = {entry.name: None for entry in self.folder.list() if not entry.is_folder}
@@ -255,56 +196,46 @@ class NeuroglancerDataSet(DataSet):
         return {number[0]: m.name for m in self.members if (number := shard_number(m.name)) is not None}
 
     def may_hold(self, name: str) -> bool:
-        """Return whether a key of the key space leads to a file of that name."""
         named = shard_number(name)
         return named is not None and named[1] == self.origin.spec.name_digits and named[0] < self.origin.spec.shards
 
     def open_member(self, name: str, source: Source) -> NeuroglancerShard:
-        """Open a member; of the split form, with its other part."""
         return open_member(name, source, self.origin, _wanted.get())
 
     @property
     def fields(self) -> dict[str, Value]:
-        """The specification, where it comes from, and how many shards there are."""
         # A folder that cannot be listed does not state how many shards it has.
         return self.origin.fields | (super().fields if self.lists else {})
 
     @property
     def parameters(self) -> str:
-        """The specification in use, as JSON text."""
         return self.origin.parameters
 
     @property
     def written_with(self) -> str:
-        """The info with this key space alone, where there is one: it states what the keys are."""
         return self.origin.written_with
 
     @property
     def ticket_options(self) -> dict[str, Any]:
-        """The info travels with a ticket, so that it is not fetched again."""
         # An info of meshes, skeletons or annotations states what the keys are; one of a volume has a spec per scale.
         alone = self.origin.space.scale is not None or not self.origin.text
         return {"spec": self.written_with if alone else self.origin.text.decode("utf-8-sig")}
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The info, as `spec`."""
         return self.origin.settings
 
     @property
     def tree(self) -> Node:
-        """The specification, then one node per shard."""
         if not self.lists:
             return Node(self.uri, Span("", 0, 0), children=(spec_node(self.origin),), error=NOT_LISTED)
         root = super().tree
         return replace(root, children=(spec_node(self.origin), *root.children))
 
     def parse_key(self, text: str) -> KeyLocation:
-        """Return a key from its decimal text, with the numbers of its shard and minishard."""
         return self.origin.spec.place(parse_key(text), routed=True)
 
     def route(self, key: KeyLocation, look: Look) -> Sequence[str]:
-        """Return the one shard where a key may lie; none where its file is missing, which means that it has no keys."""
         tell_route(key, self.origin, look)
         name = self._names.get(key.shard) if self.listed else self._tried(key.shard, key.minishard)
         if name is None:
@@ -327,11 +258,9 @@ class NeuroglancerDataSet(DataSet):
 
     @property
     def _there(self) -> tuple[int, ...]:
-        """The numbers of the files that are known to be there."""
         return tuple(sorted(self._names)) if self.listed else ()
 
     def sketches(self, trace: Trace | None = None) -> tuple[Sketch, ...]:
-        """Return the drawing of a key in its file, and that file; without a lookup, of the first key."""
         from shardcore.formats.neuroglancer.bits_sketch import BitsSketch
         from shardcore.model.drawing import StaticSketch
 
@@ -350,7 +279,6 @@ class NeuroglancerDataSet(DataSet):
         return cast(NeuroglancerShard, self.member(name)).file
 
     def _open_files(self) -> OpenFiles:
-        """Return the members that are open."""
         if not self.listed:
             return OpenFiles()
         names = [member.name for member in self.members]
@@ -358,10 +286,6 @@ class NeuroglancerDataSet(DataSet):
         return OpenFiles([self._file_of(name) for name in opened], len(opened) == len(names))
 
     def _tried(self, number: int, minishard: int) -> str | None:
-        """Return the file of a shard, found by opening it; None when it is not there.
-
-        The minishard is what it is opened for.
-        """
         name = self.origin.spec.shard_name(number)
         for candidate in (name, f"{name.rpartition('.')[0]}.index"):
             try:
@@ -378,7 +302,6 @@ class NeuroglancerDataSet(DataSet):
         return None
 
     def _find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
-        """Return the rows of many keys, `(len(keys),)`; -1 where a key is absent. Loads the index."""
         wanted = np.array([parse_key(key) for key in keys], np.uint64)
         self.load_index()
         _, shards = self.origin.spec.place_many(wanted)
@@ -394,7 +317,6 @@ class NeuroglancerDataSet(DataSet):
         return rows
 
     def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
-        """Verify every shard, and names files that are shards of no key."""
         report = super().verify(depth, progress)
         spec = self.origin.spec
         text = (
@@ -406,26 +328,12 @@ class NeuroglancerDataSet(DataSet):
         return replace(report, findings=(*report.findings, *more))
 
     def _part(self, name: SourceName) -> SourcePart:
-        """Return the info."""
         if name == SourceName(INFO_NAME) and self.origin.text:
             return info_part(self.origin)
         return super()._part(name)
 
 
 class NeuroglancerKeySpaces(DataSet):
-    """A folder from which several key spaces can be reached: each is a data set of its own, in a folder of its own.
-
-    It is what can be shown of such a folder: whoever looks for a key, or verifies, is reported to choose a key space.
-
-    Attributes:
-        spaces: The key spaces.
-
-    Args:
-        folder: The folder.
-        spaces: See above.
-        info: The info of the folder.
-    """
-
     key_form = NUMBERS
     meanings = MEANINGS
 
@@ -443,40 +351,29 @@ class NeuroglancerKeySpaces(DataSet):
 
     @property
     def key_spaces(self) -> dict[str, str]:
-        """The folders of the key spaces, relative to this one, and what they hold: `4_4_40` to `scale 4_4_40`."""
         return {each.folder or ".": each.space.title for each in self.spaces}
 
     def chunk_grid(self, scale: str = "") -> ChunkGrid | None:
-        """Return the chunks of a scale, by default of the first; None where there is no volume.
-
-        Raises:
-            UsageError: There is no such scale.
-            ShardError: The scale cannot be opened.
-        """
         scales = self._info.info.scales
         if not scales or self._info.folder:
             return None
         return self._others.grid(scale or scales[0].name, self, self.folder, self._info.text)
 
     def mesh_of(self, segment: int) -> tuple[str, str] | None:
-        """Return where the mesh of a segment is looked up; see `Shard.mesh_of`."""
         return mesh_of_segment(self.folder, segment)
 
     def close(self) -> None:
-        """Close the scales that were read."""
         self._others.close()
         super().close()
 
     @property
     def fields(self) -> dict[str, Value]:
-        """Return what lies in which folder."""
         named: dict[str, Value] = {f"key_spaces.{folder}": name for folder, name in self.key_spaces.items()}
         named |= {"dataset.unusable": told_reasons(self._unusable)} if self._unusable else {}
         return named | {"dataset.key_spaces": len(self.spaces)}
 
     @property
     def tree(self) -> Node:
-        """One node per key space, with what it holds in its `doc`."""
         kids = tuple(
             Node(
                 each.folder or ".",
@@ -491,55 +388,30 @@ class NeuroglancerKeySpaces(DataSet):
 
     @property
     def loaded(self) -> bool:
-        """True: there is nothing to load before a key space is chosen."""
         return True
 
     @property
     def objects(self) -> Objects:
-        """None can be listed before a key space is chosen."""
         return NoObjects(self._unchosen(self.folder))
 
     @property
     def declared_objects(self) -> int | None:
-        """None: how many there are in the key spaces is unknown."""
         return None
 
     def load_index(self, progress: Progress = no_progress) -> None:
         """There is nothing to load before a key space is chosen."""
 
     def open_member(self, name: str, source: Source) -> Shard:
-        """Refuse: there are no members before a key space is chosen.
-
-        Raises:
-            UsageError: Always; names the key spaces.
-        """
         raise self._unchosen(self.folder)
 
     def route(self, key: object, look: Look) -> Sequence[str]:
-        """Refuse: a key may lie in each of the key spaces.
-
-        Raises:
-            UsageError: Always; names them.
-        """
         raise self._unchosen(self.folder)
 
     def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
-        """Refuse: each of the key spaces is verified by itself.
-
-        Raises:
-            UsageError: Always; names them.
-        """
         raise self._unchosen(self.folder)
 
 
 def open_space(folder: Folder, origin: Origin, root: Folder | None = None) -> DataSet:
-    """Open a key space, sharded or not.
-
-    Args:
-        folder: The folder of its shards or objects.
-        origin: The key space.
-        root: The folder of the info, where that is not above.
-    """
     if origin.space.sharded:
         return NeuroglancerDataSet(folder, origin, root)
     from shardcore.formats.neuroglancer.object_files import ObjectFiles
@@ -548,12 +420,10 @@ def open_space(folder: Folder, origin: Origin, root: Folder | None = None) -> Da
 
 
 def _spec_of(each: FolderSpace) -> Deferred:
-    """The specification of a key space as a node, made when the user looks: there may be ten thousand of them."""
     return Deferred(lambda: (spec_node(each.origin),) if each.space.sharded else ())
 
 
 def detect_folder(folder: Folder) -> Verdict | None:
-    """Return whether a folder is a data set, or the folder of one of its key spaces."""
     found = find_info(folder, any_space=True)
     if found is None:
         reasons = told_reasons(useless_info(folder)) or "no `info`"
@@ -564,14 +434,6 @@ def detect_folder(folder: Folder) -> Verdict | None:
 
 
 def open_folder(folder: Folder, context: OpenContext) -> DataSet:
-    """Open the key space whose shards lie in a folder, or the only one below it.
-
-    Where there are several, they are listed: as a data set without objects where something partial is needed.
-
-    Raises:
-        UsageError: The folder has several key spaces, which are listed, or none that is sharded.
-        NotAShard: There is no info.
-    """
     if context.values.get("spec") is not None:
         return NeuroglancerDataSet(folder, given_origin(context.values.get("spec"), folder.name))
     found = find_info(folder, any_space=True)
@@ -591,11 +453,6 @@ def open_folder(folder: Folder, context: OpenContext) -> DataSet:
 
 
 def _agreed(root: Folder | None, wanted: FolderSpace, context: OpenContext) -> Folder:
-    """Return a folder beside that of an info.
-
-    Raises:
-        StoreUntrusted: You have not agreed to the folders beside it that the info names.
-    """
     if root is None:
         raise UsageError(f"{wanted.space.name} is beside the folder of its info: open that")
     info = wanted.found.info
@@ -607,7 +464,6 @@ def _agreed(root: Folder | None, wanted: FolderSpace, context: OpenContext) -> F
 
 
 def _has_shards(folder: Folder) -> bool:
-    """Return whether any file in a folder is called as a shard is; in a store, one of the first thousand."""
     try:
         first = next(folder.pages(), [])
         return any(not entry.is_folder and shard_number(entry.name) is not None for entry in first)
@@ -618,7 +474,6 @@ def _has_shards(folder: Folder) -> bool:
 
 
 def _members(folder: Folder, origin: Origin, jobs: int = 1) -> Sequence[Member]:
-    """Return the shards of a key space that lie in a folder."""
     try:
         entries = folder.list() if folder.listable else None
     except Forbidden:
@@ -643,7 +498,6 @@ def _members(folder: Folder, origin: Origin, jobs: int = 1) -> Sequence[Member]:
 
 
 def _tried_members(folder: Folder, origin: Origin, jobs: int) -> Sequence[Member]:
-    """Return the shards that are there, each tried by its name: possible where nothing is listed and they are few."""
     spec = origin.spec
     if spec.shards > MOST_TRIED:
         text = f"{folder.uri} cannot be listed, and may have {plural(spec.shards, 'shard')}: give keys"
@@ -660,7 +514,6 @@ def _tried_members(folder: Folder, origin: Origin, jobs: int) -> Sequence[Member
 
 
 def _tried_member(folder: Folder, name: str) -> Member | Forbidden | None:
-    """Return a shard, whole or in two parts; None where it is not there, or why it cannot be seen."""
     refused: Forbidden | None = None
     stem = name.rpartition(".")[0]
     for parts in ((name,), (f"{stem}.index", f"{stem}.data")):
@@ -674,7 +527,6 @@ def _tried_member(folder: Folder, name: str) -> Member | Forbidden | None:
 
 
 def _is_shard(name: str, beside: Container[str]) -> bool:
-    """Return whether a file is called as a shard is; of the split form, its index is."""
     stem, _, suffix = name.rpartition(".")
     if shard_number(name) is None or suffix == "data":
         return False

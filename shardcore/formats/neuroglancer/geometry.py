@@ -66,19 +66,6 @@ _METRES = {"m": 1e9, "dm": 1e8, "cm": 1e7, "mm": 1e6, "um": 1e3, "µm": 1e3, "nm
 
 
 def geometry_of(origin: Origin, base: int, place: Span | None, key: str | None, data: bytes) -> Geometry | None:
-    """Return the geometry of an object; None where the info does not state one.
-
-    Args:
-        origin: The key space, and its info.
-        base: Bytes of the shard index.
-        place: Stored bytes of the object; fragments lie in front of those of a manifest.
-        key: The key of the object.
-        data: Its content.
-
-    Raises:
-        FormatError: Its bytes, or the info, are invalid.
-        Unsupported: Annotations have a shape that is not decoded.
-    """
     kind = origin.space.kind
     if kind is SpaceKind.MESH and place is not None:
         return mesh_layout(info_members(origin.text), data, place, base)
@@ -95,7 +82,6 @@ def geometry_of(origin: Origin, base: int, place: Span | None, key: str | None, 
 
 @lru_cache(maxsize=2)
 def info_members(text: bytes) -> Mapping[str, Any]:
-    """Return the members of an info; none where there is no info."""
     members = parse_json(text, "the info", limits=INFO_LIMITS, encoding="utf-8-sig") if text else {}
     return members if isinstance(members, Mapping) else {}
 
@@ -104,11 +90,6 @@ def info_members(text: bytes) -> Mapping[str, Any]:
 
 
 def mesh_layout(info: Mapping[str, Any], data: bytes, place: Span, base: int) -> MeshLayout:
-    """Return the layout of a mesh from its manifest.
-
-    Raises:
-        FormatError: The manifest or the info is invalid.
-    """
     manifest = read_manifest(data, place)
     stored = fragments_span(manifest, place.start, base)
     bits = info.get("vertex_quantization_bits", 16)
@@ -133,7 +114,6 @@ def mesh_layout(info: Mapping[str, Any], data: bytes, place: Span, base: int) ->
 
 
 def mesh_info_faults(info: Mapping[str, Any]) -> list[str]:
-    """Return the members of an info of meshes for which Neuroglancer refuses it."""
     bits, scale = info.get("vertex_quantization_bits"), info.get("lod_scale_multiplier")
     faults = [f"vertex_quantization_bits is {short(bits)}; 10 and 16 are allowed"] if bits not in (10, 16) else []
     if isinstance(scale, bool) or not isinstance(scale, (int, float)) or not 0 < scale < math.inf:
@@ -142,7 +122,6 @@ def mesh_info_faults(info: Mapping[str, Any]) -> list[str]:
 
 
 def order_fault(positions: NDArray[np.uint32]) -> str:
-    """Return what is wrong with the order of the cells of a level; empty where nothing is."""
     width = int(positions.max(initial=1)).bit_length()
     if width > MOST_WIDTH:
         return ""
@@ -154,7 +133,6 @@ def order_fault(positions: NDArray[np.uint32]) -> str:
 
 
 def fragment_fault(fragment: Fragment, bits: int) -> str:
-    """Return why readers that take vertices as integers of some bits draw a fragment elsewhere; else an empty text."""
     most, low = 2**bits - 1, fragment.vertices.min(initial=0)
     high = fragment.vertices.max(initial=0)
     if fragment.quantised and fragment.quantised != (0, 0, 0, most, bits):
@@ -166,7 +144,6 @@ def fragment_fault(fragment: Fragment, bits: int) -> str:
 
 
 def _draco_value(data: bytes, place: Span) -> MeshLayout:
-    """Return the layout of a value that is one Draco mesh, its vertices stored as coordinates of the model."""
     level = MeshLevel(1.0, np.zeros(3), np.zeros((1, 3), np.uint32), np.array([0, len(data)]))
     if place.size == len(data):
         level = replace(level, starts=level.starts + place.start)
@@ -195,12 +172,6 @@ def _number(name: str, value: object) -> float:
 
 
 def skeleton(info: Mapping[str, Any], data: bytes, place: Span | None = None) -> SkeletonGeometry:
-    """Return a skeleton.
-
-    Raises:
-        Truncated: It has fewer bytes than its counts state.
-        FormatError: An edge has no such vertex, or the info is invalid.
-    """
     attributes = _attributes(info)
     if len(data) < 8:
         raise Truncated(f"a skeleton of {plural(len(data), 'byte')}: its counts take 8", span=place)
@@ -258,13 +229,6 @@ def _unique(name: str, before: Sequence[str]) -> str:
 
 
 def annotation(info: Mapping[str, Any], data: bytes, key: int, place: Span | None = None) -> AnnotationsGeometry:
-    """Return one annotation, as it is stored by its key: its row, then the keys of related objects.
-
-    Raises:
-        Truncated: It has fewer bytes than a row, or than its counts state.
-        FormatError: It has more, or the info is invalid.
-        Unsupported: The shape is not decoded.
-    """
     head, dtype = _annotation_head(info)
     rows, at = _rows(head, dtype, data, 0, 1, place)
     related: dict[str, NDArray[np.uint64]] = {}
@@ -281,13 +245,6 @@ def annotation(info: Mapping[str, Any], data: bytes, key: int, place: Span | Non
 
 
 def annotation_list(info: Mapping[str, Any], data: bytes, place: Span | None = None) -> AnnotationsGeometry:
-    """Return a list of annotations: their number, the rows, then the keys.
-
-    Raises:
-        Truncated: It has fewer bytes than its count states.
-        FormatError: It has more, or the info is invalid.
-        Unsupported: The shape is not decoded.
-    """
     head, dtype = _annotation_head(info)
     if len(data) < 8:
         raise Truncated(f"a list of {plural(len(data), 'byte')}: its count takes 8", span=place)
@@ -304,11 +261,6 @@ def annotation_list(info: Mapping[str, Any], data: bytes, place: Span | None = N
 def _rows(
     head: Mapping[str, Any], dtype: np.dtype[Any], data: bytes, start: int, count: int, place: Span | None
 ) -> tuple[dict[str, Any], int]:
-    """Return the rows of annotations that begin at `start`, and their end.
-
-    Raises:
-        Truncated: They take more bytes than there are.
-    """
     lines, axes, size = head["shape"] == POLYLINE, len(head["axes"]), dtype.itemsize
     edges, firsts = array("q", [start]), array("q", [0])
     points, values = bytearray(), bytearray()
@@ -334,7 +286,6 @@ def _rows(
 
 
 def _annotation_head(info: Mapping[str, Any]) -> tuple[dict[str, Any], np.dtype[Any]]:
-    """Return what the info states about all annotations, and the type of a row."""
     shape = str(info.get("annotation_type", "")).lower()
     if shape not in POINTS:
         raise Unsupported(f"annotations of type {short(info.get('annotation_type'))} are not decoded")
@@ -358,7 +309,6 @@ def _annotation_head(info: Mapping[str, Any]) -> tuple[dict[str, Any], np.dtype[
 def _properties(
     info: Mapping[str, Any], before: Sequence[str]
 ) -> tuple[list[tuple[Any, ...]], dict[str, dict[float, str]]]:
-    """Return the fields of the properties, the largest types first, and labels of values."""
     found: list[tuple[Any, ...]] = []
     labels: dict[str, dict[float, str]] = {}
     for one in _members("properties", info.get("properties", [])):
@@ -378,7 +328,6 @@ def _properties(
 
 
 def _padded(members: list[Any]) -> np.dtype[Any]:
-    """Return the type of a row: its members one after the other, padded to a multiple of 4 bytes."""
     packed: np.dtype[Any] = np.dtype(members)
     fields: Mapping[str, Any] = packed.fields or {}
     names = packed.names or ()

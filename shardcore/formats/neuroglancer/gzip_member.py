@@ -17,10 +17,6 @@ _trailer = struct.Struct("<II").pack
 
 
 def gzip_member(data: bytes) -> bytes:
-    """Return the gzip member of content that is in memory: up to `WHOLE` bytes.
-
-    The tables of deflate are made as small as the content allows: of small values, clearing them is what takes time.
-    """
     size = len(data)
     window = min(max((size + _LOOKAHEAD).bit_length(), 9), 15)
     engine = zlib.compressobj(LEVEL, zlib.DEFLATED, -window, min(window - 6, 8))
@@ -28,7 +24,6 @@ def gzip_member(data: bytes) -> bytes:
 
 
 def gzip_stream(pieces: Iterable[bytes | bytearray | memoryview], write: Callable[[bytes], None]) -> int:
-    """Write the gzip member of content that comes in pieces; return the bytes of the content."""
     engine = zlib.compressobj(LEVEL, zlib.DEFLATED, -15, 8)
     size, check = 0, 0
     write(HEAD)

@@ -47,8 +47,6 @@ MANIFEST_LIMIT = 1 << 20
 
 
 class Bytes(Protocol):
-    """Input of the inference: the size of a file and any range of it."""
-
     @property
     def size(self) -> int:
         """Number of bytes."""
@@ -59,8 +57,6 @@ class Bytes(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class CandidateCheck:
-    """One test a candidate passed or failed, in words."""
-
     name: str
     passed: bool
     text: str
@@ -68,14 +64,6 @@ class CandidateCheck:
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """A hash and a preshift under which every id is where it is listed.
-
-    Attributes:
-        hash: `identity` or `murmurhash3_x86_128`.
-        preshift_bits: Low bits dropped before hashing.
-        shard_bits: The values that agree with the file's name and its siblings'; none when the name does not.
-    """
-
     hash: str
     preshift_bits: int
     shard_bits: tuple[int, ...]
@@ -83,21 +71,6 @@ class Fit:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One value of `minishard_bits` under which the file parses.
-
-    Attributes:
-        minishard_bits: The value tried.
-        index_encoding: Encoding of the minishard indices, `raw` or `gzip`.
-        data_encoding: Encoding of the values, by how a sample of them begins.
-        entries: Entries read.
-        minishards_read: Minishards whose index was read, of those not empty.
-        minishards_used: Minishards that are not empty.
-        score: Share of the file that shard index, minishard indices and listed values account for.
-        overlapping: Values that begin inside another one: a red mark.
-        meshes: Values of a sample read as mesh manifests whose fragments lie, unlisted, in front of them.
-        fits: Every hash and preshift that puts all ids in their place.
-    """
-
     minishard_bits: int
     index_encoding: str
     data_encoding: str
@@ -111,7 +84,6 @@ class Candidate:
 
     @property
     def best_fit(self) -> Fit | None:
-        """The fit to show first: agreeing with the file name, the smallest preshift, the likelier hash."""
         if not self.fits:
             return None
         # Without minishards any hash fits and none matters: identity is the plainest thing to show.
@@ -120,7 +92,6 @@ class Candidate:
 
     @property
     def spec(self) -> ShardingSpec:
-        """The specification to open the file with; identity without preshift where no hash fits."""
         fit = self.best_fit or Fit(IDENTITY, 0, ())
         return ShardingSpec(
             preshift_bits=fit.preshift_bits,
@@ -132,7 +103,6 @@ class Candidate:
         )
 
     def checks(self) -> tuple[CandidateCheck, ...]:
-        """Return the three tests in words."""
         count = plural(self.entries, "value")
         read = f"{self.minishards_read:,} of {plural(self.minishards_used, 'minishard index')} read"
         fit = self.best_fit
@@ -150,7 +120,6 @@ class Candidate:
         )
 
     def ambiguity(self) -> tuple[str, ...]:
-        """Return what the file leaves open, one sentence each; empty when everything follows from it."""
         open_points = []
         if self.minishard_bits == 0:
             open_points.append("hash and preshift_bits unknown: with one minishard they do not matter here")
@@ -167,34 +136,23 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Inference:
-    """Sharding specification inferred from a bare shard.
-
-    Attributes:
-        candidates: Values of `minishard_bits` that parse, the best first.
-        rejected: Why the other values do not, one sentence each.
-    """
-
     candidates: tuple[Candidate, ...]
     rejected: tuple[str, ...]
 
     @property
     def best(self) -> Candidate | None:
-        """The candidate to open the file with."""
         return self.candidates[0] if self.candidates else None
 
     @property
     def certain(self) -> bool:
-        """Return whether all checks pass: enough to call the file a shard without being told."""
         return self.best is not None and all(check.passed for check in self.best.checks())
 
     @property
     def why(self) -> str:
-        """One phrase for the user: `inferred, 3 of 3 checks`."""
         checks = self.best.checks() if self.best else ()
         return f"inferred, {sum(check.passed for check in checks)} of 3 checks"
 
     def evidence(self) -> tuple[str, ...]:
-        """Return the checks, the coverage and the red marks of the best candidate, then the next best, in words."""
         if self.best is None:
             return self.rejected
         lines = [f"{check.name}: {check.text}" for check in self.best.checks()]
@@ -209,17 +167,6 @@ class Inference:
 
 
 def infer(file: Bytes, name: str = "", siblings: Sequence[str] = (), index_size: int | None = None) -> Inference:
-    """Infer the specification of a shard from its bytes.
-
-    Args:
-        file: The shard; for the split form, the index and the data one after the other.
-        name: Its file name, which tells about `shard_bits`.
-        siblings: Names of the other files in its folder, which tell more.
-        index_size: Bytes of the shard index where they are known (the `.index` file of the split form).
-
-    Raises:
-        SourceError: The bytes cannot be read.
-    """
     found: list[Candidate] = []
     rejected: list[str] = []
     for bits, pairs in _shard_indices(file, index_size, rejected):
@@ -232,7 +179,6 @@ def infer(file: Bytes, name: str = "", siblings: Sequence[str] = (), index_size:
 
 
 def _shard_indices(file: Bytes, index_size: int | None, rejected: list[str]) -> Iterator[tuple[int, Keys]]:
-    """Yield each `minishard_bits` whose shard index may be one, with its pairs: an array of shape `(2**m, 2)`."""
     table = b""
     for bits in range(MAX_MINISHARD_BITS + 1):
         size = 16 << bits
@@ -285,7 +231,6 @@ def _candidate(file: Bytes, bits: int, pairs: Keys, name: str, siblings: Sequenc
 
 
 def _decode_indices(stored: Sequence[bytes], room: int) -> tuple[str, list[bytes]]:
-    """Return the common encoding of minishard indices and what they decode to: together at most `room` bytes."""
     encodings = {"gzip" if data.startswith(GZIP_START) else "raw" for data in stored}
     if len(encodings) > 1:
         raise FormatError("some minishard indices are gzip and some are not")
@@ -328,7 +273,6 @@ def _fits(entries: MinishardEntries, bits: int, name: str, siblings: Sequence[st
 
 
 def _shard_bits(hashed: Keys, minishard_bits: int, name: str, siblings: Sequence[str]) -> tuple[int, ...]:
-    """Return the values of `shard_bits` under which these hashes belong in a file of this name."""
     named = shard_number(name)
     if named is None:
         return ()
@@ -344,7 +288,6 @@ def _shard_bits(hashed: Keys, minishard_bits: int, name: str, siblings: Sequence
 
 
 def _data_encoding(file: Bytes, entries: MinishardEntries) -> str:
-    """`gzip` if every non-empty value of a sample begins like a gzip member, else `raw`."""
     filled = np.flatnonzero(entries.sizes > 0)
     if not len(filled):
         return "raw"
@@ -356,7 +299,6 @@ def _data_encoding(file: Bytes, entries: MinishardEntries) -> str:
 
 
 def _meshes(file: Bytes, entries: MinishardEntries, base: int) -> bool:
-    """Return whether the values of a sample are manifests with room in front of them for their fragments."""
     picked = _spread(len(entries), MANIFEST_SAMPLE)
     sizes = entries.sizes[picked].tolist()
     if not 0 < max(sizes, default=0) <= MANIFEST_LIMIT:
@@ -372,12 +314,10 @@ def _meshes(file: Bytes, entries: MinishardEntries, base: int) -> bool:
 
 
 def _spread(count: int, limit: int) -> npt.NDArray[np.int64]:
-    """At most `limit` indices, evenly spread over `range(count)`."""
     return np.arange(min(count, limit), dtype=np.int64) * count // max(1, min(count, limit))
 
 
 def _read_merged(file: Bytes, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
-    """Return the bytes of each range, in their order; neighbouring ranges are read as one."""
     parts = [b""] * len(ranges)
     for start, stop, members in merged(ranges):
         block = file.read(start, stop)
@@ -387,7 +327,6 @@ def _read_merged(file: Bytes, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
 
 
 def _fit_texts(fits: Sequence[Fit]) -> Iterator[str]:
-    """Yield the fits grouped for reading: `identity with preshift 0 to 3`."""
     for function in HASHES:
         shifts = [fit.preshift_bits for fit in fits if fit.hash == function]
         firsts = [shift for shift in shifts if shift - 1 not in shifts]

@@ -40,8 +40,6 @@ _FOLDER_MEMBERS = ("mesh", "skeletons")
 
 
 class SpaceKind(Enum):
-    """Meaning of the keys of a key space."""
-
     VOLUME = "volume"
     MESH = "mesh"
     SKELETON = "skeleton"
@@ -52,7 +50,6 @@ class SpaceKind(Enum):
 
     @property
     def object_kind(self) -> str:
-        """Return what one object is called."""
         return _OBJECT_KINDS[self]
 
 
@@ -69,21 +66,6 @@ _OBJECT_KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class VolumeScale:
-    """One scale of a volume, as far as it reports what a chunk is. Axes are x, y, z; lengths are voxels.
-
-    Attributes:
-        size: Voxels of the whole volume.
-        chunk_size: Voxels of a chunk that is not cut by the volume's end.
-        voxel_offset: Coordinates of the first voxel.
-        encoding: How chunks are encoded: `raw`, `jpeg`, …
-        data_type: `uint8`, …, `float32`.
-        num_channels: Values per voxel.
-        resolution: Nanometres of a voxel on each axis; empty where they are not stated.
-        block_size: Voxels of a block of `compressed_segmentation`.
-        labels: Whether voxels are segment IDs.
-        capitals: Members of the info whose values are written in capitals: the page has small letters.
-    """
-
     size: tuple[int, ...]
     chunk_size: tuple[int, ...]
     voxel_offset: tuple[int, ...]
@@ -98,18 +80,6 @@ class VolumeScale:
 
 @dataclass(frozen=True, slots=True)
 class KeySpace:
-    """One set of keys with shards of its own.
-
-    Attributes:
-        kind: What the keys stand for.
-        name: What a person calls it: `scale 4_4_40`, `meshes`.
-        folder: Where its shards lie, relative to the info; empty for beside it.
-        spec: The sharding specification.
-        grid: Cells along each axis, where keys are compressed Morton codes.
-        scale: The scale, for a volume.
-        sharded: Whether it has shards; otherwise each object is a file, and `spec` has no meaning.
-    """
-
     kind: SpaceKind
     name: str
     folder: str
@@ -120,17 +90,14 @@ class KeySpace:
 
     @property
     def content(self) -> str:
-        """Return what it holds: a volume, or its name, such as `meshes`."""
         return "volume" if self.kind is SpaceKind.VOLUME else self.name
 
     @property
     def title(self) -> str:
-        """Return its name, and how it is stored where that is not in shards."""
         return self.name if self.sharded else f"{self.name}, one file per {self.kind.object_kind}"
 
     @property
     def details(self) -> str:
-        """Return what it holds, its size and resolution, and how it is stored."""
         stored = "sharded" if self.sharded else f"one file per {self.kind.object_kind}"
         if (scale := self.scale) is None:
             return f"{self.name} · {stored}"
@@ -142,16 +109,6 @@ class KeySpace:
 
 @dataclass(frozen=True, slots=True)
 class Info:
-    """Content of an `info` file.
-
-    Attributes:
-        kind: The `@type`, or what stands for it.
-        spaces: The sharded key spaces that can be used.
-        others: Reasons why further key spaces cannot, or why not by all readers, one sentence each.
-        folders: Folders with infos of their own that belong to a volume: its meshes, its skeletons.
-        files: The key spaces that are stored as one file per object.
-    """
-
     kind: str
     spaces: tuple[KeySpace, ...]
     others: tuple[str, ...]
@@ -160,31 +117,20 @@ class Info:
 
     @property
     def key_spaces(self) -> tuple[KeySpace, ...]:
-        """Return the sharded key spaces, then those of one file per object."""
         return (*self.spaces, *self.files)
 
     @property
     def scales(self) -> tuple[KeySpace, ...]:
-        """All scales that can be read, sharded or not."""
         return tuple(space for space in self.key_spaces if space.scale is not None)
 
     def files_of(self, folder: str) -> KeySpace | None:
-        """Return the key space whose objects are files in `folder`, relative to the info."""
         return next((space for space in self.files if space.folder == folder), None)
 
     def space_of(self, folder: str) -> KeySpace | None:
-        """Return the key space whose shards lie in `folder`, relative to the info; empty for beside it."""
         return next((space for space in self.spaces if space.folder == folder), None)
 
 
 def parse_info(text: str | bytes | Mapping[str, Any]) -> Info:
-    """Return what an info states.
-
-    A key space that is wrong, or whose folder is neither below the info nor beside it, does not spoil the others.
-
-    Raises:
-        FormatError: The text is no JSON object, or is not the info of a data set that can have shards.
-    """
     if isinstance(text, bytes):
         read = _read_before(text)
         if isinstance(read, FormatError):
@@ -195,7 +141,6 @@ def parse_info(text: str | bytes | Mapping[str, Any]) -> Info:
 
 @functools.lru_cache(maxsize=2)
 def _read_before(text: bytes) -> Info | FormatError:
-    """Return what an info states, kept for a while: a folder is recognised by its info first, and then opened by it."""
     try:
         return _info_of(_json_object(text))
     except FormatError as error:
@@ -229,7 +174,6 @@ def _info_of(members: Mapping[str, Any]) -> Info:
 
 
 def type_of(members: Mapping[str, Any]) -> object:
-    """Return the `@type` of an info; where it is missing, that of a volume or of skeletons, by their members."""
     for kind, member in ((VOLUME_TYPE, "scales"), (SKELETON_TYPE, "vertex_attributes")):
         if members.get("@type") is None and isinstance(members.get(member), list):
             return kind
@@ -241,8 +185,6 @@ _NO_SPEC = ShardingSpec(0, IDENTITY, 0, 0)
 
 @dataclass(frozen=True, slots=True)
 class _Maker:
-    """A key space to be read from its part of the info."""
-
     kind: SpaceKind
     name: str
     part: object
@@ -328,7 +270,6 @@ def _scale(part: Mapping[str, Any], top: Mapping[str, Any]) -> VolumeScale:
 
 
 def _resolution(value: object) -> tuple[float, ...]:
-    """Return the nanometres of a voxel; empty where they are no three positive numbers: nothing is read by them."""
     if not isinstance(value, list) or len(value) != 3:
         return ()
     numbers = [one for one in value if isinstance(one, (int, float)) and not isinstance(one, bool) and 0 < one < 1e18]
@@ -336,7 +277,6 @@ def _resolution(value: object) -> tuple[float, ...]:
 
 
 def _block_size(value: object) -> tuple[int, ...]:
-    """Return the edge lengths of a block; those that are usual where none are stated."""
     name = "compressed_segmentation_block_size"
     return (8, 8, 8) if value is None else _lengths(name, value)
 
@@ -365,7 +305,6 @@ def _list(name: str, value: object) -> Sequence[Any]:
 
 
 def _folder(key: object, *, beside: bool = False) -> str:
-    """Return a key as a folder below the info, or beside its folder: normalised, refused if it leads elsewhere."""
     if not isinstance(key, str):
         raise FormatError(f"key is {short(key)}, not a name")
     if len(key) > NAME_LIMIT:
@@ -376,7 +315,6 @@ def _folder(key: object, *, beside: bool = False) -> str:
 
 
 def _title(value: object) -> str:
-    """Return what a part of the info calls itself, not more of it than a person reads."""
     text = value if isinstance(value, str) else str(value) if isinstance(value, int) else short(value)
     return text if len(text) <= TITLE_LETTERS else text[:TITLE_LETTERS] + "…"
 

@@ -37,48 +37,26 @@ Place = tuple[str | int, ...]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Described:
-    """A key space without its specification.
-
-    Attributes:
-        kind: What the keys stand for.
-        members: The info, without sharding objects; None where nothing is known that could be written.
-        place: Where in the info the key space is.
-        base: The folder of the info, relative to the data set; empty for the data set's own.
-    """
-
     kind: SpaceKind = SpaceKind.UNKNOWN
     members: Mapping[str, Any] | None = None
     place: Place = ()
     base: str = ""
 
     def info(self, spec: ShardingSpec, *, beside: bool = False) -> dict[str, Any]:
-        """Return the info with a specification in its place.
-
-        Args:
-            spec: The sharding specification.
-            beside: Whether the shards lie beside the info, instead of in a folder of their own.
-        """
         if self.kind is SpaceKind.UNKNOWN:
             return dict(self.members or {})
         more = {"sharding": spec.to_json()} | ({"key": "."} if beside and self.place else {})
         return dict(_with(self.members or {}, self.place, more))
 
     def text(self, spec: ShardingSpec, *, beside: bool = False) -> bytes:
-        """Return the text of the file."""
         return _text(self.info(spec, beside=beside))
 
     def told(self, spec: ShardingSpec) -> dict[str, Any]:
-        """Return what `spec` has to be where no info is written, so that reading knows as much as writing did."""
         if self.members is not None:
             return self.info(spec)
         return of_kind("mesh").info(spec) if self.kind is SpaceKind.MESH else spec.to_json()
 
     def space(self, spec: ShardingSpec = _UNSHARDED) -> KeySpace:
-        """Return the key space, as reading would find it.
-
-        Raises:
-            UsageError: The info states none.
-        """
         if self.members is None:
             return KeySpace(self.kind, "keys", "", spec)
         try:
@@ -92,12 +70,10 @@ class Described:
         return found.spaces[0]
 
     def folder(self, space: KeySpace) -> str:
-        """Return the folder of the shards, relative to the data set; empty for its own folder."""
         return "/".join(part for part in (self.base, space.folder) if part)
 
 
 def info_text(spaces: Sequence[tuple[Described, ShardingSpec]]) -> bytes:
-    """Return an info with the specifications of all its key spaces."""
     members: Any = spaces[0][0].members or {}
     for said, spec in spaces:
         members = _with(members, said.place, {"sharding": spec.to_json()})
@@ -105,7 +81,6 @@ def info_text(spaces: Sequence[tuple[Described, ShardingSpec]]) -> bytes:
 
 
 def _with(members: Any, place: Place, more: Mapping[str, Any]) -> Any:
-    """Return a copy of a part of an info with further members at a place below it."""
     if not place:
         return {**members, **more}
     at, rest = place[0], place[1:]
@@ -120,11 +95,6 @@ def _text(members: Any) -> bytes:
 
 
 def of_kind(kind: str) -> Described:
-    """Return what can be stated where only the kind is known.
-
-    Raises:
-        UsageError: It is not enough for that kind.
-    """
     if kind == "mesh":
         members = {
             "@type": MESH_TYPE,
@@ -140,11 +110,6 @@ def of_kind(kind: str) -> Described:
 
 
 def check_kind(kind: str, said: Described) -> None:
-    """Refuse a kind that is another than the info states.
-
-    Raises:
-        UsageError: It is.
-    """
     kinds = {"mesh": SpaceKind.MESH, "skeleton": SpaceKind.SKELETON}
     stated = (said.members or {}).get("type", kind) if said.kind is SpaceKind.VOLUME else kind
     if kinds.get(kind, SpaceKind.VOLUME) is not said.kind or stated != kind:
@@ -152,11 +117,6 @@ def check_kind(kind: str, said: Described) -> None:
 
 
 def of_info(members: Mapping[str, Any]) -> Described:
-    """Return what an info of one key space says, sharded or not.
-
-    Raises:
-        UsageError: It says nothing that can be used.
-    """
     found = spaces_of(members)
     if len(found) != 1:
         raise UsageError(f"the info has {plural(len(found), 'key space')}; one is required")
@@ -164,15 +124,6 @@ def of_info(members: Mapping[str, Any]) -> Described:
 
 
 def spaces_of(members: Mapping[str, Any], base: str = "") -> list[Described]:
-    """Return all key spaces of an info, sharded or not.
-
-    Args:
-        members: The info.
-        base: Its folder, relative to the data set.
-
-    Raises:
-        UsageError: It says nothing that can be used.
-    """
     kind = type_of(members)
     if not isinstance(kind, str) or kind not in _PLACES:
         told = "volumes, multi-resolution meshes, skeletons and annotations can be written"
@@ -198,7 +149,6 @@ def _without_sharding(members: Any, place: Place) -> Any:
 
 
 def _parts(members: Mapping[str, Any], name: str, kind: SpaceKind) -> Iterator[tuple[Place, SpaceKind]]:
-    """Yield the places of the parts that an info lists under a name."""
     listed = members.get(name, [])
     if not isinstance(listed, list) or not all(isinstance(one, Mapping) for one in listed):
         raise UsageError(f"the info cannot be used: {name} is not a list of objects")
@@ -221,12 +171,6 @@ _PLACES: Mapping[str, Callable[[Mapping[str, Any]], Iterable[tuple[Place, SpaceK
 
 
 def of_spec(given: Any) -> tuple[ShardingSpec, Described]:
-    """Return what `spec` states: a sharding object alone, or the whole info of one key space.
-
-    Raises:
-        UsageError: It is neither, or an info of several key spaces.
-        SourceError: The file it names cannot be read.
-    """
     origin = given_origin(given)
     space = origin.space
     if space.kind is SpaceKind.UNKNOWN:
@@ -246,11 +190,6 @@ def of_spec(given: Any) -> tuple[ShardingSpec, Described]:
 
 
 def inherited(settings: Mapping[str, Any], given: Mapping[str, Any], folder: bool, renamed: bool) -> dict[str, Any]:
-    """Return the options that keep the info of a converted source; see `Writes.inherited`.
-
-    A specification that was given stays, and so does the suggested one where all keys go into one file. The info of a
-    volume is about its keys, which are places.
-    """
     spec = settings.get("spec")
     if not isinstance(spec, Mapping) or {"template", "volume"} & given.keys() or (renamed and "scales" in spec):
         return {}

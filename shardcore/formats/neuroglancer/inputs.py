@@ -19,17 +19,6 @@ from shardcore.writing.items import FormatInputs, InputItem
 
 
 def gather(paths: Sequence[Path], options: Mapping[str, Any], left_out: LeftOut) -> FormatInputs:
-    """Return the objects that inputs are.
-
-    Args:
-        paths: Files and folders.
-        options: What was chosen for writing.
-        left_out: Told what is left out and skipped.
-
-    Raises:
-        UsageError: An input is no object, or several data sets were given.
-        SourceError: An input cannot be read.
-    """
     volume = options.get("volume")
     if volume is not None:
         if paths:
@@ -46,7 +35,6 @@ def gather(paths: Sequence[Path], options: Mapping[str, Any], left_out: LeftOut)
 
 
 def _files(paths: Sequence[Path], options: Mapping[str, Any], left_out: LeftOut) -> FormatInputs:
-    """Files that are named by their keys."""
     files = list(input_files(paths, left_out))
     items: list[InputItem] = []
     space = _space(options)
@@ -69,7 +57,6 @@ def _items(files: Iterable[tuple[Path, str]], space: KeySpace | None, left_out: 
 
 
 def _space(options: Mapping[str, Any]) -> KeySpace | None:
-    """Return the key space of an info that was given as the specification; None where nothing states what keys are."""
     if options.get("spec") is None:
         return None
     _, said = of_spec(options["spec"])

@@ -19,11 +19,6 @@ _DIGITS = 19
 
 
 def key_number(text: str, who: str = "") -> int:
-    """Return the number that a text means.
-
-    Raises:
-        UsageError: It is no unsigned 64-bit integer; names `who` has it.
-    """
     number = int(text, 16 if text[1:2] in "xX" and text[1:2] else 10) if _NUMBER.fullmatch(text) else KEY_LIMIT
     if number >= KEY_LIMIT:
         told = f"{who}: " if who else ""
@@ -32,11 +27,6 @@ def key_number(text: str, who: str = "") -> int:
 
 
 def key_numbers(texts: Sequence[str]) -> Keys:
-    """Return the numbers of many texts.
-
-    Raises:
-        UsageError: One is none.
-    """
     together = "".join(texts)
     if together.isascii() and together.isdigit() and min(map(len, texts)) > 0 and max(map(len, texts)) <= _DIGITS:
         return np.fromiter(map(int, texts), np.uint64, len(texts))
@@ -44,20 +34,10 @@ def key_numbers(texts: Sequence[str]) -> Keys:
 
 
 def checked_key(text: str) -> str:
-    """Return a key in its usual form.
-
-    Raises:
-        UsageError: It is none.
-    """
     return str(key_number(text))
 
 
 def key_of_name(name: str) -> str:
-    """Return the key that the name of a file states: its stem, a number.
-
-    Raises:
-        OddName: It says none.
-    """
     last = PurePosixPath(name).name
     stem = last.rpartition(".")[0] or last
     try:

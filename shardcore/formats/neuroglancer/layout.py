@@ -99,8 +99,6 @@ ENTRY_SIZE = MINISHARD_INDEX.row_size
 
 
 class RangeFault(IntEnum):
-    """Rule that an entry of the shard index breaks."""
-
     NONE = 0
     BACKWARD = 1
     """A minishard's index does not end before it starts."""
@@ -109,13 +107,6 @@ class RangeFault(IntEnum):
 
 
 def range_faults(pairs: npt.NDArray[np.uint64], index_size: int, file_size: int) -> npt.NDArray[np.uint8]:
-    """Return the `RangeFault` of each entry of a shard index.
-
-    Args:
-        pairs: Start and end of each minishard's index, counted from the end of the shard index: `(n, 2)`.
-        index_size: Bytes of the shard index; not more than the file has.
-        file_size: Bytes of the whole shard.
-    """
     starts, ends = pairs[:, 0], pairs[:, 1]
     faults = np.zeros(len(pairs), np.uint8)
     # Where start and end are equal, the minishard is empty: it does not matter where.
@@ -125,13 +116,11 @@ def range_faults(pairs: npt.NDArray[np.uint64], index_size: int, file_size: int)
 
 
 def range_fault(minishard: int, start: int, end: int, index_size: int, file_size: int) -> str:
-    """Return what is wrong with the range of one minishard's index, in words; empty when nothing is."""
     fault = int(range_faults(np.array([[start, end]], np.uint64), index_size, file_size)[0])
     return range_fault_text(fault, minishard, start, end, index_size, file_size)
 
 
 def range_fault_text(fault: int, minishard: int, start: int, end: int, index_size: int, file_size: int) -> str:
-    """Return a `RangeFault` of a minishard in words; empty for none."""
     if fault == RangeFault.BACKWARD:
         return f"minishard {minishard}: end_offset {end} is before start_offset {start}"
     if fault == RangeFault.OUTSIDE:
@@ -140,14 +129,6 @@ def range_fault_text(fault: int, minishard: int, start: int, end: int, index_siz
 
 
 class ShardIndex(PointerTable):
-    """The shard index: for each minishard, the bytes of its index.
-
-    Args:
-        rows: Number of minishards.
-        file_size: Bytes of the whole shard.
-        read: Reads the entries `[first, last)`.
-    """
-
     layout = SHARD_INDEX_ENTRY
     row_name = "minishard {}"
     why = "The shard index has the offsets of the index of minishard {} has its index."
@@ -160,11 +141,6 @@ class ShardIndex(PointerTable):
         self.file_size = file_size
 
     def links_of(self, pairs: npt.NDArray[np.uint64]) -> Links:
-        """Return the references from minishards to their indices.
-
-        Args:
-            pairs: Start and end of every minishard's index, shape `(rows, 2)`.
-        """
         fine = (pairs[:, 0] < pairs[:, 1]) & (range_faults(pairs, self.base, self.file_size) == RangeFault.NONE)
         edges = self.base + pairs[fine].astype(np.int64)
         return self.links(np.flatnonzero(fine), edges[:, 0], edges[:, 1])
@@ -191,21 +167,14 @@ class ShardIndex(PointerTable):
 
 
 def as_pairs(rows: npt.NDArray[Any]) -> npt.NDArray[np.uint64]:
-    """Return rows of a shard index as an array of shape `(n, 2)`."""
     return np.stack([rows["start_offset"], rows["end_offset"]], axis=1).astype(np.uint64)
 
 
 def is_whole(index_sizes: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-    """Return whether decoded minishard indices of these sizes hold whole entries, and nothing else."""
     return np.asarray(index_sizes % ENTRY_SIZE == 0)
 
 
 def entry_count(decoded_size: int) -> int:
-    """Number of entries in a decoded minishard index.
-
-    Raises:
-        FormatError: The size is not a multiple of 24.
-    """
     if not is_whole(np.array([decoded_size]))[0]:
         raise FormatError(f"a minishard index has {plural(decoded_size, 'byte')}, not a multiple of {ENTRY_SIZE}")
     return decoded_size // ENTRY_SIZE
@@ -214,14 +183,12 @@ def entry_count(decoded_size: int) -> int:
 def values_inside(
     starts: npt.NDArray[np.uint64], sizes: npt.NDArray[np.uint64], index_size: int, file_size: int
 ) -> npt.NDArray[np.bool_]:
-    """Return whether values lie between the shard index and the end of the file."""
     limit = np.uint64(file_size)
     room = limit - np.minimum(starts, limit)
     return np.asarray((starts >= np.uint64(index_size)) & (starts <= limit) & (sizes <= room))
 
 
 def outside_text(start: int, size: int, file_size: int) -> str:
-    """Return where a value lies that is not inside, in words."""
     return f"its value, {plural(size, 'byte')} from {start:#x} on, is not inside the file, which ends at {file_size:#x}"
 
 
@@ -240,16 +207,6 @@ MOST_TRIED = 16
 
 @dataclass(frozen=True, slots=True)
 class Array:
-    """One array of a manifest: where it stands, and what it is.
-
-    Attributes:
-        name: As the specification calls it, with the level of detail in brackets.
-        start: First byte in the manifest.
-        values: The numbers, `<f4` or `<u4`.
-        role: What they are for.
-        doc: One plain sentence.
-    """
-
     name: str
     start: int
     values: npt.NDArray[np.float32] | npt.NDArray[np.uint32]
@@ -258,23 +215,11 @@ class Array:
 
     @property
     def stop(self) -> int:
-        """One past its last byte in the manifest."""
         return self.start + self.values.nbytes
 
 
 @dataclass(frozen=True, slots=True)
 class MeshManifest:
-    """Value of a mesh key; the Draco fragments lie directly in front of it, unlisted.
-
-    Attributes:
-        chunk_shape: Size of a cell of the finest level, x, y, z.
-        grid_origin: Start of the grid, x, y, z.
-        lod_scales: One number per level of detail, shape `(L,)`.
-        vertex_offsets: Shape `(L, 3)`.
-        positions: Per level, the cells of its n fragments: `uint32`, shape `(3, n)`.
-        sizes: Per level, the bytes of its n fragments: `uint32`, shape `(n,)`.
-    """
-
     chunk_shape: tuple[float, float, float]
     grid_origin: tuple[float, float, float]
     lod_scales: npt.NDArray[np.float32]
@@ -284,22 +229,14 @@ class MeshManifest:
 
     @property
     def fragments(self) -> int:
-        """Number of fragments over all levels."""
         return sum(len(sizes) for sizes in self.sizes)
 
     @property
     def fragments_size(self) -> int:
-        """Bytes of all fragments: how far before the manifest they begin."""
         return sum(int(sizes.sum(dtype=np.uint64)) for sizes in self.sizes)
 
 
 def manifest_arrays(data: bytes, place: Span | None = None) -> tuple[Array, ...]:
-    """Return the arrays that follow the head of a manifest, in the order of their bytes.
-
-    Raises:
-        Truncated: The head is cut.
-        FormatError: The length is not what the counts state.
-    """
     if data.startswith(DRACO):
         at = _manifest_behind(data)
         text = f"its manifest begins {plural(at, 'byte')} later" if at else "it has no manifest"
@@ -328,7 +265,6 @@ def manifest_arrays(data: bytes, place: Span | None = None) -> tuple[Array, ...]
 
 
 def _manifest_behind(data: bytes) -> int:
-    """Return where the manifest begins in a value that has the fragments in front of it; 0 where none does."""
     first = max(len(data) - MOST_SEARCHED, 0)
     tail = data[first:] + bytes(-(len(data) - first) % 4 + 4)
     # Every byte may be the first of a number; sums are over every fourth one.
@@ -349,7 +285,6 @@ def _manifest_behind(data: bytes) -> int:
 
 
 def _parts(lods: int, counts: Sequence[int]) -> list[tuple[str, str, int, Role, str]]:
-    """Name, type, length, role and sentence of each array of a manifest."""
     parts = [
         ("lod_scales", "<f4", lods, Role.NUMBER, "How much coarser each level of detail is than the finest."),
         ("vertex_offsets", "<f4", 3 * lods, Role.NUMBER, "For each level x, y, z, which are added to its vertices."),
@@ -364,12 +299,6 @@ def _parts(lods: int, counts: Sequence[int]) -> list[tuple[str, str, int, Role, 
 
 
 def read_manifest(data: bytes, place: Span | None = None) -> MeshManifest:
-    """Return a manifest from its bytes.
-
-    Raises:
-        Truncated: The head is cut.
-        FormatError: The length is not what the counts state.
-    """
     scales, offsets, _, *levels = (array.values for array in manifest_arrays(data, place))
     head = MANIFEST_HEAD.read_one(data)
     return MeshManifest(
@@ -383,7 +312,6 @@ def read_manifest(data: bytes, place: Span | None = None) -> MeshManifest:
 
 
 def write_manifest(manifest: MeshManifest) -> bytes:
-    """Return the exact inverse of `read_manifest`."""
     head = np.array([(*manifest.chunk_shape, *manifest.grid_origin, len(manifest.lod_scales))], MANIFEST_HEAD.dtype)
     parts = [
         manifest.lod_scales.astype("<f4"),
@@ -396,16 +324,6 @@ def write_manifest(manifest: MeshManifest) -> bytes:
 
 
 def fragments_span(manifest: MeshManifest, start: int, index_size: int) -> Span:
-    """Return the bytes of a segment's fragments: they lie directly in front of its manifest.
-
-    Args:
-        manifest: The manifest.
-        start: Where it lies.
-        index_size: Bytes of the shard index.
-
-    Raises:
-        FormatError: They would begin inside the shard index or before the file.
-    """
     first = start - manifest.fragments_size
     if first < index_size:
         raise FormatError(

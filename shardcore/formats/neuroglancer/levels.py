@@ -54,34 +54,17 @@ _SHARED = "its index shares its bytes with those of many others"
 
 @dataclass(frozen=True, slots=True)
 class MinishardTable:
-    """All entries of a shard.
-
-    Attributes:
-        pairs: Start and end of each minishard's index, relative to the end of the shard index: `(2**m, 2)`.
-        entries: The entries, by minishard, then in the order of its index.
-        damage: Reasons why minishards cannot be read, by number.
-    """
-
     pairs: Numbers
     entries: MinishardEntries
     damage: MinishardDamage
 
     def rows_of(self, minishard: int) -> range:
-        """Return the rows of `entries` that a minishard lists."""
         listed = self.entries.minishards
         first = int(np.searchsorted(listed, minishard, "left"))
         return range(first, int(np.searchsorted(listed, minishard, "right")))
 
 
 class IndexLevels:
-    """The index levels of one shard.
-
-    Args:
-        source: The shard.
-        spec: The sharding specification.
-        head: The whole shard index, if it was read already.
-    """
-
     def __init__(self, source: Source, spec: ShardingSpec, head: bytes = b"") -> None:
         self.source = source
         self.spec = spec
@@ -91,43 +74,32 @@ class IndexLevels:
 
     @property
     def base(self) -> int:
-        """Bytes of the shard index; offsets count from its end."""
         return self.spec.index_size
 
     @property
     def loaded(self) -> bool:
-        """Return whether the whole table is there."""
         return self._table.value is not None
 
     @property
     def known_table(self) -> MinishardTable | None:
-        """The whole table, if it is there."""
         return self._table.value
 
     @property
     def shard_index(self) -> ShardIndex:
-        """The shard index as a table."""
         return ShardIndex(self.spec.minishards, self.source.size, self.rows)
 
     def rows(self, first: int, last: int) -> npt.NDArray[np.void]:
-        """Return the entries `[first, last)` of the shard index, as rows of its record."""
         size = SHARD_INDEX_ENTRY.size
         data = self._head[first * size : last * size] if self._head else self.source.read(first * size, last * size)
         return SHARD_INDEX_ENTRY.read(data, count=last - first)
 
     def known_pairs(self) -> Numbers | None:
-        """Return the shard index as an array `(2**m, 2)` where it is in memory already."""
         table = self._table.value
         if table is not None:
             return table.pairs
         return _as_pairs(self._head[: self.base]) if self._head else None
 
     def pair(self, minishard: int, source: Source) -> tuple[int, int]:
-        """Return the absolute half-open range of a minishard's index, read through `source`; empty where it is empty.
-
-        Raises:
-            FormatError: The range runs backwards or leaves the file.
-        """
         table = self._table.value
         if table is not None:
             return self._checked(minishard, *table.pairs[minishard].tolist())
@@ -139,16 +111,6 @@ class IndexLevels:
     def minishard(
         self, number: int, source: Source, place: tuple[int, int] | None = None
     ) -> tuple[MinishardEntries, int]:
-        """Return the entries of one minishard and the decoded size of its index, read through `source`.
-
-        Args:
-            number: The minishard.
-            source: What to read from.
-            place: What `pair` gave for it, if that was asked already.
-
-        Raises:
-            FormatError: The minishard is damaged, or its index expands beyond reason.
-        """
         table = self._table.value
         if table is not None:
             return self._listed(table, number)
@@ -163,32 +125,20 @@ class IndexLevels:
         return self._kept.put(number, found, KEPT_PER_BYTE * len(decoded))
 
     def _listed(self, table: MinishardTable, number: int) -> tuple[MinishardEntries, int]:
-        """Return the entries of one minishard from the whole table."""
         if number in table.damage:
             raise table.damage[number]
         entries = table.entries.part(table.rows_of(number))
         return entries, ENTRY_SIZE * len(entries)
 
     def table(self, progress: Progress = no_progress) -> MinishardTable:
-        """Return all entries, read once; damaged minishards are noted in it, not raised.
-
-        Raises:
-            SourceError: The bytes cannot be read.
-        """
         table = self._table.get(lambda: self._read_table(progress))
         self._kept.clear()
         return table
 
     def lists(self, start: int, stop: int) -> bool:
-        """Return whether the bytes `[start, stop)` are a minishard index, if the shard index is in memory."""
         return self.lister(start, stop) is not None
 
     def decoded(self, start: int, stop: int) -> bytes:
-        """Return what the minishard index at the bytes `[start, stop)` decodes to.
-
-        Raises:
-            FormatError: It is damaged, or none lies there.
-        """
         number = self.lister(start, stop)
         place = Span("", start, stop)
         if number is None:
@@ -196,7 +146,6 @@ class IndexLevels:
         return self._decoded(number, self.source.read(start, stop), place)
 
     def lister(self, start: int, stop: int) -> int | None:
-        """The first minishard whose index lies at the bytes `[start, stop)`, as far as the shard index is in memory."""
         pairs = self.known_pairs()
         if pairs is None or not self.base <= start < stop:
             return None
@@ -230,7 +179,6 @@ class IndexLevels:
         return MinishardTable(pairs, entries_of(indices, numbers, self.base, self.source.size), damage)
 
     def _stored(self, pairs: Numbers, damage: MinishardDamage, progress: Progress) -> Iterator[tuple[int, bytes]]:
-        """Yield each non-empty minishard with its stored index, in order, read in batches of neighbours."""
         batch: list[tuple[int, tuple[int, int]]] = []
         pending = 0
         used = np.flatnonzero((pairs[:, 0] != pairs[:, 1]) & (damage.faults == RangeFault.NONE))
@@ -261,7 +209,6 @@ class IndexLevels:
         return (self.base + start, self.base + end) if start < end else (self.base, self.base)
 
     def _decoded(self, minishard: int, stored: bytes, place: Span, room: int | None = None) -> bytes:
-        """Return a minishard index without its encoding."""
         codec = "gzip" if self.spec.minishard_index_encoding == "gzip" else "none"
         limit = max(DECODED_FLOOR, DECODED_RATIO * len(stored))
         try:
@@ -273,7 +220,6 @@ class IndexLevels:
 
 
 def pair_span(minishard: int) -> Span:
-    """Return the entry of a minishard in the shard index."""
     at = minishard * SHARD_INDEX_ENTRY.size
     return Span("", at, at + SHARD_INDEX_ENTRY.size)
 

@@ -13,39 +13,18 @@ from shardcore.formats.neuroglancer.minishard import Numbers
 
 @dataclass(frozen=True, slots=True)
 class OpenFiles:
-    """The shards of a key space that are open.
-
-    Attributes:
-        files: The shards.
-        all: Whether these are all there are, where known.
-    """
-
     files: Sequence[NeuroglancerFile] = ()
     all: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class KnownKeys:
-    """Keys that are in memory.
-
-    Attributes:
-        ids: Some of them: the first ones, where there are more than were requested.
-        count: Number of them.
-        complete: Whether they are all keys of the files that are open, and these are all files.
-    """
-
     ids: Numbers
     count: int
     complete: bool
 
 
 def known_keys(opened: OpenFiles, most: int) -> KnownKeys:
-    """Return the keys of all open files whose indices are read.
-
-    Args:
-        opened: The files.
-        most: Maximum number needed.
-    """
     tables = [file.levels.known_table for file in opened.files]
     ids: list[Numbers] = []
     count = kept = 0
@@ -61,7 +40,6 @@ def known_keys(opened: OpenFiles, most: int) -> KnownKeys:
 
 
 def loads_of(opened: OpenFiles) -> dict[int, int]:
-    """Return how many keys each file lists, by the number of the file, of those whose indices are read."""
     loads = {}
     for file in opened.files:
         table = file.levels.known_table

@@ -50,32 +50,14 @@ TOLD_LIMIT = 16 << 20
 
 
 class NeuroglancerLookup:
-    """Finds keys in one shard.
-
-    Args:
-        file: The shard.
-        objects: Its objects.
-    """
-
     def __init__(self, file: NeuroglancerFile, objects: NeuroglancerObjects) -> None:
         self._file = file
         self._objects = objects
 
     def parse(self, text: str) -> KeyLocation:
-        """Return a key from its decimal text, with the numbers of its shard and minishard.
-
-        Raises:
-            UsageError: The text is no unsigned 64-bit integer in decimal.
-        """
         return self._file.spec.place(parse_key(text))
 
     def find(self, key: KeyLocation, look: Look) -> ObjectRef:
-        """Steps one to ten; a key that belongs in another shard is absent without a look at this one.
-
-        Raises:
-            KeyAbsent: The key belongs in another shard, its minishard is empty, or does not list it.
-            FormatError: The minishard is damaged, or the value lies outside the file.
-        """
         file = self._file
         if not key.routed:
             tell_route(key, file.origin, look)
@@ -105,7 +87,6 @@ class NeuroglancerLookup:
         return ref
 
     def find_all(self, key: KeyLocation) -> tuple[ObjectRef, ...]:
-        """All entries of the key in its minishard, in their order there; values outside the file are left out."""
         try:
             self._check_shard(key)
         except KeyAbsent:
@@ -116,7 +97,6 @@ class NeuroglancerLookup:
         return tuple(ref for ref in refs if not ref.error)
 
     def find_many(self, keys: NDArray[np.uint64]) -> NDArray[np.int64]:
-        """Return the rows of many keys, `(len(keys),)`; -1 where a key is absent. Reads all minishard indices."""
         entries = self._file.levels.table().entries
         minishards, shards = self._file.spec.place_many(entries.ids)
         rows = np.flatnonzero(minishards == entries.minishards.astype(np.uint64))
@@ -143,7 +123,6 @@ _MEANING_WHY = "A shard stores bytes under numbers; only the info has their mean
 
 
 def tell_route(place: KeyLocation, origin: Origin, look: Look) -> None:
-    """Tell steps one to four: from the key to the numbers of its shard and minishard."""
     if not look.telling:
         return
     spec = origin.spec
@@ -204,7 +183,6 @@ def tell_route(place: KeyLocation, origin: Origin, look: Look) -> None:
 
 
 def _says(which: str, count: int, what: str, number: int) -> str:
-    """Return the number that bits of the hash give; without bits it is always the same."""
     start = {"lowest": "The lowest", "next": "the next"}[which]
     if not count:
         text = f"no bits for the {what}, which is always {number}"
@@ -215,7 +193,6 @@ def _says(which: str, count: int, what: str, number: int) -> str:
 
 
 def spec_text(spec: ShardingSpec) -> str:
-    """Return a specification in a few words."""
     return (
         f"{spec.hash}, {plural(spec.preshift_bits, 'low bit')} dropped, "
         f"{plural(spec.minishard_bits, 'minishard bit')}, {plural(spec.shard_bits, 'shard bit')}; "
@@ -224,7 +201,6 @@ def spec_text(spec: ShardingSpec) -> str:
 
 
 def _pair(file: NeuroglancerFile, place: KeyLocation, source: Source, look: Look) -> tuple[int, int]:
-    """Step five: the shard index entry."""
     span = pair_span(place.minishard)
     start, stop = file.levels.pair(place.minishard, source)
     base = file.base
@@ -256,7 +232,6 @@ def _pair(file: NeuroglancerFile, place: KeyLocation, source: Source, look: Look
 
 
 def _elsewhere(file: NeuroglancerFile, place: KeyLocation) -> str:
-    """Return a hint at another minishard that lists an absent key, as far as that is cached."""
     table = file.levels.known_table
     if table is None:
         return ""
@@ -272,7 +247,6 @@ def _elsewhere(file: NeuroglancerFile, place: KeyLocation) -> str:
 def _position(
     file: NeuroglancerFile, entries: MinishardEntries, place: KeyLocation, rows: tuple[Span, Span, Span], look: Look
 ) -> int:
-    """Step seven: the first entry with the key."""
     found = np.flatnonzero(entries.ids == np.uint64(place.key))
     if not len(found):
         hint = _elsewhere(file, place)
@@ -307,7 +281,6 @@ def _none_of(count: int) -> str:
 
 
 def _tell_place(entries: MinishardEntries, at: int, rows: tuple[Span, Span, Span], base: int, look: Look) -> None:
-    """Step eight: where the value lies."""
     start, size = int(entries.starts[at]), int(entries.sizes[at])
     used = tuple(Span(row.source, row.start, row.start + WORD * (at + 1)) for row in rows[1:])
     text = (
@@ -325,7 +298,6 @@ def _tell_place(entries: MinishardEntries, at: int, rows: tuple[Span, Span, Span
 
 
 def _tell_value(file: NeuroglancerFile, ref: ObjectRef, source: Source, look: Look) -> None:
-    """Steps nine and ten: the value, and what it means."""
     span = ref.spans[0]
     if span.size > TOLD_LIMIT:
         text = f"{plural(span.size, 'stored byte')}: too many to read along."
@@ -367,12 +339,10 @@ def _tell_value(file: NeuroglancerFile, ref: ObjectRef, source: Source, look: Lo
 
 
 def _decompressed(stored: int, plain: int, more: str = "") -> str:
-    """Return what a gzip member becomes, in words."""
     return f"{plural(stored, 'gzip byte decompresses', 'gzip bytes decompress')} to {more}{plain:,}"
 
 
 def _tell_meaning(file: NeuroglancerFile, ref: ObjectRef, data: bytes, look: Look) -> None:
-    """Step ten: a place in space, or the fragments of a mesh."""
     space = file.origin.space
     span = ref.spans[0]
     try:
@@ -417,18 +387,6 @@ def _tell_meaning(file: NeuroglancerFile, ref: ObjectRef, data: bytes, look: Loo
 
 
 def locate(key: str, *, info: Any = None, spec: Any = None, folder: object = "") -> dict[str, Any]:
-    """Return which shard file and minishard a key belongs to.
-
-    Args:
-        key: The key in decimal.
-        info: The info of a data set: JSON text, a mapping, or the path of the file or of its folder.
-        spec: The sharding specification alone, given likewise.
-        folder: The folder of the key space, where the info has several.
-
-    Raises:
-        UsageError: The key is no unsigned 64-bit integer in decimal; neither or both of `info` and `spec` are given; or
-            the info has several key spaces and `folder` names none of them.
-    """
     if (info is None) == (spec is None):
         raise UsageError("neuroglancer routes a key by either `info` or `spec`: give one of them")
     origin = given_origin(spec if info is None else info, str(folder))

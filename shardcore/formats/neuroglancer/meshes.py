@@ -32,34 +32,16 @@ BATCH_BYTES = 16 << 20
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Meshes:
-    """Manifests of a shard.
-
-    Attributes:
-        fragments: Where the fragments of each row begin, int64; -1 where the manifest tells nothing.
-        damage: Reasons why manifests cannot be read, by row.
-    """
-
     fragments: npt.NDArray[np.int64]
     damage: dict[int, ShardError]
 
 
 def decode_manifest(spec: ShardingSpec, stored: bytes, place: Span) -> bytes:
-    """Return a manifest without its encoding.
-
-    Raises:
-        FormatError: The gzip member is damaged.
-        LimitExceeded: It expands beyond any manifest.
-    """
     codec = "gzip" if spec.data_encoding == "gzip" else "none"
     return decompress(codec, stored, limit=MANIFEST_LIMIT, span=place)
 
 
 def read_meshes(source: Source, spec: ShardingSpec, table: MinishardTable, progress: Progress = no_progress) -> Meshes:
-    """Read all manifests of a shard, in batches.
-
-    Raises:
-        SourceError: The bytes cannot be read.
-    """
     entries = table.entries
     fragments = np.full(len(entries), -1, np.int64)
     damage: dict[int, ShardError] = {}
@@ -95,7 +77,6 @@ def read_meshes(source: Source, spec: ShardingSpec, table: MinishardTable, progr
 
 
 def _same_as_before(starts: npt.NDArray[np.uint64], sizes: npt.NDArray[np.uint64]) -> npt.NDArray[np.bool_]:
-    """Return which of some places, by their starts, are the same as the one before them."""
     same = np.zeros(len(starts), np.bool_)
     same[1:] = (starts[1:] == starts[:-1]) & (sizes[1:] == sizes[:-1])
     return same
@@ -107,7 +88,6 @@ def _copy_to_twins(
     fragments: npt.NDArray[np.int64],
     damage: dict[int, ShardError],
 ) -> None:
-    """Give rows that name the same manifest as the row before them what was found out about it."""
     if not same.any():
         return
     first = rows[np.maximum.accumulate(np.where(same, 0, np.arange(len(rows))))]

@@ -24,18 +24,6 @@ Marks = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class MinishardEntries:
-    """The entries of one or more minishards, one row each; all arrays have the same length.
-
-    Attributes:
-        ids: Keys, `uint64`.
-        starts: First byte of the stored value in the file, `uint64`.
-        sizes: Stored bytes, `uint64`.
-        minishards: Number of the minishard that lists the entry, `int64`.
-        slots: Position within that minishard, `int64`.
-        wrapped: The sum of the id deltas passed 2**64 at this row.
-        inside: The value lies between the shard index and the end of the file.
-    """
-
     ids: Numbers
     starts: Numbers
     sizes: Numbers
@@ -48,7 +36,6 @@ class MinishardEntries:
         return len(self.ids)
 
     def part(self, rows: range) -> MinishardEntries:
-        """Consecutive rows, without copying."""
         cut = slice(rows.start, rows.stop)
         return MinishardEntries(
             ids=self.ids[cut],
@@ -62,12 +49,10 @@ class MinishardEntries:
 
 
 def segment_starts(counts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Return where each of the segments of length `counts[j]` begins in their concatenation."""
     return np.cumsum(counts) - counts
 
 
 def running_sums(deltas: Numbers, counts: npt.NDArray[np.int64]) -> Numbers:
-    """Running sums of `deltas`, begun afresh in each segment of `counts[j]` numbers, modulo 2**64."""
     # Exact even though totals wrap: subtraction modulo 2**64 takes away what came before the segment.
     totals = np.cumsum(deltas, dtype=np.uint64)
     filled = counts[counts > 0]
@@ -79,17 +64,6 @@ def running_sums(deltas: Numbers, counts: npt.NDArray[np.int64]) -> Numbers:
 def entries_of(
     indices: Sequence[bytes], minishards: Sequence[int], index_size: int, file_size: int
 ) -> MinishardEntries:
-    """Return the entries of decoded minishard indices.
-
-    Args:
-        indices: Decoded indices, each of `24 * n` bytes.
-        minishards: The minishard each of them belongs to.
-        index_size: Bytes of the shard index, from whose end offsets count.
-        file_size: Bytes of the whole shard.
-
-    Raises:
-        FormatError: A size is not a multiple of 24.
-    """
     counts = np.array([entry_count(len(index)) for index in indices], dtype=np.int64)
     words = np.frombuffer(b"".join(indices), dtype=WORDS).astype(np.uint64, copy=False)
     slots = np.arange(int(counts.sum()), dtype=np.int64) - np.repeat(segment_starts(counts), counts)
@@ -113,7 +87,6 @@ def entries_of(
 
 
 def index_of(ids: Numbers, starts: Numbers, sizes: Numbers, index_size: int) -> bytes:
-    """Return the decoded minishard index of these entries, the exact inverse of `entries_of` for one minishard."""
     ids, starts, sizes = (np.asarray(column, dtype=np.uint64) for column in (ids, starts, sizes))
     id_deltas = np.diff(ids, prepend=np.uint64(0))
     ends = np.concatenate([np.array([index_size], dtype=np.uint64), starts + sizes])[: len(ids)]
@@ -121,7 +94,6 @@ def index_of(ids: Numbers, starts: Numbers, sizes: Numbers, index_size: int) -> 
 
 
 def overlaps(starts: Numbers, sizes: Numbers) -> int:
-    """Return how many of the non-empty ranges begin before the end of one that begins before them (or with them)."""
     kept = sizes > 0
     order = np.argsort(starts[kept], kind="stable")
     begin = starts[kept][order]

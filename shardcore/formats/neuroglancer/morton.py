@@ -20,22 +20,12 @@ Codes = npt.NDArray[np.uint64]
 
 
 def grid_of(size: Sequence[int], chunk: Sequence[int]) -> tuple[int, ...]:
-    """Cells along each axis of a volume of `size` voxels cut in chunks of `chunk` voxels.
-
-    Raises:
-        FormatError: The ranks differ, or a length is not positive.
-    """
     if len(size) != len(chunk) or any(n < 0 for n in size) or any(n <= 0 for n in chunk):
         raise FormatError(f"a volume of {list(size)} voxels cannot be cut in chunks of {list(chunk)}")
     return tuple(-(-length // step) for length, step in zip(size, chunk, strict=True))
 
 
 def check_grid(grid: Sequence[int]) -> list[int]:
-    """Return how many bits the coordinate along each axis takes.
-
-    Raises:
-        FormatError: A grid length is not positive, or codes would need more than 64 bits.
-    """
     if any(length <= 0 for length in grid):
         raise FormatError(f"grid {list(grid)}: every axis needs at least one cell")
     widths = [(length - 1).bit_length() for length in grid]
@@ -45,23 +35,12 @@ def check_grid(grid: Sequence[int]) -> list[int]:
 
 
 def bit_owners(grid: Sequence[int]) -> tuple[tuple[int, int], ...]:
-    """For each bit of a code, lowest first: the axis and the bit of its coordinate.
-
-    Raises:
-        FormatError: A grid length is not positive, or codes would need more than 64 bits.
-    """
     widths = check_grid(grid)
     levels = range(max(widths, default=0))
     return tuple((axis, level) for level in levels for axis, width in enumerate(widths) if level < width)
 
 
 def encode(cell: Sequence[int], grid: Sequence[int]) -> int:
-    """Return the code of `cell` in `grid`.
-
-    Raises:
-        UsageError: The cell lies outside the grid or has another rank.
-        FormatError: See `bit_owners`.
-    """
     owners = bit_owners(grid)
     if len(cell) != len(grid) or any(not 0 <= at < length for at, length in zip(cell, grid, strict=True)):
         raise UsageError(f"cell {list(cell)} is outside the grid {list(grid)}")
@@ -69,11 +48,6 @@ def encode(cell: Sequence[int], grid: Sequence[int]) -> int:
 
 
 def decode(code: int, grid: Sequence[int]) -> tuple[int, ...]:
-    """Return the cell of `grid` that `code` stands for.
-
-    Raises:
-        FormatError: Bits are left over or a coordinate is outside the grid: no cell has this code.
-    """
     owners = bit_owners(grid)
     cell = [0] * len(grid)
     for bit, (axis, level) in enumerate(owners):
@@ -86,12 +60,6 @@ def decode(code: int, grid: Sequence[int]) -> tuple[int, ...]:
 
 
 def encode_many(cells: Codes, grid: Sequence[int]) -> Codes:
-    """Return the codes of cells given as a `uint64` array of shape `(n, rank)`; an array of n.
-
-    Raises:
-        UsageError: A cell lies outside the grid, or the rank differs.
-        FormatError: See `bit_owners`.
-    """
     cells = np.asarray(cells, dtype=np.uint64)
     owners = bit_owners(grid)
     if cells.ndim != 2 or cells.shape[1] != len(grid) or (cells > _last_cell(grid)).any():
@@ -103,11 +71,6 @@ def encode_many(cells: Codes, grid: Sequence[int]) -> Codes:
 
 
 def decode_many(codes: Codes, grid: Sequence[int]) -> tuple[Codes, npt.NDArray[np.bool_]]:
-    """Return the cells of `uint64` codes: an array of shape `(n, rank)`, and for each code whether a cell has it.
-
-    Raises:
-        FormatError: See `bit_owners`.
-    """
     codes = np.asarray(codes, dtype=np.uint64)
     owners = bit_owners(grid)
     cells = np.zeros((len(codes), len(grid)), dtype=np.uint64)
@@ -120,5 +83,4 @@ def decode_many(codes: Codes, grid: Sequence[int]) -> tuple[Codes, npt.NDArray[n
 
 
 def _last_cell(grid: Sequence[int]) -> Codes:
-    """Return the greatest coordinates: unlike the lengths they fit 64 bits, whatever grid `bit_owners` accepts."""
     return np.array([length - 1 for length in grid], dtype=np.uint64)

@@ -84,13 +84,6 @@ FILE_WHY = "The folder is the index here: the key is the name of a file."
 
 
 def file_codec(name: str, head: bytes, plain_size: int | None) -> str:
-    """Return how a file is compressed: by its ending, else by its first bytes.
-
-    Args:
-        name: The name of the file.
-        head: Its first bytes, or all.
-        plain_size: Bytes that a raw chunk has; None where the encoding does not state it.
-    """
     ending = name[len(plain_name(name)) :]
     if ending:
         return {"zst": "zstd"}.get(ENDINGS[ending], ENDINGS[ending])
@@ -99,36 +92,17 @@ def file_codec(name: str, head: bytes, plain_size: int | None) -> str:
 
 
 def expanded(codec: str, data: bytes, limit: int, span: Span | None = None) -> bytes:
-    """Return the content of a file.
-
-    Raises:
-        Unsupported: It is compressed with brotli.
-        FormatError: It is damaged.
-        LimitExceeded: It has more than `limit` bytes.
-    """
     if codec == "brotli":
         raise Unsupported("files compressed with brotli are not read; recompress them with gzip", span=span)
     return data if codec == "none" else decompress(codec, data, limit=limit, span=span)
 
 
 def check_stored(size: int, limit: int, span: Span) -> None:
-    """Check that so many bytes of a file may be read at once.
-
-    Raises:
-        LimitExceeded: It has more than `limit` bytes.
-    """
     if size > limit:
         raise LimitExceeded(f"the file has {plural(size, 'byte')}; at most {limit:,} are read", span=span)
 
 
 def size_fault(name: str, size: int, space: KeySpace) -> str:
-    """Return why a file is too short to be its chunk, by its size alone; empty where it may be one, or no chunk.
-
-    Args:
-        name: The name of the file.
-        size: Its bytes.
-        space: The scale.
-    """
     ending = name[len(plain_name(name)) :]
     if space.scale is None or size >= LEAST_GZIP or (ending and ENDINGS[ending] != "gzip"):
         return ""
@@ -139,7 +113,6 @@ def size_fault(name: str, size: int, space: KeySpace) -> str:
 
 
 def object_key(name: str, space: KeySpace) -> str | None:
-    """Return the key of the object that a file is; None for other files, and for the fragments of a mesh."""
     key = plain_name(name)
     if space.kind is SpaceKind.MESH:
         key = key.removesuffix(MANIFEST) if key.endswith(MANIFEST) else ""
@@ -150,11 +123,6 @@ def object_key(name: str, space: KeySpace) -> str | None:
 
 
 def key_number(key: str, space: KeySpace) -> int | None:
-    """Return the number that a key would have in a shard; None for a name that is not a key.
-
-    Raises:
-        UsageError: The key is outside the volume or the grid, or above 2^64.
-    """
     if space.grid is None:
         return parse_key(key) if key.isdecimal() and (key[0] != "0" or key == "0") else None
     number = chunk_key(key, space) if space.scale is not None else cell_key(key, space)
@@ -162,15 +130,6 @@ def key_number(key: str, space: KeySpace) -> int | None:
 
 
 class _ObjectFile:
-    """The file of one object, as the only object of a shard.
-
-    Args:
-        name: The name of the file.
-        source: Its bytes; of a mesh, those of the fragments, and then the manifest.
-        origin: The key space.
-        start: First byte of the content.
-    """
-
     def __init__(self, name: str, source: Source, origin: Origin, start: int) -> None:
         self.source, self.origin, self.space = source, origin, origin.space
         self.name = name
@@ -185,31 +144,22 @@ class _ObjectFile:
 
     @cached_property
     def layout(self) -> ArrayLayout | None:
-        """The layout of a decoded chunk; None for other objects."""
         return chunk_layout(self.space, self.number) if self.space.scale is not None else None
 
     @cached_property
     def codec(self) -> str:
-        """Compression of the file."""
         size = self.layout.nbytes if self.layout is not None and self.layout.encoding == RAW else None
         head = self.source.read(self.span.start, min(self.span.stop, self.span.start + 2))
         return "none" if self.span.size == size else file_codec(self.name, head, None)
 
     def stored(self, limit: int) -> bytes:
-        """Return the content as it is stored.
-
-        Raises:
-            LimitExceeded: It has more than `limit` bytes.
-        """
         check_stored(self.span.size, limit, self.span)
         return self.source.read(self.span.start, self.span.stop)
 
     def content(self, limit: int = DEFAULT_LIMIT) -> bytes:
-        """Return the content, decompressed."""
         return expanded(self.codec, self.stored(limit), limit, self.span)
 
     def ref(self) -> ObjectRef:
-        """Return the file as an object."""
         fault = size_fault(self.name, self.span.size, self.space)
         fragments = (Span("", 0, self.span.start),) if self.span.start else ()
         return ObjectRef(
@@ -228,13 +178,10 @@ class _ObjectFile:
 
 
 class _ObjectTree:
-    """Nodes of the file of an object: its bytes, and what they decompress to."""
-
     def __init__(self, file: _ObjectFile) -> None:
         self._file = file
 
     def root(self) -> Node:
-        """Return the root."""
         file = self._file
         size = file.source.size
         nodes = tuple(
@@ -244,7 +191,6 @@ class _ObjectTree:
         return Node(file.name, Span("", 0, size), text=plural(size, "byte"), children=nodes)
 
     def part(self, name: SourceName) -> SourcePart | None:
-        """Return what the file decompresses to."""
         file = self._file
         if name.stretch != (file.span.start, file.span.stop) or not SourceName.parse(str(name.outer)).is_file:
             return None
@@ -262,8 +208,6 @@ class _ObjectTree:
 
 
 class _OneObject(Objects):
-    """The one object of a file."""
-
     codecs = CODECS
 
     def __init__(self, file: _ObjectFile) -> None:
@@ -274,29 +218,20 @@ class _OneObject(Objects):
         return 1
 
     def columns(self, rows: I64, *, sizes: bool = False) -> ObjectColumns:
-        """Return the columns of the row."""
         ref = self._file.ref()
         start, stop, codec = ref.spans[0].start, ref.spans[0].stop, CODECS.index(ref.codec)
         return ObjectColumns.of(rows, start, stop, ref.size, stored_size=ref.stored_size, codec=codec, state=ref.state)
 
     def key_texts(self, rows: I64) -> list[str | None]:
-        """Return the name of the file."""
         return [self._file.key] * len(rows)
 
     def ref(self, row: int) -> ObjectRef:
-        """Return the object."""
         if row != 0:
             raise IndexError(row)
         return self._file.ref()
 
 
 class ObjectFileShard(FileShard):
-    """The file of one object.
-
-    Args:
-        file: The file.
-    """
-
     file: _ObjectFile
     format = "neuroglancer"
     decodes_to_verify = True
@@ -314,7 +249,6 @@ class ObjectFileShard(FileShard):
         return None
 
     def lookup(self, key: Any, look: Look) -> ObjectRef:
-        """Return the object, if it has that key."""
         if str(key) != self.file.key:
             raise KeyAbsent(str(key))
         ref = self.file.ref()
@@ -326,7 +260,6 @@ class ObjectFileShard(FileShard):
         return ref
 
     def stream(self, ref: ObjectRef) -> Iterator[bytes]:
-        """Yield the content, decompressed; of a file that is not compressed in pieces, so that ranges read little."""
         file = self.file
         if file.codec != "none":
             yield file.content()
@@ -334,28 +267,23 @@ class ObjectFileShard(FileShard):
         yield from read_pieces(file.source, file.span.start, file.span.stop)
 
     def read_part(self, ref: ObjectRef, part: str, *, limit: int = DEFAULT_LIMIT) -> bytes:
-        """Return the fragments of a mesh."""
         if part != FRAGMENTS or part not in ref.parts:
             return super().read_part(ref, part, limit=limit)
         check_stored(self.file.span.start, limit, Span("", 0, self.file.span.start))
         return self.file.source.read(0, self.file.span.start)
 
     def file_names(self, ref: ObjectRef) -> dict[str, str]:
-        """Return the files that an object becomes: those of a mesh are called as they are here."""
         return mesh_files(ref) if ref.parts else super().file_names(ref)
 
     def array_layout(self, ref: ObjectRef) -> ArrayLayout | None:
-        """Return the layout of a chunk."""
         return self.file.layout
 
     def geometry(self, ref: ObjectRef, data: bytes) -> Geometry | None:
-        """Return a mesh, skeleton or annotations; None for chunks."""
         from shardcore.formats.neuroglancer.geometry import geometry_of
 
         return geometry_of(self.file.origin, 0, self.file.span, self.file.key, data)
 
     def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
-        """Decode the object, where the depth reaches contents."""
         file, findings, depth = self.file, Findings(), Depth(depth)
         if depth.reaches(Depth.CONTENT):
             code = "neuroglancer.value"
@@ -388,11 +316,9 @@ class ObjectFileShard(FileShard):
     def decode_array(
         self, ref: ObjectRef, layout: ArrayLayout, data: bytes, decoder: Decoder
     ) -> tuple[ArrayLayout, bytes]:
-        """Return the voxels of the chunk, x fastest; see `Shard.decode_array`."""
         return decode_chunk(layout, data, decoder=decoder, place=self.file.span)
 
     def content_parts(self, ref: ObjectRef) -> Sequence[ContentPart]:
-        """Return what stores the content: the file, or what it decompresses to; of an encoded chunk, its blocks."""
         file, layout = self.file, self.file.layout
         if not file.span.size:
             return ()
@@ -405,14 +331,6 @@ class ObjectFileShard(FileShard):
 
 
 class ObjectFiles(DataSet):
-    """Key space with one file per object. A key is the name of a file; see the module.
-
-    Args:
-        folder: The folder with the files.
-        origin: The key space.
-        root: The folder of the info, where that is not above the files.
-    """
-
     joins = False
     files_are_objects = True
     no_loads = "Each file of this data set is one object."
@@ -434,12 +352,10 @@ class ObjectFiles(DataSet):
 
     @property
     def key_form(self) -> KeyForm:  # type: ignore[override]
-        """Text for chunks and cells, else numbers."""
         return KeyForm() if self.space.grid is not None else NUMBERS
 
     @property
     def object_head(self) -> int:
-        """Bytes of an object that are requested at once: of a chunk all, unless it is compressed."""
         return min(chunk_bytes(self.space), MOST_HEAD) if self.space.scale is not None else WHOLE_HEAD
 
     def _listed_later(self) -> Sequence[Member]:
@@ -456,12 +372,10 @@ class ObjectFiles(DataSet):
         ]
 
     def may_hold(self, name: str) -> bool:
-        """Return whether a file has the name of an object."""
         return object_key(name, self.space) is not None
 
     @property
     def lists_unasked(self) -> bool:
-        """Return whether the folder is local: in a store it may have a million files."""
         return self.folder.lists_cheaply
 
     @cached_property
@@ -469,18 +383,15 @@ class ObjectFiles(DataSet):
         return {object_key(member.name, self.space) or "": row for row, member in enumerate(self.members)}
 
     def file_of(self, key: str) -> str | None:
-        """Return the file of an object; None where it is not there. Its plain name where the folder is not listed."""
         if self.listed or self.folder.lists_cheaply:
             row = self._rows.get(key)
             return None if row is None else self.members[row].name
         return f"{key}{MANIFEST}" if self.space.kind is SpaceKind.MESH else key
 
     def fragments_size(self, name: str) -> int:
-        """Return the bytes of the fragments of a mesh, as the folder states them; 0 for other objects."""
         return self._fragments.get(object_key(name, self.space) or "", 0)
 
     def open_member(self, name: str, source: Source) -> ObjectFileShard:
-        """Open a file; of a mesh, the fragments with the manifest."""
         start, key = 0, object_key(name, self.space)
         if self.space.kind is SpaceKind.MESH and key is not None:
             try:
@@ -494,49 +405,37 @@ class ObjectFiles(DataSet):
 
     @property
     def objects(self) -> Objects:
-        """One row per file."""
         return self._files
 
     @property
     def listing(self) -> Objects | None:
-        """The files, where they are listed."""
         return self._files if self.listed else None
 
     @property
     def declared_objects(self) -> int | None:
-        """Return how many files there are, where they are listed."""
         return len(self.members) if self.listed else None
 
     @property
     def loaded(self) -> bool:
-        """Return whether `load_index` has been done."""
         return self._loaded
 
     @property
     def index_bytes(self) -> int:
-        """Return 0: the folder is listed, and no file is read."""
         return 0
 
     def load_index(self, progress: Progress = no_progress) -> None:
-        """List the folder.
-
-        Raises:
-            SourceError: It cannot be listed.
-        """
         _ = self.members
         self._loaded = True
         progress(1, 1)
 
     @property
     def tree(self) -> Node:
-        """One node per file, where they are listed."""
         if not self.lists:
             return Node(self.uri, Span("", 0, 0), error="the folder cannot be listed: its objects are opened by key")
         return super().tree
 
     @property
     def fields(self) -> dict[str, Value]:
-        """The key space, and how many files there are."""
         space = self.space
         found: dict[str, Value] = {"space.kind": space.kind.value, "space.name": space.name, "space.sharded": False}
         found |= {"space.grid": ",".join(map(str, space.grid))} if space.grid is not None else {}
@@ -545,20 +444,13 @@ class ObjectFiles(DataSet):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Return the info of meshes and skeletons as `spec`; `pack` reads the folders of others."""
         alone = self.space.kind in (SpaceKind.MESH, SpaceKind.SKELETON)
         return {"spec": parse_json(self.text, "the info", encoding="utf-8-sig", limits=INFO_LIMITS)} if alone else {}
 
     def row_of_member(self, name: str) -> int | None:
-        """Return the row of a file."""
         return self._rows.get(object_key(name, self.space) or "") if self.listed else None
 
     def parse_key(self, text: str) -> str:
-        """Return the key of an object as it stands in the name of its file.
-
-        Raises:
-            UsageError: It is the key of no object here.
-        """
         if self.space.grid is None:
             return str(parse_key(text))
         if key_number(text, self.space) is None:
@@ -567,7 +459,6 @@ class ObjectFiles(DataSet):
         return text
 
     def route(self, key: str, look: Look) -> Sequence[str]:
-        """Return the one file of that name."""
         name = self.file_of(key)
         if name is not None and not self.listed:
             try:
@@ -588,17 +479,10 @@ class ObjectFiles(DataSet):
     lookup_all = Shard.lookup_all
 
     def _find_many(self, keys: Sequence[str]) -> I64:
-        """Return the rows of many keys; lists the folder."""
         self.load_index()
         return np.array([self._rows.get(self.parse_key(key), -1) for key in keys], np.int64)
 
     def chunk_grid(self, scale: str = "") -> ChunkGrid | None:
-        """Return the chunks of this scale, or of another scale of the volume; None where there is no volume.
-
-        Raises:
-            UsageError: There is no such scale.
-            ShardError: The other scale cannot be opened.
-        """
         if self.space.scale is None:
             return None
         if scale in ("", self.space.name):
@@ -606,16 +490,13 @@ class ObjectFiles(DataSet):
         return self._others.grid(scale, self, root_of(self.folder, self.space.folder), self.text)
 
     def mesh_of(self, segment: int) -> tuple[str, str] | None:
-        """Return where the mesh of a segment is looked up; see `Shard.mesh_of`."""
         return mesh_of_segment(self.folder, segment)
 
     def close(self) -> None:
-        """Close the files, and the other scales that were read."""
         self._others.close()
         super().close()
 
     def _part(self, name: SourceName) -> SourcePart:
-        """Return the info."""
         if name != SourceName(INFO_NAME):
             return super()._part(name)
         section = Section(INFO_NAME, SectionRole.METADATA, 0, len(self.text), "The info of the data set.")
@@ -624,12 +505,6 @@ class ObjectFiles(DataSet):
 
 
 class ObjectFileRows(Objects):
-    """One row per file.
-
-    Args:
-        files: The data set.
-    """
-
     codecs = CODECS
 
     def __init__(self, files: ObjectFiles) -> None:
@@ -638,7 +513,6 @@ class ObjectFileRows(Objects):
 
     @property
     def counted(self) -> bool:
-        """Return whether the folder is listed."""
         return self._files.listed
 
     def __len__(self) -> int:
@@ -646,11 +520,9 @@ class ObjectFileRows(Objects):
 
     @property
     def shards(self) -> Sequence[str]:
-        """Return the names of the files."""
         return [member.name for member in self._files.members]
 
     def columns(self, rows: I64, *, sizes: bool = False) -> ObjectColumns:
-        """Stored sizes, as the folder states them; no file is opened."""
         members = [self._files.members[row] for row in rows.tolist()]
         endings = [member.name[len(plain_name(member.name)) :] for member in members]
         codec = [CODECS.index(ENDINGS.get(ending, "none")) for ending in endings]
@@ -666,11 +538,9 @@ class ObjectFileRows(Objects):
         )
 
     def key_texts(self, rows: I64) -> list[str | None]:
-        """Return the keys that the names of the files state."""
         return [object_key(self._files.members[row].name, self._files.space) for row in rows.tolist()]
 
     def ref(self, row: int) -> ObjectRef:
-        """Return one object; opens its file for a moment."""
         if not 0 <= row < len(self):
             raise IndexError(row)
         name = self._files.members[row].name
@@ -679,24 +549,16 @@ class ObjectFileRows(Objects):
 
 
 class FilesGrid(VolumeGrid):
-    """Chunks that are files.
-
-    Args:
-        files: The data set.
-    """
-
     def __init__(self, files: ObjectFiles) -> None:
         super().__init__(files, files.space, files.text)
         self._files = files
 
     def cell(self, at: tuple[int, ...]) -> GridCell:
-        """Return a cell; its key is the name of its file."""
         box = self.box_at(at)
         key = "_".join(f"{begin}-{end}" for begin, end in zip(box.begin, box.end, strict=True))
         return GridCell(at, box, key, key)
 
     def refs(self, cells: Sequence[GridCell]) -> list[Found]:
-        """Return the files of cells; they are opened when their elements are read."""
         return [self._ref(cell) for cell in cells]
 
     def _ref(self, cell: GridCell) -> Found:
@@ -714,7 +576,6 @@ class FilesGrid(VolumeGrid):
         return ObjectRef(cell.key, -1 if row is None else row, (span,), kind="chunk", shard=name, extras=extras)
 
     def elements(self, cell: GridCell, ref: ObjectRef) -> NDArray[Any]:
-        """Return the voxels of a file: one request, of as many bytes as the chunk can have."""
         folder, nominal = self._files.folder, self._files.object_head
         near = folder.lists_cheaply
         with folder.open(ref.shard) if near else folder.open_at(ref.shard, 0, nominal) as source:
@@ -729,7 +590,6 @@ class FilesGrid(VolumeGrid):
             raise FormatError(f"{ref.shard}: {error.message}", span=Span(str(SourceName(ref.shard)), 0, 0)) from error
 
     def locate(self, index: Sequence[int]) -> ElementLocation:
-        """Return where a voxel is stored; opens its file."""
         cell = self.cell_of(index)
         found = self._ref(cell)
         if not isinstance(found, ObjectRef):
@@ -744,7 +604,6 @@ class FilesGrid(VolumeGrid):
 
 
 def chunk_bytes(space: KeySpace) -> int:
-    """Return the bytes of a raw chunk that is not cut."""
     scale = space.scale
     assert scale is not None
     try:

@@ -27,12 +27,6 @@ TRUSTED_GZIP = (1 << 32) // 1032
 
 
 class NeuroglancerObjects(Objects):
-    """The objects of a shard. The first question asked of them reads all minishard indices, if `load_index` has not.
-
-    Args:
-        file: The shard.
-    """
-
     codecs = CODECS
     key_encoding = "number"
 
@@ -43,7 +37,6 @@ class NeuroglancerObjects(Objects):
 
     @property
     def counted(self) -> bool:
-        """Return whether all minishard indices are read."""
         return self._file.levels.loaded
 
     def __len__(self) -> int:
@@ -54,10 +47,6 @@ class NeuroglancerObjects(Objects):
         return self._file.levels.table()
 
     def columns(self, rows: NDArray[np.int64], *, sizes: bool = False) -> ObjectColumns:
-        """Return the columns of some rows; see `Objects.columns`.
-
-        Sizes of gzip values come from the trailers of the members: what their writer claims.
-        """
         table = self._table()
         entries, count = table.entries, len(table.entries)
         listed = rows < count
@@ -81,32 +70,27 @@ class NeuroglancerObjects(Objects):
         )
 
     def key_texts(self, rows: NDArray[np.int64]) -> list[str | None]:
-        """Return the keys of some rows in decimal; None for damaged minishards, whose keys are unknown."""
         ids = self._table().entries.ids
         if len(rows) and int(rows.max()) < len(ids):
             return list(map(str, ids[rows].tolist()))
         return [str(ids[row]) if row < len(ids) else None for row in rows.tolist()]
 
     def key_bytes(self, rows: NDArray[np.int64]) -> ByteStrings:
-        """Return the chunk IDs of some rows, 8 bytes each; empty for damaged minishards, whose keys are unknown."""
         ids = self._table().entries.ids
         listed = rows < len(ids)
         data = np.ascontiguousarray(ids[rows[listed]], "<u8").view(np.uint8)
         return ByteStrings(data, np.where(listed, 8, 0).astype(np.int64))
 
     def ref(self, row: int) -> ObjectRef:
-        """Return one row as an object; the row of a damaged minishard says what is wrong with it."""
         if not 0 <= row < len(self):
             raise IndexError(row)
         return next(self.refs(np.array([row], np.int64)))
 
     def refs(self, rows: NDArray[np.int64]) -> Iterator[ObjectRef]:
-        """Yield some rows as objects; the sizes of gzip values are read at once."""
         # Stored sizes are in the index.
         return self._refs(rows, self.columns(rows, sizes=True).size.tolist() if self._codec else [-1] * len(rows))
 
     def unsized_refs(self, rows: NDArray[np.int64]) -> Iterator[ObjectRef]:
-        """Yield some rows as objects; the sizes of gzip values are not read."""
         return self._refs(rows, [-1] * len(rows))
 
     def _refs(self, rows: NDArray[np.int64], sizes: list[int]) -> Iterator[ObjectRef]:
@@ -118,20 +102,11 @@ class NeuroglancerObjects(Objects):
                 yield self._lost(row, int(table.damage.numbers[row - len(table.entries)]), table)
 
     def of_entry(self, entries: MinishardEntries, at: int) -> ObjectRef:
-        """Entry `at` of one minishard as an object; its row is known once all minishards are read."""
         table = self._file.levels.known_table
         row = -1 if table is None else table.rows_of(int(entries.minishards[at])).start + int(entries.slots[at])
         return self._made(entries, at, row)
 
     def _made(self, entries: MinishardEntries, at: int, row: int, size: int = -1) -> ObjectRef:
-        """Entry number `at` as an object.
-
-        Args:
-            entries: Entries of one or more minishards.
-            at: Which of them.
-            row: Its row; -1 while not all minishards are read.
-            size: Decoded bytes of a compressed value, if they are known.
-        """
         key, start, stored = int(entries.ids[at]), int(entries.starts[at]), int(entries.sizes[at])
         place = {"minishard": int(entries.minishards[at]), "slot": int(entries.slots[at])}
         inside = bool(entries.inside[at])
@@ -155,11 +130,9 @@ class NeuroglancerObjects(Objects):
 
     @property
     def orders(self) -> tuple[str, ...]:
-        """By slot (minishard, then place in its index), by first byte, by stored size, by key."""
         return ("slot", "offset", "size", "key")
 
     def order(self, name: str) -> NDArray[np.int64] | None:
-        """Row numbers in an order; see `Objects.order`."""
         if name == "slot":
             return None
         if name not in self.orders:
@@ -185,7 +158,6 @@ class NeuroglancerObjects(Objects):
         )
 
     def _gzip_sizes(self, starts: NDArray[np.int64], stored: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the sizes in the gzip trailers; -1 if a value is too short for one, or too long to trust it."""
         told = np.full(len(starts), -1, np.int64)
         good = np.flatnonzero((stored >= LEAST_GZIP) & (stored < TRUSTED_GZIP))
         ends = (starts + stored)[good].tolist()
@@ -195,12 +167,10 @@ class NeuroglancerObjects(Objects):
 
 
 def mesh_files(ref: ObjectRef) -> dict[str, str]:
-    """Return the two files of a mesh in the unsharded form: `<id>.index`, the manifest, and `<id>`, its fragments."""
     return {"": f"{ref.key}.index", FRAGMENTS: f"{ref.key}"}
 
 
 def meaning_of(space: KeySpace, key: int) -> dict[str, object]:
-    """Return what a Morton code stands for; nothing where keys are ids, or where no cell has the code."""
     try:
         cell = cell_of(space, key)
     except FormatError as error:
@@ -223,7 +193,6 @@ def meaning_of(space: KeySpace, key: int) -> dict[str, object]:
 
 
 def _masked(column: NDArray[np.uint64], at: NDArray[np.int64], inside: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Return the column at some rows as int64; -1 where the row is not inside (its number may not even fit)."""
     picked = np.full(len(at), -1, np.int64)
     picked[inside] = column[at[inside]].astype(np.int64)
     return picked

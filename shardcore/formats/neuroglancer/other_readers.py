@@ -7,7 +7,6 @@ _CLOUD_VOLUME = "cloud-volume 12.15"
 
 
 def peers() -> tuple[Peer, ...]:
-    """Return what is known of other readers."""
     return (
         Peer(
             _TENSORSTORE,

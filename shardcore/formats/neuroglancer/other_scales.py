@@ -21,29 +21,11 @@ _open_space = lazily("shardcore.formats.neuroglancer.folder:open_space")
 
 
 class OtherScales:
-    """Scales of a volume that are read beside the open one: opened once, closed with it.
-
-    Args:
-        root: The folder of the info, where you agreed to the folders beside it that the info names.
-    """
-
     def __init__(self, root: Folder | None = None) -> None:
         self._root = root
         self._opened: OnceEach[str, DataSet] = OnceEach()
 
     def grid(self, name: str, beside: DataSet, root: Folder | None, text: bytes) -> ChunkGrid:
-        """Return the chunks of a scale.
-
-        Args:
-            name: The name of the scale.
-            beside: The open data set.
-            root: The folder of the info, where it is above the open scale.
-            text: The info.
-
-        Raises:
-            UsageError: There is no such scale.
-            ShardError: It cannot be opened.
-        """
         info = parse_info(text) if text else None
         space = next((one for one in info.scales if one.name == name), None) if info is not None else None
         above = self._root or root
@@ -60,17 +42,11 @@ class OtherScales:
         return grid
 
     def close(self) -> None:
-        """Close the scales."""
         for opened in self._opened.clear():
             opened.close()
 
 
 def folder_of_key(root: Folder, key: str) -> Folder:
-    """Return the folder that a key of an info names, below the folder of the info or beside it.
-
-    Raises:
-        SourceError: A link is in the way, or nothing is around the folder of the info.
-    """
     if not key.startswith(BESIDE):
         return root.folder(key)
     around = root.parent()
@@ -80,7 +56,6 @@ def folder_of_key(root: Folder, key: str) -> Folder:
 
 
 def root_of(folder: Folder, below: str) -> Folder | None:
-    """Return the folder that has `folder` at the relative name `below`."""
     found: Folder | None = folder
     for _ in range(below.count("/") + 1 if below else 0):
         found = found.parent() if found is not None else None

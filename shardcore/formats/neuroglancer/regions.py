@@ -27,8 +27,6 @@ REGION_SECTIONS = (CHUNK_DATA, MINISHARD_INDICES, MIXED)
 
 
 class RegionKind(IntEnum):
-    """Kind of a region; of two that begin at one byte, the later kind owns it."""
-
     GAP = 0
     FRAGMENTS = 1
     VALUE = 2
@@ -37,28 +35,17 @@ class RegionKind(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Regions:
-    """The regions after the shard index that have bytes, sorted by the first one. Arrays of one length.
-
-    Attributes:
-        starts: First bytes, int64.
-        stops: One past the last bytes, int64.
-        kinds: `RegionKind`, uint8.
-        numbers: Row of a value or of fragments, number of a minishard, int64.
-    """
-
     starts: npt.NDArray[np.int64]
     stops: npt.NDArray[np.int64]
     kinds: npt.NDArray[np.uint8]
     numbers: npt.NDArray[np.int64]
 
     def between(self, start: int, stop: int) -> Regions:
-        """Return those that begin in `[start, stop)`."""
         part = slice(*np.searchsorted(self.starts, [start, stop]).tolist())
         return Regions(self.starts[part], self.stops[part], self.kinds[part], self.numbers[part])
 
 
 def regions_of(table: MinishardTable, meshes: Meshes | None, base: int, size: int, *, unlisted: bool = True) -> Regions:
-    """All values, minishard indices and mesh fragments of a shard, and the bytes between them that nothing lists."""
     entries = table.entries
     starts, ends = table.pairs[:, 0], table.pairs[:, 1]
     used = np.flatnonzero((starts < ends) & (range_faults(table.pairs, base, size) == RangeFault.NONE))
@@ -92,11 +79,6 @@ def _sorted(parts: Sequence[tuple[Any, Any, Any, Any]]) -> Regions:
 
 
 def sections_of(levels: IndexLevels, size: int) -> tuple[Section, ...]:
-    """Return the sections of a shard, from its shard index.
-
-    Minishard indices that lie one after the other are a section of their own; where they alternate with values, both
-    are in one section.
-    """
     base = levels.base
     claims = [Section(SHARD_INDEX, SectionRole.INDEX, 0, base, "For each minishard, where its index lies.")]
     pairs = levels.known_pairs()
@@ -129,14 +111,6 @@ def _data_section(start: int, stop: int) -> Section:
 
 
 def paint(regions: Regions, first: int, last: int, *, plain: bool) -> Runs:
-    """Return the runs of the regions `[first, last)`, each cut where the next begins.
-
-    Args:
-        regions: The regions.
-        first: Number of the first one.
-        last: One past the last.
-        plain: Whether minishard indices are not compressed, so that their numbers can be distinguished.
-    """
     part = slice(first, last)
     starts, kinds = regions.starts[part], regions.kinds[part]
     bounds = np.append(regions.starts[first + 1 : last + 1], np.iinfo(np.int64).max)[: last - first]
@@ -159,7 +133,6 @@ _COLUMN_ROLES = np.array([field.role for field in MINISHARD_INDEX.fields], np.ui
 
 
 def _word_runs(starts: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64], stops: npt.NDArray[np.int64]) -> Runs:
-    """Return one run per number of plain minishard indices, cut at `stops`."""
     words = lengths // WORD
     inside = np.arange(int(words.sum()), dtype=np.int64) - np.repeat(np.cumsum(words) - words, words)
     counts = np.repeat(words // len(MINISHARD_INDEX.fields), words)

@@ -35,7 +35,6 @@ _TRY = 1 << 12
 
 
 def salvage(damaged: Damaged) -> Iterator[SalvagedObject]:
-    """Yield objects of the present indices, of indices that are found again, then unlisted gzip members."""
     shard, source = damaged.shard, damaged.source
     covered = Covered()
     spec: ShardingSpec | None = None
@@ -79,7 +78,6 @@ def salvage(damaged: Damaged) -> Iterator[SalvagedObject]:
 
 
 def _cover_indices(shard: NeuroglancerShard, covered: Covered) -> None:
-    """The minishard indices that can be read belong to what is known."""
     table = shard.file.levels.table()
     known = np.unique(table.entries.minishards)
     for minishard in known.tolist():
@@ -88,7 +86,6 @@ def _cover_indices(shard: NeuroglancerShard, covered: Covered) -> None:
 
 
 def _members(damaged: Damaged, gaps: list[tuple[int, int]]) -> Iterator[Span]:
-    """Yield the whole gzip members in stretches that nothing lists."""
     for start, stop in gaps:
         at = start
         for place in occurrences(damaged.source, GZIP_MAGIC, start, stop, damaged.progress):
@@ -105,7 +102,6 @@ def _members(damaged: Damaged, gaps: list[tuple[int, int]]) -> Iterator[Span]:
 
 
 def _index_in(damaged: Damaged, member: Span, spec: ShardingSpec | None) -> tuple[Span, MinishardEntries] | None:
-    """Return a member that is a minishard index, and what it lists."""
     longest, readable = damaged.longest(_MOST_INDEX), max(TOTAL_FLOOR, TOTAL_RATIO * damaged.source.size)
     try:
         data = decompress("gzip", damaged.source.read(member.start, member.stop), limit=min(longest, readable))
@@ -130,7 +126,6 @@ def _index_in(damaged: Damaged, member: Span, spec: ShardingSpec | None) -> tupl
 def _plain_indices(
     damaged: Damaged, gap: tuple[int, int], spec: ShardingSpec
 ) -> Iterator[tuple[Span, MinishardEntries]]:
-    """Yield the plain minishard indices in a stretch that nothing lists: each stands right after its values."""
     start, stop = gap
     # In other orders many numbers of entries are possible: they take more work.
     while found := _index_before(damaged, start, stop, spec, True) or _index_before(damaged, start, stop, spec, False):
@@ -141,7 +136,6 @@ def _plain_indices(
 def _index_before(
     damaged: Damaged, start: int, stop: int, spec: ShardingSpec, in_order: bool
 ) -> tuple[Span, MinishardEntries] | None:
-    """Return the plain minishard index that ends at an offset, and whose values are stored without a gap before it."""
     longest, tried = min(stop - start, damaged.longest(_MOST_INDEX)) // _ENTRY, 0
     while tried < longest:
         most = min(max(tried * 16, _FIRST), longest)
@@ -165,10 +159,6 @@ def _index_before(
 
 
 def _counts(data: bytes, start: int, stop: int, index_size: int, tried: int, in_order: bool) -> list[int]:
-    """Return the numbers of entries, over `tried`, that an index at the end of `data` may have.
-
-    Sums of words exclude the others at once; they wrap, as offsets do.
-    """
     words = np.frombuffer(data, WORDS)[::-1].astype(np.uint64)
     sums, zeros = (np.concatenate([[0], np.cumsum(one, dtype=np.uint64)]) for one in (words, words == 0))
     counts = np.arange(tried + 1, len(data) // _ENTRY + 1)
@@ -184,7 +174,6 @@ def _leave_out(damaged: Damaged, at: int, longest: int) -> None:
 
 
 def _is_index(entries: MinishardEntries, spec: ShardingSpec | None) -> bool:
-    """Return whether entries can be those of one minishard."""
     if not len(entries) or entries.wrapped.any() or not entries.inside.all():
         return False
     if not (entries.ids[1:] > entries.ids[:-1]).all():
@@ -198,7 +187,6 @@ def _is_index(entries: MinishardEntries, spec: ShardingSpec | None) -> bool:
 def _listed(
     damaged: Damaged, entries: MinishardEntries, members: set[tuple[int, int]], zipped: bool | None
 ) -> Iterator[SalvagedObject]:
-    """The values of an index that was found again; `zipped` says whether they are gzip members, None: who knows."""
     rows = list(zip(entries.ids.tolist(), entries.starts.tolist(), entries.sizes.tolist(), strict=True))
     if zipped is None:
         zipped = any((start, start + size) in members for _, start, size in rows)

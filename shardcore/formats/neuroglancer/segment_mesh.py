@@ -14,20 +14,6 @@ if TYPE_CHECKING:
 
 
 def mesh_of_segment(folder: Folder, segment: int) -> tuple[str, str] | None:
-    """Return where the mesh of a segment is looked up: the address of the key space of meshes, and the key.
-
-    Reads the info of the volume and that of its meshes alone: the key may be absent there.
-
-    Args:
-        folder: The folder that has the info of the volume, or the folder of one of its scales.
-        segment: Number of the segment, from the voxels; 0 is the background.
-
-    Returns:
-        None where there is no info, where it names no folder of multi-resolution meshes, and for the background.
-
-    Raises:
-        SourceError: An info cannot be read.
-    """
     found = find_info(folder, any_space=True) if 0 < segment < KEY_LIMIT else None
     root: Folder | None = folder
     for _ in found.folder.split("/") if found is not None and found.folder else ():

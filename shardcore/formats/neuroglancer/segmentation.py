@@ -32,17 +32,6 @@ _MOST_VALUES = 1 << 28
 
 @dataclass(frozen=True, slots=True)
 class ChannelBlocks:
-    """Blocks of one channel; offsets are bytes of the chunk, arrays have the shape `(blocks,)`.
-
-    Attributes:
-        start: Offset of the channel.
-        grid: Blocks along x, y and z.
-        tables: Offset of the table of labels of each block.
-        bits: Bits of each encoded value.
-        values: Offset of the encoded values of each block.
-        sizes: Bytes of the encoded values of each block.
-    """
-
     start: int
     grid: tuple[int, int, int]
     tables: NDArray[np.int64]
@@ -51,22 +40,12 @@ class ChannelBlocks:
     sizes: NDArray[np.int64]
 
     def block_at(self, cell: Sequence[int]) -> int:
-        """Return the number of the block in a cell of the grid."""
         x, y, z = cell
         return x + self.grid[0] * (y + self.grid[1] * z)
 
 
 @dataclass(frozen=True, slots=True)
 class VoxelSpans:
-    """Bytes of a chunk that store a voxel, half-open.
-
-    Attributes:
-        header: The header of its block.
-        values: The encoded values of its block; empty where all its voxels have the one label of the table.
-        value: The bytes of the values that hold its own bits.
-        label: The entry of the table: its label.
-    """
-
     header: tuple[int, int]
     values: tuple[int, int]
     value: tuple[int, int]
@@ -74,17 +53,6 @@ class VoxelSpans:
 
 
 def channel_blocks(data: bytes, layout: ArrayLayout, place: Span | None = None) -> tuple[ChannelBlocks, ...]:
-    """Return the blocks of a chunk, each of their offsets checked against its bytes.
-
-    Args:
-        data: The chunk.
-        layout: Its layout: `shape` is x, y, z and channel, `block` the edge lengths of a block.
-        place: Span of the chunk, for errors; where it is stored uncompressed, they have the exact offset.
-
-    Raises:
-        FormatError: An offset, a number of bits or an index is invalid.
-        LimitExceeded: The blocks have too many values to be checked.
-    """
     *volume, channels = layout.shape
     fault = _Fault(len(data), place)
     if len(data) % _WORD or len(data) < _WORD * channels:
@@ -100,8 +68,6 @@ def channel_blocks(data: bytes, layout: ArrayLayout, place: Span | None = None) 
 
 @dataclass(frozen=True, slots=True)
 class _Fault:
-    """Raises the error of an offset of a chunk."""
-
     size: int
     place: Span | None
 
@@ -139,7 +105,6 @@ def _channel(
 
 
 def _check_tables(words: NDArray[np.uint32], blocks: ChannelBlocks, layout: ArrayLayout, fault: _Fault) -> None:
-    """Check that each index of a block is inside of the chunk; only where the largest possible one is not."""
     size, width = _WORD * len(words), layout.dtype.itemsize
     doubtful = np.flatnonzero(blocks.tables + (width << blocks.bits) > size)
     # Each value of one bit may be unpacked from its own word.
@@ -161,7 +126,6 @@ def _check_tables(words: NDArray[np.uint32], blocks: ChannelBlocks, layout: Arra
 def _largest_index(
     words: NDArray[np.uint32], blocks: ChannelBlocks, chosen: NDArray[np.int64], bits: int
 ) -> NDArray[np.int64]:
-    """Return the largest encoded value of some blocks of equal bits, int64 of shape `(chosen,)`."""
     if bits == 0:
         return np.zeros(len(chosen), np.int64)
     count = int(blocks.sizes[chosen[0]]) // _WORD
@@ -177,7 +141,6 @@ def _largest_index(
 
 
 def segmentation_task(header: dict[str, Any], data: bytes) -> tuple[dict[str, Any], bytes]:
-    """Decode one channel: the task `segmentation` of `codecs.isolated`; its blocks have to be checked before."""
     import compressed_segmentation
 
     try:
@@ -190,16 +153,6 @@ def segmentation_task(header: dict[str, Any], data: bytes) -> tuple[dict[str, An
 
 
 def voxel_spans(data: bytes, layout: ArrayLayout, index: Sequence[int]) -> VoxelSpans:
-    """Return the bytes of a chunk that store a voxel.
-
-    Args:
-        data: The chunk.
-        layout: Its layout.
-        index: x, y, z and channel in the chunk.
-
-    Raises:
-        FormatError: The chunk is invalid.
-    """
     blocks = channel_blocks(data, layout)[index[3]]
     axes = list(zip(index[:3], layout.block, strict=True))
     block = blocks.block_at([at // edge for at, edge in axes])
@@ -219,16 +172,6 @@ def voxel_spans(data: bytes, layout: ArrayLayout, index: Sequence[int]) -> Voxel
 
 
 class SegmentationParts(ContentParts):
-    """Parts of the decoded labels: the voxels of a block in one row of x, stored as the encoded values of the block.
-
-    Blocks of one label have no values: their voxels are stored as the entry of the table.
-
-    Args:
-        layout: The layout of the chunk.
-        channels: Its blocks.
-        stored: Span of the chunk, uncompressed.
-    """
-
     def __init__(self, layout: ArrayLayout, channels: tuple[ChannelBlocks, ...], stored: Span) -> None:
         self._layout, self._channels, self._stored = layout, channels, stored
         self._runs = -(-layout.shape[0] // layout.block[0])
@@ -266,7 +209,6 @@ class SegmentationParts(ContentParts):
         return Span(self._stored.source, begin, begin + size)
 
     def at_stored(self, span: Span) -> ContentPart | None:
-        """Return the first part that is stored in the block which holds the first byte of a span."""
         offset = span.start - self._stored.start
         if span.source != self._stored.source:
             return None
@@ -284,5 +226,4 @@ class SegmentationParts(ContentParts):
         return None
 
     def placed(self, place: Callable[[Span], Span]) -> SegmentationParts:
-        """Return the same parts with spans in other words."""
         return SegmentationParts(self._layout, self._channels, place(self._stored))

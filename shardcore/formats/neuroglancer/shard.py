@@ -63,15 +63,6 @@ OTHER_PART = {"index": "data", "data": "index"}
 
 
 def joined(probe: PrefetchedSource, wanted: int | None = None) -> tuple[Source, Source, int | None]:
-    """The whole shard, of the split form both parts; once for opening, once to keep, and the size of an `.index`.
-
-    Args:
-        probe: The file, or one of the parts.
-        wanted: The minishard that is read next, where known: of the other part, its index comes first.
-
-    Raises:
-        SourceError: The other part is not there.
-    """
     stem, _, suffix = probe.name.rpartition(".")
     other = OTHER_PART.get(suffix)
     if other is None or shard_number(probe.name) is None or probe.folder is None:
@@ -90,7 +81,6 @@ def joined(probe: PrefetchedSource, wanted: int | None = None) -> tuple[Source, 
 
 
 def _place_of(index: PrefetchedSource, minishard: int) -> tuple[int, int] | None:
-    """Return where the index of a minishard lies in the `.data`; None where it is empty, or nothing can be stated."""
     start = minishard * SHARD_INDEX_ENTRY.size
     head = index.head(start + SHARD_INDEX_ENTRY.size)[start:]
     if len(head) < SHARD_INDEX_ENTRY.size:
@@ -104,12 +94,6 @@ VERSION = "1"
 
 
 class NeuroglancerShard(FileShard):
-    """One shard file, or both parts of the split form as one.
-
-    Args:
-        file: The file.
-    """
-
     file: NeuroglancerFile
     _lookup: NeuroglancerLookup
     key_form = NUMBERS
@@ -127,16 +111,13 @@ class NeuroglancerShard(FileShard):
 
     @property
     def spec(self) -> ShardingSpec:
-        """Return how keys are sharded."""
         return self.file.spec
 
     @property
     def origin(self) -> Origin:
-        """The key space and how it became known."""
         return self.file.origin
 
     def array_layout(self, ref: ObjectRef) -> ArrayLayout | None:
-        """Return the layout of a chunk of a volume; None for meshes, skeletons and annotations."""
         space = self.origin.space
         if space.scale is None or ref.key is None:
             return None
@@ -145,11 +126,6 @@ class NeuroglancerShard(FileShard):
         return chunk_layout(space, int(ref.key))
 
     def chunk_grid(self, scale: str = "") -> ChunkGrid | None:
-        """Return the grid of the volume, of which this file has some chunks; None for meshes and others.
-
-        Raises:
-            UsageError: Another scale is requested: open the folder.
-        """
         space = self.origin.space
         if space.scale is None:
             return None
@@ -163,7 +139,6 @@ class NeuroglancerShard(FileShard):
         return grid
 
     def geometry(self, ref: ObjectRef, data: bytes) -> Geometry | None:
-        """Return a mesh, skeleton or annotations; None for chunks of a volume, and where there is no info."""
         from shardcore.formats.neuroglancer.geometry import geometry_of
 
         return geometry_of(self.origin, self.file.base, ref.spans[0] if ref.spans else None, ref.key, data)
@@ -171,13 +146,11 @@ class NeuroglancerShard(FileShard):
     def decode_array(
         self, ref: ObjectRef, layout: ArrayLayout, data: bytes, decoder: Decoder
     ) -> tuple[ArrayLayout, bytes]:
-        """Return the voxels of a chunk, x fastest; see `Shard.decode_array`."""
         from shardcore.formats.neuroglancer.chunk_codecs import decode_chunk
 
         return decode_chunk(layout, data, decoder=decoder, place=next(iter(ref.spans), None))
 
     def content_parts(self, ref: ObjectRef) -> Sequence[ContentPart]:
-        """Return the parts of a value; of an encoded chunk, those of its voxels."""
         parts = super().content_parts(ref)
         layout = self.array_layout(ref)
         if layout is None or layout.encoding == RAW or not parts:
@@ -188,32 +161,26 @@ class NeuroglancerShard(FileShard):
 
     @property
     def parameters(self) -> str:
-        """The specification in use, as JSON text."""
         return self.origin.parameters
 
     @property
     def written_with(self) -> str:
-        """The info with this key space alone, where there is one: it states what the keys are."""
         return self.origin.written_with
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The info, as `spec`."""
         return self.origin.settings
 
     @property
     def evidence(self) -> tuple[str, ...]:
-        """Return what the specification rests on when it is a guess."""
         return self.origin.evidence
 
     @property
     def ambiguity(self) -> tuple[str, ...]:
-        """Return what a guessed specification leaves open."""
         return self.origin.ambiguity
 
     @property
     def fields(self) -> dict[str, Value]:
-        """The specification, where it comes from, and the size of the shard index."""
         file = self.file
         found = self.origin.fields
         found |= {"shard_index.minishards": self.spec.minishards, "shard_index.size": file.base}
@@ -227,19 +194,16 @@ class NeuroglancerShard(FileShard):
 
     @property
     def declared_objects(self) -> int | None:
-        """Return how many keys the minishard indices list; None until they are read."""
         table = self.file.levels.known_table
         return None if table is None else len(table.entries)
 
     def sketches(self, trace: Trace | None = None) -> tuple[Sketch, ...]:
-        """Return the ruler of bits: of a key looked up, else of the first of the file."""
         key = None if trace is None else parse_key(trace.key)
         from shardcore.formats.neuroglancer.bits_sketch import BitsSketch
 
         return (BitsSketch(self.origin, key, lambda: self.file),)
 
     def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
-        """Check the shard index, then minishard indices, then every value."""
         from shardcore.formats.neuroglancer.verify import verify
 
         # Raw values that the info says nothing about have no checksum, and are not read.
@@ -248,29 +212,23 @@ class NeuroglancerShard(FileShard):
             return verify(self.file, Depth(depth), progress, self.decoder)
 
     def _find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
-        """Return the rows of many keys, `(len(keys),)`; -1 where a key is absent. Reads all minishard indices."""
         return self.lookup_many(np.array([parse_key(key) for key in keys], np.uint64))
 
     def lookup_many(self, keys: NDArray[np.uint64]) -> NDArray[np.int64]:
-        """Return the rows of keys that are numbers."""
         return self._lookup.find_many(keys)
 
     def stream(self, ref: ObjectRef) -> Iterator[bytes]:
-        """Return the value, without its encoding, in pieces."""
         return self.file.stream(_content(ref))
 
     def contents(self, rows: NDArray[np.int64] | None = None) -> Iterator[tuple[int, bytes | ShardError]]:
-        """Return the values of many rows, or all; see `NeuroglancerFile.contents`."""
         return self.file.contents(rows)
 
     def read_range(self, ref: ObjectRef, start: int, stop: int, *, limit: int = DEFAULT_LIMIT) -> bytes:
-        """Return a range of the value; of plain values nothing else is read."""
         if ref.codec != "none":
             return super().read_range(ref, start, stop, limit=limit)
         return self.file.read_range(_content(ref), start, stop, limit)
 
     def read_part(self, ref: ObjectRef, part: str, *, limit: int = DEFAULT_LIMIT) -> bytes:
-        """Return the fragments of a mesh: the bytes in front of its manifest, level of detail 0 first."""
         if part != FRAGMENTS or part not in ref.parts:
             return super().read_part(ref, part, limit=limit)
         span = self.file.fragments_of(_content(ref))
@@ -279,12 +237,10 @@ class NeuroglancerShard(FileShard):
         return self.file.source.read(span.start, span.stop)
 
     def file_names(self, ref: ObjectRef) -> dict[str, str]:
-        """Return the files that an object becomes: a mesh two of them, as in the unsharded form."""
         return mesh_files(ref) if FRAGMENTS in ref.parts else super().file_names(ref)
 
 
 def detect(probe: PrefetchedSource) -> Verdict | None:
-    """By what lies beside: the file has the name of a shard, and an info describes its folder."""
     if shard_number(probe.name) is None:
         return None
     found = info_of(probe)
@@ -295,7 +251,6 @@ def detect(probe: PrefetchedSource) -> Verdict | None:
 
 
 def infer(probe: PrefetchedSource) -> Verdict | None:
-    """By the bytes alone; says so even when not every check passes, to be named as a candidate."""
     try:
         whole, _, index_size = joined(probe)
     except ShardError as error:
@@ -309,13 +264,6 @@ def infer(probe: PrefetchedSource) -> Verdict | None:
 
 
 def open_shard(probe: PrefetchedSource, context: OpenContext) -> NeuroglancerShard:
-    """Open a shard file, or one part of the split form together with the other.
-
-    Raises:
-        NotAShard: There is no info, and no specification fits.
-        FormatError: The file is shorter than its shard index.
-        SourceError: The bytes cannot be read.
-    """
     whole, kept, index_size = joined(probe)
     if not context.forced:
         _refuse_other(probe, index_size)
@@ -329,11 +277,6 @@ def open_shard(probe: PrefetchedSource, context: OpenContext) -> NeuroglancerSha
 
 
 def _refuse_other(probe: PrefetchedSource, index_size: int | None) -> None:
-    """Name a file that is no shard, by its beginning: values of the split form may begin so, ranges in a file do not.
-
-    Raises:
-        NotAShard: It is another file, such as a pointer of Git LFS.
-    """
     pair = probe.head(16)
     start, end = (int.from_bytes(pair[at : at + 8], "little") for at in (0, 8))
     if index_size is None and not start <= end <= probe.size and (what := other_file(probe, by_beginning=True)):
@@ -341,13 +284,6 @@ def _refuse_other(probe: PrefetchedSource, index_size: int | None) -> None:
 
 
 def open_member(name: str, source: Source, origin: Origin, wanted: int | None = None) -> NeuroglancerShard:
-    """Open a shard of a data set; `wanted` is the minishard that is read next, where known.
-
-    Raises:
-        FormatError: The file is shorter than its shard index.
-        NotAShard: It is another file, such as a pointer of Git LFS.
-        SourceError: The bytes cannot be read.
-    """
     probe = PrefetchedSource(source)
     whole, kept, index_size = joined(probe, wanted)
     _refuse_other(probe, index_size)
@@ -358,7 +294,6 @@ def open_member(name: str, source: Source, origin: Origin, wanted: int | None = 
 
 
 def _head(whole: Source, spec: ShardingSpec, index_size: int | None, draft: Draft) -> bytes:
-    """Return the shard index, unless it is too large to be read at once."""
     base = spec.index_size
     size = whole.size if index_size is None else index_size
     if size < base or index_size not in (None, base):
@@ -372,7 +307,6 @@ def _head(whole: Source, spec: ShardingSpec, index_size: int | None, draft: Draf
 
 
 def _content(ref: ObjectRef) -> Span:
-    """Return the stored bytes of a value."""
     if ref.state is State.DAMAGED or not ref.spans:
         raise FormatError(ref.error or f"{ref.key} has no bytes here")
     return ref.spans[0]

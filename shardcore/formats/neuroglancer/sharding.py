@@ -37,7 +37,6 @@ Keys = npt.NDArray[np.uint64]
 
 
 def murmur_low64(key: int) -> int:
-    """MurmurHash3_x86_128 with seed 0 of the 8 little-endian bytes of `key`: its first 8 bytes, a number."""
     import mmh3  # when a key is hashed: start-up is quicker without it
 
     low, _ = mmh3.hash64(key.to_bytes(8, "little"), 0, x64arch=False, signed=False)
@@ -45,7 +44,6 @@ def murmur_low64(key: int) -> int:
 
 
 def mixing_steps(number: int) -> list[tuple[str, str, int]]:
-    """Return the steps of `murmur_low64` as names, formulas and values; `r` rotates left, `·` and `+` keep 32 bits."""
     low, high, length = number & 0xFFFFFFFF, number >> 32, 8
 
     def rotated(word: int, bits: int) -> int:
@@ -79,7 +77,6 @@ def mixing_steps(number: int) -> list[tuple[str, str, int]]:
 
 
 def _mix(word: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
-    """Return the avalanche that ends MurmurHash3 (`fmix32`)."""
     word = (word ^ (word >> np.uint32(16))) * np.uint32(0x85EBCA6B)
     word = (word ^ (word >> np.uint32(13))) * np.uint32(0xC2B2AE35)
     return word ^ (word >> np.uint32(16))
@@ -90,11 +87,6 @@ def _rotate(word: npt.NDArray[np.uint32], bits: int) -> npt.NDArray[np.uint32]:
 
 
 def murmur_low64_many(keys: Keys) -> Keys:
-    """`murmur_low64` for a `uint64` array of any shape.
-
-    An 8-byte input has no 16-byte block: only the tail of the algorithm and its finalisation remain. Products
-    and sums are modulo 2**32, as `uint32` arrays compute them.
-    """
     keys = np.asarray(keys, dtype=np.uint64)
     low, high = keys.astype(np.uint32), (keys >> np.uint64(32)).astype(np.uint32)
     c1, c2, c3, length = (np.uint32(n) for n in (0x239B961B, 0xAB0E9789, 0x38B34AE5, 8))
@@ -113,17 +105,6 @@ def murmur_low64_many(keys: Keys) -> Keys:
 
 @dataclass(frozen=True, slots=True)
 class KeyLocation:
-    """The way of one key to its minishard.
-
-    Attributes:
-        key: The key requested.
-        shifted: `key >> preshift_bits`.
-        hashed: The hash of `shifted`, 64 bits.
-        minishard: The low `minishard_bits` bits of `hashed`.
-        shard: The next `shard_bits` bits.
-        routed: Whether a data set reports the way to the shard, so that the shard need not.
-    """
-
     key: int
     shifted: int
     hashed: int
@@ -137,17 +118,6 @@ class KeyLocation:
 
 @dataclass(frozen=True, slots=True)
 class ShardingSpec:
-    """The six numbers and names that place a key; section "Sharding specification".
-
-    Attributes:
-        preshift_bits: Low bits of the key that do not take part in the hash, 0 to 64.
-        hash: `identity` or `murmurhash3_x86_128`.
-        minishard_bits: A shard holds `2**minishard_bits` minishards.
-        shard_bits: There are `2**shard_bits` possible shards.
-        minishard_index_encoding: `raw` or `gzip`.
-        data_encoding: `raw` or `gzip`; for meshes it applies to the manifests alone.
-    """
-
     preshift_bits: int
     hash: str
     minishard_bits: int
@@ -167,15 +137,6 @@ class ShardingSpec:
 
     @classmethod
     def parse(cls, value: object, *, strict: bool = False) -> ShardingSpec:
-        """Return the specification that a `sharding` object, or its JSON text, states.
-
-        A reader is tolerant: members it does not know are passed over, missing encodings mean `raw`, encodings may be
-        in capitals, and whole numbers may be written as `3.0` or `"3"`. A strict parse refuses what `strict_faults`
-        lists.
-
-        Raises:
-            FormatError: The value is not a sharding object, or states something impossible.
-        """
         members = _as_mapping(value)
         if strict and (faults := strict_faults(members)):
             raise FormatError("sharding: " + "; ".join(faults))
@@ -189,7 +150,6 @@ class ShardingSpec:
         return cls(preshift, members["hash"], minishard, shard, *encodings)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the `sharding` object with all members spelled out, in the order of the specification."""
         return {
             "@type": SHARDING_TYPE,
             "preshift_bits": self.preshift_bits,
@@ -202,29 +162,17 @@ class ShardingSpec:
 
     @property
     def minishards(self) -> int:
-        """Number of minishards in a shard."""
         return 1 << self.minishard_bits
 
     @property
     def shards(self) -> int:
-        """Number of possible shard files."""
         return 1 << self.shard_bits
 
     @property
     def index_size(self) -> int:
-        """Bytes of the shard index; offsets in it and in minishard indices count from its end."""
         return 16 << self.minishard_bits
 
     def place(self, key: int, *, routed: bool = False) -> KeyLocation:
-        """Return where `key` lives.
-
-        Args:
-            key: The key.
-            routed: See `KeyLocation`.
-
-        Raises:
-            UsageError: `key` is not an unsigned 64-bit integer.
-        """
         if not 0 <= key < KEY_LIMIT:
             raise UsageError(f"a key is an unsigned 64-bit integer, not {key}")
         shifted = key >> self.preshift_bits
@@ -233,37 +181,27 @@ class ShardingSpec:
         return KeyLocation(key, shifted, hashed, hashed & (self.minishards - 1), shard, routed)
 
     def hashed_many(self, keys: Keys) -> Keys:
-        """Return the 64-bit hashes of a `uint64` array of keys, same shape."""
         keys = np.asarray(keys, dtype=np.uint64)
         shifted = shift_right(keys, self.preshift_bits)
         return shifted if self.hash == IDENTITY else murmur_low64_many(shifted)
 
     def place_many(self, keys: Keys) -> tuple[Keys, Keys]:
-        """Minishard numbers and shard numbers of a `uint64` array of keys, both of its shape."""
         hashed = self.hashed_many(keys)
         minishards = hashed & np.uint64(self.minishards - 1)
         return minishards, shift_right(hashed, self.minishard_bits) & np.uint64(self.shards - 1)
 
     @property
     def name_digits(self) -> int:
-        """Hexadecimal digits in a shard's file name."""
         return name_digits(self.shard_bits)
 
     def shard_stem(self, shard: int) -> str:
-        """Return the name of shard `shard` without its suffix: lower-case hexadecimal, padded with zeros."""
         return f"{shard:0{self.name_digits}x}"
 
     def shard_name(self, shard: int) -> str:
-        """Return the file name of shard `shard`."""
         return self.shard_stem(shard) + ".shard"
 
 
 def parse_key(text: str) -> int:
-    """Return a key from its decimal text.
-
-    Raises:
-        UsageError: The text is no unsigned 64-bit integer in decimal.
-    """
     number = int(text) if _KEY.fullmatch(text) else KEY_LIMIT
     if number >= KEY_LIMIT:
         raise UsageError(f"a key is an unsigned 64-bit integer in decimal, not {short(text)}")
@@ -271,23 +209,19 @@ def parse_key(text: str) -> int:
 
 
 def name_digits(shard_bits: int) -> int:
-    """Digits in the file names of a data set of `2**shard_bits` shards; one where there is a single shard."""
     return max(1, -(-shard_bits // 4))
 
 
 def shard_number(name: str) -> tuple[int, int] | None:
-    """Shard number and count of digits in a file name such as `0f.shard`, or None for another name."""
     match = _SHARD_NAME.fullmatch(name)
     return (int(match[1], 16), len(match[1])) if match else None
 
 
 def shift_right(values: Keys, bits: int) -> Keys:
-    """`values >> bits`, also for 64 bits, where the processor's own shift would do as it likes."""
     return values >> np.uint64(bits) if bits < 64 else np.zeros_like(values)
 
 
 def strict_faults(value: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return what strict readers refuse in a sharding object that tolerant ones take, one phrase each."""
     faults = [f"{name} missing" for name in _MEMBERS[:5] if name not in value]
     unknown = [name for name in value if name not in _MEMBERS]
     faults += [f"unknown member {short(name)}" for name in unknown[:FAULTS_TOLD]]

@@ -30,12 +30,6 @@ from shardcore.writing.writer import Data, More, Sized, pieces_of
 
 
 def checked_manifest(data: Data, fragments: int, who: str) -> bytes:
-    """Return a manifest, all of it; it has to say as many bytes of fragments as there are.
-
-    Raises:
-        UsageError: It does not, or is none.
-        SourceError: It cannot be read.
-    """
     parts, size = [], 0
     for piece in pieces_of(data, who):
         size += len(piece)
@@ -54,7 +48,6 @@ def checked_manifest(data: Data, fragments: int, who: str) -> bytes:
 
 
 def first_of(data: Data, who: str) -> tuple[bytes, Iterator[bytes | bytearray | memoryview] | None]:
-    """Content that is small enough to be one piece; else what was read of it, and the rest."""
     rest = pieces_of(data, who)
     parts, size = [], 0
     for piece in rest:
@@ -73,25 +66,6 @@ JOINED = 1 << 14
 
 
 class SpaceValues:
-    """Values by the numbers that are their keys, in any order; where they go is known when all are there.
-
-    Args:
-        output: Where the shards are going to be written.
-        said: What the info states about the key space.
-        spec: How keys are sharded; without it that is suggested.
-        order: What follows what in a shard.
-        single: Whether all values have to be in one file.
-        among: Number of key spaces that share the memory.
-
-    Attributes:
-        said: See above.
-        space: The key space, as reading will find it.
-        spool: The values until their places are known.
-        content: Bytes of content so far.
-        exact: Whether the sizes so far are those that are going to be written.
-        why: Reason why the suggested specification is what it is; empty where one was given.
-    """
-
     def __init__(
         self,
         output: Output,
@@ -122,16 +96,9 @@ class SpaceValues:
 
     @property
     def is_mesh(self) -> bool:
-        """Return whether values are mesh manifests."""
         return self.said.kind is SpaceKind.MESH
 
     def add(self, key: str | None, data: Data, more: More) -> str:
-        """Add one value; return its key in the usual form.
-
-        Raises:
-            UsageError: The key is none, or the value no mesh where it should be.
-            SourceError: Bytes cannot be read or written.
-        """
         who = more.label or f"object {key}"
         if key is None:
             raise UsageError(f"{more.label or 'the object'} has no key: give one")
@@ -155,16 +122,9 @@ class SpaceValues:
         return str(number)
 
     def takes_many(self, contents: Sequence[bytes]) -> bool:
-        """Return whether `add_many` takes these."""
         return not self.is_mesh and max(map(len, contents), default=0) <= WHOLE
 
     def add_many(self, keys: Sequence[str], contents: Sequence[bytes]) -> list[str]:
-        """Add many small values with few calls.
-
-        Raises:
-            UsageError: A key is none.
-            SourceError: Bytes cannot be written.
-        """
         numbers = key_numbers(keys)
         for first in range(0, len(contents), JOINED):
             part = contents[first : first + JOINED]
@@ -178,7 +138,6 @@ class SpaceValues:
 
     @property
     def _compressed(self) -> bool:
-        """Return whether values are gzip members; fixed when the first one comes."""
         if self._gzip is None:
             encoding = self.space.scale.encoding if self.space.scale is not None else ""
             # Readers do not agree on meshes whose manifests are compressed.
@@ -187,14 +146,12 @@ class SpaceValues:
         return self._gzip
 
     def _become_mesh(self, who: str) -> None:
-        """Fragments say that the values are meshes, where nothing else was stated; that is not enough for an info."""
         if self.said.kind is not SpaceKind.UNKNOWN or self._keys:
             raise UsageError(f"{who} has fragments, which are parts of meshes: give kind=mesh")
         self.said = Described(SpaceKind.MESH)
         self.space = self.said.space()
 
     def _add_value(self, data: Data, fragments: int, who: str) -> tuple[int, int]:
-        """Spool one value; return the bytes of its content and those stored."""
         if isinstance(data, Sized) and self._planning:
             stored = data.size + (MEMBER_SIZE if self._compressed else 0)
             self.exact = self.exact and not self._compressed
@@ -214,7 +171,6 @@ class SpaceValues:
         return size, self.spool.at - begun
 
     def _copy(self, data: Data, who: str) -> int:
-        """Spool bytes as they are; return how many."""
         begun = self.spool.at
         if isinstance(data, Sized) and self._planning:
             self.spool.skip(data.size)
@@ -224,11 +180,6 @@ class SpaceValues:
         return self.spool.at - begun
 
     def arrangement(self) -> tuple[ShardingSpec, list[ArrangedShard]]:
-        """Return what goes where, of all values added so far; made again only after another was added.
-
-        Raises:
-            UsageError: Two have one key, or one the code of no chunk.
-        """
         if self._made is not None and self._made[0] == len(self._keys):
             return self._made[1:]
         spec = self.suggested()
@@ -239,7 +190,6 @@ class SpaceValues:
         return spec, shards
 
     def suggested(self) -> ShardingSpec:
-        """Return the specification that was given, or else the one that suits the values added so far."""
         if self._spec is not None:
             return self._spec
         encoding = "gzip" if self._compressed else "raw"
@@ -255,7 +205,6 @@ class SpaceValues:
         return found.spec
 
     def _check_keys(self, keys: Keys) -> None:
-        """Refuse keys that come twice, and those that no chunk has."""
         ordered = np.sort(keys)
         if (ordered[1:] == ordered[:-1]).any():
             rows = np.argsort(keys, kind="stable")
@@ -272,29 +221,17 @@ class SpaceValues:
                 raise UsageError(f"{self._labels.of(row)}: {keys[row]} is the code of no chunk of the grid {shape}")
 
     def columns(self) -> ValueColumns:
-        """Return what is known of all values."""
         # Copies: as long as an array is looked at, it cannot grow.
         return ValueColumns(
             np.array(self._keys, np.uint64), np.array(self._before, np.int64), np.array(self._sizes, np.int64)
         )
 
     def bounds(self) -> tuple[Rows, Rows]:
-        """Return where the stored bytes of each value, with what lies before it, begin and end in the spool."""
         columns = self.columns()
         stops = np.cumsum(columns.before + columns.sizes)
         return stops - columns.before - columns.sizes, stops
 
     def write(self, file: Draining, shard: ArrangedShard, bounds: tuple[Rows, Rows]) -> None:
-        """Write one shard.
-
-        Args:
-            file: Where.
-            shard: What goes where.
-            bounds: Those of the stored bytes; see `bounds`.
-
-        Raises:
-            SourceError: They cannot be written.
-        """
         starts, stops = bounds
         file.write(shard.head())
         if shard.order is ShardOrder.INDICES_LAST:

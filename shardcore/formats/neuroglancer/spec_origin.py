@@ -45,18 +45,6 @@ LEVELS_ABOVE = 2
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """A key space and how it became known.
-
-    Attributes:
-        space: The key space.
-        why: One phrase: `info beside it, skeletons`, `inferred, 3 of 3 checks`.
-        text: The info or specification as it was read; empty when inferred.
-        place: The sharding object within `text`, as a span of the source `info`.
-        others: Key spaces of the same info that cannot be used, one sentence each.
-        inference: What the guess rests on, when it is one.
-        sharding: The sharding object as it is stored in the info, when there is one.
-    """
-
     space: KeySpace
     why: str
     text: bytes = b""
@@ -67,17 +55,14 @@ class Origin:
 
     @property
     def spec(self) -> ShardingSpec:
-        """Return how keys are sharded."""
         return self.space.spec
 
     @property
     def parameters(self) -> str:
-        """The specification in use, as JSON text."""
         return json.dumps(self.spec.to_json(), indent=2)
 
     @property
     def written_with(self) -> str:
-        """The info with this key space alone, as JSON text; the specification where there is none, or it has others."""
         if self.space.kind not in (SpaceKind.VOLUME, SpaceKind.MESH, SpaceKind.SKELETON) or not self.text:
             return self.parameters
         members = parse_json(self.text, "the info", limits=INFO_LIMITS, encoding="utf-8-sig")
@@ -89,7 +74,6 @@ class Origin:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Return the info, which is stored about all keys, and what of it `written_with` lacks."""
         found: dict[str, Any] = {"spec": json.loads(self.written_with)}
         if self.text and self.space.kind is not SpaceKind.UNKNOWN:
             members = parse_json(self.text, "the info", limits=INFO_LIMITS, encoding="utf-8-sig")
@@ -101,11 +85,6 @@ class Origin:
         return found
 
     def fields_at(self, *names: str) -> tuple[Span, ...]:
-        """Return the spans of members of the sharding object; of a missing one, that of the whole object.
-
-        Args:
-            *names: The members.
-        """
         if self.place is None:
             return ()
         text, found = self.text[self.place.start : self.place.stop], list[Span]()
@@ -117,18 +96,15 @@ class Origin:
 
     @property
     def evidence(self) -> tuple[str, ...]:
-        """Return what a guess rests on; empty when the specification is stated."""
         return self.inference.evidence() if self.inference is not None else ()
 
     @property
     def ambiguity(self) -> tuple[str, ...]:
-        """Return what a guess leaves open."""
         best = self.inference.best if self.inference is not None else None
         return best.ambiguity() if best is not None else ()
 
     @property
     def fields(self) -> dict[str, Value]:
-        """The specification, the key space and what a guess rests on, as `section.field` to value."""
         found: dict[str, Value] = {f"spec.{name}": v for name, v in self.spec.to_json().items() if name != "@type"}
         found |= {"spec.origin": self.why, "space.kind": self.space.kind.value, "space.name": self.space.name}
         if self.space.grid is not None:
@@ -141,26 +117,16 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class FoundInfo:
-    """An info and where it was found.
-
-    Attributes:
-        info: What it states.
-        text: Its bytes.
-        folder: The folder of the shards, relative to the info; empty for the info's own.
-    """
-
     info: Info
     text: bytes
     folder: str
 
     @property
     def where(self) -> str:
-        """`info beside it` or `info above it`."""
         return "info above it" if self.folder else "info beside it"
 
 
 def info_of(source: PrefetchedSource) -> FoundInfo | None:
-    """Return the info beside or above a shard, requested once while the shard is recognised and opened."""
     if _INFO_NOTE not in source.notes:
         source.notes[_INFO_NOTE] = find_info(source.folder) if source.folder is not None else None
     found = source.notes[_INFO_NOTE]
@@ -168,16 +134,6 @@ def info_of(source: PrefetchedSource) -> FoundInfo | None:
 
 
 def inference_of(source: PrefetchedSource, shard: Source, index_size: int | None) -> Inference:
-    """Return what the bytes say, inferred once while the shard is recognised and opened.
-
-    Args:
-        source: The file that was opened; its name and siblings tell about the number of shards.
-        shard: The whole shard.
-        index_size: Bytes of the shard index, where the split form tells.
-
-    Raises:
-        SourceError: The bytes cannot be read.
-    """
     known = source.notes.get(_INFERENCE_NOTE)
     if not isinstance(known, Inference):
         known = source.notes[_INFERENCE_NOTE] = infer(shard, source.name, _siblings(source), index_size)
@@ -187,20 +143,6 @@ def inference_of(source: PrefetchedSource, shard: Source, index_size: int | None
 def origin_of(
     source: PrefetchedSource, shard: Source, spec: Any, *, forced: bool, index_size: int | None = None
 ) -> Origin:
-    """Return the key space that a shard belongs to.
-
-    Args:
-        source: The file that was opened; its folder and name report where to look.
-        shard: The whole shard: the same, or both parts of the split form.
-        spec: What the caller gave: JSON text, a mapping, or the path of a file or data set; None to look for it.
-        forced: Whether a guess is taken even though not every check passes.
-        index_size: Bytes of the shard index, where the split form tells.
-
-    Raises:
-        UsageError: What was given is no specification, or fits several key spaces.
-        NotAShard: There is no info, and the bytes do not fit any specification.
-        SourceError: The bytes cannot be read.
-    """
     folder_name = source.folder.name if source.folder is not None else ""
     if spec is not None:
         return given_origin(spec, folder_name)
@@ -219,12 +161,6 @@ def origin_of(
 
 
 def given_origin(spec: Any, folder_name: str = "") -> Origin:
-    """Return the key space that the caller's specification, or the info given instead, states.
-
-    Raises:
-        UsageError: It is neither, or an info of several key spaces none of which lies in a folder of that name.
-        SourceError: The file it names cannot be read.
-    """
     text, members = _given(spec)
     if type_of(members) is None and not set(_OF_SHARDING) & set(members):
         raise UsageError("the specification given is neither a sharding object nor an info")
@@ -239,14 +175,6 @@ def given_origin(spec: Any, folder_name: str = "") -> Origin:
 
 
 def find_info(folder: Folder, *, any_space: bool = False) -> FoundInfo | None:
-    """Return the info beside or above the shards in `folder`; None when there is none that knows the folder.
-
-    Files called `info` that are something else, or whose key spaces lie elsewhere, are passed over.
-
-    Args:
-        folder: Folder of the shards.
-        any_space: Whether an info in the folder itself counts although its key spaces lie in folders below.
-    """
     inside: list[str] = []
     at: Folder | None = folder
     for _ in range(LEVELS_ABOVE + 1):
@@ -268,7 +196,6 @@ def find_info(folder: Folder, *, any_space: bool = False) -> FoundInfo | None:
 
 
 def read_info(folder: Folder) -> bytes | None:
-    """Return the info that lies in a folder, or None when there is none."""
     try:
         return folder.read(INFO_NAME, INFO_LIMIT)
     except LimitExceeded:
@@ -280,7 +207,6 @@ def read_info(folder: Folder) -> bytes | None:
 
 
 def useless_info(folder: Folder | None) -> tuple[str, ...]:
-    """Return why the info beside a guessed shard is not usable, one sentence each; none where there is no info."""
     text = read_info(folder) if folder is not None else None
     if text is None:
         return ()
@@ -292,19 +218,11 @@ def useless_info(folder: Folder | None) -> tuple[str, ...]:
 
 
 def choice_text(what: str, info: Info) -> str:
-    """Return a sentence that lists the key spaces of an info, for a user who must choose one."""
     others = (*info.others, *(f"{space.name}: not sharded" for space in info.files))
     return choices_text(what, [(space.folder, space.name) for space in info.spaces], others)
 
 
 def choices_text(what: str, choices: Sequence[tuple[str, str]], others: Sequence[str]) -> str:
-    """Return a sentence that lists key spaces, for a user who must choose one.
-
-    Args:
-        what: What has them.
-        choices: Folder and name of each.
-        others: Reason why further ones cannot be used.
-    """
     if not choices:
         return f"{what} has no key space: {told_reasons(others) or 'it names none'}"
     listed = ", ".join(f"{folder or '.'} ({name})" for folder, name in choices[:CHOICES_TOLD])
@@ -314,13 +232,11 @@ def choices_text(what: str, choices: Sequence[tuple[str, str]], others: Sequence
 
 
 def told_reasons(reasons: Sequence[str]) -> str:
-    """Reasons as one sentence; of very many the first."""
     more = [f"and {len(reasons) - CHOICES_TOLD} more"] if len(reasons) > CHOICES_TOLD else []
     return "; ".join([*reasons[:CHOICES_TOLD], *more])
 
 
 def origin_from(space: KeySpace, info: Info, text: bytes, why: str) -> Origin:
-    """Return the origin of a key space that an info states."""
     if not space.sharded:
         return Origin(space, why, text, others=info.others)
     place, sharding = _sharding_place(text, space.spec)
@@ -328,16 +244,11 @@ def origin_from(space: KeySpace, info: Info, text: bytes, why: str) -> Origin:
 
 
 def _sharding_place(text: bytes, spec: ShardingSpec) -> tuple[Span, Mapping[str, Any] | None]:
-    """Return the first sharding object in an info that states `spec`, and its place in bytes."""
     return _sharding_places(text).get(spec, (Span(INFO_NAME, 0, len(text)), None))
 
 
 @functools.lru_cache(maxsize=1)
 def _sharding_places(text: bytes) -> Mapping[ShardingSpec, tuple[Span, Mapping[str, Any]]]:
-    """Return the sharding objects of an info by what they state, of equal ones the first; the text was parsed before.
-
-    All at once and kept for a while: an info may have ten thousand key spaces, and each asks.
-    """
     whole = text.decode("utf-8", "replace")
     decoder = json.JSONDecoder()
     found: dict[ShardingSpec, tuple[Span, Mapping[str, Any]]] = {}
@@ -359,14 +270,12 @@ def _sharding_places(text: bytes) -> Mapping[ShardingSpec, tuple[Span, Mapping[s
 
 
 def _info_of(members: Mapping[str, Any]) -> Info:
-    """Return the info a mapping states; a sharding object alone is one key space of unknown kind."""
     if any(name in members for name in _OF_SHARDING):
         return Info("", (KeySpace(SpaceKind.UNKNOWN, "keys", "", ShardingSpec.parse(members)),), ())
     return parse_info(members)
 
 
 def _given(spec: Any) -> tuple[bytes, Mapping[str, Any]]:
-    """Return the text and the members of what the caller gave."""
     if isinstance(spec, ShardingSpec):
         spec = spec.to_json()
     if isinstance(spec, Mapping):
@@ -395,7 +304,6 @@ def _given(spec: Any) -> tuple[bytes, Mapping[str, Any]]:
 
 
 def _siblings(source: Source) -> list[str]:
-    """Name of the other files in the folder, or none where it cannot be listed."""
     if source.folder is None:
         return []
     try:

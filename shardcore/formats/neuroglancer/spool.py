@@ -25,17 +25,6 @@ Numbers = npt.NDArray[np.int64]
 
 
 class Spool:
-    """Bytes in the order of their arrival, read in any order.
-
-    Args:
-        output: Where the shards are going to be written; the temporary file lies there, too.
-        room: Bytes that may stay in memory.
-
-    Attributes:
-        at: Bytes written so far.
-        room: Bytes that may stay in memory.
-    """
-
     def __init__(self, output: Output, room: int = KEPT) -> None:
         self.at = 0
         self._output = output
@@ -47,15 +36,9 @@ class Spool:
 
     @property
     def spilled(self) -> bool:
-        """Return whether the values are in a file."""
         return self._file is not None
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
-        """Append bytes.
-
-        Raises:
-            SourceError: The temporary file cannot be written.
-        """
         self.at += len(data)
         if self._output.planning:
             return
@@ -71,15 +54,9 @@ class Spool:
             self._kept += data
 
     def skip(self, size: int) -> None:
-        """Count bytes of which only the number is known; only while planning."""
         self.at += size
 
     def rewind(self, at: int) -> None:
-        """Forget what was written from a place on.
-
-        Raises:
-            SourceError: The temporary file cannot be written.
-        """
         self.at = at
         if self._file is not None:
             self._file.rewind(at)
@@ -87,11 +64,6 @@ class Spool:
             del self._kept[at:]
 
     def pieces(self, starts: Numbers, stops: Numbers) -> Iterator[bytes]:
-        """Yield the bytes of some ranges, one after the other, joined to pieces.
-
-        Raises:
-            SourceError: The temporary file cannot be read.
-        """
         if not len(starts):
             return
         # Neighbours that arrived one after the other are one range.
@@ -113,7 +85,6 @@ class Spool:
             first = last
 
     def _handed(self, piece: bytes) -> bytes:
-        """Return a piece that is handed on; of the file, pages that were read do not pile up in memory."""
         self._touched += len(piece)
         if self._touched > RELEASED and self._map is not None and hasattr(mmap, "MADV_DONTNEED"):
             self._map.madvise(mmap.MADV_DONTNEED)
@@ -121,7 +92,6 @@ class Spool:
         return piece
 
     def drop(self) -> None:
-        """Remove the temporary file, and forget all."""
         if self._map is not None:
             self._map.close()
             self._map = None
@@ -143,8 +113,6 @@ class Spool:
 
 
 class _Ranges:
-    """Stretches of a file, read one by one."""
-
     def __init__(self, file: TemporaryFile) -> None:
         self._file = file
 
@@ -159,7 +127,6 @@ class _Ranges:
 
 
 def _mapped(descriptor: int) -> mmap.mmap | None:
-    """Return the file in memory; None where a process may not have so many addresses (`ulimit -v`)."""
     try:
         return mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ)
     except OSError as error:

@@ -27,19 +27,11 @@ COMPRESSED = ("jpeg", "png", "jxl", "compresso", "crackle", "zfpc", "kempressed"
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """A specification that nobody gave.
-
-    Attributes:
-        spec: The specification.
-        why: Reason, in one sentence.
-    """
-
     spec: ShardingSpec
     why: str
 
 
 def bits_for(count: int) -> tuple[int, int]:
-    """Shard bits and minishard bits for keys that are spread evenly by a hash; the rule of cloud-volume."""
     minishards = count / KEYS_PER_MINISHARD
     if minishards < 1:
         return 0, 0
@@ -54,13 +46,6 @@ def bits_for(count: int) -> tuple[int, int]:
 
 
 def for_ids(count: int, *, data_encoding: str, single: bool) -> Suggestion:
-    """Parameters for ids: segments, annotations.
-
-    Args:
-        count: Number of keys.
-        data_encoding: `raw` or `gzip`.
-        single: Whether all of them have to be in one file.
-    """
     shard_bits, minishard_bits = bits_for(count)
     if single:
         shard_bits, minishard_bits = 0, min(shard_bits + minishard_bits, SINGLE_BITS)
@@ -74,20 +59,11 @@ def for_ids(count: int, *, data_encoding: str, single: bool) -> Suggestion:
 
 
 def with_minishards(bits: str) -> dict[str, Any]:
-    """Options for writing ids into one file with 2 to the power of `bits` minishards."""
     spec = ShardingSpec(0, MURMUR, int(bits), 0, "gzip", "gzip")
     return {"spec": spec.to_json()}
 
 
 def for_grid(grid: Sequence[int], chunk_bytes: int, *, data_encoding: str, single: bool) -> Suggestion:
-    """Parameters for chunks of a volume: not hashed, so that neighbours in space stay together.
-
-    Args:
-        grid: Chunks along each axis.
-        chunk_bytes: Bytes of the voxels of a chunk.
-        data_encoding: `raw` or `gzip`.
-        single: Whether all of them have to be in one file.
-    """
     total = sum(check_grid(grid))
     inside = max(0, (SHARD_VOXELS // max(chunk_bytes, 1)).bit_length() - 1)
     inside = total if single else min(total, inside)

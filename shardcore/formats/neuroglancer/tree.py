@@ -46,18 +46,6 @@ from shardcore.sources.memory import BytesSource
 
 
 class ColumnCells(Children):
-    """The numbers of one column of a minishard index.
-
-    Args:
-        start: First byte of the column.
-        role: What the numbers are for.
-        values: Gives the stored numbers `[first, last)` and their texts.
-        rows: Count.
-        source: The source that has them.
-        doc: One sentence for each of them.
-        first_row: The row of the object that the first number belongs to, if that is known.
-    """
-
     def __init__(
         self,
         start: int,
@@ -80,7 +68,6 @@ class ColumnCells(Children):
         return self.rows
 
     def make(self, start: int, stop: int) -> list[Node]:
-        """See `Children.make`."""
         stored, texts = self.values(start, stop)
         return [
             Node(
@@ -96,16 +83,13 @@ class ColumnCells(Children):
         ]
 
     def span_of(self, number: int) -> Span:
-        """Return the bytes of a number."""
         return Span(self.source, self.start + WORD * number, self.start + WORD * (number + 1))
 
     def overlap(self, start: int, stop: int) -> range:
-        """See `Children.overlap`."""
         first, last = max(start - self.start, 0) // WORD, -(-max(stop - self.start, 0) // WORD)
         return range(min(first, self.rows), min(last, self.rows))
 
     def runs(self, start: int, stop: int) -> Runs | None:
-        """Return one run per number."""
         inside = self.overlap(start, stop)
         numbers = np.arange(inside.start, inside.stop, dtype=np.int64)
         at = self.start + WORD * numbers
@@ -115,16 +99,6 @@ class ColumnCells(Children):
 def column_nodes(
     read: Callable[[], bytes], source: str, start: int, count: int, base: int, first_row: int | None
 ) -> tuple[Node, ...]:
-    """Return the three columns of a decoded minishard index; the numbers are shown summed up, as a reader uses them.
-
-    Args:
-        read: Gives the decoded index.
-        source: Which source its bytes lie in.
-        start: Where in that source.
-        count: Number of keys.
-        base: Bytes of the shard index.
-        first_row: The row of the first key's value, if that is known.
-    """
     # Summed up once for all groups of a thousand, each of which requests its first and its last number.
     summed: Once[MinishardEntries] = Once()
 
@@ -161,28 +135,15 @@ def column_nodes(
 
 
 class NeuroglancerTree:
-    """Create the nodes of one shard.
-
-    Args:
-        file: The shard.
-    """
-
     def __init__(self, file: NeuroglancerFile) -> None:
         self._file = file
         self._roots: OnceEach[tuple[bool, bool], Node] = OnceEach()
 
     def root(self) -> Node:
-        """Return the specification, then one node per section; every value and every index once they are read."""
         table, meshes = self._file.levels.known_table, self._file.known_meshes
         return self._roots.get((table is not None, meshes is not None), lambda: self._root(table, meshes))
 
     def part(self, name: SourceName) -> SourcePart:
-        """Return the info, or what the bytes of a minishard index or value decode to.
-
-        Raises:
-            UsageError: There is no such source.
-            ShardError: Its bytes cannot be read or decoded.
-        """
         if name == SourceName(INFO_NAME) and self._file.origin.text:
             return info_part(self._file.origin)
         if name.path or len(name.stretches) != 1:
@@ -198,7 +159,6 @@ class NeuroglancerTree:
         return SourcePart(source, (section,), lambda: root)
 
     def _index_part(self, source: BytesSource, span: Span, number: int | None) -> SourcePart:
-        """Return the three columns of a decoded minishard index."""
         count = entry_count(span.size)
         starts = [*MINISHARD_INDEX.starts(count).values(), span.size]
         sections = tuple(
@@ -216,7 +176,6 @@ class NeuroglancerTree:
 
     @staticmethod
     def _first_row(minishard: int | None, table: MinishardTable | None) -> int | None:
-        """Return the row of the first entry of a minishard; None while not all are read, or where it is damaged."""
         if minishard is None or table is None or minishard in table.damage:
             return None
         return table.rows_of(minishard).start
@@ -239,7 +198,6 @@ class NeuroglancerTree:
         )
 
     def _known_indices(self) -> Regions:
-        """Return the minishard indices alone, as far as the shard index is in memory."""
         pairs = self._file.levels.known_pairs()
         if pairs is None:
             pairs = np.zeros((0, 2), np.uint64)
@@ -249,7 +207,6 @@ class NeuroglancerTree:
         return regions_of(empty, None, self._file.base, size, unlisted=False)
 
     def _regions(self, section: Section, regions: Regions, table: MinishardTable | None) -> Node:
-        """Return the node of a section of values, minishard indices, or both."""
         span = Span("", section.start, section.stop)
         part = regions.between(section.start, section.stop)
         describe = _Describer(self, part, table)
@@ -264,12 +221,10 @@ class NeuroglancerTree:
         return Node(section.name, span, role=role, doc=section.doc, children=kids)
 
     def _shard_index(self, section: Section) -> Node:
-        """Return the node of the shard index."""
         span = Span("", section.start, section.stop)
         return Node(section.name, span, doc=section.doc, children=grouped(self._file.levels.shard_index))
 
     def index_node(self, number: int, start: int, stop: int, table: MinishardTable | None) -> Node:
-        """Return the node of one minishard index."""
         span = Span("", start, stop)
         error = table.damage[number].message if table is not None and number in table.damage else ""
         doc = "Keys, places and sizes of the values of this minishard."
@@ -284,7 +239,6 @@ class NeuroglancerTree:
         return Node(name, span, text=plural(count, "key"), doc=doc, error=error, children=kids)
 
     def value_node(self, row: int, start: int, stop: int, table: MinishardTable) -> Node:
-        """Return the node of one value."""
         key = int(table.entries.ids[row])
         span = Span("", start, stop)
         name = f"{self._file.origin.space.kind.object_kind} {key}"
@@ -298,7 +252,6 @@ class NeuroglancerTree:
         return Node(name, span, text=text or plural(stop - start, "byte"), role=FieldRole.DATA, error=error, row=row)
 
     def fragments_node(self, row: int, start: int, stop: int, table: MinishardTable) -> Node:
-        """Return the node of the fragments in front of a manifest."""
         key = int(table.entries.ids[row])
         at, size = int(table.entries.starts[row]), int(table.entries.sizes[row])
         return Node(
@@ -333,7 +286,6 @@ class NeuroglancerTree:
         return nodes
 
     def meaning(self, key: int) -> tuple[str, str]:
-        """Return what a key stands for in space, as text, and what is wrong with it."""
         try:
             cell = cell_of(self._file.origin.space, key)
         except FormatError as error:
@@ -346,8 +298,6 @@ class NeuroglancerTree:
 
 
 class _Describer:
-    """Create the nodes of regions from their numbers."""
-
     def __init__(self, tree: NeuroglancerTree, regions: Regions, table: MinishardTable | None) -> None:
         self._tree = tree
         self._regions = regions
@@ -371,7 +321,6 @@ class _Describer:
 
 
 def manifest_nodes(data: bytes, source: str, start: int) -> list[Node]:
-    """Return the fields of a mesh manifest; a damaged one is one node with the error."""
     place = Span(source, start, start + len(data))
     try:
         arrays = manifest_arrays(data, place)
@@ -387,7 +336,6 @@ def manifest_nodes(data: bytes, source: str, start: int) -> list[Node]:
 
 
 def info_part(origin: Origin) -> SourcePart:
-    """Return the info that states the specification."""
     span = Span(INFO_NAME, 0, len(origin.text))
     section = Section(INFO_NAME, SectionRole.METADATA, 0, span.size, "The description of the data set, JSON.")
     root = Node(INFO_NAME, span, role=FieldRole.TEXT, children=(spec_node(origin),))
@@ -395,7 +343,6 @@ def info_part(origin: Origin) -> SourcePart:
 
 
 def _power(name: str, value: object) -> str:
-    """Return what a number of bits comes to: `2^3 = 8 minishards`."""
     nouns = {"minishard_bits": "minishard", "shard_bits": "shard"}
     if name not in nouns or not isinstance(value, int):
         return ""
@@ -403,7 +350,6 @@ def _power(name: str, value: object) -> str:
 
 
 def spec_node(origin: Origin) -> Node:
-    """Return the sharding specification and where it comes from; its bytes lie in the info, if anywhere."""
     place = origin.place or Span("", 0, 0)
     nothing = Span(place.source, place.start, place.start)
     kids = [

@@ -51,26 +51,10 @@ _LEGACY_TEXT = "a mesh in the legacy form; only multi-resolution meshes can be s
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Unsharded:
-    """A folder of files, one for each object, or two for a mesh.
-
-    Attributes:
-        folder: Folder of the files.
-        described: What the info states about this key space.
-    """
-
     folder: Path
     described: Described
 
     def items(self, above: str = "") -> tuple[list[InputItem], tuple[str, ...]]:
-        """Return the objects, and what is left out, a sentence each.
-
-        Args:
-            above: What the names of the objects begin with.
-
-        Raises:
-            UsageError: A file is of a form that cannot be sharded.
-            SourceError: The folder cannot be listed.
-        """
         names, links = _names(self.folder)
         if self.described.kind is SpaceKind.MESH:
             taken, rest = pairs([(self.folder / name, f"{above}{name}") for name in names])
@@ -85,7 +69,6 @@ class Unsharded:
         return items, (*links, *self._left_out(name for name, key in keys.items() if key is None))
 
     def _key_rule(self) -> Callable[[str], str | None]:
-        """Return what states the key of a file by its name; None where it is not an object."""
         space = self.described.space()
         if self.described.kind is SpaceKind.VOLUME:
             return lambda name: chunk_key(name, space)
@@ -94,7 +77,6 @@ class Unsharded:
         return lambda name: str(key_number(name, str(self.folder / name))) if _NUMBER.fullmatch(name) else None
 
     def _left_out(self, names: Iterable[str]) -> tuple[str, ...]:
-        """Return a sentence on files that are no objects; none where there are none."""
         found = list(names)
         if not found:
             return ()
@@ -105,27 +87,12 @@ class Unsharded:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class UnshardedSet:
-    """A data set: one key space, or several that go together.
-
-    Attributes:
-        folder: The folder.
-        parts: Its key spaces.
-        infos: The infos by their folders, that of the data set under the empty name; of what is taken.
-        notes: What is not taken, a sentence each.
-    """
-
     folder: Path
     parts: tuple[Unsharded, ...]
     infos: Mapping[str, Mapping[str, Any]]
     notes: tuple[str, ...] = ()
 
     def items(self) -> tuple[list[InputItem], tuple[str, ...]]:
-        """Return the objects, and what is left out, a sentence each.
-
-        Raises:
-            UsageError: A file is of a form that cannot be sharded.
-            SourceError: A folder cannot be listed.
-        """
         found: list[InputItem] = []
         notes = list(self.notes)
         for part in self.parts:
@@ -137,12 +104,6 @@ class UnshardedSet:
 
 
 def unsharded_at(folder: Path) -> UnshardedSet | None:
-    """The data set of a folder: a root, a scale, meshes, skeletons, annotations; None where there is no info of one.
-
-    Raises:
-        UsageError: There is one that cannot be taken.
-        SourceError: It cannot be read.
-    """
     members = _info(folder)
     if members is not None:
         kind = type_of(members)
@@ -172,11 +133,6 @@ def unsharded_at(folder: Path) -> UnshardedSet | None:
 
 
 def pairs(files: Sequence[tuple[Path, str]]) -> tuple[list[InputItem], list[tuple[Path, str]]]:
-    """Meshes out of files: `<id>.index`, the manifest, and `<id>`, its fragments; and the files that are neither.
-
-    Raises:
-        UsageError: A manifest is missing, or a mesh is in the legacy form.
-    """
     named: dict[str, tuple[Path, str]] = {}
     for path, name in files:
         if named.setdefault(plain_name(name), (path, name)) != (path, name):
@@ -201,11 +157,6 @@ def pairs(files: Sequence[tuple[Path, str]]) -> tuple[list[InputItem], list[tupl
 
 
 def chunk_key(name: str, space: KeySpace) -> str | None:
-    """Return the key of the chunk with a name such as `0-64_64-128_0-30`; None where the name is another.
-
-    Raises:
-        UsageError: The volume has no such chunk.
-    """
     match = _CHUNK.fullmatch(name)
     scale, grid = space.scale, space.grid
     if match is None or scale is None or grid is None:
@@ -221,11 +172,6 @@ def chunk_key(name: str, space: KeySpace) -> str | None:
 
 
 def cell_key(name: str, space: KeySpace) -> str | None:
-    """Return the key of the grid cell with a name such as `1_0_2`; None where the name is another.
-
-    Raises:
-        UsageError: The grid has no such cell.
-    """
     parts, grid = name.split("_"), space.grid or ()
     if len(parts) != len(grid) or not all(_CELL.fullmatch(part) for part in parts):
         return None
@@ -236,7 +182,6 @@ def cell_key(name: str, space: KeySpace) -> str | None:
 
 
 def _root(folder: Path, members: Mapping[str, Any]) -> UnshardedSet:
-    """Return the scales of a root, and the meshes and skeletons that its info names."""
     scales = _scales(members)
     there = [scale for scale in scales if _is_below(folder, scale.get("key"))]
     plain = [scale for scale in there if scale.get("sharding") is None]
@@ -272,7 +217,6 @@ def _root(folder: Path, members: Mapping[str, Any]) -> UnshardedSet:
 
 
 def _along(root: Path, below: str) -> tuple[str, Mapping[str, Any] | None]:
-    """Return the info of a folder that goes along with a volume, or why it does not."""
     members = _info(root / below)
     if members is None:
         return "it has no info that can be read", None
@@ -292,7 +236,6 @@ def _why_not_below(root: Path, below: object) -> str:
 
 
 def _is_below(root: Path, below: object) -> bool:
-    """Return True when an info names a folder below the data set by a plain name, without links on the way."""
     if not isinstance(below, str) or "\0" in below:
         return False
     inside = PurePosixPath(below)
@@ -303,7 +246,6 @@ def _is_below(root: Path, below: object) -> bool:
 
 
 def _annotations(folder: Path, members: Mapping[str, Any]) -> UnshardedSet:
-    """Return the indices of annotations: by id, by related object, by cell; each in a folder of its own."""
     said = _described(folder, members)
     parts, notes = [], []
     sharded = {space.folder for space in parse_info(members).spaces}
@@ -324,7 +266,6 @@ def _annotations(folder: Path, members: Mapping[str, Any]) -> UnshardedSet:
 
 
 def _scale(folder: Path, root: Path, members: Mapping[str, Any], scale: Mapping[str, Any]) -> UnshardedSet:
-    """Return one scale, given by its folder."""
     if scale.get("sharding") is not None:
         raise _sharded_already(folder)
     others = [str(each.get("key")) for each in _scales(members) if each is not scale]
@@ -362,7 +303,6 @@ def _scales(members: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _info(folder: Path) -> Mapping[str, Any] | None:
-    """Return the info in a folder; None where there is none."""
     try:
         text = read_side_file(folder / INFO_NAME, INFO_LIMIT + 1)
         members = parse_json(text, "the info", limits=INFO_LIMITS, encoding="utf-8-sig")
@@ -377,7 +317,6 @@ def _info(folder: Path) -> Mapping[str, Any] | None:
 
 
 def _names(folder: Path) -> tuple[list[str], tuple[str, ...]]:
-    """The files of a folder, sorted, not its info, nor what is hidden; and a sentence on links and pipes in it."""
     left_out = LeftOut()
     names = [path.name for path, _ in input_files([folder], left_out, deep=False)]
     notes = tuple(f"{folder}: {note}" for note in left_out.notes())

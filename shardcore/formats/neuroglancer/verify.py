@@ -43,17 +43,6 @@ LISTED = 1000
 
 
 def verify(file: NeuroglancerFile, depth: Depth, progress: Progress, decoder: Decoder = run_task) -> Report:
-    """Check a shard to a depth.
-
-    Args:
-        file: The shard.
-        depth: The depth.
-        progress: Called often.
-        decoder: Decoder of contents, such as `Shard.decoder`. Default: decode in this process.
-
-    Raises:
-        SourceError: The bytes cannot be read.
-    """
     findings = Findings()
     progress(0, 1)
     _check_origin(file, findings)
@@ -226,7 +215,6 @@ def _check_space(file: NeuroglancerFile, table: MinishardTable, findings: Findin
 
 
 def _fits_older_rule(table: MinishardTable, grid: tuple[int, ...]) -> bool:
-    """Return whether every key is a code where an axis takes part while `2**i <= grid[axis]`, as was once published."""
     wider = tuple(length + 1 if length & (length - 1) == 0 else length for length in grid)
     try:
         cells, valid = decode_many(table.entries.ids, wider)
@@ -263,11 +251,6 @@ def _check_unlisted(file: NeuroglancerFile, table: MinishardTable, findings: Fin
 def _check_values(
     file: NeuroglancerFile, table: MinishardTable, findings: Findings, progress: Progress, decoder: Decoder
 ) -> int:
-    """Decompress every value that is compressed, compare the lengths of raw chunks, decode the other contents.
-
-    Returns:
-        How many values were compared with a checksum, or are not inside the file.
-    """
     entries, work = table.entries, ContentBudget(file.source.size)
     checked = int(np.count_nonzero(~entries.inside))
     sizes = np.where(entries.inside, entries.sizes, np.uint64(0)).astype(np.int64)
@@ -322,16 +305,6 @@ def _check_sizes(
 
 
 class ValueCheck:
-    """Decodes contents as they are decoded to be shown, and checks the rules of the pages on them.
-
-    Args:
-        origin: The key space.
-        base: Bytes of the shard index; 0 of a file of its own.
-        source: The bytes in which fragments lie in front of their manifest.
-        findings: What is found is added to them.
-        decoder: See `Shard.verify`.
-    """
-
     def __init__(self, origin: Origin, base: int, source: Source, findings: Findings, decoder: Decoder) -> None:
         self._origin, self._base, self._source = origin, base, source
         self._findings, self._decoder = findings, decoder
@@ -348,7 +321,6 @@ class ValueCheck:
         sizes: npt.NDArray[np.int64],
         progress: Progress,
     ) -> None:
-        """Check the values of some rows, of known sizes."""
         entries = table.entries
         grid = file.origin.space.grid
         if grid is not None:
@@ -372,7 +344,6 @@ class ValueCheck:
         self._work.tell(self._findings, "neuroglancer.unchecked")
 
     def check_one(self, name: str, key: int, place: Span, data: bytes) -> None:
-        """Check a value, whose key in a shard would be the number `key`."""
         findings = self._findings
         try:
             self._decode(name, key, place, data)
@@ -402,7 +373,6 @@ class ValueCheck:
                 self._findings.note("neuroglancer.trailing", place, text, key=name)
 
     def _mesh_faults(self, place: Span, data: bytes) -> Iterator[str]:
-        """Decode all fragments of a mesh; yield the levels, and the first fragment, that break a rule."""
         layout = mesh_layout(info_members(self._origin.text), data, place, self._base)
         fault = ""
         for number, level in enumerate(layout.levels):
@@ -417,8 +387,6 @@ class ValueCheck:
 
 
 class _RowFindings:
-    """Tells what is wrong with many rows: the first ones each, the others as a number."""
-
     def __init__(self, file: NeuroglancerFile, table: MinishardTable, findings: Findings) -> None:
         self._file = file
         self._table = table
@@ -432,7 +400,6 @@ class _RowFindings:
         describe: Callable[[int], str],
         place: Callable[[int], Span] | None = None,
     ) -> None:
-        """One finding per marked row, with the minishard index that lists it, or another `place`."""
         rows = np.flatnonzero(marked)
         if len(rows) > LISTED:
             text = f"{plural(len(rows), 'key')} in all; the first {LISTED:,} are listed"
@@ -450,6 +417,5 @@ def _key(table: MinishardTable, row: int) -> str:
 
 
 def _index_span(file: NeuroglancerFile, table: MinishardTable, minishard: int) -> Span:
-    """Return the stored index of a minishard."""
     start, end = table.pairs[minishard].tolist()
     return Span("", file.base + start, file.base + end)

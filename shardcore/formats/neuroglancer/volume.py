@@ -25,16 +25,10 @@ DATA_TYPES = ("uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "
 
 
 def cell_of(space: KeySpace, key: int) -> tuple[int, ...] | None:
-    """Return the grid cell of a key, or None where keys are not Morton codes.
-
-    Raises:
-        FormatError: No cell has this code.
-    """
     return None if space.grid is None else decode(key, space.grid)
 
 
 def box_of(scale: VolumeScale, cell: tuple[int, ...]) -> VoxelBox:
-    """Return the voxels of a cell; the last cell of an axis is cut where the volume ends."""
     begin = tuple(at * step for at, step in zip(cell, scale.chunk_size, strict=True))
     end = tuple(min(b + step, size) for b, step, size in zip(begin, scale.chunk_size, scale.size, strict=True))
     return VoxelBox(
@@ -44,12 +38,6 @@ def box_of(scale: VolumeScale, cell: tuple[int, ...]) -> VoxelBox:
 
 
 def key_of_voxel(space: KeySpace, voxel: tuple[int, ...]) -> int:
-    """Return the key of the chunk that holds a voxel.
-
-    Raises:
-        FormatError: The key space is not that of a volume.
-        UsageError: The voxel lies outside the volume.
-    """
     if space.scale is None or space.grid is None:
         raise FormatError(f"{space.name} has no voxels")
     offset, step = space.scale.voxel_offset, space.scale.chunk_size
@@ -58,12 +46,6 @@ def key_of_voxel(space: KeySpace, voxel: tuple[int, ...]) -> int:
 
 
 def chunk_sizes(space: KeySpace, keys: Codes) -> npt.NDArray[np.int64]:
-    """Bytes that the decoded values of raw chunks have, one per key; -1 where no cell has the key.
-
-    Raises:
-        Unsupported: The encoding is not `raw`, or the data type is unknown.
-        FormatError: The key space is not that of a volume, or a chunk is larger than any file.
-    """
     scale, grid, dtype = _raw_type(space)
     if math.prod(scale.chunk_size) * scale.num_channels * dtype.itemsize >= 1 << 62:
         raise FormatError(f"a chunk of {list(scale.chunk_size)} voxels is larger than any file")
@@ -77,12 +59,6 @@ def chunk_sizes(space: KeySpace, keys: Codes) -> npt.NDArray[np.int64]:
 
 
 def chunk_layout(space: KeySpace, key: int) -> ArrayLayout:
-    """Return the layout of the decoded value of a chunk: axes x, y, z and channel, x varies fastest.
-
-    Raises:
-        Unsupported: The data type is unknown.
-        FormatError: No cell has this key.
-    """
     scale, grid, dtype = _typed(space)
     box = box_of(scale, decode(key, grid))
     return ArrayLayout(
@@ -101,20 +77,6 @@ def chunk_layout(space: KeySpace, key: int) -> ArrayLayout:
 def chunk_array(
     space: KeySpace, key: int, data: bytes, *, decoder: Decoder = run_task, place: Span | None = None
 ) -> npt.NDArray[np.generic]:
-    """Return the decoded value of a chunk as an array of shape `(x, y, z, channel)`, read-only.
-
-    Args:
-        space: The key space.
-        key: The key of the chunk.
-        data: The value.
-        decoder: Decoder of encodings other than `raw`, such as `Shard.decoder`. Default: decode in this process.
-        place: Span of the value, for errors.
-
-    Raises:
-        Unsupported: The encoding is not decoded here, or the data type is unknown.
-        FormatError: No cell has this key, or the value does not have the voxels of the cell.
-        LimitExceeded: The chunk has too many voxels to be decoded.
-    """
     layout, data = decode_chunk(chunk_layout(space, key), data, decoder=decoder, place=place)
     if len(data) != layout.nbytes:
         text = f"{'×'.join(map(str, layout.shape))} values of {layout.dtype.name} take {layout.nbytes:,}"
@@ -123,7 +85,6 @@ def chunk_array(
 
 
 def _raw_type(space: KeySpace) -> tuple[VolumeScale, tuple[int, ...], np.dtype[np.generic]]:
-    """Scale, grid and type of the voxels of raw chunks."""
     scale, grid, dtype = _typed(space)
     if scale.encoding != RAW:
         raise Unsupported(f"chunks encoded as {scale.encoding!r} are not decoded here")
@@ -131,7 +92,6 @@ def _raw_type(space: KeySpace) -> tuple[VolumeScale, tuple[int, ...], np.dtype[n
 
 
 def _typed(space: KeySpace) -> tuple[VolumeScale, tuple[int, ...], np.dtype[np.generic]]:
-    """Scale, grid and type of the voxels, whatever their encoding."""
     if space.scale is None or space.grid is None:
         raise FormatError(f"{space.name} has no voxels")
     if space.scale.data_type not in DATA_TYPES:

@@ -35,18 +35,6 @@ Found = ObjectRef | ShardError | None
 
 
 class VolumeGrid(StoredGrid):
-    """Chunks of one scale.
-
-    Args:
-        shard: The shard or data set that has the chunks.
-        space: The key space of the scale.
-        text: The info; empty where there is none.
-
-    Raises:
-        UsageError: The key space is not that of a volume.
-        Unsupported: The type of the voxels is unknown.
-    """
-
     axes = ("x", "y", "z")
 
     def __init__(self, shard: Shard, space: KeySpace, text: bytes) -> None:
@@ -67,24 +55,15 @@ class VolumeGrid(StoredGrid):
 
     @property
     def counts(self) -> tuple[int, ...]:
-        """Cells along each axis."""
         return self.space.grid or ()
 
     def elements(self, cell: GridCell, ref: ObjectRef) -> NDArray[Any]:
-        """Return the voxels of a chunk."""
         return self.decoded(cell, self.shard.read(ref))
 
     def raw_size(self, cell: GridCell) -> int | None:
-        """Return the bytes of a decoded chunk; None where its encoding does not state them."""
         return math.prod((*cell.box.shape, *self.inner)) * self.dtype.itemsize if self.encoding == RAW else None
 
     def decoded(self, cell: GridCell, data: bytes) -> NDArray[Any]:
-        """Return the voxels of a chunk from its value.
-
-        Raises:
-            Unsupported: The encoding is not decoded here.
-            FormatError: The value does not have the voxels of the cell.
-        """
         if len(data) != self.raw_size(cell):
             number = encode(cell.at, self.counts)
             return chunk_array(self.space, number, data, decoder=self.shard.decoder)
@@ -92,16 +71,6 @@ class VolumeGrid(StoredGrid):
 
 
 class ShardedGrid(VolumeGrid):
-    """Chunks of a scale that is sharded.
-
-    Args:
-        shard: The shard or data set that has the chunks.
-        space: The key space of the scale.
-        text: The info; empty where there is none.
-        member_of: Opens a shard of the scale.
-        one_file: Whether the chunks are those of the open file.
-    """
-
     def __init__(
         self, shard: Shard, space: KeySpace, text: bytes, member_of: MemberOf, *, one_file: bool = False
     ) -> None:
@@ -110,13 +79,11 @@ class ShardedGrid(VolumeGrid):
         self._one_file = one_file
 
     def cell(self, at: tuple[int, ...]) -> GridCell:
-        """Return a cell with its key, shard file and minishard."""
         place = self.space.spec.place(encode(at, self.counts))
         name = self.space.spec.shard_name(place.shard)
         return GridCell(at, self.box_at(at), str(place.key), name, place.minishard)
 
     def refs(self, cells: Sequence[GridCell]) -> list[Found]:
-        """Return the objects of cells: of each shard the minishards that list them are read, several at a time."""
         if not cells:
             return []
         keys = encode_many(np.array([cell.at for cell in cells], np.uint64), self.counts)
@@ -144,7 +111,6 @@ class ShardedGrid(VolumeGrid):
         return found
 
     def _listed(self, shard: int, minishard: int, keys: NDArray[np.uint64]) -> list[Found]:
-        """Return the objects that one minishard lists under some keys."""
         opened = self._member_of(shard, minishard)
         if opened is None:
             return [None] * len(keys)
@@ -157,7 +123,6 @@ class ShardedGrid(VolumeGrid):
 
 
 def _first_rows(entries: MinishardEntries, keys: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """Return the first entry of each key; -1 where a key is not listed."""
     order = np.argsort(entries.ids, kind="stable")
     at = np.searchsorted(entries.ids, keys, sorter=order)
     rows = np.full(len(keys), -1, np.int64)
@@ -168,7 +133,6 @@ def _first_rows(entries: MinishardEntries, keys: NDArray[np.uint64]) -> NDArray[
 
 
 def scales_of(info: Info) -> tuple[GridScale, ...]:
-    """Return the scales of a volume that can be read."""
     return tuple(
         GridScale(space.name, space.scale.size, space.scale.resolution)
         for space in info.scales

@@ -29,18 +29,6 @@ Array = npt.NDArray[Any]
 
 
 def described_volume(path: str, chunk_size: str | None, resolution: str | None, kind: str | None) -> Described:
-    """Return the info of a volume of one scale, without its specification.
-
-    Args:
-        path: The `.npy`.
-        chunk_size: Three whole numbers with commas.
-        resolution: Three numbers with commas.
-        kind: `image` or `segmentation`; None: by the type of the voxels.
-
-    Raises:
-        UsageError: A text is none such, or the array is no volume.
-        SourceError: The file cannot be read.
-    """
     array = loaded(path)
     if kind not in (None, "image", "segmentation"):
         raise UsageError(f"kind={kind}: a volume is an image or a segmentation")
@@ -69,12 +57,6 @@ def described_volume(path: str, chunk_size: str | None, resolution: str | None, 
 
 
 def loaded(path: str) -> Array:
-    """Return the array of a `.npy`, its bytes read when they are needed.
-
-    Raises:
-        SourceError: It cannot be read.
-        UsageError: It is no volume.
-    """
     try:
         array = np.load(Path(path), mmap_mode="r", allow_pickle=False)
     except OSError as error:
@@ -91,12 +73,6 @@ def loaded(path: str) -> Array:
 
 
 def chunks(path: str, described: Described) -> Iterator[InputItem]:
-    """Yield the chunks of the array, in the order of their keys.
-
-    Raises:
-        SourceError: The file cannot be read, or changed meanwhile.
-        UsageError: It is no volume.
-    """
     array = loaded(path)
     try:
         before = Path(path).stat()
@@ -119,7 +95,6 @@ def _bytes_of(array: Array, part: tuple[slice, ...], dtype: np.dtype[Any]) -> An
 
 
 def _cells(grid: tuple[int, ...]) -> Iterator[tuple[int, tuple[int, ...]]]:
-    """Yield all cells of a grid with their codes, in the order of the codes."""
     total = math.prod(grid)
     codes = np.zeros(0, np.uint64)
     for first in range(0, total, BLOCK):

@@ -46,14 +46,6 @@ from shardcore.writing.writer import Data, More, Writer
 
 
 def planned_file(name: str, shard: ArrangedShard, columns: ValueColumns, space: KeySpace) -> PlannedFile:
-    """Return one shard.
-
-    Args:
-        name: Name.
-        shard: What goes where in it.
-        columns: All values.
-        space: The key space, as the written info states it.
-    """
     return PlannedFile(name, shard.size, _sections(shard), _PlannedObjects(shard, columns.take(shard.rows), space))
 
 
@@ -65,8 +57,6 @@ def _sections(shard: ArrangedShard) -> tuple[Section, ...]:
 
 
 class _PlannedObjects(ColumnObjects):
-    """The values of a shard in the order of adding."""
-
     codecs = CODECS
 
     def __init__(self, shard: ArrangedShard, columns: ValueColumns, space: KeySpace) -> None:
@@ -123,22 +113,6 @@ INDEX_BITS = 24
 
 
 class NeuroglancerWriter(Writer):
-    """Writes the values of one key space, or of several at once: all scales of a volume, its meshes and skeletons.
-
-    Args:
-        output: The output.
-        spec: The sharding object, or the info of the data set; without it the parameters are suggested.
-        order: What follows what in a shard; see `ShardOrder`.
-        info: Whether the info is written, where enough is known for one.
-        kind: What the keys are; see `KINDS`.
-        template: The info of a data set that is not sharded (yet). Where it has several key spaces, the infos by their
-            folders, that of the data set under the empty name; `name` of an object then begins with the folder of its
-            key space. Infos of segment properties go along as they are.
-        volume: The array whose chunks are written.
-        chunk_size: Voxels of its chunks.
-        resolution: Nanometres of its voxels.
-    """
-
     key_form = NUMBERS
 
     def __init__(
@@ -201,12 +175,10 @@ class NeuroglancerWriter(Writer):
 
     @property
     def spool(self) -> Spool:
-        """The values of the first key space until their places are known."""
         return self._first.spool
 
     @property
     def is_mesh(self) -> bool:
-        """Return whether values of the first key space are mesh manifests."""
         return self._first.is_mesh
 
     @property
@@ -226,21 +198,14 @@ class NeuroglancerWriter(Writer):
         return found
 
     def _add_many(self, keys: Sequence[str] | None, contents: Sequence[bytes]) -> list[str]:
-        """Add many small values with few calls."""
         if keys is None or len(self._values) > 1 or not self._first.takes_many(contents):
             return super()._add_many(keys, contents)
         return self._first.add_many(keys, contents)
 
     def suggested(self) -> ShardingSpec:
-        """Return the specification that was given, or else the one that suits the values added so far."""
         return self._first.suggested()
 
     def plan(self) -> Plan:
-        """Return the data set as it would be written with the values added so far.
-
-        Raises:
-            UsageError: Two values have one key, or the keys do not fit one file.
-        """
         files: list[PlannedFile] = []
         for folder, values in self._written().items():
             spec, shards = self._arrangement(values)
@@ -285,11 +250,9 @@ class NeuroglancerWriter(Writer):
             self.opening = {"spec": json.dumps(self._first.said.told(self.suggested()))}
 
     def _written(self) -> dict[str, SpaceValues]:
-        """Return the key spaces that get shards: of several, those that have values."""
         return {folder: values for folder, values in self._values.items() if len(values)} or self._values
 
     def _arrangement(self, values: SpaceValues) -> tuple[ShardingSpec, list[ArrangedShard]]:
-        """Return what goes where in a key space; what was suggested for it is noted."""
         spec, shards = values.arrangement()
         if self._single is not None:
             self._check_single(spec, shards)
@@ -299,7 +262,6 @@ class NeuroglancerWriter(Writer):
         return spec, shards
 
     def _check_single(self, spec: ShardingSpec, shards: list[ArrangedShard]) -> None:
-        """Refuse to write keys into a file in which no reader would look for them."""
         if len(shards) > 1:
             raise UsageError(
                 f"the keys belong in {plural(len(shards), 'shard')}: give a folder, a name that ends with /"
@@ -322,7 +284,6 @@ class NeuroglancerWriter(Writer):
         return info_text(here)
 
     def _name(self, folder: str, shard: ArrangedShard) -> str:
-        """Return the name of a shard, relative to the target."""
         if self._single is not None:
             return self.output.target.name if self.output.target is not None else ""
         name = shard.spec.shard_name(shard.number)
@@ -330,7 +291,6 @@ class NeuroglancerWriter(Writer):
 
 
 def _described(template: Mapping[str, Any], stated: Described) -> list[Described]:
-    """Return the key spaces of a template; an info that was given as the specification is that of the only one."""
     if "" in template:
         bases = {base: members for base, members in template.items() if members.get("@type") != PROPERTIES_TYPE}
         found = [one for base, members in bases.items() for one in spaces_of(members, base)]
@@ -346,7 +306,6 @@ def _described(template: Mapping[str, Any], stated: Described) -> list[Described
 
 
 def _properties(template: Mapping[str, Any] | None) -> dict[str, bytes]:
-    """Return the infos of segment properties in a template, by their folders, as they are written."""
     infos = (template or {}).items() if "" in (template or {}) else ()
     return {
         base: json.dumps(members).encode() + b"\n" for base, members in infos if members.get("@type") == PROPERTIES_TYPE
@@ -354,10 +313,6 @@ def _properties(template: Mapping[str, Any] | None) -> dict[str, bytes]:
 
 
 def _shard_folders(output: Output) -> tuple[str, ...]:
-    """Return the folders of the shards that the info of a data set names which is going to be replaced.
-
-    Meshes and skeletons beside a volume have an info of their own: they stay, unless they are written again.
-    """
     if output.target is None or output.planning or not (output.force and output.folder):
         return ()
     try:

@@ -20,7 +20,6 @@ from shardcore.progress import Progress
 
 
 def shares(file: SwhFile) -> tuple[Share, ...]:
-    """Return the shares of the file; of objects and slots once the index is loaded."""
     inside: dict[str, list[Share]] = {}
     trailing = next((section for section in file.sections if section.name == "trailing"), None)
     if trailing is not None:
@@ -57,7 +56,6 @@ def _index(file: SwhFile, order: SlotOrder) -> list[Share]:
 
 
 def loads(file: SwhFile) -> tuple[LoadSource, ...]:
-    """Return how full the slots are, and the buckets of the hash function."""
     known = file.order is not None
     sources = [
         LoadSource("slots", "Objects in the slots", 0 if known else file.header["index_size"], partial(_slots, file))
@@ -87,7 +85,6 @@ def _slots(file: SwhFile, progress: Progress) -> Load:
 
 
 def _buckets(file: SwhFile, progress: Progress) -> Load:
-    """Hashes the keys of all live slots."""
     parts, geometry = file.hash_parts(), file.geometry
     signed = file.is_signed(file.source)
     counts = np.zeros(parts.buckets, np.int64)

@@ -35,8 +35,6 @@ _HASH_BLOCK = 1 << 14  # keys hashed at a time, so that the working set stays in
 
 
 class Round(NamedTuple):
-    """One round of the hash of one key: three numbers are added to the state, then the state is mixed."""
-
     before: Triple
     addends: Triple
     added: Triple
@@ -44,31 +42,12 @@ class Round(NamedTuple):
 
 
 def key_words(key: bytes, signed: bool = False) -> tuple[int, ...]:
-    """Return the eight numbers that the hash adds for a key (§3, "Hash").
-
-    Args:
-        key: 32 bytes.
-        signed: Follow the signed dialect, where a byte of 0x80 or more counts as itself minus 256.
-
-    Raises:
-        ValueError: The key is not 32 bytes.
-    """
     if len(key) != KEY_SIZE:
         raise ValueError(f"a key has {KEY_SIZE} bytes, not {len(key)}")
     return tuple(int(word) for word in _words(np.frombuffer(key, np.uint8).reshape(1, KEY_SIZE), signed)[:, 0])
 
 
 def jenkins_rounds(key: bytes, seed: int, signed: bool = False) -> tuple[Round, Round, Round]:
-    """Return the three rounds of the hash of one key, in plain integers; the last `mixed` is the hash.
-
-    Args:
-        key: 32 bytes.
-        seed: The seed of the function, an unsigned 32-bit number.
-        signed: Follow the signed dialect.
-
-    Raises:
-        ValueError: The key is not 32 bytes.
-    """
     words = key_words(key, signed)
     state: Triple = (STATE_START, STATE_START, seed & _MASK)
     rounds = []
@@ -81,19 +60,6 @@ def jenkins_rounds(key: bytes, seed: int, signed: bool = False) -> tuple[Round, 
 
 
 def jenkins(keys: U8, seed: int, signed: bool = False) -> tuple[U32, U32, U32]:
-    """Hash many keys (§3, "Hash"; Bob Jenkins' 96-bit mix of 1996).
-
-    Args:
-        keys: Shape (m, 32), bytes.
-        seed: The seed of the function, an unsigned 32-bit number.
-        signed: Follow the signed dialect of cmph before 2.0.2 (§3, "Trap").
-
-    Returns:
-        The triple (a, b, c), each of shape (m,).
-
-    Raises:
-        ValueError: `keys` is not an array of 32-byte rows.
-    """
     if keys.dtype != np.uint8 or keys.ndim != 2 or keys.shape[1] != KEY_SIZE:
         raise ValueError(f"keys must be bytes of shape (m, {KEY_SIZE}), not {keys.dtype} of shape {keys.shape}")
     state = np.empty((3, len(keys)), np.uint32)
@@ -112,7 +78,6 @@ def jenkins(keys: U8, seed: int, signed: bool = False) -> tuple[U32, U32, U32]:
 
 
 def _words(keys: U8, signed: bool) -> U32:
-    """Return the key words as native numbers, shape (8, m), contiguous by word."""
     words = np.ascontiguousarray(keys).view("<u4").T.astype(np.uint32, order="C")
     if signed:
         # A byte of 0x80 or more counts 0x100 less, in its place; for a top byte that is nothing, modulo 2**32.
@@ -123,7 +88,6 @@ def _words(keys: U8, signed: bool) -> U32:
 
 
 def _mix(a: U32, b: U32, c: U32, spare: U32) -> None:
-    """Mix the state in place; unsigned arrays wrap as the definition wants."""
     for x, y, z in _SHIFTS:
         for target, one, other, shift, move in (
             (a, b, c, np.right_shift, x),
@@ -137,7 +101,6 @@ def _mix(a: U32, b: U32, c: U32, spare: U32) -> None:
 
 
 def _mix_integers(a: int, b: int, c: int) -> Triple:
-    """Return the mix of one state; the same nine steps as `_mix`."""
     for x, y, z in _SHIFTS:
         a = ((a - b - c) & _MASK) ^ (c >> x)
         b = ((b - c - a) & _MASK) ^ ((a << y) & _MASK)
@@ -149,15 +112,6 @@ def _mix_integers(a: int, b: int, c: int) -> Triple:
 
 
 def place(a: U32, b: U32, c: U32, buckets: int, slots: int) -> tuple[I64, I64, I64]:
-    """Bucket g, first slot f and step h of many hashes (§3, search step 2); shapes as given.
-
-    Args:
-        a: First number of each hash, likewise `b` and `c`.
-        b: Second number.
-        c: Third number.
-        buckets: B, at least 1.
-        slots: n, at least 2 and below 2**32.
-    """
     g = a % np.uint32(buckets)
     f = b % np.uint32(slots)
     h = c % np.uint32(slots - 1)
@@ -165,14 +119,6 @@ def place(a: U32, b: U32, c: U32, buckets: int, slots: int) -> tuple[I64, I64, I
 
 
 def slot(f: I64, h: I64, displacements: U32, slots: int) -> I64:
-    """Return the slot of many keys (§3, search steps 3 and 4); shapes as given.
-
-    Args:
-        f: First slots.
-        h: Steps.
-        displacements: The displacement of each key's bucket.
-        slots: n, below 2**32; then no sum here reaches 2**64.
-    """
     n = np.uint64(slots)
     turns, probes = np.divmod(displacements, np.uint32(slots))
     sums = f.astype(np.uint64) + h.astype(np.uint64) * probes + turns
@@ -180,28 +126,17 @@ def slot(f: I64, h: I64, displacements: U32, slots: int) -> I64:
 
 
 def place_one(hashed: Triple, buckets: int, slots: int) -> Triple:
-    """`place` for one hash, in plain integers."""
     a, b, c = hashed
     return a % buckets, b % slots, c % (slots - 1) + 1
 
 
 def slot_one(f: int, h: int, displacement: int, slots: int) -> int:
-    """`slot` for one key, in plain integers."""
     turns, probes = divmod(displacement, slots)
     return (f + h * probes + turns) % slots
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Function:
-    """A perfect hash function, decoded.
-
-    Attributes:
-        seed: Seed of the hash, an unsigned 32-bit number.
-        slots: n, the number of slots: the function's values are `[0, n)`.
-        displacements: One for each bucket, shape (B,).
-        signed: The function was built with the signed dialect of the hash.
-    """
-
     seed: int
     slots: int
     displacements: U32
@@ -209,18 +144,9 @@ class Function:
 
     @property
     def buckets(self) -> int:
-        """B, the number of buckets."""
         return len(self.displacements)
 
     def slots_of(self, keys: U8) -> I64:
-        """Return the slot of every key; a key that was never stored gets an arbitrary one.
-
-        Args:
-            keys: Shape (m, 32), bytes.
-
-        Returns:
-            Shape (m,), values in `[0, n)`.
-        """
         result = np.empty(len(keys), np.int64)
         for start in range(0, len(keys), _HASH_BLOCK):
             block = slice(start, start + _HASH_BLOCK)

@@ -50,13 +50,6 @@ class _Inseparable(Exception):
 
 
 def table_sizes(keys: int) -> tuple[int, int]:
-    """B and n for so many keys (§4, step 1): 4 keys in a bucket, 99 % of the slots in use, n prime.
-
-    No keys are a case of their own (§5): 1 bucket, 11 slots.
-
-    Raises:
-        ShardError: The table would have 2**32 slots or more; the file counts them in 32 bits.
-    """
     slots = int(keys / LOAD) + 1
     slots += 1 - slots % 2
     while not _passes_for_prime(slots):
@@ -67,11 +60,6 @@ def table_sizes(keys: int) -> tuple[int, int]:
 
 
 def _passes_for_prime(number: int) -> bool:
-    """Return the test of the reference for odd numbers (Miller-Rabin).
-
-    It turns down four primes, and that shows in the files: 3, 5 and 7 as multiples of themselves, so that the smallest
-    table has 11 slots, and 61, which is 0 as its own witness (58 or 59 keys get 67 slots).
-    """
     if number < 11 or any(number % prime == 0 for prime in (3, 5, 7)):
         return False
     odd, twos = number - 1, 0
@@ -87,11 +75,6 @@ def _passes_for_prime(number: int) -> bool:
 
 
 def find_duplicates(keys: U8) -> list[tuple[int, int]]:
-    """Return all places that repeat a key, in ascending order: (place of the key before, place).
-
-    Args:
-        keys: Shape (m, 32), bytes.
-    """
     columns = np.ascontiguousarray(keys).view("<u8")
     # Sorting numbers takes a part of the time of sorting their places, and nearly always that is all.
     numbers = np.sort(columns[:, 0])
@@ -108,28 +91,12 @@ def find_duplicates(keys: U8) -> list[tuple[int, int]]:
 
 
 def find_duplicate(keys: U8) -> tuple[int, int] | None:
-    """Return the first of `find_duplicates`, or None when all keys differ."""
     return next(iter(find_duplicates(keys)), None)
 
 
 def build(
     keys: U8, seeds: int | Iterable[int] = FIRST_SEED, *, signed: bool = False, progress: Progress | None = None
 ) -> Function:
-    """Build the function for a set of keys (§4).
-
-    Deterministic: equal keys, in any order, and equal seeds give an equal function, and it equals what the reference
-    library makes of that seed. After a seed that failed, the displacements it found stay in buckets that the next seed
-    leaves empty, as they do in the reference.
-
-    Args:
-        keys: Shape (m, 32), bytes, all different (see `find_duplicate`); m may be 0.
-        seeds: The seeds to try, or the first of them, from which to count up; unsigned 32-bit numbers.
-        signed: Build for the signed dialect of the hash. For tests: no current reader of the format follows it.
-        progress: Called with (keys placed, keys) before every step; starts over with every seed. It may raise.
-
-    Raises:
-        ShardError: No seed worked: `MAX_SEEDS` were tried, or all that were given; or the table is too large.
-    """
     total = len(keys)
     buckets, slots = table_sizes(total)
     displacements = np.zeros(buckets, np.uint32)
@@ -149,31 +116,20 @@ def build(
 
 
 def _counting_from(seeds: int | Iterable[int]) -> Iterator[int]:
-    """Return the seeds to try, as unsigned 32-bit numbers."""
     return ((seed & 0xFFFFFFFF) for seed in (itertools.count(seeds) if isinstance(seeds, int) else seeds))
 
 
 @dataclass(slots=True, eq=False)
 class _BucketGroup:
-    """Buckets of one size that have no place yet, in the order in which they may choose.
-
-    Attributes:
-        buckets: Their numbers, shape (k,), ascending.
-        starts: f of their keys, shape (size, k).
-        steps: h of their keys, shape (size, k).
-    """
-
     buckets: I64
     starts: I64
     steps: I64
 
     @property
     def size(self) -> int:
-        """Keys in each bucket."""
         return len(self.starts)
 
     def keep(self, chosen: Flags) -> None:
-        """Drop all buckets but the chosen ones; shape (k,)."""
         self.buckets = self.buckets[chosen]
         # `compress` and `take` are several times as fast as an index.
         self.starts = self.starts.compress(chosen, axis=1)
@@ -181,7 +137,6 @@ class _BucketGroup:
 
 
 def _groups(keys: U8, seed: int, signed: bool, buckets: int, slots: int) -> list[_BucketGroup]:
-    """Hash the keys and group the buckets by size, largest first (§4, steps 3 and 4)."""
     g, f, h = place(*jenkins(keys, seed, signed), buckets, slots)
     # Bucket and place in one number: a stable order from the quicker sort of numbers.
     order = (np.sort((g.astype(np.uint64) << np.uint64(32)) | np.arange(len(g), dtype=np.uint64)) & _LOW).astype(
@@ -204,7 +159,6 @@ def _groups(keys: U8, seed: int, signed: bool, buckets: int, slots: int) -> list
 def _place_all(
     groups: list[_BucketGroup], slots: int, displacements: U32, total: int, progress: Progress | None
 ) -> None:
-    """Find the displacement of every bucket and store it (§4, step 5)."""
     free = np.ones(slots, np.bool_)
     claims = np.empty(slots, np.int64)
     placed = 0
@@ -216,7 +170,6 @@ def _place_all(
 
 
 def _place_group(group: _BucketGroup, free: Flags, claims: I64, displacements: U32) -> Iterator[int]:
-    """Place the buckets of one size; yields the number of keys placed after each step."""
     slots, size = len(free), group.size
     limit = min(MAX_PROBES, slots * slots)
     probe = last = 0
@@ -242,7 +195,6 @@ def _place_group(group: _BucketGroup, free: Flags, claims: I64, displacements: U
 
 
 def _probes_at_once(group: _BucketGroup, free: Flags) -> int:
-    """Return how many probes to try in one step: as many as pay, and no more than the buckets are likely to need."""
     affordable = _BUDGET // (len(group.buckets) * group.size)
     hits = (np.count_nonzero(free) - np.arange(group.size)) / len(free)  # a free slot for one key after the other
     success = float(np.prod(np.maximum(hits, 0)))
@@ -250,18 +202,6 @@ def _probes_at_once(group: _BucketGroup, free: Flags) -> int:
 
 
 def _openings(group: _BucketGroup, free: Flags, turns: int, within: int, count: int) -> tuple[I64, I64, I64]:
-    """Return all (probe, bucket) pairs of a step whose slots are free and differ, by probe, then by bucket.
-
-    Args:
-        group: k buckets.
-        free: The table, n slots.
-        turns: The first probe // n; the same for all probes of the step.
-        within: The first probe mod n.
-        count: Number of probes.
-
-    Returns:
-        For each pair, the probe (counted from the first), the row of its bucket, and the slots, shape (size, pairs).
-    """
     slots, k = len(free), len(group.buckets)
     now = _modulo(group.steps[0] * within + (group.starts[0] + turns), slots)
     leading = _arithmetic_rows(now, group.steps[0], count, slots)
@@ -278,7 +218,6 @@ def _openings(group: _BucketGroup, free: Flags, turns: int, within: int, count: 
 
 
 def _arithmetic_rows(first: I64, step: I64, count: int, slots: int) -> I64:
-    """Row t is (first + t * step) mod slots, shape (count, k); rows are doubled rather than divided."""
     table = np.empty((count, len(first)), np.int64)
     table[0] = first
     done = 1
@@ -292,27 +231,11 @@ def _arithmetic_rows(first: I64, step: I64, count: int, slots: int) -> I64:
 
 
 def _modulo(numbers: I64, slots: int) -> I64:
-    """The numbers modulo `slots`, in place. NumPy divides by one number with a multiplication, but not for `%`."""
     numbers -= (numbers // slots) * slots
     return numbers
 
 
 def _first_come(where: I64, rows: I64, buckets: int, free: Flags, claims: I64) -> I64:
-    """Settle which pairs are placed when each in turn takes its slots if they are still free.
-
-    A pair that is the first to claim its bucket and all its slots is placed for certain; a pair that shares one of them
-    with a placed pair is out. What is left is decided the same way, in a few rounds.
-
-    Args:
-        where: Slots of each pair, shape (size, p), in the order of the turns.
-        rows: Row of the bucket of each pair, shape (p,).
-        buckets: Number of rows.
-        free: The table.
-        claims: Scratch, one number per slot; contents do not matter.
-
-    Returns:
-        Numbers of the placed pairs, in no particular order.
-    """
     open_rows, row_claims = np.ones(buckets, np.bool_), np.empty(buckets, np.int64)
     undecided = np.arange(len(rows))
     still_free = free.copy() if len(rows) else free
@@ -332,7 +255,6 @@ def _first_come(where: I64, rows: I64, buckets: int, free: Flags, claims: I64) -
 
 
 def _meet(columns: I64) -> Flags:
-    """Return which columns hold a number twice; `columns` has shape (size, p), the result (p,)."""
     if len(columns) > _COMPARED:
         ordered = np.sort(columns, axis=0)
         return np.asarray((ordered[1:] == ordered[:-1]).any(axis=0))

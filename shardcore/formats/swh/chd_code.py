@@ -44,8 +44,6 @@ Read = Callable[[int, int], bytes]
 
 @dataclass(frozen=True, slots=True)
 class PartSizes:
-    """Bytes of the variable parts of the section (§2), from counts alone, in unbounded integers."""
-
     unary: int
     directory: int
     low_bits: int
@@ -53,17 +51,14 @@ class PartSizes:
 
     @property
     def select(self) -> int:
-        """Ls, bytes of the select block: two numbers, the unary bits and the directory."""
         return 8 + self.unary + self.directory
 
     @property
     def sequence(self) -> int:
-        """L, bytes of the compressed sequence: four numbers, the select block, the low bits and the store."""
         return 16 + self.select + self.low_bits + self.store
 
 
 def part_sizes(buckets: int, r: int, total_bits: int) -> PartSizes:
-    """Return the sizes that `buckets`, `r` and `total_bits` (T) demand."""
     return PartSizes(
         unary=_word_bytes(buckets + (total_bits >> r)),
         directory=4 * (buckets // ONES_PER_ENTRY + 1),
@@ -73,23 +68,11 @@ def part_sizes(buckets: int, r: int, total_bits: int) -> PartSizes:
 
 
 def _word_bytes(bits: int) -> int:
-    """W of §2: bytes of so many bits, rounded up to whole 4-byte words."""
     return 4 * ((bits + 31) // 32)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Encoded:
-    """The displacements as the file keeps them: the variable parts of the section, in the order of the file.
-
-    Attributes:
-        r: Low bits kept of each sum, 1 to 31.
-        total_bits: T, bits used in the store.
-        unary: The high parts of the sums: one-bit number i is stored at bit `(S[i] >> r) + i`.
-        directory: Position of every 128th one-bit, shape (B // 128 + 1,); a last entry without a bit is 0.
-        low_bits: The low parts of the sums, r bits each.
-        store: The values, each as long as the sums say.
-    """
-
     r: int
     total_bits: int
     unary: bytes
@@ -100,15 +83,6 @@ class Encoded:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Decoded:
-    """Decoded parts of the hash function; every array has shape (B,).
-
-    Attributes:
-        displacements: The displacement of each bucket.
-        positions: P, the position of each one-bit in the unary bits.
-        ends: S, the end of each value in the store, in bits.
-        lengths: Bits of each value.
-    """
-
     displacements: U32
     positions: I64
     ends: I64
@@ -116,18 +90,6 @@ class Decoded:
 
 
 def decode(encoded: Encoded, buckets: int, where: Where | None = None) -> Decoded:
-    """Decode all displacements and check them (§2.1, and rule 6 of §7).
-
-    The directory is not needed for this; `wrong_directory_entries` checks it.
-
-    Args:
-        encoded: The parts of the section.
-        buckets: B.
-        where: Gives errors their place in the file; parts are named `unary bits`, `low bits` and `value store`.
-
-    Raises:
-        FormatError: The parts contradict each other or the counts.
-    """
     if buckets < 1 or not 1 <= encoded.r <= MAX_LENGTH or encoded.total_bits < 0:
         raise FormatError(f"hash function: impossible counts: B = {buckets}, r = {encoded.r}, T = {encoded.total_bits}")
     sizes = part_sizes(buckets, encoded.r, encoded.total_bits)
@@ -152,14 +114,6 @@ def decode(encoded: Encoded, buckets: int, where: Where | None = None) -> Decode
 
 
 def encode(displacements: U32) -> Encoded:
-    """Compress displacements (§4, step 6); the inverse of `decode`.
-
-    Args:
-        displacements: Shape (B,), B at least 1.
-
-    Raises:
-        ShardError: More than 2**32 - 1 bits of values; the file counts them in 32 bits.
-    """
     plus_one = displacements.astype(np.int64) + 1
     lengths = np.frexp(plus_one.astype(np.float64))[1].astype(np.int64) - 1  # floor(log2), exact below 2**53
     ends = np.cumsum(lengths)
@@ -183,12 +137,10 @@ def encode(displacements: U32) -> Encoded:
 
 
 def wrong_directory_entries(directory: U32, positions: I64) -> I64:
-    """Numbers of the entries of a select directory that disagree with the one-bits (rule 7 of §7)."""
     return np.flatnonzero(directory != directory_of(positions)).astype(np.int64)
 
 
 def directory_of(positions: I64) -> U32:
-    """Return the select directory of the given one-bits: shape (B // 128 + 1,), 0 where there is no such bit."""
     directory = np.zeros(len(positions) // ONES_PER_ENTRY + 1, np.uint32)
     sampled = positions[::ONES_PER_ENTRY]
     directory[: len(sampled)] = sampled
@@ -196,7 +148,6 @@ def directory_of(positions: I64) -> U32:
 
 
 def _one_bits(unary: bytes, buckets: int, limit: int, where: Where | None) -> I64:
-    """Positions of the one-bits: exactly `buckets` of them, all before bit `limit`."""
     bits = np.unpackbits(np.frombuffer(unary, np.uint8), bitorder="little")
     count = int(np.count_nonzero(bits))
     if count != buckets:
@@ -216,7 +167,6 @@ def _one_bits(unary: bytes, buckets: int, limit: int, where: Where | None) -> I6
 
 
 def _check_lengths(ends: I64, lengths: I64, encoded: Encoded, where: Where | None) -> None:
-    """Sums never fall, no value is longer than 31 bits, and the last value ends at T."""
     bad = np.flatnonzero((lengths < 0) | (lengths > MAX_LENGTH))
     if len(bad):
         bucket = int(bad[0])
@@ -232,7 +182,6 @@ def _check_lengths(ends: I64, lengths: I64, encoded: Encoded, where: Where | Non
 
 
 def _bit_fields(data: bytes, starts: I64, widths: I64) -> I64:
-    """Many fields of at most 31 bits out of a bit string of whole 4-byte words; width 0 gives 0."""
     words = np.frombuffer(data + bytes(8), "<u4").astype(np.uint32, copy=False)
     at = starts >> 5
     window = words[at].astype(np.uint64) | words[at + 1].astype(np.uint64) << np.uint64(32)
@@ -242,7 +191,6 @@ def _bit_fields(data: bytes, starts: I64, widths: I64) -> I64:
 
 
 def _packed_fields(values: I64, starts: I64, size: int) -> bytes:
-    """Return the inverse of `_bit_fields`: put each value, below 2**31, at its first bit; `size` bytes come out."""
     words = np.zeros(size // 4 + 2, np.uint32)
     shifted = values.astype(np.uint64) << (starts & 31).astype(np.uint64)
     at = starts >> 5
@@ -259,17 +207,11 @@ def _span(where: Where | None, part: str, start: int, stop: int) -> Span | None:
 
 
 def byte_range(first_bit: int, bits: int) -> tuple[int, int]:
-    """Return the bytes `[start, stop)` that hold `bits` bits from `first_bit` on; empty for 0 bits."""
     start = first_bit // 8
     return start, max(start, (first_bit + bits + 7) // 8) if bits else start
 
 
 def bit_field(data: bytes, first_bit: int, bits: int) -> int:
-    """Return the number in `bits` bits of `data` from `first_bit` on; 0 for no bits, wherever they are.
-
-    Raises:
-        FormatError: The field reaches past the data.
-    """
     if bits and first_bit + bits > 8 * len(data):
         raise FormatError(
             f"hash function: a number of {plural(bits, 'bit')} at bit {first_bit} reaches past {8 * len(data)} bits"
@@ -280,24 +222,6 @@ def bit_field(data: bytes, first_bit: int, bits: int) -> int:
 def find_bucket_bits(
     read: Read, directory_entry: int, bucket: int, limit_bits: int, where: Where | None = None
 ) -> tuple[int, int]:
-    """Positions of the one-bits number `bucket - 1` and `bucket`: where its value begins and ends.
-
-    Both come from one directory entry. When the bucket's own one-bit is the one in the directory, the one before it is
-    found backwards, so the entry before is not needed.
-
-    Args:
-        read: Reads bytes of the unary bits.
-        directory_entry: Entry number `bucket // 128` of the directory.
-        bucket: g, in `[0, B)`.
-        limit_bits: Bits in use, B + (T >> r).
-        where: Gives errors their place in the file.
-
-    Returns:
-        P[g - 1] and P[g]. P[-1] is -1: with that, S[-1] is 0 as it should.
-
-    Raises:
-        FormatError: The entry does not point at a one-bit, or the one-bits are too far apart or stop too early.
-    """
     after = bucket % ONES_PER_ENTRY
     if after:
         ones = _ones_from(read, directory_entry, after + 1, limit_bits, where)
@@ -321,21 +245,6 @@ def find_bucket_bits(
 def value_place(
     bucket: int, positions: tuple[int, int], low_parts: tuple[int, int], r: int, total_bits: int
 ) -> tuple[int, int]:
-    """Return where the store keeps the value of a bucket (§2.1, steps 2 and 3).
-
-    Args:
-        bucket: g.
-        positions: P[g - 1] and P[g], from `find_bucket_bits`.
-        low_parts: The low bits of g - 1 and g; 0 for bucket -1.
-        r: Low bits kept of each sum.
-        total_bits: T.
-
-    Returns:
-        First bit of the value in the store, and its length in bits.
-
-    Raises:
-        FormatError: The value is longer than 31 bits, ends before it starts, or lies outside the store.
-    """
     start = ((positions[0] - bucket + 1) << r) + low_parts[0]
     end = ((positions[1] - bucket) << r) + low_parts[1]
     if not (0 <= start <= end <= total_bits and end - start <= MAX_LENGTH):
@@ -346,12 +255,10 @@ def value_place(
 
 
 def displacement(stored: int, length: int) -> int:
-    """Return the displacement kept as `length` bits with the value `stored` (§2.1, step 4)."""
     return stored + (1 << length) - 1
 
 
 def _ones_from(read: Read, entry: int, count: int, limit_bits: int, where: Where | None) -> I64:
-    """Positions of `count` one-bits from bit `entry` on, which must be the first of them."""
     _check_entry(entry, limit_bits, where)
     start = entry // 8
     stop = (min(limit_bits, entry + (count - 1) * _MAX_GAP + 1) + 7) // 8

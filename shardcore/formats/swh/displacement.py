@@ -19,18 +19,6 @@ UNARY_GUESS = 4096
 
 @dataclass(frozen=True, slots=True)
 class DisplacementLocation:
-    """Location of the displacement of a bucket.
-
-    Attributes:
-        positions: P[g - 1] and P[g], bits of the unary bits; P[-1] is -1.
-        start: First bit of the value in the store.
-        length: Bits of the value.
-        spans: The bytes looked at: the entry of the select directory, unary bits, low bits.
-        entry: What the directory states: at which unary bit the one-bit stands that its entry is about.
-        lows: The low bits of bucket g - 1 and of g; 0 for bucket -1.
-        unary: The unary bits looked at: first byte, counted within them, and the bytes.
-    """
-
     positions: tuple[int, int]
     start: int
     length: int
@@ -41,21 +29,11 @@ class DisplacementLocation:
 
 
 def bucket_place(source: Source, parts: HashParts, bucket: int) -> DisplacementLocation:
-    """Return the location of a bucket's displacement, from a few small ranges (mostly one parallel group).
-
-    Raises:
-        FormatError: The select directory or the sums of the function are damaged.
-    """
     ranges = _guess(parts, bucket)
     return _place(source, parts, bucket, source.read_many(ranges))
 
 
 def bucket_places(source: Source, parts: HashParts, buckets: Sequence[int]) -> list[DisplacementLocation]:
-    """Return the locations of some buckets at once: adjacent ones are one range. Only the first must be valid.
-
-    Raises:
-        FormatError: See `bucket_place`.
-    """
     ranges = [_guess(parts, bucket) for bucket in buckets]
     data = source.read_many([one for group in ranges for one in group])
     size = len(ranges[0])
@@ -67,7 +45,6 @@ def bucket_places(source: Source, parts: HashParts, buckets: Sequence[int]) -> l
 
 
 def together(parts: HashParts, one: int, other: int) -> int | None:
-    """Bytes between what two buckets need of the function, about; None where they are not fetched as one."""
     apart = [
         abs(one - other) * bits // max(parts.buckets, 1) // 8
         for bits in (parts.unary_bits, parts.low_width * parts.buckets, parts.store_bits)
@@ -76,7 +53,6 @@ def together(parts: HashParts, one: int, other: int) -> int | None:
 
 
 def _guess(parts: HashParts, bucket: int) -> list[tuple[int, int]]:
-    """Return the directory entry of a bucket, unary bits where its one-bit probably is, and its low bits."""
     unary, directory, low = (parts.part(name) for name in ("unary bits", "select directory", "low bits"))
     entry_start = directory.start + DIRECTORY_ENTRY.size * (bucket // chd_code.ONES_PER_ENTRY)
     first_low = max(bucket - 1, 0) * parts.low_width
@@ -126,12 +102,10 @@ def _place(source: Source, parts: HashParts, bucket: int, fetched: Sequence[byte
 
 
 def single_displacement(source: Source, parts: HashParts, place: DisplacementLocation) -> tuple[int, Span]:
-    """Return the displacement kept at a place of the value store, and the bytes it was read from."""
     return displacements(source, parts, [place])[0]
 
 
 def displacements(source: Source, parts: HashParts, places: Sequence[DisplacementLocation]) -> list[tuple[int, Span]]:
-    """Return the displacements at some locations at once."""
     store, found = parts.part("value store"), []
     fields = [chd_code.byte_range(place.start, place.length) for place in places]
     data = source.read_many([(store.start + start, store.start + stop) for start, stop in fields])
@@ -143,7 +117,6 @@ def displacements(source: Source, parts: HashParts, places: Sequence[Displacemen
 
 
 def slot_of_key(source: Source, parts: HashParts, key: bytes, *, signed: bool) -> int:
-    """Return the slot of one key, silently."""
     hashed = chd.jenkins_rounds(key, parts.seed, signed)[-1].mixed
     bucket, first, step = chd.place_one(hashed, parts.buckets, parts.slots)
     displacement, _ = single_displacement(source, parts, bucket_place(source, parts, bucket))

@@ -24,15 +24,6 @@ _MOST_BITS = 64
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A value of the store that lies beside the one that is sought.
-
-    Attributes:
-        bucket: Whose displacement it is.
-        start: Its first bit.
-        length: Its bits.
-        displacement: What it states.
-    """
-
     bucket: int
     start: int
     length: int
@@ -40,7 +31,6 @@ class Value:
 
 
 def directory_figure(parts: HashParts, bucket: int, place: DisplacementLocation) -> Cells:
-    """Return where to begin counting: the entry of the select directory before the bucket."""
     number = bucket // chd_code.ONES_PER_ENTRY
     span = parts.part("select directory")
     start = span.start + DIRECTORY_ENTRY.size * number
@@ -61,7 +51,6 @@ def directory_figure(parts: HashParts, bucket: int, place: DisplacementLocation)
 
 
 def unary_figure(parts: HashParts, bucket: int, place: DisplacementLocation) -> Bits | None:
-    """The unary bits around the one-bits of the bucket and of the one before; None where they were not looked at."""
     before, own = place.positions
     first = max(before, 0) // 8
     found = next((piece for piece in place.unary if piece[0] <= own // 8 < piece[0] + len(piece[1])), None)
@@ -92,7 +81,6 @@ def _one_bit(parts: HashParts, bucket: int, position: int, base: int, tone: Tone
 
 
 def low_figure(parts: HashParts, bucket: int, place: DisplacementLocation) -> Bits:
-    """Return the low bits of the bucket and of the one before."""
     r = parts.low_width
     items = [_low_item(parts, bucket, r if bucket else 0, place.lows[1], Tone.HIT)]
     value = place.lows[1]
@@ -118,7 +106,6 @@ def _low_item(parts: HashParts, bucket: int, at: int, low: int, tone: Tone) -> I
 
 
 def ends_figure(parts: HashParts, bucket: int, place: DisplacementLocation) -> Table:
-    """Return how the ends of two neighbours come out of their bits."""
     r = parts.low_width
     stop = place.start + place.length
     rows = [_end_row(bucket, place.positions[1], place.lows[1], r, stop)]
@@ -143,16 +130,6 @@ def _end_row(bucket: int, position: int, low: int, r: int, end: int, which: str 
 def store_figure(
     parts: HashParts, bucket: int, place: DisplacementLocation, first: int, data: bytes, beside: list[Value]
 ) -> Figure:
-    """Return the bits of the value store around the value.
-
-    Args:
-        parts: Locations of the parts.
-        bucket: g.
-        place: Where its value is kept.
-        first: The first byte of `data`, counted within the store.
-        data: Bytes of the store, at most eight.
-        beside: Other values that lie wholly in them.
-    """
     stop = place.start + place.length
     spans = (value_span(parts, place),) if place.length else ()
     doc = f"The value of bucket {bucket}: {plural(place.length, 'bit')} from store bit {place.start} on."
@@ -173,7 +150,6 @@ def store_figure(
 
 
 def value_figure(bucket: int, place: DisplacementLocation, displacement: int, span: Span) -> Figure:
-    """Return the bits of the value alone."""
     doc = f"The value of bucket {bucket}: {plural(place.length, 'bit')} from store bit {place.start} on."
     if not place.length:
         row = (Item(f"bucket {bucket}", here=True, doc=doc), Item("no bits: d = 0", name="value", tone=Tone.HIT))
@@ -184,12 +160,10 @@ def value_figure(bucket: int, place: DisplacementLocation, displacement: int, sp
 
 
 def value_span(parts: HashParts, place: DisplacementLocation) -> Span:
-    """Return the bytes of the value store that the value's bits lie in."""
     return parts.where("value store", *chd_code.byte_range(place.start, place.length))
 
 
 def split_figure(parts: HashParts, place: DisplacementLocation, displacement: int, title: str) -> Table:
-    """From the stored bits to d, p0 and p1."""
     stored = displacement - (1 << place.length) + 1
     turns, probes = divmod(displacement, parts.slots)
     tail = (Span("", parts.stop - HASH_TAIL.size, parts.stop),)
@@ -216,13 +190,11 @@ PLACE_LINKS = (
 
 
 def links_between(figures: tuple[Figure, ...]) -> tuple[Link, ...]:
-    """Return the arrows between those items that are drawn."""
     names = {item.name for figure in figures for item in figure.items}
     return tuple(Link(start, stop, tone=tone) for start, stop, tone in PLACE_LINKS if {start, stop} <= names)
 
 
 def place_figures(parts: HashParts, bucket: int, place: DisplacementLocation) -> tuple[Figure, ...]:
-    """Return the figures of the bits that locate a value, as far as they were looked at."""
     found = (
         directory_figure(parts, bucket, place),
         unary_figure(parts, bucket, place),
@@ -233,7 +205,6 @@ def place_figures(parts: HashParts, bucket: int, place: DisplacementLocation) ->
 
 
 def place_drawing(parts: HashParts, bucket: int, place: DisplacementLocation) -> Drawing:
-    """Return the location of the displacement of a bucket, from the bits that were looked at."""
     figures = place_figures(parts, bucket, place)
     caption = "Values have different lengths, so the file keeps where each ends; the next begins there."
     return Drawing(f"Location of the value of bucket {bucket}", figures, links_between(figures), caption)
@@ -242,7 +213,6 @@ def place_drawing(parts: HashParts, bucket: int, place: DisplacementLocation) ->
 def displacement_drawing(
     parts: HashParts, bucket: int, place: DisplacementLocation, displacement: int, span: Span
 ) -> Drawing:
-    """From the stored bits to d, p0 and p1."""
     split = split_figure(parts, place, displacement, "d, and how it is split")
     figures = (value_figure(bucket, place, displacement, span), split)
     caption = "Values of k bits count from 2^k - 1 on, where those of fewer bits end: each number has one form."

@@ -28,15 +28,6 @@ _BESIDE = 8
 
 
 class DisplacementSketch:
-    """From bits to displacement.
-
-    Args:
-        scene: The key whose bucket is looked at.
-
-    Attributes:
-        controls: None.
-    """
-
     name = "displacement"
     title = "Displacement"
     controls: tuple[Control, ...] = ()
@@ -45,7 +36,6 @@ class DisplacementSketch:
         self._scene = scene
 
     def draw(self, values: Mapping[str, Any]) -> Drawing:
-        """Return the drawing; see `Sketch.draw`."""
         hashed = self._scene.hashed
         parts = self._scene.hashing.file.hash_parts()
         if hashed is None:
@@ -65,7 +55,6 @@ class DisplacementSketch:
         )
 
     def _store(self, parts: HashParts, hashed: Hashed) -> Figure:
-        """Return the bits of the store around the value, and whose the others are."""
         place, store = hashed.place, parts.part("value store")
         start, stop = chd_code.byte_range(place.start, place.length)
         first = max(min(start - 1, store.size - _STORE_BYTES), 0)
@@ -75,7 +64,6 @@ class DisplacementSketch:
         return store_figure(parts, hashed.bucket, place, first, data, self._beside(hashed.bucket, first, last))
 
     def _beside(self, bucket: int, first: int, last: int) -> list[Value]:
-        """Return the values of neighbouring buckets that lie in some bytes of the store; none of a large shard."""
         if not self._scene.hashing.few:
             return []
         try:

@@ -28,19 +28,6 @@ _FEW_SLOTS, _SOUGHT = 64, 4096
 
 @dataclass(frozen=True, slots=True)
 class Hashed:
-    """One key, hashed.
-
-    Attributes:
-        key: Its 32 bytes.
-        rounds: The three rounds of mixing.
-        bucket: g.
-        first: f, the slot where it begins.
-        step: h, how far one jump goes.
-        place: Where the displacement of its bucket is kept.
-        displacement: d, as stored.
-        stored: The bytes that d was read from.
-    """
-
     key: bytes
     rounds: tuple[chd.Round, chd.Round, chd.Round]
     bucket: int
@@ -53,17 +40,6 @@ class Hashed:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AllKeys:
-    """All keys of a small shard, hashed; the arrays have one entry per live slot, keys have shape `(m, 32)`.
-
-    Attributes:
-        slots: Where each key lies.
-        keys: The keys.
-        buckets: g of each.
-        firsts: f of each.
-        steps: h of each.
-        holder: For each slot of the index which of the keys lies there; -1 for none.
-    """
-
     slots: I64
     keys: NDArray[np.uint8]
     buckets: I64
@@ -72,38 +48,21 @@ class AllKeys:
     holder: I64
 
     def of_bucket(self, bucket: int) -> list[int]:
-        """Return which of the keys a bucket has."""
         found: list[int] = np.flatnonzero(self.buckets == bucket).tolist()
         return found
 
 
 class SwhHashing:
-    """Hashes keys of one file for its drawings; keeps what all of them need.
-
-    Args:
-        file: The file.
-    """
-
     def __init__(self, file: SwhFile) -> None:
         self.file = file
         self._all: Once[AllKeys] = Once()
 
     @property
     def few(self) -> bool:
-        """Return whether all keys are hashed: there are not too many."""
         geometry = self.file.geometry
         return geometry.declared <= HASHED_KEYS and geometry.slots <= _MOST_SLOTS
 
     def hashed(self, key: bytes, *, found: bool = False) -> Hashed:
-        """Return one key, and the displacement of its bucket.
-
-        Args:
-            key: Its 32 bytes.
-            found: Whether a lookup found it: then it is known how keys are hashed.
-
-        Raises:
-            ShardError: The hash function is damaged where the key needs it, or the bytes cannot be read.
-        """
         file = self.file
         parts = file.hash_parts()
         signed = file.signed is True if found else file.is_signed(file.source)
@@ -115,15 +74,9 @@ class SwhHashing:
         return Hashed(key, rounds, bucket, first, step, place, displacement, span)
 
     def all_keys(self) -> AllKeys | None:
-        """Return all keys, hashed once; None where there are too many.
-
-        Raises:
-            ShardError: The hash function is damaged, or the bytes cannot be read.
-        """
         return self._all.get(self._hash_all) if self.few else None
 
     def displacements(self) -> chd.U32 | None:
-        """The displacements of all buckets of a small shard; None where they are many, or one of them is damaged."""
         if not self.few:
             return None
         try:
@@ -132,7 +85,6 @@ class SwhHashing:
             return None
 
     def first_key(self) -> bytes | None:
-        """The key of the object written first, where the order is known; else of the first live slot; None for none."""
         file = self.file
         if (order := file.order) is not None:
             if not len(order):

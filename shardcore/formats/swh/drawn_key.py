@@ -11,13 +11,6 @@ from shardcore.shards.trace import FOUND, Trace
 
 
 class KeyedScene:
-    """One key of a shard, hashed when somebody draws it.
-
-    Args:
-        hashing: Gives what hashes keys, asked when something is drawn.
-        trace: The lookup of the key; without it the key is that of the first object.
-    """
-
     def __init__(self, hashing: Callable[[], SwhHashing], trace: Trace | None) -> None:
         self._opened = hashing
         self._trace = trace
@@ -25,12 +18,10 @@ class KeyedScene:
 
     @property
     def hashing(self) -> SwhHashing:
-        """Return what hashes keys."""
         return self._opened()
 
     @property
     def displacement(self) -> int | None:
-        """The displacement of the key's bucket, as far as it is known without reading."""
         if self._trace is not None:
             told = [step.values["d"] for step in self._trace.steps if "d" in step.values]
             return int(told[-1]) if told else None
@@ -39,11 +30,6 @@ class KeyedScene:
 
     @property
     def hashed(self) -> Hashed | None:
-        """The key; None where there is no object.
-
-        Raises:
-            ShardError: The hash function is damaged where the key needs it, or the bytes cannot be read.
-        """
         return self._hashed.get(self._hash)
 
     def _hash(self) -> Hashed | None:

@@ -20,15 +20,6 @@ MANY = 100
 
 
 def delete(shard: SwhShard, keys: Sequence[str]) -> Edit:
-    """Delete objects: their contents become zeros, then their lengths, then their slots those of no object.
-
-    The lengths and keys go last: what was interrupted in between still shows what is to be deleted. All keys are
-    looked up before anything is planned.
-
-    Raises:
-        KeyAbsent: A key is not in the shard, or its object was deleted before.
-        UsageError: A key comes twice, or is none; the shard is no local file.
-    """
     if not keys:
         raise UsageError("no keys: give the keys of objects")
     rows: dict[int, str] = {}
@@ -56,10 +47,6 @@ def delete(shard: SwhShard, keys: Sequence[str]) -> Edit:
 
 
 def _extent(shard: SwhShard, ref: ObjectRef) -> Span:
-    """Return the content of an object; of one without a length all up to the next, as far as it is not zero.
-
-    A deletion that was interrupted may have left a length of zero, and the content.
-    """
     content = ref.spans[0]
     if content.size:
         return content
@@ -74,11 +61,6 @@ def _extent(shard: SwhShard, ref: ObjectRef) -> Span:
 
 
 def truncate(shard: SwhShard) -> Edit:
-    """Cut off the bytes after the hash function, such as the rest of a larger block device.
-
-    Raises:
-        UsageError: The shard is no local file.
-    """
     trailing = next((section for section in shard.sections if section.name == "trailing"), None)
     if trailing is None:
         return edit_of(shard.source, "nothing follows the shard", ())

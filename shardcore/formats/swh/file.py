@@ -44,29 +44,12 @@ CERTAIN = 10_000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WholeFunction:
-    """The hash function with all displacements.
-
-    Attributes:
-        encoded: The parts as the file keeps them.
-        decoded: What they state.
-    """
-
     encoded: chd_code.Encoded
     decoded: chd_code.Decoded
 
 
 @dataclass(frozen=True, slots=True)
 class Companion:
-    """A live key, as the usual dialect places it.
-
-    Attributes:
-        slot: Its slot.
-        bucket: Its bucket.
-        first: Its first slot.
-        step: Its step.
-        apart: Bytes of the hash function that are fetched for its sake, about.
-    """
-
     slot: int
     bucket: int
     first: int
@@ -75,23 +58,6 @@ class Companion:
 
 
 class SwhFile:
-    """One Read Shard. Thread-safe.
-
-    Args:
-        source: The file.
-        header: The fields of its header.
-        window: The bytes from the hash function on that opening read.
-        parts: Where the parts of the hash function lie; None when it is damaged.
-        damage: What is wrong with the hash function.
-        slots: The bytes of the last slots of the index that opening read.
-
-    Attributes:
-        geometry: Where the parts of the shard lie.
-        sections: They tile the file.
-        signed: Whether key bytes count as signed (an old dialect no current reader follows); None until known.
-        misfit: Where keys hash to their slots in neither dialect, so that no lookup can report what is absent: why.
-    """
-
     def __init__(
         self,
         source: Source,
@@ -121,41 +87,30 @@ class SwhFile:
 
     @property
     def order(self) -> SlotOrder | None:
-        """The live slots in the order of their objects; None before `load`."""
         return self._order.value
 
     @property
     def loaded(self) -> bool:
-        """Return whether the objects are known in the order of their bytes."""
         return self.order is not None
 
     @property
     def index_bytes(self) -> int:
-        """Bytes of the index."""
         return int(self.header["index_size"])
 
     def load(self, progress: Progress) -> SlotOrder:
-        """Read the offsets of all slots, and lengths where deletions leave them open.
-
-        Raises:
-            ShardError: There is not enough memory, or the bytes cannot be read.
-        """
         with self.enough_memory():
             return self._order.get(lambda: load_order(self.source, self.geometry, progress))
 
     @property
     def table(self) -> SlotTable:
-        """The index as a table."""
         return SlotTable(self.geometry, lambda first, last: read_slots(self.source, self.geometry, first, last))
 
     def links(self) -> Iterator[Links]:
-        """Yield the references from slots to objects, once the index is loaded."""
         if (order := self.order) is not None:
             yield self.table.links(order.slots, order.offsets, order.stops)
 
     @contextmanager
     def enough_memory(self) -> Iterator[None]:
-        """A sparse file of a few bytes may have billions of slots: that too ends as an error of this library."""
         try:
             yield
         except MemoryError as error:
@@ -164,52 +119,30 @@ class SwhFile:
     # --- the hash function -----------------------------------------------------------------------------------------
 
     def hash_parts(self) -> HashParts:
-        """Return where the parts of the hash function lie.
-
-        Raises:
-            FormatError: The hash function is damaged.
-        """
         if self.parts is None:
             raise self.damage or FormatError("the hash function is damaged")
         return self.parts
 
     def hash_tail(self) -> dict[str, Any]:
-        """Return the last two counts of the hash function, as they are stored."""
         return self._tail.get(self._read_tail)
 
     def hash_source(self, source: Source) -> Source:
-        """Return the source of the hash function: memory if opening fetched all of it, else the file."""
         return source if self._section is None else KeptSource(source, self.hash_parts().start, self._section)
 
     def function(self) -> WholeFunction:
-        """Return the whole hash function, read and checked once.
-
-        Raises:
-            FormatError: It is damaged.
-        """
         return self._function.get(self._read_function)
 
     def slots_of(self, keys: NDArray[np.uint8], *, signed: bool) -> NDArray[np.int64]:
-        """Return the slot of every key, shape `(m, 32)`, present or not."""
         parts = self.hash_parts()
         function = chd.Function(parts.seed, parts.slots, self.function().decoded.displacements, signed)
         return function.slots_of(keys)
 
     def is_signed(self, source: Source) -> bool:
-        """Return whether keys are hashed in the signed dialect; told by a live key once, and kept.
-
-        Args:
-            source: What to read the file through.
-
-        Raises:
-            SourceError: The bytes cannot be read.
-        """
         if self.signed is None:
             self.signed = self._sampled_dialect(source)
         return self.signed
 
     def _sampled_dialect(self, source: Source) -> bool:
-        """Hashes some live keys in both dialects; where neither fits them, says so in `misfit`."""
         parts = self.hash_parts()
         plain, other, neither = 0, 0, 0
         for slot, key in islice(self._sample_keys(source), SAMPLE_KEYS):
@@ -235,12 +168,6 @@ class SwhFile:
         return False
 
     def misfit_of(self, missed: int, keys: int) -> FormatError:
-        """Return the error where keys do not hash to their slots.
-
-        Args:
-            missed: Number of those that do not.
-            keys: How many were hashed.
-        """
         span = Span("", self.hash_parts().start, self.hash_parts().stop)
         text = f"the hash function does not fit these keys: {missed} of {keys} do not hash to their slots"
         return FormatError(text, span=span)
@@ -248,15 +175,6 @@ class SwhFile:
     # --- the objects -----------------------------------------------------------------------------------------------
 
     def pieces(self, content: Span) -> Iterator[bytes]:
-        """Yield the content of an object in pieces.
-
-        Args:
-            content: Its bytes. The length in front is read with the first piece, and must be what `content` says.
-
-        Raises:
-            FormatError: The length in front of it states something else.
-            SourceError: The bytes cannot be read.
-        """
         lead = OBJECT.size
         for piece in read_pieces(self.source, content.start - lead, content.stop):
             if lead:
@@ -277,7 +195,6 @@ class SwhFile:
         return WholeFunction(encoded, chd_code.decode(encoded, parts.buckets, parts.where))
 
     def _sample_keys(self, source: Source) -> Iterator[tuple[int, bytes]]:
-        """Some live keys with bytes that the two dialects read differently, from the first slots that have any."""
         yield from self.last_keys
         kept = self.geometry.slots - len(self._last) // SLOT.size
         for first in range(0, min(kept, 50 * SAMPLE_SLOTS), SAMPLE_SLOTS):
@@ -286,21 +203,15 @@ class SwhFile:
 
     @cached_property
     def last_keys(self) -> list[tuple[int, bytes]]:
-        """Live keys of the last slots, with their slots; opening read them, so that they cost nothing."""
         count = len(self._last) // SLOT.size
         return self._telling(SLOT.read(self._last, count=count), self.geometry.slots - count)
 
     def _telling(self, rows: NDArray[Any], first: int) -> list[tuple[int, bytes]]:
-        """Return the live keys of some slots that the two dialects read differently."""
         live = self.geometry.states(rows["offset"]) == State.LIVE
         differs = (rows["key"] >= 0x80).any(axis=1)
         return [(first + at, rows["key"][at].tobytes()) for at in np.flatnonzero(live & differs).tolist()]
 
     def companion(self, bucket: int) -> Companion | None:
-        """Return a key whose slot tells the dialect, and whose displacement comes with that of a bucket; None for none.
-
-        It is worth nothing where the dialect is known, or the function is in memory.
-        """
         parts = self.hash_parts()
         if self.signed is not None or self._section is not None or not is_certain(1, parts.slots):
             return None
@@ -310,7 +221,6 @@ class SwhFile:
         return replace(best, apart=apart)
 
     def hear(self, companion: Companion, displacement: int) -> None:
-        """Record whether the probe key is in the slot of its bucket's displacement."""
         slots = self.hash_parts().slots
         if chd.slot_one(companion.first, companion.step, displacement, slots) == companion.slot:
             self.signed = False
@@ -326,21 +236,14 @@ class SwhFile:
 
 
 def fits(agree: int, strangers: int) -> bool:
-    """Return whether keys follow a dialect: nearly all do; the few strangers may be damaged."""
     return agree > 0 and 10 * strangers <= agree
 
 
 def is_certain(agree: int, slots: int) -> bool:
-    """Return whether so many keys hash to their slots by more than chance: 1 in `slots` for each."""
     return agree * math.log(max(slots, 2)) >= math.log(CERTAIN)
 
 
 def check_length(piece: bytes, content: Span) -> None:
-    """Compare the length in front of an object with the bytes that it has by the index.
-
-    Raises:
-        FormatError: They differ.
-    """
     place = length_span(content.start - OBJECT.size)
     size = OBJECT.read_one(piece, place=place)["size"]
     if size != content.size:

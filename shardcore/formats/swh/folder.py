@@ -40,7 +40,6 @@ request, no more are looked at than to recognise the folder."""
 
 
 def detect_folder(folder: Folder) -> Verdict | None:
-    """Recognise a folder by the magic of its first files; whatever says more about itself goes first."""
     looked_at = _candidates(folder)[:LOOKED_AT]
     found = len(_with_magic(folder, looked_at))
     if not found:
@@ -49,12 +48,6 @@ def detect_folder(folder: Folder) -> Verdict | None:
 
 
 def open_folder(folder: Folder, context: OpenContext) -> SwhDataSet:
-    """Open a folder; the shards are opened when they are needed.
-
-    Raises:
-        NotAShard: There is no Read Shard in it.
-        SourceError: The folder cannot be listed.
-    """
     entries = _candidates(folder)
     most = MOST_ASKED if folder.lists_cheaply else LOOKED_AT
     asked = _with_magic(folder, entries[:most])
@@ -67,14 +60,6 @@ def open_folder(folder: Folder, context: OpenContext) -> SwhDataSet:
 
 
 class SwhDataSet(DataSet):
-    """The Read Shards of one folder.
-
-    Args:
-        folder: The folder.
-        members: The shards.
-        context: Options for opening members.
-    """
-
     routes = False
     key_form = KEY_FORM
     meanings = MEANINGS
@@ -85,15 +70,12 @@ class SwhDataSet(DataSet):
         self._context = context
 
     def open_member(self, name: str, source: Source) -> SwhShard:
-        """Open a shard; see `DataSet.open_member`."""
         return open_shard(PrefetchedSource(source), self._context.member())
 
     def parse_key(self, text: str) -> SwhKey:
-        """Return the key that 64 hex digits mean."""
         return parse_key(text)
 
     def route(self, key: SwhKey, look: Look) -> Sequence[str]:
-        """Return all shards, in the order of their names."""
         names = [member.name for member in self.members]
         look.step(
             "Which shard",
@@ -105,7 +87,6 @@ class SwhDataSet(DataSet):
         return names
 
     def sketches(self, trace: Trace | None = None) -> tuple[Sketch, ...]:
-        """Return what is drawn of the key in the shard that a lookup ended in; without one, of the first object."""
         from shardcore.formats.swh.drawn_key import KeyedScene
 
         if trace is not None:
@@ -116,7 +97,6 @@ class SwhDataSet(DataSet):
         return self.placed_sketches(sketches_of(scene), first)
 
     def _find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
-        """Return the rows of many keys; each shard is asked once for all that are still missing. Loads the index."""
         self.load_index()
         rows = np.full(len(keys), -1, np.int64)
         damaged = False
@@ -139,20 +119,17 @@ class SwhDataSet(DataSet):
 
 
 def _candidates(folder: Folder) -> list[Entry]:
-    """Return the files that are long enough to be shards: by name, those with the usual ending first."""
     entries = [entry for entry in folder.list() if not entry.is_folder and entry.size >= HEADER.size]
     return sorted(entries, key=lambda entry: (not entry.name.endswith(SUFFIX), entry.name))
 
 
 def _with_magic(folder: Folder, entries: Sequence[Entry]) -> list[Entry]:
-    """Those of some files that begin as a Read Shard; where each look is a request, all look at the same time."""
     jobs = 1 if folder.lists_cheaply else LOOKED_AT
     with closing(in_order(lambda entry: _has_magic(folder, entry.name), entries, jobs)) as found:
         return [entry for entry, its in zip(entries, found, strict=True) if its]
 
 
 def _has_magic(folder: Folder, name: str) -> bool:
-    """Return whether a file begins as a Read Shard; one that cannot be read does not."""
     try:
         with folder.open(name) if folder.lists_cheaply else folder.open_at(name, 0, SMALL_HEAD) as source:
             return source.read_first(len(WHOLE_MAGIC)) == WHOLE_MAGIC

@@ -20,55 +20,39 @@ from shardcore.model.span import Span
 
 @dataclass(frozen=True, slots=True)
 class HashParts:
-    """Locations of the parts of a hash function section, from its first 55 bytes.
-
-    Attributes:
-        start: First byte of the section in the file.
-        values: The fields of `HASH_HEAD`.
-        sizes: Bytes of the variable parts.
-    """
-
     start: int
     values: Mapping[str, Any]
     sizes: PartSizes
 
     @property
     def seed(self) -> int:
-        """Seed of the key hash."""
         return int(self.values["seed"])
 
     @property
     def slots(self) -> int:
-        """n, the number of slots."""
         return int(self.values["table_size"])
 
     @property
     def buckets(self) -> int:
-        """B, the number of buckets."""
         return int(self.values["displacements_count"])
 
     @property
     def low_width(self) -> int:
-        """r, low bits kept of each end."""
         return int(self.values["low_bits_width"])
 
     @property
     def store_bits(self) -> int:
-        """T, bits used in the value store."""
         return int(self.values["store_bits"])
 
     @property
     def unary_bits(self) -> int:
-        """Bits used in the unary bits."""
         return self.buckets + (self.store_bits >> self.low_width)
 
     @property
     def stop(self) -> int:
-        """One past the last byte of the section."""
         return self.start + HASH_FIXED_SIZE + int(self.values["sequence_length"])
 
     def part(self, name: str) -> Span:
-        """Return the bytes of one of `VARIABLE_PARTS`."""
         at = self.start + HASH_HEAD.size
         sizes = (self.sizes.unary, self.sizes.directory, self.sizes.low_bits, self.sizes.store)
         for part, size in zip(VARIABLE_PARTS, sizes, strict=True):
@@ -78,26 +62,11 @@ class HashParts:
         raise KeyError(name)
 
     def where(self, part: str, start: int, stop: int) -> Span:
-        """Bytes of a part, as bytes of the file."""
         first = self.part(part).start
         return Span("", first + start, first + stop)
 
 
 def read_hash_parts(data: bytes, start: int, slots: int, size: int) -> HashParts:
-    """Read and check the first 55 bytes of a hash function section.
-
-    Args:
-        data: The bytes from the section's first one on.
-        start: Start of the section.
-        slots: Slots of the index.
-        size: Bytes of the file.
-
-    Raises:
-        Truncated: The section is cut.
-        BadMagic: The names of the algorithm or of the key hash are not there.
-        Unsupported: The section was written on a big-endian machine.
-        FormatError: The counts contradict each other or the index.
-    """
     values = HASH_HEAD.read_one(data, place=Span("", start, start + len(data)))
 
     def place(name: str) -> Span:
@@ -159,11 +128,6 @@ def read_hash_parts(data: bytes, start: int, slots: int, size: int) -> HashParts
 
 
 def read_hash_tail(data: bytes, parts: HashParts) -> dict[str, Any]:
-    """Read and check the last 8 bytes of a hash function section.
-
-    Raises:
-        FormatError: They contradict the first ones.
-    """
     at = parts.stop - HASH_TAIL.size
     values = HASH_TAIL.read_one(data, place=Span("", at, parts.stop))
     if (values["slots_count"], values["buckets_count"]) != (parts.slots, parts.buckets):
@@ -176,8 +140,6 @@ def read_hash_tail(data: bytes, parts: HashParts) -> dict[str, Any]:
 
 
 def read_encoded(section: bytes, parts: HashParts) -> Encoded:
-    """Return the compressed displacements of a whole section; the inverse of `write_hash_section`."""
-
     def bytes_of(name: str) -> bytes:
         span = parts.part(name)
         return section[span.start - parts.start : span.stop - parts.start]
@@ -194,7 +156,6 @@ def read_encoded(section: bytes, parts: HashParts) -> Encoded:
 
 
 def write_hash_section(seed: int, slots: int, buckets: int, encoded: Encoded) -> bytes:
-    """Return the bytes of a hash function section; the inverse of `read_encoded`."""
     sizes = part_sizes(buckets, encoded.r, encoded.total_bits)
     head = HASH_HEAD.pack(
         table_size=slots,

@@ -179,15 +179,6 @@ SENTENCES = {
 
 @dataclass(frozen=True, slots=True)
 class SwhGeometry:
-    """Locations of the parts of a shard, and the rules of slots and objects.
-
-    Attributes:
-        objects_start: First byte of the objects.
-        index_start: First byte of the index, and one past the last of the objects.
-        slots: Number of slots.
-        declared: Objects written, as the header states.
-    """
-
     objects_start: int
     index_start: int
     slots: int
@@ -195,32 +186,23 @@ class SwhGeometry:
 
     @staticmethod
     def of(header: dict[str, Any]) -> SwhGeometry:
-        """Return the geometry that a header states."""
         slots = header["index_size"] // SLOT.size
         return SwhGeometry(header["objects_position"], header["index_position"], slots, header["objects_count"])
 
     def slot_start(self, slot: int) -> int:
-        """First byte of a slot."""
         return self.index_start + SLOT.size * slot
 
     def slot_span(self, slot: int) -> Span:
-        """Return the bytes of a slot."""
         return Span("", self.slot_start(slot), self.slot_start(slot + 1))
 
     def key_span(self, slot: int) -> Span:
-        """Return the key in a slot."""
         start = self.slot_start(slot)
         return Span("", start, start + SLOT.sizes["key"])
 
     def offset_span(self, slot: int) -> Span:
-        """Return the offset in a slot."""
         return Span("", self.slot_start(slot) + SLOT.offsets["offset"], self.slot_start(slot + 1))
 
     def states(self, offsets: NDArray[np.uint64]) -> NDArray[np.uint8]:
-        """Return what the offsets of slots say: live, unused, or damaged; the key states nothing.
-
-        An object is live where its length field lies in the objects section.
-        """
         last = self.index_start - OBJECT.size
         states = np.full(len(offsets), State.DAMAGED, np.uint8)
         inside = (offsets >= np.uint64(self.objects_start)) & (offsets <= np.uint64(max(last, 0)))
@@ -229,26 +211,21 @@ class SwhGeometry:
         return states
 
     def state(self, offset: int) -> State:
-        """Return what the offset of one slot says; see `states`."""
         return State(int(self.states(np.array([offset], np.uint64))[0]))
 
     @staticmethod
     def holds(offsets: NDArray[np.uint64]) -> NDArray[np.bool_]:
-        """Return which slots have an object, by their offsets; whether it can be read is left open."""
         return np.asarray((offsets != np.uint64(NO_OBJECT)) & (offsets != np.uint64(0)))
 
     def outside(self, slot: int, offset: int) -> FormatError:
-        """Return what is wrong with a slot whose state is damaged."""
         inside = f"which are bytes {ends_text(self.objects_start, self.index_start)}"
         message = f"slot {slot} points to byte {offset:#x}, outside the objects, {inside}"
         return FormatError(message, span=self.offset_span(slot))
 
     def room(self, offset: int) -> int:
-        """Bytes that the content of an object can have whose length is stored at `offset`: objects end at the index."""
         return self.index_start - offset - OBJECT.size
 
     def too_long(self, offset: int, size: int) -> FormatError | None:
-        """Return what is wrong with an object of `size` bytes whose length is stored at `offset`; None when it fits."""
         room = self.room(offset)
         if size <= room:
             return None
@@ -257,13 +234,6 @@ class SwhGeometry:
 
 
 class SlotTable(PointerTable):
-    """The index: one slot per value of the hash function.
-
-    Args:
-        geometry: Locations of the parts, and the rules of slots.
-        read: Reads the slots `[first, last)`.
-    """
-
     layout = SLOT
     row_name = "slot {}"
     row_doc = "One slot of the index: a key, and where its object begins."
@@ -302,14 +272,6 @@ class SlotTable(PointerTable):
 
 
 def read_header(data: bytes) -> dict[str, Any]:
-    """Read and check the header of a shard; `check_reach` compares it with the size of the file.
-
-    Raises:
-        Truncated: The header is cut.
-        BadMagic: The magic is not there.
-        Unsupported: The version is not 1.
-        FormatError: The sections contradict each other.
-    """
     values = HEADER.read_one(data, place=Span("", 0, len(data)))
     if not values["magic"].startswith(WHOLE_MAGIC):
         raise BadMagic("the file does not begin with `SWHShard` and a zero byte", span=Span("", 0, len(WHOLE_MAGIC)))
@@ -341,11 +303,6 @@ def read_header(data: bytes) -> dict[str, Any]:
 
 
 def check_reach(header: dict[str, Any], size: int) -> None:
-    """Check that a file of `size` bytes has room for the parts that the header names.
-
-    Raises:
-        Truncated: It was cut.
-    """
     hashes = header["hash_position"]
     if hashes + HASH_FIXED_SIZE > size:
         message = (
@@ -355,33 +312,24 @@ def check_reach(header: dict[str, Any], size: int) -> None:
 
 
 def cut_header(head: bytes) -> dict[str, Any]:
-    """Return the fields that a header has which may be cut; nothing is checked.
-
-    Args:
-        head: The first bytes of the file, 88 or all there are.
-    """
     values = HEADER.read_one(head.ljust(HEADER.size, b"\0"))
     return {name: value for name, value in values.items() if field_span(name).stop <= len(head)}
 
 
 def field_span(name: str) -> Span:
-    """Return the bytes of a header field."""
     start = HEADER.offsets[name]
     return Span("", start, start + HEADER.sizes[name])
 
 
 def length_span(offset: int) -> Span:
-    """Return the length field of an object."""
     return Span("", offset, offset + OBJECT.size)
 
 
 def header_section(size: int = HEADER.size) -> Section:
-    """Return the header, or as much of it as the file has."""
     return Section("header", SectionRole.HEADER, 0, size, SENTENCES["header"])
 
 
 def sections_of(header: dict[str, Any], hash_stop: int, size: int) -> list[Section]:
-    """Return all sections, from the fields of the header and the end of the hash function."""
     objects, index, hashes = (header[f"{name}_position"] for name in ("objects", "index", "hash"))
     claims = [
         header_section(),
@@ -395,10 +343,6 @@ def sections_of(header: dict[str, Any], hash_stop: int, size: int) -> list[Secti
 
 
 def cut_sections(header: dict[str, Any], size: int) -> Iterator[tuple[Section, int]]:
-    """Yield the sections that a file cut to `size` bytes still has after the header, with their full sizes.
-
-    How long the hash function was is unknown: 0.
-    """
     for whole in sections_of(header, max(header["hash_position"], size), size)[1:]:
         left = Section(whole.name, whole.role, whole.start, min(whole.stop, size), whole.doc)
         if left.size > 0:

@@ -43,12 +43,6 @@ LEAST_GUESS = 16384
 
 @dataclass(frozen=True, slots=True)
 class SwhKey:
-    """A key, read from its text.
-
-    Attributes:
-        digest: Its 32 bytes.
-    """
-
     digest: bytes
 
     def __str__(self) -> str:
@@ -56,17 +50,10 @@ class SwhKey:
 
 
 def parse_key(text: str) -> SwhKey:
-    """Return the key that a text means.
-
-    Raises:
-        UsageError: It is not 64 hex digits.
-    """
     return SwhKey(key_bytes(text))
 
 
 def _ends_text(bucket: int, place: DisplacementLocation, low: int) -> str:
-    """Return how the ends of two values are put together from unary and low bits."""
-
     def end(number: int, which: int) -> str:
         at = place.positions[which]
         return f"({at} - {number}) · 2^{low} + {place.lows[which]} = {((at - number) << low) + place.lows[which]}"
@@ -87,7 +74,6 @@ def _ends_text(bucket: int, place: DisplacementLocation, low: int) -> str:
 
 
 def _value_text(place: DisplacementLocation, displacement: int) -> str:
-    """Return how the stored bits become the displacement."""
     if not place.length:
         return "The value takes no bits, and a value of no bits is 0: d = 0"
     least = (1 << place.length) - 1
@@ -99,12 +85,6 @@ def _value_text(place: DisplacementLocation, displacement: int) -> str:
 
 
 class SwhLookup:
-    """Finds keys in one file.
-
-    Args:
-        file: The file.
-    """
-
     def __init__(self, file: SwhFile) -> None:
         self._file = file
         self._geometry = file.geometry
@@ -112,11 +92,9 @@ class SwhLookup:
         self._prefixes: tuple[NDArray[np.uint64], NDArray[np.int64]] | None = None
 
     def parse(self, text: str) -> SwhKey:
-        """Return the key that a text means; see `parse_key`."""
         return parse_key(text)
 
     def find(self, key: SwhKey, look: Look) -> ObjectRef:
-        """Find a key and report it; see `Shard.lookup`."""
         self._file.hash_parts()
         source = look.meter(self._file.source)
         geometry = self._geometry
@@ -152,12 +130,6 @@ class SwhLookup:
         return self._object(key, slot, offset, source, look, max(CONTENT_GUESS - beyond, LEAST_GUESS))
 
     def find_many(self, texts: Sequence[str]) -> NDArray[np.int64]:
-        """Return the slots of many keys, vectorised; -1 where a key is absent.
-
-        Raises:
-            UsageError: A key is not 64 hex digits.
-            FormatError: A key is not found, and the hash function fits none, so that this proves nothing.
-        """
         if not len(texts):
             return np.empty(0, np.int64)
         if (odd := next((text for text in texts if len(text) != 64), None)) is not None:
@@ -179,7 +151,6 @@ class SwhLookup:
 
     @property
     def _seed_span(self) -> Span:
-        """Return where the seed stands."""
         at = self._file.hash_parts().start + HASH_HEAD.offsets["seed"]
         return Span("", at, at + HASH_HEAD.sizes["seed"])
 
@@ -188,7 +159,6 @@ class SwhLookup:
         return SLOT.read_one(source.read(span.start, span.stop))
 
     def _tell_start(self, key: SwhKey, look: Look) -> None:
-        """Steps 2 and 3: the key and the seed."""
         if not look.telling:
             return
         words: list[Any] = [f"{word:08x}" for word in chd.key_words(key.digest)]
@@ -210,7 +180,6 @@ class SwhLookup:
         )
 
     def _slot_of(self, key: SwhKey, source: Source, look: Look, *, signed: bool) -> tuple[int, int]:
-        """Steps 4 to 8: from the key to its slot; and how many bytes were fetched beyond what that needs."""
         parts = self._file.hash_parts()
         tail = parts.stop - HASH_TAIL.size
         bucket, first, step = chd.place_one(self._hashed(key, look, signed=signed), parts.buckets, parts.slots)
@@ -248,7 +217,6 @@ class SwhLookup:
         return slot, beyond
 
     def _hashed(self, key: SwhKey, look: Look, *, signed: bool) -> chd.Triple:
-        """Step 4: the hash."""
         rounds = chd.jenkins_rounds(key.digest, self._file.hash_parts().seed, signed)
         if look.telling:
             values: dict[str, Any] = {}
@@ -268,7 +236,6 @@ class SwhLookup:
         return rounds[-1].mixed
 
     def _displacement(self, bucket: int, source: Source, look: Look) -> tuple[int, int]:
-        """Steps 6 and 7: the displacement of a bucket; and how many bytes were fetched beyond it."""
         parts, hashes = self._file.hash_parts(), self._file.hash_source(source)
         # A key that reports the dialect comes along where it costs no request.
         companion = self._file.companion(bucket)
@@ -307,10 +274,6 @@ class SwhLookup:
         return displacement, companion.apart if companion is not None else 0
 
     def _not_found(self, key: SwhKey, slot: int, stored: bytes, state: State) -> ShardError:
-        """The error of a slot without the key: `KeyAbsent`, or a `FormatError` where damage makes it prove nothing.
-
-        Only bytes that are at hand are looked at: no request is made to explain.
-        """
         span = self._geometry.offset_span(slot) if state is State.UNUSED else self._geometry.key_span(slot)
         geometry, parts, source = self._geometry, self._file.hash_parts(), self._file.source
         start, stop = geometry.slot_span(0).start, geometry.slot_span(geometry.slots - 1).stop
@@ -330,13 +293,6 @@ class SwhLookup:
         return KeyAbsent(str(key), span=span)
 
     def _slot_with(self, key: SwhKey, start: int, stop: int) -> int | None:
-        """Return the slot with a live object that holds a key; None if there is none.
-
-        Args:
-            key: The key.
-            start: First byte of the index, which is at hand.
-            stop: One past its last byte.
-        """
         if self._prefixes is None:
             rows = SLOT.read(self._file.source.read(start, stop), count=self._geometry.slots)
             live = np.flatnonzero(self._geometry.states(rows["offset"]) == State.LIVE)
@@ -352,7 +308,6 @@ class SwhLookup:
         return None
 
     def _told_slot(self, key: SwhKey, slot: int, row: dict[str, object], look: Look) -> int:
-        """Steps 9 and 10: whether it is this key, and where the object is."""
         key_span, offset_span = self._geometry.key_span(slot), self._geometry.offset_span(slot)
         stored, offset = row["key"], row["offset"]
         assert isinstance(stored, bytes)
@@ -399,7 +354,6 @@ class SwhLookup:
         return offset
 
     def _object(self, key: SwhKey, slot: int, offset: int, source: Source, look: Look, guess: int) -> ObjectRef:
-        """Step 11: the length, and with a guess the content."""
         stop = self._geometry.index_start
         window = source.read(offset, min(offset + OBJECT.size + guess, stop))
         size = int(OBJECT.read_one(window, place=Span("", offset, offset + len(window)))["size"])

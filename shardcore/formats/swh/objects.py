@@ -23,12 +23,6 @@ I64 = NDArray[np.int64]
 
 
 class SwhObjects(Objects):
-    """One row per slot of the index.
-
-    Args:
-        file: The file.
-    """
-
     hashed_rows = True
     key_encoding = "hash"
 
@@ -41,21 +35,17 @@ class SwhObjects(Objects):
         return self._geometry.slots
 
     def columns(self, rows: I64, *, sizes: bool = False) -> ObjectColumns:
-        """Return the columns of some slots; see `Objects.columns`."""
         return self._columns(rows, read_slots_at(self._file.source, self._geometry, rows), sizes=sizes)
 
     def page(self, rows: I64, *, sizes: bool = False) -> tuple[ObjectColumns, list[str | None]]:
-        """Columns and keys of some slots, which are read once; see `Objects.page`."""
         slots = read_slots_at(self._file.source, self._geometry, rows)
         return self._columns(rows, slots, sizes=sizes), self._keys(slots)
 
     def keyed(self, rows: I64) -> tuple[ObjectColumns, ByteStrings]:
-        """Columns and keys of some slots, which are read once; see `Objects.keyed`."""
         slots = read_slots_at(self._file.source, self._geometry, rows)
         return self._columns(rows, slots, sizes=True), _key_bytes(slots)
 
     def with_sizes(self, columns: ObjectColumns) -> ObjectColumns:
-        """Columns with the sizes, from the length fields; see `Objects.with_sizes`."""
         live = columns.state == State.LIVE
         sizes = self._sizes(columns.row, columns.start - OBJECT.size, live)
         stops = np.where(live & (sizes >= 0), columns.start + sizes, -1)
@@ -69,7 +59,6 @@ class SwhObjects(Objects):
         return self.with_sizes(columns) if sizes or self._file.order is not None else columns
 
     def known(self, first: int, last: int) -> ObjectColumns:
-        """Return what the loaded index knows of slots: places and sizes, without reading the slots again."""
         order = self._file.order
         if order is None:
             return super().known(first, last)
@@ -85,15 +74,12 @@ class SwhObjects(Objects):
         )
 
     def states(self, first: int, last: int) -> NDArray[np.uint8]:
-        """Return the states of slots; see `Objects.states`."""
         return self._states(read_slots(self._file.source, self._geometry, first, last))
 
     def key_texts(self, rows: I64) -> list[str | None]:
-        """Return the keys of some slots in hex; None for slots without object."""
         return self._keys(read_slots_at(self._file.source, self._geometry, rows))
 
     def key_bytes(self, rows: I64) -> ByteStrings:
-        """Return the keys of some slots as they are stored, 32 bytes each."""
         return _key_bytes(read_slots_at(self._file.source, self._geometry, rows))
 
     def _keys(self, slots: NDArray[Any]) -> list[str | None]:
@@ -103,13 +89,11 @@ class SwhObjects(Objects):
         return keys
 
     def ref(self, row: int) -> ObjectRef:
-        """Return one slot as an object."""
         if not 0 <= row < len(self):
             raise IndexError(row)
         return next(self.refs(np.array([row], np.int64)))
 
     def refs(self, rows: I64) -> Iterator[ObjectRef]:
-        """Yield some slots as objects; their lengths are read at once."""
         slots = read_slots_at(self._file.source, self._geometry, rows)
         states = self._states(slots)
         sizes = self._sizes(rows, slots["offset"].astype(np.int64), states == State.LIVE)
@@ -134,11 +118,9 @@ class SwhObjects(Objects):
 
     @property
     def orders(self) -> tuple[str, ...]:
-        """`slot`, and after `load_index` `offset` (of writing) and `size`."""
         return ("slot", "offset", "size") if self._file.order is not None else ("slot",)
 
     def order(self, name: str) -> I64 | None:
-        """Row numbers in an order; `offset` and `size` hold the live slots only."""
         order = self._file.order
         if order is None or name not in ("offset", "size"):
             return super().order(name)
@@ -149,11 +131,6 @@ class SwhObjects(Objects):
         return self._by_size
 
     def content_of(self, ref: ObjectRef) -> Span:
-        """Return the bytes of an object's content.
-
-        Raises:
-            FormatError: The row holds no object, or a damaged one.
-        """
         if ref.state is not State.LIVE or not ref.spans:
             span = self._geometry.slot_span(ref.row)
             raise FormatError(
@@ -162,7 +139,6 @@ class SwhObjects(Objects):
         return ref.spans[0]
 
     def _sizes(self, rows: I64, offsets: I64, live: NDArray[np.bool_]) -> I64:
-        """Bytes of the contents of slots, -1 where there is none; for many slots the index is loaded."""
         if len(rows) > LENGTHS_AT_ONCE:
             self._file.load(no_progress)
         known = np.full(len(rows), -1, np.int64)
@@ -186,7 +162,6 @@ def _key_bytes(slots: NDArray[Any]) -> ByteStrings:
 
 
 def live_ref(key: str, slot: int, offset: int, size: int) -> ObjectRef:
-    """Return a live object whose length field is stored at `offset`."""
     start = offset + OBJECT.size
     return ObjectRef(
         key,
@@ -199,11 +174,6 @@ def live_ref(key: str, slot: int, offset: int, size: int) -> ObjectRef:
 
 
 def key_bytes(key: str) -> bytes:
-    """Return the 32 bytes of a key in hex; blanks, which `fromhex` skips, are no digits.
-
-    Raises:
-        UsageError: It is not 64 hex digits.
-    """
     try:
         raw = bytes.fromhex(key) if len(key) == 64 else b""
     except ValueError:
@@ -218,25 +188,14 @@ KEY_FORM = KeyForm(of_bytes=bytes.hex, to_raw=key_bytes)
 
 
 def key_rows(raw: bytes) -> list[str]:
-    """Return keys of 32 bytes each in hex."""
     return raw.hex(" ", 32).split()
 
 
 def checked_key(key: str) -> str:
-    """Return a key in its usual form, small letters.
-
-    Raises:
-        UsageError: It is not 64 hex digits.
-    """
     return key_bytes(key).hex()
 
 
 def many_key_bytes(keys: Sequence[str]) -> bytes:
-    """Return many keys as rows of 32 bytes.
-
-    Raises:
-        UsageError: One is not 64 hex digits.
-    """
     try:
         raw = bytes.fromhex("".join(keys)) if set(map(len, keys)) <= {64} else b""
     except ValueError:

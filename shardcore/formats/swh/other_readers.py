@@ -10,7 +10,6 @@ _FIELDS = ((40, 88),)
 
 
 def peers() -> tuple[Peer, ...]:
-    """Return what is known of other readers."""
     return (
         Peer(
             _NAME,

@@ -12,7 +12,6 @@ from shardcore.model.references import Pointing, ReferenceCollector
 
 
 def gather(file: SwhFile, into: ReferenceCollector) -> None:
-    """Collect the displacement that leads to a slot; references from slots come from the table."""
     if into.span.source:
         return
     geometry = file.geometry
@@ -23,7 +22,6 @@ def gather(file: SwhFile, into: ReferenceCollector) -> None:
 
 
 def _gather_slot(file: SwhFile, slot: int, into: ReferenceCollector) -> None:
-    """Collect the displacement that leads to a slot."""
     span = file.geometry.slot_span(slot)
     row = SLOT.read_one(file.source.read(span.start, span.stop))
     if file.geometry.state(row["offset"]) is not State.LIVE:

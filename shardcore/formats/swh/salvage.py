@@ -31,15 +31,6 @@ _BY_KEY = "its sha256, which is its key"
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    """Location of the objects, and the slots of the index.
-
-    Attributes:
-        start: First byte of the objects.
-        stop: One past the last.
-        whole: End of the objects before the file was cut.
-        places: For each key, in hex, the offset that its slot names.
-    """
-
     start: int
     stop: int
     whole: int
@@ -47,7 +38,6 @@ class _Layout:
 
 
 def salvage(damaged: Damaged) -> Iterator[SalvagedObject]:
-    """Look at the places that the index names, then walk from object to object, then report what is left of keys."""
     source, layout = damaged.source, _layout(damaged)
     work = damaged.work
     seen, skipped = set[str](), set[str]()
@@ -90,7 +80,6 @@ def salvage(damaged: Damaged) -> Iterator[SalvagedObject]:
 
 
 def _left(source: Source, layout: _Layout, key: str, at: int, *, custom: bool) -> SalvagedObject:
-    """Return what there is of a key whose content was not found."""
     span = _content_at(source.read, at, layout.stop)
     if span is None:
         inside = layout.start <= at <= layout.stop - OBJECT.size
@@ -102,7 +91,6 @@ def _left(source: Source, layout: _Layout, key: str, at: int, *, custom: bool) -
 
 
 def _layout(damaged: Damaged) -> _Layout:
-    """Return the objects and the index: by the header, or by the hash function that follows the index."""
     source, size = damaged.source, damaged.source.size
     values = HEADER.read_one(source.read(0, min(HEADER.size, size)).ljust(HEADER.size, b"\0"))
     start, index, hashes = (int(values[f"{name}_position"]) for name in ("objects", "index", "hash"))
@@ -129,7 +117,6 @@ def _layout(damaged: Damaged) -> _Layout:
 
 
 def _by_hash_function(damaged: Damaged) -> tuple[int, int] | None:
-    """Return the span of the index, by the hash function that follows it and holds the number of slots."""
     source, best = damaged.source, None
     for at in occurrences(source, _ALGORITHM, HEADER.size, source.size, damaged.progress):
         count = int.from_bytes(source.read(at + 7, min(at + 11, source.size)), "little")
@@ -140,7 +127,6 @@ def _by_hash_function(damaged: Damaged) -> tuple[int, int] | None:
 
 
 def _content_at(read: Read, at: int, stop: int) -> Span | None:
-    """Return the content whose length is stored at a place; None where it would end after `stop`."""
     if not 0 <= at <= stop - OBJECT.size:
         return None
     length = int.from_bytes(read(at, at + OBJECT.size), "big")
@@ -149,7 +135,6 @@ def _content_at(read: Read, at: int, stop: int) -> Span | None:
 
 
 def _pieces(source: Source, near: Near, span: Span) -> Callable[[], Iterator[bytes]]:
-    """Return what gives a content; a small one is read now, with those after it."""
     if span.size > _WINDOW:
         return partial(read_pieces, source, span.start, span.stop)
     data = near(span.start, span.stop)
@@ -157,7 +142,6 @@ def _pieces(source: Source, near: Near, span: Span) -> Callable[[], Iterator[byt
 
 
 def _walk(damaged: Damaged, layout: _Layout, start: int, stop: int) -> Iterator[Span]:
-    """Yield the objects in bytes that no slot leads to; what is zero was deleted, or is empty: nobody can tell."""
     read, at, behind = Near(damaged.source), start, 0
     while at + OBJECT.size <= stop:
         damaged.progress(at, max(layout.stop, 1))
@@ -175,7 +159,6 @@ def _walk(damaged: Damaged, layout: _Layout, start: int, stop: int) -> Iterator[
 
 
 def _next_chain(damaged: Damaged, start: int, stop: int, whole: int) -> int:
-    """Return the next place from which a chain of objects leads on, or `stop`."""
     source, near = damaged.source, Near(damaged.source)
     for first in range(start, stop - OBJECT.size + 1, _WINDOW):
         raw = np.frombuffer(source.read(first, min(first + _WINDOW + OBJECT.size - 1, stop)), np.uint8)
@@ -190,15 +173,6 @@ def _next_chain(damaged: Damaged, start: int, stop: int, whole: int) -> int:
 
 
 def _is_chained(read: Read, at: int, stop: int, whole: int, behind: int = 0) -> bool:
-    """Return whether objects follow each other from an offset on: some of them, or all to the end.
-
-    Args:
-        read: Reads the bytes `[start, stop)`.
-        at: The offset.
-        stop: One past the last byte of the objects.
-        whole: End of the objects before the file was cut.
-        behind: Number of objects that end one after the other at the offset.
-    """
     for number in range(behind, behind + _CHAIN):
         if at == stop:
             return True

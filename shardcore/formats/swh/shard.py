@@ -40,15 +40,6 @@ SECTION_GUESS = (60 << 10) - LAST_SLOTS * layout.SLOT.size
 
 
 class SwhShard(FileShard):
-    """An opened Read Shard.
-
-    Args:
-        file: The open file.
-
-    Attributes:
-        file: The open file.
-    """
-
     file: SwhFile
     _lookup: SwhLookup
     key_form = KEY_FORM
@@ -63,7 +54,6 @@ class SwhShard(FileShard):
 
     @property
     def fields(self) -> dict[str, Value]:
-        """The fields of the header and of the fixed part of the hash function."""
         fields = {f"header.{name}": value for name, value in self.file.header.items()}
         if (parts := self.file.parts) is not None:
             fields.update({f"hash_function.{name}": value for name, value in parts.values.items()})
@@ -72,23 +62,19 @@ class SwhShard(FileShard):
 
     @property
     def write_options(self) -> dict[str, Any]:
-        """The seed: with it, the same objects in the same order become the same bytes."""
         return {"seed": self.file.parts.values["seed"]} if self.file.parts is not None else {}
 
     @property
     def declared_objects(self) -> int:
-        """`objects_count`; deletions do not lower it."""
         return self.file.geometry.declared
 
     @cached_property
     def hashing(self) -> SwhHashing:
-        """Hashes keys for what is drawn of it."""
         from shardcore.formats.swh.drawn_hash import SwhHashing
 
         return SwhHashing(self.file)
 
     def sketches(self, trace: Trace | None = None) -> tuple[Sketch, ...]:
-        """Parking, and from bits to displacement: of a key looked up, else of the first; none without hash function."""
         if self.file.parts is None:
             return ()
         from shardcore.formats.swh.drawn_key import KeyedScene
@@ -96,15 +82,12 @@ class SwhShard(FileShard):
         return sketches_of(KeyedScene(lambda: self.hashing, trace))
 
     def _find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
-        """Return the slots of many keys, vectorised; -1 where a key is absent."""
         return self._lookup.find_many(keys)
 
     def stream(self, ref: ObjectRef) -> Iterator[bytes]:
-        """Return the content in pieces."""
         return self.file.pieces(self._objects.content_of(ref))
 
     def read_range(self, ref: ObjectRef, start: int, stop: int, *, limit: int = DEFAULT_LIMIT) -> bytes:
-        """Return a range of the content, read alone."""
         content = self._objects.content_of(ref)
         first, last = min(content.start + start, content.stop), min(content.start + stop, content.stop)
         if last - first > limit:
@@ -113,7 +96,6 @@ class SwhShard(FileShard):
 
 
 def sketches_of(scene: KeyedScene) -> tuple[Sketch, ...]:
-    """Return what is drawn of a key: where it lives, and how the displacement of its bucket is found."""
     from shardcore.formats.swh.displacement_sketch import DisplacementSketch
     from shardcore.formats.swh.slot_placement import SlotPlacementSketch
 
@@ -121,7 +103,6 @@ def sketches_of(scene: KeyedScene) -> tuple[Sketch, ...]:
 
 
 def detect(source: PrefetchedSource) -> Verdict | None:
-    """Recognise a Read Shard by its magic."""
     head = source.head(layout.HEADER.size)
     if head.startswith(layout.WHOLE_MAGIC):
         return Verdict(Certainty.MAGIC, "magic SWHShard")
@@ -131,12 +112,6 @@ def detect(source: PrefetchedSource) -> Verdict | None:
 
 
 def open_shard(source: PrefetchedSource, context: OpenContext) -> SwhShard:
-    """Open a Read Shard with two reads: the head of the file, and the head of the hash function.
-
-    Raises:
-        FormatError: Header or hash function are damaged.
-        SourceError: The bytes cannot be read.
-    """
     draft = context.draft
     head = source.head(layout.HEADER.size)
     if draft.kept and (context.forced or head.startswith(layout.WHOLE_MAGIC)):
@@ -168,7 +143,6 @@ def open_shard(source: PrefetchedSource, context: OpenContext) -> SwhShard:
 
 
 def _note_header(head: bytes, draft: Draft) -> None:
-    """Note the header, or the fields that a cut one still has, whatever they state."""
     values = layout.cut_header(head)
     if not values:
         return
@@ -177,7 +151,6 @@ def _note_header(head: bytes, draft: Draft) -> None:
 
 
 def _read_parts(window: bytes, header: dict[str, Any], size: int) -> HashParts:
-    """Return the parts of the hash function, and its end where the window reaches it."""
     geometry = layout.SwhGeometry.of(header)
     parts = read_hash_parts(window, header["hash_position"], geometry.slots, size)
     stop = parts.stop - parts.start

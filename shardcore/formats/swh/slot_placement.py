@@ -36,7 +36,6 @@ from shardcore.model.objects import State
 
 
 def title_of(hashed: Hashed, tried: int, street: Street) -> str:
-    """Return where the key comes to, in a few words."""
     key, slot = f"key {tag(hashed.key)}…", street.cars[0].slot
     if tried != hashed.displacement:
         return f"With d = {tried} the {key} would be in slot {slot}"
@@ -45,15 +44,6 @@ def title_of(hashed: Hashed, tried: int, street: Street) -> str:
 
 
 def caption_of(geometry: SwhGeometry, hashed: Hashed, tried: int, street: Street, *, few: bool) -> str:
-    """Return what to see.
-
-    Args:
-        geometry: The shard.
-        hashed: The key that is looked at.
-        tried: The displacement that is drawn.
-        street: The keys of its bucket.
-        few: Whether all keys of the shard are hashed.
-    """
     limit = f" The other keys of the bucket are not drawn: they are hashed up to {HASHED_KEYS:,} objects."
     own = [car for car in street.cars if car.home >= 0]
     if tried != hashed.displacement:
@@ -81,7 +71,6 @@ def caption_of(geometry: SwhGeometry, hashed: Hashed, tried: int, street: Street
 
 
 def _tried_caption(stored: int, tried: int, own: Sequence[Car]) -> str:
-    """Return what another displacement than the stored one would do."""
     if own and all(car.slot == car.home for car in own):
         return f"With d = {tried} each key is in its slot: the {stored} that is stored is damaged."
     losers, keys = sum(not car.fits for car in own), plural(len(own), "key")
@@ -91,7 +80,6 @@ def _tried_caption(stored: int, tried: int, own: Sequence[Car]) -> str:
 
 
 def _absent_caption(street: Street) -> str:
-    """Return where a key lands that is not in the shard."""
     slot = street.cars[0].slot
     if street.held[slot].key is None:
         return f"This key has slot {slot}, which is unused. Any key has some slot, whether it is there or not."
@@ -112,12 +100,6 @@ _SLID = 1 << 24
 
 
 class SlotPlacementSketch:
-    """The keys of one bucket, moved by its displacement.
-
-    Args:
-        scene: The key that is looked at.
-    """
-
     name = "parking"
     title = "Slot placement"
 
@@ -126,7 +108,6 @@ class SlotPlacementSketch:
 
     @property
     def controls(self) -> tuple[Control, ...]:
-        """The displacement, once it is known, and whether the mixing is unfolded."""
         mixing = Control(
             "mixing",
             "Unfold the mixing",
@@ -142,7 +123,6 @@ class SlotPlacementSketch:
         return (slider, mixing)
 
     def draw(self, values: Mapping[str, Any]) -> Drawing:
-        """Return the drawing; see `Sketch.draw`."""
         hashed = self._scene.hashed
         if hashed is None:
             chosen(self.controls, values)
@@ -194,11 +174,9 @@ class SlotPlacementSketch:
         )
 
     def _street(self, hashed: Hashed, tried: int) -> Street:
-        """Return the keys of the bucket at a displacement, and what the slots hold that are drawn."""
         return self._small_street(hashed, tried) or self._large_street(hashed, tried)
 
     def _small_street(self, hashed: Hashed, tried: int) -> Street | None:
-        """Return all keys of the bucket of a shard whose keys are all hashed."""
         everyone = self._scene.hashing.all_keys()
         if everyone is None:
             return None
@@ -235,7 +213,6 @@ class SlotPlacementSketch:
         return Street(sorted(cars, key=lambda car: not car.sought), held, member)
 
     def _shown(self, holder: list[int], hashed: Hashed, tried: int) -> list[tuple[int, int]]:
-        """Return the slots that are drawn, each with which key it holds."""
         slots = len(holder)
         if slots <= WHOLE_RING:
             return list(enumerate(holder))
@@ -243,7 +220,6 @@ class SlotPlacementSketch:
         return [(slot, holder[slot]) for slot in here]
 
     def _large_street(self, hashed: Hashed, tried: int) -> Street:
-        """Return the key that is looked at alone, and the slots around its own, read."""
         file = self._scene.hashing.file
         geometry = file.geometry
         slot = chd.slot_one(hashed.first, hashed.step, tried, geometry.slots)
@@ -272,12 +248,10 @@ class SlotPlacementSketch:
 
     @staticmethod
     def _stranger(hashed: Hashed, slot: int, there: bytes | None) -> Car:
-        """Return a key that is not in the shard, in the slot where it lands."""
         verdict = "no: it is unused" if there is None else f"no: it holds {tag(there)}…"
         return Car(hashed.key, hashed.first, hashed.step, slot, -1, (), True, verdict, False)
 
     def _nobody(self) -> Drawing:
-        """Return a shard without objects."""
         file = self._scene.hashing.file
         geometry = file.geometry
         shown = range(min(geometry.slots, WHOLE_RING))
@@ -287,5 +261,4 @@ class SlotPlacementSketch:
 
 
 def _highest(stored: int) -> int:
-    """Return where the slider ends: beyond the stored displacement by as much again."""
     return max(2 * stored, 15)

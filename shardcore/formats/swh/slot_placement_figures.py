@@ -29,20 +29,6 @@ ROUND_ROWS = ("start", "after w0, w1, w2", "after w3, w4, w5", "after w6, w7, 32
 
 @dataclass(frozen=True, slots=True)
 class Car:
-    """One key on its way to a slot.
-
-    Attributes:
-        key: Its 32 bytes.
-        first: f, where it begins.
-        step: h, how far a jump goes.
-        slot: Where the displacement tried takes it.
-        home: The slot where it lies; -1 for a key that is not there.
-        spans: The key in the file; none for a key that is not there.
-        sought: Whether it is the key that the drawing is about.
-        verdict: Whether it fits there, in a few words.
-        fits: Whether it does.
-    """
-
     key: bytes
     first: int
     step: int
@@ -56,44 +42,26 @@ class Car:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """Content of a slot.
-
-    Attributes:
-        key: The key in it; None where it is unused.
-        moving: Whether that key is one of the bucket's, which is elsewhere while another displacement is tried.
-    """
-
     key: bytes | None
     moving: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Street:
-    """The keys of a bucket at one displacement.
-
-    Attributes:
-        cars: The keys; the one that is looked at first.
-        held: What slots hold, by number.
-        member: Whether the key that is looked at is in the shard.
-    """
-
     cars: list[Car]
     held: dict[int, Held]
     member: bool
 
 
 def tag(key: bytes) -> str:
-    """Return the first digits of a key: enough to report it from the few others that are drawn."""
     return key.hex()[:4]
 
 
 def _short(key: bytes) -> str:
-    """Return what of a key has room in a cell."""
     return key.hex()[:3]
 
 
 def mixed_figure(key: bytes, placed: chd.Triple, parts: HashParts) -> Table:
-    """Return the mixing as one box, and what comes out of it."""
     bucket, first, step = placed
     seed = parts.start + HASH_HEAD.offsets["seed"]
     tail = (Span("", parts.stop - HASH_TAIL.size, parts.stop),)
@@ -113,7 +81,6 @@ def mixed_figure(key: bytes, placed: chd.Triple, parts: HashParts) -> Table:
 
 
 def rounds_figure(rounds: Sequence[chd.Round]) -> Table:
-    """Return the box, opened: the state after each round."""
     states = [rounds[0].before, *(one.mixed for one in rounds)]
     rows = tuple(
         (Item(name), *(Item(f"{number:08x}", tone=Tone.FAINT if at == 0 else Tone.PLAIN) for number in state))
@@ -125,17 +92,6 @@ def rounds_figure(rounds: Sequence[chd.Round]) -> Table:
 def buckets_figure(
     parts: HashParts, bucket: int, tried: int, stored: int, place: Span, known: Sequence[int] | None, *, fits: bool
 ) -> Cells:
-    """Return the buckets around the key's, each with its displacement where known.
-
-    Args:
-        parts: Locations of the parts.
-        bucket: g.
-        tried: The displacement that is tried.
-        stored: The one that the file keeps.
-        place: The bytes of the stored one.
-        known: The displacements of all buckets; None where they are not read.
-        fits: Whether all keys of the bucket find slots with the one that is tried.
-    """
     shown = window(parts.buckets, bucket, BUCKETS)
     items = []
     for number in shown:
@@ -152,7 +108,6 @@ def buckets_figure(
 
 
 def cars_figure(cars: Sequence[Car], bucket: int, displacement: int, slots: int) -> Table:
-    """Return the keys of the bucket, each with its own sum."""
     turns, probes = divmod(displacement, slots)
     rows = tuple(
         (
@@ -176,20 +131,11 @@ def cars_figure(cars: Sequence[Car], bucket: int, displacement: int, slots: int)
 
 
 def ring_figure(geometry: SwhGeometry, held: Sequence[Held], cars: Sequence[Car], title: str) -> Cells:
-    """Return the whole ring of a small shard.
-
-    Args:
-        geometry: The slots of the file.
-        held: What each slot holds.
-        cars: The keys on their way.
-        title: What to write over it.
-    """
     items = tuple(slot_item(geometry, slot, each, cars) for slot, each in enumerate(held))
     return Cells(title, geometry.slots, items, ring=True)
 
 
 def slot_item(geometry: SwhGeometry, slot: int, held: Held, cars: Sequence[Car]) -> Item:
-    """Return one slot: what it holds, and which keys are on it."""
     here = [car for car in cars if car.slot == slot]
     span = (geometry.slot_span(slot),)
     name, sought = f"slot {slot}", any(car.sought for car in here)
@@ -205,14 +151,12 @@ def slot_item(geometry: SwhGeometry, slot: int, held: Held, cars: Sequence[Car])
 
 
 def _tone_of(cars: Sequence[Car]) -> Tone:
-    """Return what keys on one slot are: in each other's way, the one that is looked at, or others of its bucket."""
     if not all(car.fits for car in cars):
         return Tone.MISS
     return Tone.HIT if any(car.sought for car in cars) else Tone.KEY
 
 
 def path_of(first: int, step: int, displacement: int, slots: int) -> tuple[list[tuple[int, str]], bool]:
-    """Return the places a key comes by: slot, and how it got there; and whether some are left out."""
     turns, probes = divmod(displacement, slots)
     whole = probes <= JUMPS
     path = [(first, "")]
@@ -228,7 +172,6 @@ def path_of(first: int, step: int, displacement: int, slots: int) -> tuple[list[
 
 
 def stop_name(number: int, text: str) -> str:
-    """Return the label of a place that a key comes by: `f`, or which jump ends there."""
     endings = {1: "st", 2: "nd", 3: "rd"}
     if text.startswith(MANY):
         return "last"
@@ -236,7 +179,6 @@ def stop_name(number: int, text: str) -> str:
 
 
 def ring_links(path: Sequence[tuple[int, str]]) -> list[Link]:
-    """Return the jumps as arrows between slots of a ring that is drawn whole."""
     links = [Link("f", f"slot {path[0][0]}", "start", Tone.KEY, 1, stop_text(path, 0))]
     for number, ((before, _), (after, text)) in enumerate(itertools.pairwise(path), 1):
         if before != after:
@@ -246,20 +188,12 @@ def ring_links(path: Sequence[tuple[int, str]]) -> list[Link]:
 
 
 def stop_text(path: Sequence[tuple[int, str]], number: int) -> str:
-    """Return what happens where a key comes by."""
     slot, text = path[number]
     before = path[number - 1][0] if number else -1
     return f"From slot {before} on: {text} is slot {slot}." if number else f"The key begins at slot {slot}: f."
 
 
 def slot_drawing(geometry: SwhGeometry, hashed: tuple[int, int], displacement: int) -> Drawing:
-    """Return the jumps of one key around the ring.
-
-    Args:
-        geometry: The slots of the file.
-        hashed: First slot and step of the key.
-        displacement: Of its bucket.
-    """
     (first, step), slots = hashed, geometry.slots
     turns, probes = divmod(displacement, slots)
     path, _ = path_of(first, step, displacement, slots)
@@ -286,7 +220,6 @@ def slot_drawing(geometry: SwhGeometry, hashed: tuple[int, int], displacement: i
 def long_ring_figure(
     geometry: SwhGeometry, path: Sequence[tuple[int, str]], cars: Sequence[Car]
 ) -> tuple[Ruler, list[Link]]:
-    """A ring of many slots as one line: where the key begins, jumps and ends, and where its bucket's others lie."""
     items, links = [], [Link("f", "jump 0", "start", Tone.KEY, 1, stop_text(path, 0))]
     for number, (slot, text) in enumerate(path):
         last = number == len(path) - 1
@@ -308,6 +241,5 @@ def long_ring_figure(
 
 
 def around_figure(geometry: SwhGeometry, shown: range, held: Sequence[Held], cars: Sequence[Car]) -> Cells:
-    """Slots around the key's."""
     items = tuple(slot_item(geometry, slot, each, cars) for slot, each in zip(shown, held, strict=True))
     return Cells(f"Slots {shown.start} to {shown.stop - 1}: what they hold", len(shown), items, first=shown.start)

@@ -30,19 +30,6 @@ _OFFSETS_AT_ONCE = 1 << 20
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SlotOrder:
-    """The live slots, sorted by the offset of their object: one number per slot, from which the columns are computed.
-
-    A shard of 46 million slots takes 370 MB this way; each column would take as much again.
-
-    Attributes:
-        ranked: Offset of the length field, shifted by `bits`, and below it the slot; ascending, shape `(live,)`.
-        bits: Bits of `ranked` that hold the slot; 0 where offsets are too large for both, and `apart` has the slots.
-        apart: The slots, where `bits` is 0.
-        lengths: Bytes of the contents in this order; None where objects touch, so that offsets determine them.
-        geometry: Geometry of the shard.
-        empty_state: State of a slot without object: unused or deleted.
-    """
-
     ranked: U64
     bits: int
     apart: I64 | None
@@ -55,38 +42,27 @@ class SlotOrder:
 
     @property
     def slots(self) -> I64:
-        """Slot numbers, in the order of their offsets, shape `(live,)`; computed at each use, as all columns."""
         return self.apart if self.apart is not None else _slots_in(self.ranked, self.bits)
 
     @property
     def offsets(self) -> I64:
-        """Offsets of the length fields, ascending, shape `(live,)`."""
         return _offsets_in(self.ranked, self.bits)
 
     @property
     def sizes(self) -> I64:
-        """Bytes of the contents, in the order of their offsets, shape `(live,)`."""
         return self.sizes_at(np.arange(len(self), dtype=np.int64))
 
     @property
     def stops(self) -> I64:
-        """One past the last byte of each object."""
         return self.offsets + OBJECT.size + self.sizes
 
     @property
     def holding(self) -> NDArray[np.bool_]:
-        """Mask of the slots that hold an object, bool, shape `(slots,)`."""
         found = np.zeros(self.geometry.slots, np.bool_)
         found[self.slots] = True
         return found
 
     def sizes_of(self, slots: I64, offsets: I64) -> I64:
-        """Return the bytes of the contents of live slots.
-
-        Args:
-            slots: Their numbers.
-            offsets: Offsets in them, as the index has them.
-        """
         wanted = _rank(slots, offsets.astype(np.uint64), self.bits)
         # In ascending order, neighbouring searches end in the same part of the memory.
         order = np.argsort(wanted)
@@ -95,7 +71,6 @@ class SlotOrder:
         return sizes
 
     def sizes_at(self, at: I64) -> I64:
-        """Return the bytes of the contents at some places of this order."""
         if self.lengths is not None:
             return self.lengths[at]
         after = np.full(len(at), self.geometry.index_start, np.int64)
@@ -117,7 +92,6 @@ def _slots_in(ranked: U64, bits: int) -> I64:
 
 
 def order_by_offset(offsets: I64) -> NDArray[np.int64]:
-    """Return the order of ascending offsets, equal ones as they are; offset and place are sorted as one number."""
     bits = len(offsets).bit_length()
     if bits + int(offsets.max(initial=0)).bit_length() > 64:
         return np.argsort(offsets, kind="stable")
@@ -125,11 +99,6 @@ def order_by_offset(offsets: I64) -> NDArray[np.int64]:
 
 
 def load_order(source: Source, geometry: SwhGeometry, progress: Progress) -> SlotOrder:
-    """Read all offsets of the index, and the lengths where the offsets alone do not determine them.
-
-    Raises:
-        SourceError: The bytes cannot be read.
-    """
     charge_items(geometry.slots, source)
     bits = geometry.slots.bit_length()
     if bits + geometry.index_start.bit_length() > 64:
@@ -165,7 +134,6 @@ def load_order(source: Source, geometry: SwhGeometry, progress: Progress) -> Slo
 
 
 def _touching(ranked: U64, bits: int, geometry: SwhGeometry) -> bool:
-    """Return whether each object ends where the next begins: nothing was deleted, and the offsets allow it."""
     if len(ranked) != geometry.declared or not len(ranked):
         return False
     starts = _offsets_in(ranked[:1], bits)
@@ -188,13 +156,11 @@ def _read_all_lengths(source: Source, geometry: SwhGeometry, ranked: U64, bits: 
 
 
 def read_slots(source: Source, geometry: SwhGeometry, first: int, last: int) -> NDArray[Any]:
-    """Return the slots `[first, last)`, as an array of `SLOT` rows."""
     start, stop = geometry.slot_start(first), geometry.slot_start(last)
     return SLOT.read(source.read(start, stop), count=last - first, place=Span("", start, stop))
 
 
 def read_slots_at(source: Source, geometry: SwhGeometry, rows: I64) -> NDArray[Any]:
-    """Any slots, in the order requested; neighbours are read at once."""
     if not len(rows):
         return np.empty(0, SLOT.dtype)
     first, last = int(rows.min()), int(rows.max()) + 1
@@ -213,7 +179,6 @@ def read_slots_at(source: Source, geometry: SwhGeometry, rows: I64) -> NDArray[A
 
 
 def read_lengths(source: Source, geometry: SwhGeometry, starts: I64) -> I64:
-    """Return the length fields at some places; where one does not fit the objects section it is cut to what does."""
     places = starts.tolist()
     data = b"".join(source.read_many([(start, start + OBJECT.size) for start in places]))
     lengths = OBJECT.read(data, count=len(places))["size"]

@@ -44,14 +44,6 @@ def header_node(
     size: int = HEADER.size,
     sums: dict[str, str] | None = None,
 ) -> Node:
-    """Return the header and its fields, whatever they state.
-
-    Args:
-        values: The fields by name; of a cut header only some.
-        targets: What fields point to.
-        size: Bytes of the header, fewer than 88 where the file ends in it.
-        sums: How values add up.
-    """
     texts = {"magic": "SWHShard"} if values["magic"].startswith(WHOLE_MAGIC) else {}
     whole = {field.name: values.get(field.name) for field in HEADER.fields}
     fields = field_nodes(HEADER, whole, 0, targets=targets, texts=texts, sums=sums)
@@ -59,7 +51,6 @@ def header_node(
 
 
 def cut_nodes(header: dict[str, Any], size: int) -> list[tuple[Section, Node]]:
-    """Return the sections that a file cut to `size` bytes has after its header, with their nodes."""
     roles = {"padding": FieldRole.PADDING, "objects": FieldRole.DATA}
     nodes = []
     for section, whole in cut_sections(header, size):
@@ -77,19 +68,12 @@ def _leaf(section: Section, role: FieldRole, text: str) -> Node:
 
 
 class SwhTree:
-    """Create the nodes of one file.
-
-    Args:
-        file: The file.
-    """
-
     def __init__(self, file: SwhFile) -> None:
         self._file = file
         self._geometry = file.geometry
         self._extents: Once[ObjectExtents] = Once()
 
     def root(self) -> Node:
-        """Return the root, with one child per section."""
         makers = {
             "header": lambda section: self._header_node(),
             "objects": self._objects_node,
@@ -101,7 +85,6 @@ class SwhTree:
         return Node(source.name, Span("", 0, source.size), text="Software Heritage Read Shard", children=kids)
 
     def _header_node(self) -> Node:
-        """Return the header; its positions point to what they name."""
         header = self._file.header
         targets = {}
         for name, size in (("objects_position", "objects_size"), ("index_position", "index_size")):
@@ -174,7 +157,6 @@ class SwhTree:
         return DIRECTORY_ENTRY.read(data, count=last - first)
 
     def _bit_nodes(self, parts: HashParts, name: str, first: int, last: int) -> list[Node]:
-        """Return the values of some buckets in one of the bit-packed parts."""
         span = parts.part(name)
         try:
             decoded = self._file.function().decoded
@@ -202,13 +184,6 @@ def _rest_node(section: Section) -> Node:
 
 
 class ObjectExtents(Extents):
-    """The live objects and the gaps that deletions left, in the order of their bytes.
-
-    Args:
-        file: The file.
-        order: Its live slots.
-    """
-
     def __init__(self, file: SwhFile, order: SlotOrder) -> None:
         self._file = file
         self._slots, self._offsets, self._sizes = order.slots, order.offsets, order.sizes
@@ -252,7 +227,6 @@ class ObjectExtents(Extents):
         )
 
     def _parts(self, length: Span, content: Span) -> list[Node]:
-        """Return length and content of an object; the length as it is stored, if it is at hand."""
         source, stored, error = self._file.source, content.size, ""
         if source.loaded(length.start, length.stop) == ((length.start, length.stop),):
             piece = source.read(length.start, length.stop)

@@ -41,11 +41,6 @@ U64 = NDArray[np.uint64]
 
 
 def verify(file: SwhFile, depth: Depth, progress: Progress) -> Report:
-    """Check a file to a depth.
-
-    Raises:
-        ShardError: There is not enough memory for the slots, or the bytes cannot be read.
-    """
     with file.enough_memory():
         return _verify(file, depth, progress)
 
@@ -105,7 +100,6 @@ def _check_structure(file: SwhFile, findings: Findings) -> None:
 
 
 def _live_slots(file: SwhFile, findings: Findings, progress: Progress) -> tuple[I64, I64, NDArray[np.uint8]]:
-    """Slots, offsets and keys of all live slots; slots that point nowhere are findings."""
     geometry = file.geometry
     at_once = WINDOW // SLOT.size
     slots: list[I64] = []
@@ -205,16 +199,6 @@ def _check_function(file: SwhFile, slots: I64, keys: NDArray[np.uint8], findings
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Window:
-    """Objects that were read together.
-
-    Attributes:
-        data: Their bytes.
-        starts: First bytes of their contents in `data`.
-        stops: One past the last bytes.
-        keys: Their keys, shape `(n, 32)`.
-        numbers: Their numbers in the order of offsets.
-    """
-
     data: bytes
     starts: I64
     stops: I64
@@ -222,7 +206,6 @@ class _Window:
     numbers: I64
 
     def mismatches(self) -> tuple[list[int], list[int]]:
-        """Return the numbers and sizes of the objects whose key is not the sha256 of their content."""
         sha256 = hashlib.sha256
         small = len(self.data) <= COPIED * len(self.starts)
         data = self.data if small else memoryview(self.data)
@@ -233,21 +216,6 @@ class _Window:
 
 
 class ContentCheck:
-    """The objects section against the index: the live objects tile it, and what lies between is zero.
-
-    Args:
-        shard: The file.
-        slots: Live slots, in the order of their offsets.
-        offsets: Their offsets, ascending.
-        keys: Their keys, shape `(live, 32)`.
-        findings: The findings.
-
-    Attributes:
-        reach: End of the objects checked so far.
-        checked: Objects whose content was compared with their key, or lies outside.
-        without_checksum: Objects whose key is no sha256.
-    """
-
     def __init__(self, file: SwhFile, slots: I64, offsets: I64, keys: NDArray[np.uint8], findings: Findings) -> None:
         self.source: Source = file.source
         self.geometry = file.geometry
@@ -267,7 +235,6 @@ class ContentCheck:
         self._overlap_left = self.stop - self.start
 
     def check(self, progress: Progress) -> None:
-        """Read all objects in windows; hash each and compare with its key, several windows at the same time."""
         small = self.stop - self.start <= COPIED * len(self.offsets)
         hashers = 1 if small else HASHERS
         with closing(in_order(_Window.mismatches, self._windows(progress), hashers)) as windows:
@@ -277,7 +244,6 @@ class ContentCheck:
         self._report_strangers()
 
     def _windows(self, progress: Progress) -> Iterator[_Window]:
-        """Yield the objects in the order of their offsets; what can be checked without hashing is checked here."""
         at = 0
         while at < len(self.offsets):
             self.findings.verified = at
@@ -299,27 +265,16 @@ class ContentCheck:
             at = last
 
     def _lengths(self, window: bytes, first: int, at: int, last: int) -> U64:
-        """Return the length fields of objects number `at` to `last`, all inside the window."""
         # One field at each byte: they overlap, and only those that are chosen are read.
         everywhere = np.ndarray(len(window) - OBJECT.size + 1, OBJECT.dtype, window, strides=(1,))["size"]
         return everywhere[self.offsets[at:last] - first].astype(np.uint64)
 
     def _check_cut(self, number: int, stop: int, progress: Progress) -> None:
-        """Hash an object that does not end in its window."""
         start = int(self.offsets[number]) + OBJECT.size
         if self._digest_long(start, stop, progress) != self.keys[number].tobytes():
             self.strangers.append((number, stop - start))
 
     def _check_places(self, at: int, offsets: I64, sizes: U64, stops: I64, progress: Progress) -> I64:
-        """Compare where some objects are with where those before them end; return the numbers of those to hash.
-
-        Args:
-            at: Number of the first one.
-            offsets: Offsets of their lengths, ascending.
-            sizes: Their sizes, as the length fields state them.
-            stops: Their ends; 0 where that is outside.
-            progress: Receives the progress.
-        """
         reached = np.maximum.accumulate(np.append(self.reach, stops))
         self.reach, reached = int(reached[-1]), reached[:-1]
         hashed = stops > 0
@@ -335,7 +290,6 @@ class ContentCheck:
         return np.flatnonzero(hashed)
 
     def _is_worth(self, size: int) -> bool:
-        """Return whether an object that overlaps another is hashed, too."""
         self._overlap_left -= size
         return self._overlap_left >= 0
 
@@ -354,7 +308,6 @@ class ContentCheck:
         self.findings.error("swh.overlap", Span("", offset, reach), message, key=self._key(number))
 
     def _check_gap(self, start: int, stop: int, progress: Progress) -> None:
-        """Check a gap between live objects: deleted bytes must be zero."""
         if start >= stop:
             return
         span = Span("", start, stop)
@@ -376,7 +329,6 @@ class ContentCheck:
                 return
 
     def _report_strangers(self) -> None:
-        """Keys are sha256 by custom; when most are not, the shard follows another custom, and that is not an error."""
         if not self.strangers:
             return
         if len(self.strangers) > len(self.offsets) // 2:

@@ -29,14 +29,6 @@ from shardcore.writing.writer import Data, More, Sized, Writer, pieces_of
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ending:
-    """Sections after the objects, and the header with their offsets.
-
-    Attributes:
-        header: The fields of the header.
-        section: The bytes of the hash function section.
-        slots: The slot of every object, in the order of adding.
-    """
-
     header: dict[str, Any]
     section: bytes
     slots: NDArray[np.int64]
@@ -56,15 +48,6 @@ _length = layout.OBJECT.packer.pack
 
 
 class SwhWriter(Writer):
-    """Writes objects as they come; index and hash function follow when all keys are known.
-
-    Args:
-        output: The output.
-        seed: The first seed tried for the hash function; equal objects and seed give equal bytes.
-        dedupe: Whether an object is left out that has key and content of another.
-        progress: Called while the hash function is built.
-    """
-
     key_form = KEY_FORM
 
     def __init__(
@@ -87,7 +70,6 @@ class SwhWriter(Writer):
         self._strangers = 0
 
     def _add(self, key: str | None, data: Data, more: More) -> str:
-        """Write one object; its key is the sha256 of the content unless it is given."""
         raw = self._raw(key, more.label)
         if raw is not None:
             # A key that is given need not be the sha256 of its content.
@@ -116,7 +98,6 @@ class SwhWriter(Writer):
         return digest.hex()
 
     def _is_known(self, key: bytes, content: bytes) -> bool:
-        """Return True for a second object with this key and content that is dropped; otherwise record it."""
         if self._seen is None:
             return False
         known = self._seen.get(key) == content
@@ -125,7 +106,6 @@ class SwhWriter(Writer):
         return known
 
     def _add_many(self, keys: Sequence[str] | None, contents: Sequence[bytes]) -> list[str]:
-        """Write many small objects with few calls."""
         if self._seen is not None:
             return super()._add_many(keys, contents)
         raw = digests = b"".join([_sha256(data).digest() for data in contents])
@@ -156,17 +136,10 @@ class SwhWriter(Writer):
             raise UsageError(f"{label}: {error.message}" if label else error.message) from None
 
     def _made_up_key(self) -> bytes:
-        """Return a key for content that is unknown: the hash function, and with it its size, will be another one."""
         self.exact = False
         return hashlib.sha256(b"%d" % len(self._offsets)).digest()
 
     def plan(self) -> Plan:
-        """Return the shard as it would be written with the objects added so far.
-
-        Raises:
-            UsageError: Two objects have the same key.
-            ShardError: No hash function can be built.
-        """
         end = self._ending()
         size = end.header["hash_position"] + len(end.section)
         sections, _ = tile(layout.sections_of(end.header, size, size), size)
@@ -175,7 +148,6 @@ class SwhWriter(Writer):
         return Plan((PlannedFile(name, size, sections, self._planned(end)),), self.exact, content)
 
     def _planned(self, end: Ending) -> ColumnObjects:
-        """Return the objects in the order of adding, as reading would give them; the keys are made when asked for."""
         offsets, keys = self._starts(), self._key_rows()
         sizes = np.append(offsets[1:], end.header["index_position"])[: len(offsets)] - offsets - layout.OBJECT.size
         starts = offsets + layout.OBJECT.size
@@ -199,7 +171,6 @@ class SwhWriter(Writer):
         self._file.complete(len(self._offsets))
 
     def _add_pieces(self, offset: int, data: Data, label: str) -> bytes:
-        """Write one object; return the sha256 of its content."""
         digest, size = hashlib.sha256(), 0
         self._file.write(_length(0))
         try:
@@ -215,7 +186,6 @@ class SwhWriter(Writer):
         return digest.digest()
 
     def _told(self) -> Iterator[str]:
-        """Yield what is said of the objects added so far, a sentence each."""
         if self._left_out:
             yield f"left out: {plural(self._left_out, 'object')} with the content of another"
         # Where most keys are something else, they are so by choice, as verification has it, too.
@@ -223,7 +193,6 @@ class SwhWriter(Writer):
             yield f"{plural(self._strangers, 'object')} with another sha256 than the key: key or content changed before"
 
     def _ending(self) -> Ending:
-        """Return what follows the objects added so far; made again only after another was added."""
         self.notes = tuple(self._told())
         if self._end is not None:
             return self._end
@@ -250,7 +219,6 @@ class SwhWriter(Writer):
         return self._end
 
     def _used_slots(self) -> NDArray[Any]:
-        """Return the slots of the objects, in the order of adding."""
         rows = np.empty(len(self._offsets), layout.SLOT.dtype)
         rows["key"], rows["offset"] = self._key_rows(), self._starts()
         return rows
@@ -263,7 +231,6 @@ class SwhWriter(Writer):
 
 
 def _records(sizes: NDArray[np.int64], contents: Sequence[bytes]) -> bytes:
-    """Lengths and contents of objects, as stored in the file."""
     parts = [b""] * (2 * len(contents))
     parts[0::2], parts[1::2] = sizes.astype(">u8").view("V8").tolist(), contents
     return b"".join(parts)

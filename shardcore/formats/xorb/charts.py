@@ -14,7 +14,6 @@ from shardcore.progress import Progress
 
 
 def shares(file: XorbFile) -> tuple[Share, ...]:
-    """Return the shares of the file."""
     starts, stops = file.records.starts, file.records.ends
     inner = np.minimum(starts + HEADER_SIZE, stops)
     inside = [
@@ -30,7 +29,6 @@ def shares(file: XorbFile) -> tuple[Share, ...]:
 
 
 def loads(file: XorbFile) -> tuple[LoadSource, ...]:
-    """Stored bytes of the chunks, beside their uncompressed bytes."""
     known = file.records.unpacked_ends is not None or file.headers is not None
     reads = 0 if known else file.records.count * HEADER_SIZE
     return (LoadSource("chunks", "Stored bytes of the chunks", reads, partial(_stored, file)),)

@@ -45,15 +45,6 @@ _NAME = re.compile(r"(?:default\.)?([0-9a-f]{64})(?:\.xorb)?")
 
 
 class InfoList(PointerTable):
-    """A list of the info block, one entry per chunk; hashes and stored ends refer to the chunk's record.
-
-    Args:
-        part: The list in the info block.
-        start: First byte of the info block.
-        records: The chunk records.
-        data: The info block; empty where no entry is read.
-    """
-
     def __init__(self, part: InfoPart, start: int, records: Records, data: bytes = b"") -> None:
         self.layout, self.pointer = part.record, part.record.fields[0].name
         self.refers = part.record in (CHUNK_HASH, STORED_END)
@@ -73,20 +64,6 @@ class InfoList(PointerTable):
 
 
 class XorbFile:
-    """The file of a xorb.
-
-    Args:
-        source: The file.
-        records: Where the chunk records lie.
-        info: What the info block declares; None without a whole one.
-        info_damage: Reason why the info block is not trusted, or None.
-        fault: Reason why the records cannot be followed to where they end, or None.
-        tail: Where an info block begins that is not whole; -1 when there is none.
-
-    Attributes:
-        sections: The parts; they tile the file.
-    """
-
     def __init__(
         self,
         source: Source,
@@ -110,28 +87,23 @@ class XorbFile:
 
     @property
     def damage(self) -> FormatError | None:
-        """Return the damage that hides hashes or chunks; an info block that is cut off within its ident does not."""
         return self.info_damage or self.fault
 
     @property
     def expected_hash(self) -> str:
-        """The hash that the file's name states, or empty; names are `<hash>` or `default.<hash>`."""
         match = _NAME.fullmatch(self.source.name)
         return match[1] if match else ""
 
     @property
     def info_span(self) -> Span:
-        """Return where the info block and its length lie; empty without one."""
         return next((Span("", s.start, s.stop) for s in self.sections if s.name == INFO_BLOCK), Span("", 0, 0))
 
     def info_part(self, name: str) -> tuple[InfoPart, Span] | None:
-        """Return a part of the info block and its bytes in the file; None where there is no such part."""
         parts = info_parts(self.info.version, self.info.count) if self.info is not None else ()
         start = self.info_span.start
         return next(((one, Span("", start + one.start, start + one.stop)) for one in parts if one.name == name), None)
 
     def links(self) -> Iterator[Links]:
-        """Yield the references to records: from the info block, or without one from each record to the next one."""
         records = self.records
         starts, numbers = records.starts, np.arange(records.count)
         if self.info is not None:
@@ -149,53 +121,28 @@ class XorbFile:
 
     @property
     def headers(self) -> NDArray[Any] | None:
-        """The headers of all records, rows of `CHUNK_HEADER`, when they were read; never reads."""
         return self._headers.value
 
     @property
     def loaded(self) -> bool:
-        """Return whether the headers of all records were read."""
         return self.headers is not None
 
     @property
     def index_bytes(self) -> int:
-        """Bytes of all record headers."""
         return self.records.count * HEADER_SIZE
 
     def load(self, progress: Progress = no_progress) -> NDArray[Any]:
-        """Return the headers of all records, read now if they were not.
-
-        Raises:
-            SourceError: The bytes cannot be read.
-        """
         return self._headers.get(lambda: self._read_headers(progress))
 
     def hashes(self, source: Source) -> HashArray:
-        """Return the chunk hashes, shape `(n, 32)`; without an info block all chunks are unpacked and hashed, once.
-
-        A chunk that cannot be unpacked has the zero hash, which no chunk has.
-
-        Args:
-            source: The file, or what counts what is read of it.
-
-        Raises:
-            SourceError: The bytes cannot be read.
-        """
         if self.records.hashes is not None:
             return self.records.hashes
         return self._hashes.get(lambda: self._make_hashes(source))
 
     def chunk_sizes(self) -> NDArray[np.int64]:
-        """Bytes of each unpacked chunk; read from the records where nothing else says so."""
         return self._sizes.get(self._make_sizes)
 
     def stream_chunks(self, first: int, last: int) -> Iterator[bytes]:
-        """Return the unpacked chunks number `first` to `last`, half-open, each as one piece; hashes are compared.
-
-        Raises:
-            FormatError: There are no such chunks, or one is damaged.
-            SourceError: The bytes cannot be read.
-        """
         if not 0 <= first <= last <= self.records.count:
             raise FormatError(
                 f"chunks {first} to {last} are requested; the xorb has {plural(self.records.count, 'chunk')}"
@@ -203,11 +150,6 @@ class XorbFile:
         return chunks(self.source.read, self.records, first, last)
 
     def check_chunk(self, source: Source, number: int) -> bytes:
-        """Unpack one chunk.
-
-        Raises:
-            FormatError: It cannot be unpacked, or has another hash than the info block declares.
-        """
         (chunk,) = chunks(source.read, self.records, number, number + 1)
         return chunk
 

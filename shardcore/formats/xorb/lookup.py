@@ -39,13 +39,6 @@ _COUNT_BYTES = 4
 
 @dataclass(frozen=True, slots=True)
 class XorbKey:
-    """A parsed key: the number of a chunk, its hash, or (when neither is there) all chunks.
-
-    Attributes:
-        number: The number of the chunk; None when the key is none.
-        raw: The 32 bytes of the hash; None when the key is none.
-    """
-
     number: int | None = None
     raw: bytes | None = None
 
@@ -64,24 +57,12 @@ KEY_FORM = KeyForm(of_bytes=text_of_key, numbers=True, to_raw=_raw)
 
 
 class XorbLookup:
-    """Finds chunks of a xorb.
-
-    Args:
-        file: The file of the xorb.
-        objects: Its chunks.
-    """
-
     def __init__(self, file: XorbFile, objects: XorbObjects) -> None:
         self.file = file
         self.objects = objects
 
     @staticmethod
     def parse(text: str) -> XorbKey:
-        """Return what a key names.
-
-        Raises:
-            UsageError: It is neither a number, nor a hash, nor `all`.
-        """
         if text == ALL:
             return XorbKey()
         if text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS:
@@ -93,13 +74,6 @@ class XorbLookup:
             raise UsageError(f"a key of a xorb is {forms}; not {short(text)}") from error
 
     def find(self, key: XorbKey, look: Look) -> ObjectRef:
-        """Find a chunk and report how; of several with one hash, the first.
-
-        Raises:
-            KeyAbsent: There is no such chunk.
-            FormatError: The header of its record is damaged, or a chunk that may have the hash cannot be unpacked.
-            SourceError: The bytes cannot be read.
-        """
         if key == XorbKey():
             return self._all(look)
         self._tell_info(look)
@@ -118,7 +92,6 @@ class XorbLookup:
         return self._chunk(number, look)
 
     def find_all(self, key: XorbKey) -> Sequence[ObjectRef]:
-        """Return the chunk with a number, or all chunks with a hash: the same chunk may occur more than once."""
         if key.raw is not None:
             return ObjectSlice(self.objects, np.array(self._with_hash(key.raw, Look()), np.int64))
         try:
@@ -127,7 +100,6 @@ class XorbLookup:
             return ()
 
     def find_many(self, keys: list[XorbKey]) -> NDArray[np.int64]:
-        """Return the rows of many keys; -1 where a key is absent."""
         count = self.file.records.count
         rows = np.full(len(keys), -1, np.int64)
         for place, key in enumerate(keys):
@@ -139,12 +111,10 @@ class XorbLookup:
 
     @property
     def _walked(self) -> Span:
-        """Return what states where the records are when nothing else does: the records themselves."""
         return Span("", 0, self.file.records.stop)
 
     @property
     def _count_span(self) -> Span:
-        """Return where the number of chunks stands: in the info block, or nowhere, so that all records are counted."""
         part = self.file.info_part("hashes") or self.file.info_part("count")
         if part is None:
             return self._walked
@@ -152,7 +122,6 @@ class XorbLookup:
         return Span("", stop - _COUNT_BYTES, stop)
 
     def _listed(self, name: str, number: int) -> Span:
-        """Return the entry of a chunk in a list of the info block; without one, all the records."""
         part = self.file.info_part(name)
         if part is None:  # nothing lists it
             return self._walked
@@ -160,7 +129,6 @@ class XorbLookup:
         return Span("", start, start + part[0].record.size)
 
     def _tell_info(self, look: Look) -> None:
-        """The way to the info block, which was gone when the file was opened."""
         block = self.file.info_span
         if not block.size:
             return
@@ -191,7 +159,6 @@ class XorbLookup:
         return ObjectRef(ALL, -1, (span,), size, span.size, codec=CODECS[-1], kind="chunk")
 
     def _with_hash(self, raw: bytes, look: Look) -> list[int]:
-        """Return the numbers of the chunks with a hash, in order; report where the hashes come from."""
         listed = self.file.records.hashes is not None
         hashes = self.file.hashes(look.meter(self.file.source))
         same = np.flatnonzero((hashes == np.frombuffer(raw, np.uint8)).all(axis=1)).tolist()
@@ -213,19 +180,16 @@ class XorbLookup:
         return same
 
     def _check_absence(self, hashes: NDArray[np.uint8], source: Source) -> None:
-        """Raise what keeps a chunk from being unpacked, or the walk from going on: absence is not proven then."""
         for number in np.flatnonzero(~hashes.any(axis=1)).tolist():
             self.file.check_chunk(source, number)
         self._check_end()
 
     def _check_end(self) -> None:
-        """Raise what kept the records from being followed to their end."""
         fault = self.file.fault
         if fault is not None:
             raise FormatError(fault.message, span=fault.span)
 
     def _chunk(self, number: int, look: Look) -> ObjectRef:
-        """Return a chunk by its number, from where its record ends."""
         span = self.file.records.span(number)
         begin = f"at byte {span.start:#x}, where the one before it ends" if number else "at byte 0x0, as the first"
         walked = "" if self.file.info is not None else "No list of ends: the headers are followed from byte 0 on. "
@@ -262,12 +226,10 @@ class XorbLookup:
 
     @staticmethod
     def _field_span(start: int, name: str) -> Span:
-        """Return the location of a field of the header of a record that begins at `start`."""
         at = start + CHUNK_HEADER.offsets[name]
         return Span("", at, at + CHUNK_HEADER.sizes[name])
 
     def _tell_content(self, number: int, ref: ObjectRef, look: Look) -> None:
-        """Read the chunk, as every reader does that looks it up."""
         size = plural(len(self.file.check_chunk(look.meter(self.file.source), number)), "byte")
         content = (
             f"{size}, stored uncompressed" if ref.codec == CODECS[0] else f"{size} when decompressed ({ref.codec})"

@@ -19,12 +19,6 @@ UNKNOWN = len(CODECS) - 1
 
 
 class XorbObjects(Objects):
-    """The chunks of a xorb, in their order.
-
-    Args:
-        file: The file of the xorb.
-    """
-
     kinds = ("chunk",)
     codecs = CODECS
     key_encoding = "number"
@@ -37,11 +31,9 @@ class XorbObjects(Objects):
 
     @property
     def sized(self) -> bool:
-        """Return whether the info block lists the sizes of the chunks."""
         return self.file.records.unpacked_ends is not None
 
     def columns(self, rows: NDArray[np.int64], *, sizes: bool = False) -> ObjectColumns:
-        """Return the columns of some rows; schemes are known once the index is loaded, or with `sizes`."""
         rows, records = np.asarray(rows, np.int64), self.file.records
         headers = self.file.load() if sizes else self.file.headers
         stop = records.ends[rows]
@@ -57,19 +49,15 @@ class XorbObjects(Objects):
         return ObjectColumns.of(rows, start, stop, size, codec=codec, state=state)
 
     def key_texts(self, rows: NDArray[np.int64]) -> list[str | None]:
-        """Return the keys of some rows: their numbers."""
         return [str(row) for row in np.asarray(rows).tolist()]
 
     def key_bytes(self, rows: NDArray[np.int64]) -> ByteStrings:
-        """Return the numbers of the chunks, 8 bytes each."""
         return ByteStrings.rows(np.ascontiguousarray(rows, "<i8"))
 
     def ref(self, row: int) -> ObjectRef:
-        """Return one chunk as an object; its header is read when the index is not loaded."""
         return self.ref_at(row, self.file.source.read)
 
     def ref_at(self, row: int, read: Read) -> ObjectRef:
-        """As `ref`, reading through `read`."""
         if not 0 <= row < len(self):
             raise IndexError(row)
         records, headers = self.file.records, self.file.headers
@@ -97,11 +85,9 @@ class XorbObjects(Objects):
 
     @property
     def orders(self) -> tuple[str, ...]:
-        """The chunks lie in their order; their sizes are known once the index is loaded."""
         return ("slot", "offset") + (("size",) if self.file.headers is not None else ())
 
     def order(self, name: str) -> NDArray[np.int64] | None:
-        """Row numbers in an order; see `Objects.order`."""
         if name == "offset":
             return None
         if name == "size" and name in self.orders:

@@ -6,7 +6,6 @@ _NAME = "hf-xet 1.8.0"
 
 
 def peers() -> tuple[Peer, ...]:
-    """Return what is known of other readers."""
     return (
         Peer(
             _NAME,

@@ -44,69 +44,50 @@ _PIECE = 1 << 20  # bytes read at once while walking
 
 @dataclass(frozen=True)
 class Records:
-    """Locations of the chunk records, and their chunks.
-
-    Attributes:
-        ends: Where each record ends, int64, ascending; it begins where the one before ends.
-        unpacked_ends: Where each chunk ends in the unpacked xorb; None while it is unknown.
-        hashes: Chunk hashes, shape `(n, 32)`; None in a xorb without an info block.
-    """
-
     ends: NDArray[np.int64]
     unpacked_ends: NDArray[np.int64] | None = None
     hashes: HashArray | None = None
 
     @staticmethod
     def of(info: XorbInfo) -> Records:
-        """Return what an info block states."""
         return Records(info.ends, info.unpacked_ends, info.hashes)
 
     @property
     def count(self) -> int:
-        """Number of chunks."""
         return len(self.ends)
 
     @property
     def stop(self) -> int:
-        """One past the last byte of the last record."""
         return int(self.ends[-1]) if self.count else 0
 
     @property
     def starts(self) -> NDArray[np.int64]:
-        """Return where each record begins."""
         return np.concatenate([np.zeros(1, np.int64), self.ends])[: self.count]
 
     def span(self, number: int) -> Span:
-        """Return where a record lies, header included."""
         return Span("", int(self.ends[number - 1]) if number else 0, int(self.ends[number]))
 
     def stored_span(self, number: int) -> Span:
-        """Return where the stored bytes of a chunk lie."""
         whole = self.span(number)
         return Span("", min(whole.start + HEADER_SIZE, whole.stop), whole.stop)
 
     @staticmethod
     def declared_sizes(rows: NDArray[Any]) -> NDArray[np.int64]:
-        """Bytes of the unpacked chunks, as the headers of their records say."""
         return u24_column(rows["uncompressed_size"])
 
     def faults(self, rows: NDArray[Any]) -> NDArray[np.bool_]:
-        """Return which of the headers of all records are wrong; see `header_faults`."""
         return header_faults(rows, self.ends, self.unpacked_ends)
 
     def fault(self, header: dict[str, Any], number: int) -> str:
-        """Return what is wrong with the header of a record, or empty; see `header_fault`."""
         return header_fault(header, self.stored_span(number).size, self.size(number))
 
     def size(self, number: int) -> int:
-        """Bytes of an unpacked chunk; -1 when only its header states."""
         if self.unpacked_ends is None:
             return -1
         return int(self.unpacked_ends[number]) - (int(self.unpacked_ends[number - 1]) if number else 0)
 
 
 def read_headers(read_many: ReadMany, records: Records, first: int, last: int) -> list[bytes]:
-    """Return the headers of the records number `first` to `last`, half-open."""
     starts = records.starts[first:last]
     stops = np.minimum(starts + HEADER_SIZE, records.ends[first:last])
     return read_many(list(zip(starts.tolist(), stops.tolist(), strict=True)))
@@ -114,34 +95,15 @@ def read_headers(read_many: ReadMany, records: Records, first: int, last: int) -
 
 @dataclass(frozen=True)
 class WalkedRecords:
-    """The records that were found by following them from byte 0.
-
-    Attributes:
-        records: Where they lie.
-        fault: Why the walk broke off before the end of the file; None at its end, and where an info block begins.
-    """
-
     records: Records
     fault: FormatError | None
 
     @property
     def stop(self) -> int:
-        """One past the last byte of the last record."""
         return self.records.stop
 
 
 def walk(read: Read, size: int) -> WalkedRecords:
-    """Follow the records from byte 0 to the info block, to the end of the file, or to what is not a record.
-
-    An info block begins where `XETBLOB` stands, or as many of its letters as there are bytes.
-
-    Args:
-        read: Reads ranges of the xorb.
-        size: Bytes to follow.
-
-    Raises:
-        SourceError: The bytes cannot be read.
-    """
     ends: list[int] = []
     sizes: list[int] = []
     at, first, data = 0, 0, b""
@@ -162,12 +124,10 @@ def walk(read: Read, size: int) -> WalkedRecords:
 
 
 def is_info_start(rest: bytes) -> bool:
-    """Return whether an info block begins with these bytes, or would if there were more of them."""
     return bool(rest) and (rest.startswith(IDENT) or IDENT.startswith(rest))
 
 
 def _fault_at(head: bytes, at: int, size: int, number: int) -> FormatError | None:
-    """Return why no record begins with the bytes `head` at `at`, or None; `number` counts the ones before."""
     if len(head) < HEADER_SIZE:
         message = f"chunk {number}: its header takes {HEADER_SIZE} bytes; {plural(len(head), 'is', 'are')} left"
         return Truncated(message, span=Span("", at, size))
@@ -188,20 +148,6 @@ def _fault_at(head: bytes, at: int, size: int, number: int) -> FormatError | Non
 
 
 def chunks(read: Read, records: Records, first: int, last: int, *, check: bool = True) -> Iterator[bytes]:
-    """Yield the unpacked chunks number `first` to `last`, half-open, in order.
-
-    Args:
-        read: Reads ranges of the xorb.
-        records: Where they lie.
-        first: First chunk.
-        last: One past the last.
-        check: Whether hashes are compared, where they are known.
-
-    Raises:
-        FormatError: A header disagrees with the info block, or the stored bytes are damaged.
-        BadChecksum: A chunk has another hash than the info block declares.
-        SourceError: The bytes cannot be read.
-    """
     for number, data in stored_records(read, records, first, last):
         chunk = unpack(data, records, number)
         if check and records.hashes is not None:
@@ -213,13 +159,6 @@ def chunks(read: Read, records: Records, first: int, last: int, *, check: bool =
 
 
 def stored_records(read: Read, records: Records, first: int, last: int) -> Iterator[tuple[int, bytes]]:
-    """Yield the bytes of the records number `first` to `last`, half-open, read some megabytes at once.
-
-    Of a record that is longer than any header can say, which only an info block can claim, there is the header.
-
-    Yields:
-        The number of a record, and its bytes, header included.
-    """
     while first < last:
         start, stop = records.span(first).start, int(records.ends[first])
         if stop - start > LONGEST_RECORD:
@@ -236,17 +175,6 @@ def stored_records(read: Read, records: Records, first: int, last: int) -> Itera
 
 
 def unpack(data: bytes, records: Records, number: int) -> bytes:
-    """Return the chunk in one record.
-
-    Args:
-        data: The record, header included.
-        records: Where the records lie.
-        number: Which it is.
-
-    Raises:
-        FormatError: The header disagrees with the info block, or the stored bytes are damaged.
-        Unsupported: The version or scheme is unknown.
-    """
     span = records.span(number)
     header = CHUNK_HEADER.read_one(data, place=span)
     stored = data[HEADER_SIZE:]

@@ -32,7 +32,6 @@ _BY_INFO = "its hash in the info block"
 
 
 def salvage(damaged: Damaged) -> Iterator[SalvagedObject]:
-    """Yield the chunks that the records lead to, then those that stand elsewhere."""
     shard = damaged.shard
     covered = Covered()
     left = frozenset[str]()
@@ -56,7 +55,6 @@ def salvage(damaged: Damaged) -> Iterator[SalvagedObject]:
 
 
 def _hashes_left(damaged: Damaged) -> frozenset[str]:
-    """Return the chunk hashes of an info block that cannot be read as a whole: they stand after their own mark."""
     source, found = damaged.source, set[str]()
     for at in occurrences(source, IDENT_HASHES, 0, source.size, damaged.progress):
         start = at + len(IDENT_HASHES) + 1 + 4
@@ -71,7 +69,6 @@ def _hashes_left(damaged: Damaged) -> frozenset[str]:
 
 
 def _hash_of(shard: XorbShard, ref: ObjectRef) -> str:
-    """Return the hash of a chunk as it is; empty where it cannot be read."""
     try:
         return to_text(chunk_hash(shard.read(ref)))
     except ShardError as error:
@@ -81,7 +78,6 @@ def _hash_of(shard: XorbShard, ref: ObjectRef) -> str:
 
 
 def _records(damaged: Damaged, start: int, stop: int, left: frozenset[str]) -> Iterator[SalvagedObject]:
-    """Records one after the other; where one cannot be right, from the next LZ4 frame on."""
     source, at = damaged.source, start
     frames = occurrences(source, LZ4_MAGIC, start, stop, damaged.progress)
     while at + HEADER_SIZE < stop and damaged.affords(at):
@@ -100,7 +96,6 @@ def _records(damaged: Damaged, start: int, stop: int, left: frozenset[str]) -> I
 
 
 def _chunk_at(damaged: Damaged, at: int, stop: int) -> tuple[int, bytes] | None:
-    """Return where the record that begins at a place ends, and its chunk; None where none does."""
     header = CHUNK_HEADER.read_one(damaged.source.read(at, at + HEADER_SIZE))
     stored, plain = read_u24(header["compressed_size"]), read_u24(header["uncompressed_size"])
     end = at + HEADER_SIZE + stored

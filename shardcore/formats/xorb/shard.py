@@ -35,12 +35,6 @@ if TYPE_CHECKING:
 
 
 class XorbShard(FileShard):
-    """An opened xorb.
-
-    Attributes:
-        file: Its file.
-    """
-
     key_form = KEY_FORM
     meanings = MEANINGS
 
@@ -56,31 +50,25 @@ class XorbShard(FileShard):
 
     @property
     def damage(self) -> ShardError | None:  # type: ignore[override]
-        """Return why the info block is not trusted, or the records cannot be followed to their end."""
         return self.file.damage
 
     @property
     def chunk_count(self) -> int:
-        """Number of chunks."""
         return self.file.records.count
 
     @property
     def chunk_hashes(self) -> HashArray | None:
-        """The chunk hashes as the info block lists them, shape `(n, 32)`; None without one."""
         return self.file.records.hashes
 
     @property
     def chunk_sizes(self) -> NDArray[np.int64]:
-        """Bytes of each unpacked chunk; read from the records where the info block does not state."""
         return self.file.chunk_sizes()
 
     def record_span(self, number: int) -> Span:
-        """Return where the record of a chunk lies, header included."""
         return self.file.records.span(number)
 
     @property
     def fields(self) -> dict[str, Value]:
-        """The fields of the info block that are not lists."""
         info = self.file.info
         if info is None:
             return {}
@@ -93,20 +81,16 @@ class XorbShard(FileShard):
 
     @property
     def declared_objects(self) -> int:
-        """The number of chunks."""
         return self.file.records.count
 
     @property
     def views(self) -> tuple[str, ...]:
-        """`all`: all chunks, one after the other."""
         return (ALL,)
 
     def _find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
-        """Return the rows of many keys; -1 where a key is absent."""
         return self._lookup.find_many([self.parse_key(key) for key in keys])
 
     def sketches(self, trace: Trace | None = None) -> tuple[Sketch, ...]:
-        """Return the records, and the lanes of one chunk; see `Shard.sketches`."""
         number = max(trace.ref.row, 0) if trace is not None and trace.ref is not None else 0
         absent = "Nothing has this key. " if trace is not None and trace.ref is None else ""
         from shardcore.formats.xorb.sketches import BytePlanesSketch, RecordsSketch
@@ -114,26 +98,17 @@ class XorbShard(FileShard):
         return (RecordsSketch(self.file, number, absent), BytePlanesSketch(self.file, number, absent))
 
     def stream(self, ref: ObjectRef) -> Iterator[bytes]:
-        """Return the chunk; for `all`, all chunks. Hashes are compared where the info block lists them."""
         if ref.key == ALL:
             return self.stream_chunks(0, self.chunk_count)
         return self.stream_chunks(ref.row, ref.row + 1)
 
     def stream_chunks(self, first: int, last: int) -> Iterator[bytes]:
-        """Return the unpacked chunks number `first` to `last`, half-open, each as one piece; hashes are compared.
-
-        Raises:
-            FormatError: There are no such chunks, or one is damaged.
-            SourceError: The bytes cannot be read.
-        """
         return self.file.stream_chunks(first, last)
 
     def reads_ranges(self, ref: ObjectRef) -> bool:
-        """Return whether it is the whole content: that is decoded chunk by chunk."""
         return ref.key == ALL
 
     def read_range(self, ref: ObjectRef, start: int, stop: int, *, limit: int = DEFAULT_LIMIT) -> bytes:
-        """Return a range of the content; of `all`, only the chunks that it touches are read."""
         if ref.key != ALL or not 0 <= start <= stop:
             return super().read_range(ref, start, stop, limit=limit)
         ends = np.cumsum(self.chunk_sizes)
@@ -146,18 +121,15 @@ class XorbShard(FileShard):
         return kept[start - skipped : stop - skipped]
 
     def facts(self, ref: ObjectRef) -> dict[str, Any]:
-        """`chunks`: the bytes of each chunk of a content; packing it again gives the same chunks."""
         sizes = self.chunk_sizes
         return {"chunks": (sizes if ref.key == ALL else sizes[ref.row : ref.row + 1]).tolist()}
 
     @property
     def checksum(self) -> str:
-        """BLAKE3: hashes of chunks are part of the format."""
         return "blake3"
 
 
 def _info_start(source: PrefetchedSource) -> int:
-    """Return where an info block would begin by the length at the end of the file; -1 when there can be none."""
     size = source.size
     if size < min(FIXED.values()) + INFO_LENGTH.size:
         return -1
@@ -167,7 +139,6 @@ def _info_start(source: PrefetchedSource) -> int:
 
 
 def detect(source: PrefetchedSource) -> Verdict | None:
-    """Recognise a xorb by the ident of its info block."""
     if source.size < HEADER_SIZE:
         return None
     start = _info_start(source)
@@ -179,10 +150,6 @@ def detect(source: PrefetchedSource) -> Verdict | None:
 
 
 def infer(source: PrefetchedSource) -> Verdict | None:
-    """Recognise chunk records without a whole info block: every byte before one must be in a record.
-
-    The first record must unpack. After the last one there may be the first letters of an info block.
-    """
     if not HEADER_SIZE < source.size <= MAX_XORB_SIZE or not _first_fits(source):
         return None
     try:
@@ -210,15 +177,6 @@ def _first_fits(source: PrefetchedSource) -> bool:
 
 
 def open_shard(source: PrefetchedSource, context: OpenContext) -> XorbShard:
-    """Open a xorb by the end of the file, with one read or two; without an info block the records are walked.
-
-    Records before a cut, or before an info block that is not whole, are there; `damage` and `verify` report the rest.
-
-    Raises:
-        NotAShard: There is neither an info block nor a chunk record.
-        FormatError: The info block is damaged, and not what is left is needed.
-        SourceError: The bytes cannot be read.
-    """
     start = _info_start(source)
     data = source.read(start, source.size - INFO_LENGTH.size) if start >= 0 else b""
     if not data.startswith(IDENT):

@@ -46,7 +46,6 @@ _COLUMNS = 7
 
 
 def sums_figure(records: Records, number: int) -> Table:
-    """Return where records begin: the running sum of their sizes, up to one of them."""
     shown = range(max(number - SUMS + 1, 0), number + 1)
     sizes, sums = [Item("record size", doc="Header and stored bytes.")], [Item("ends at = sum", doc="Running sum.")]
     for stage, one in enumerate(shown, 1):
@@ -58,17 +57,6 @@ def sums_figure(records: Records, number: int) -> Table:
 
 
 class _ChunkSketch:
-    """Sketch of one chunk of a xorb.
-
-    Args:
-        file: The xorb.
-        number: The chunk that is looked at.
-        absent: A sentence where the chunk looked for is not there, and this one is drawn in its stead.
-
-    Attributes:
-        controls: The chunk, and further controls.
-    """
-
     more: tuple[Control, ...] = ()
 
     def __init__(self, file: XorbFile, number: int = 0, absent: str = "") -> None:
@@ -81,13 +69,10 @@ class _ChunkSketch:
 
 
 class RecordsSketch(_ChunkSketch):
-    """The uncompressed chunks and their records, on two rulers of one scale."""
-
     name = "records"
     title = "Records"
 
     def draw(self, values: Mapping[str, Any]) -> Drawing:
-        """Return the drawing; see `Sketch.draw`."""
         number = chosen(self.controls, values)["chunk"]
         file, records = self._file, self._file.records
         if not records.count:
@@ -122,14 +107,11 @@ class RecordsSketch(_ChunkSketch):
 
 
 class BytePlanesSketch(_ChunkSketch):
-    """Numbers of four bytes, and the same bytes in four byte planes."""
-
     name = "lanes"
     title = "Byte planes"
     more = (Control("first", "From number", ControlKind.SLIDER, 0, 0, 1000, doc="First number of four bytes drawn."),)
 
     def draw(self, values: Mapping[str, Any]) -> Drawing:
-        """Return the drawing; see `Sketch.draw`."""
         wanted = chosen(self.controls, values)
         number = wanted["chunk"]
         if not self._file.records.count:
@@ -156,7 +138,6 @@ class BytePlanesSketch(_ChunkSketch):
         return Drawing(f"Chunk {number} in four byte planes", figures, (), caption, more=more, legend=runs)
 
     def _unpacked(self, number: int) -> tuple[bytes, int]:
-        """Return a chunk as it is, and the scheme it is stored by."""
         records, source = self._file.records, self._file.source
         whole = records.span(number)
         record = source.read(whole.start, whole.stop)
@@ -165,7 +146,6 @@ class BytePlanesSketch(_ChunkSketch):
 
 
 def _in_order(data: bytes, place: Place) -> Cells:
-    """Bytes in the order of the file, each in the colour of its lane."""
     items = tuple(
         Item(
             f"{byte:02x}",
@@ -183,7 +163,6 @@ def _in_order(data: bytes, place: Place) -> Cells:
 
 
 def _in_lanes(data: bytes, place: Place) -> Cells:
-    """Draw the bytes in four rows; a byte that equals its neighbour stands out."""
     columns = -(-len(data) // GROUPS)
     items = []
     for lane in range(GROUPS):

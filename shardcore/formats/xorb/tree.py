@@ -35,17 +35,10 @@ _ROLES = np.array([*(field.role for field in CHUNK_HEADER.fields), FieldRole.DAT
 
 
 class XorbTree:
-    """The node trees of a xorb: of the file, and of what its chunks unpack to.
-
-    Args:
-        file: The file of the xorb.
-    """
-
     def __init__(self, file: XorbFile) -> None:
         self.file = file
 
     def root(self) -> Node:
-        """Return the root of the tree of the file."""
         damage = self.file.damage
         makers = {
             CHUNKS: self._chunks_node,
@@ -64,12 +57,6 @@ class XorbTree:
         )
 
     def part(self, name: SourceName) -> SourcePart | None:
-        """Return what the stored bytes of a chunk unpack to; None where no chunk has its stored bytes there.
-
-        Raises:
-            FormatError: It cannot be unpacked.
-            SourceError: The bytes cannot be read.
-        """
         number, records = self._number(name), self.file.records
         if number is None:
             return None
@@ -102,7 +89,6 @@ class XorbTree:
         )
 
     def _number(self, name: SourceName) -> int | None:
-        """Return the number of the chunk that unpacks to a source."""
         if name.path or len(name.stretches) != 1:
             return None
         records, (start, stop) = self.file.records, name.stretches[0]
@@ -113,7 +99,6 @@ class XorbTree:
 
 
 def _chunk_root(name: str, size: int, number: int) -> Node:
-    """Return the root of the tree of an unpacked chunk."""
     span = Span(name, 0, size)
     text = f"chunk {number}, {plural(size, 'byte')}"
     kid = Node("chunk", span, text=text, role=FieldRole.DATA, doc="The uncompressed bytes of the chunk.")
@@ -121,8 +106,6 @@ def _chunk_root(name: str, size: int, number: int) -> Node:
 
 
 def chunk_children(read_many: ReadMany, records: Records) -> Children:
-    """Return the nodes of all chunk records."""
-
     def describe(first: int, last: int) -> list[Node]:
         heads = read_headers(read_many, records, first, last)
         return [chunk_node(head, records, number) for number, head in enumerate(heads, first)]
@@ -137,7 +120,6 @@ def chunk_children(read_many: ReadMany, records: Records) -> Children:
 
 
 def chunk_node(head: bytes, records: Records, number: int) -> Node:
-    """Return the node of one chunk record; `head` is its header."""
     span, stored = records.span(number), records.stored_span(number)
     header = CHUNK_HEADER.read_one(head, place=span)
     fault = records.fault(header, number)
@@ -159,14 +141,6 @@ def chunk_node(head: bytes, records: Records, number: int) -> Node:
 
 
 def info_children(data: bytes, start: int, info: XorbInfo, records: Records) -> tuple[Node, ...]:
-    """Return the nodes of the info block and of the length after it.
-
-    Args:
-        data: The block and the length.
-        start: Start of the block.
-        info: What it states.
-        records: The chunk records its ends point to.
-    """
     parts = [_part_node(data, start, part, records) for part in info_parts(info.version, info.count)]
     at = len(data) - INFO_LENGTH.size
     return (*parts, *field_nodes(INFO_LENGTH, INFO_LENGTH.read_one(data, at), start + at))

@@ -16,11 +16,6 @@ from shardcore.progress import Progress
 
 
 def verify(file: XorbFile, depth: Depth, progress: Progress) -> Report:
-    """Check a xorb to a depth.
-
-    Raises:
-        SourceError: The bytes cannot be read.
-    """
     findings = Findings()
     progress(0, 1)
     _check_structure(file, findings)
@@ -63,7 +58,6 @@ def _check_structure(file: XorbFile, findings: Findings) -> None:
 
 
 def _check_headers(file: XorbFile, findings: Findings) -> None:
-    """Every record's header against the info block."""
     headers, records = file.load(), file.records
     wrong = np.flatnonzero(records.faults(headers))
     for number in wrong[:MAX_PER_CODE].tolist():
@@ -75,7 +69,6 @@ def _check_headers(file: XorbFile, findings: Findings) -> None:
 
 
 def _check_root(file: XorbFile, hashes: HashArray, findings: Findings) -> None:
-    """The root over the chunk hashes against the hash in the info block and in the file's name."""
     root = to_text(tree_root(hashes, file.chunk_sizes().astype(np.uint64)))
     if file.info is not None and root != to_text(file.info.cas_hash):
         message = f"hash of the xorb from its chunk hashes: computed {root}, stored {to_text(file.info.cas_hash)}"
@@ -88,7 +81,6 @@ def _check_root(file: XorbFile, hashes: HashArray, findings: Findings) -> None:
 
 
 def _check_chunks(file: XorbFile, findings: Findings, progress: Progress) -> int:
-    """Decompress and hash every chunk; return how many were."""
     records = file.records
     found: list[bytes] = []
     work = ContentBudget(file.source.size)

@@ -22,14 +22,6 @@ from shardcore.writing.writer import Data, More, Sized, Writer, pieces_of, whole
 
 
 class XorbWriter(Writer):
-    """Writes chunk records as they come, then the info block, version 1.
-
-    Args:
-        output: The output.
-        compression: `auto`, what gives the fewest bytes per chunk; `none`; `lz4`; `bg4`, LZ4 of byte groups.
-        cut: Whether contents are cut into chunks; otherwise each is one chunk as it is.
-    """
-
     def __init__(self, output: Output, *, compression: str = "auto", cut: bool = True) -> None:
         super().__init__(output)
         self._cut = cut
@@ -39,11 +31,9 @@ class XorbWriter(Writer):
 
     @property
     def rows(self) -> int:
-        """Chunks so far: a content has as many as it is cut into, and an empty one has none."""
         return len(self._packer)
 
     def _add(self, key: str | None, data: Data, more: More) -> str:
-        """Write the chunks of one content; chunks have no keys but their numbers."""
         if isinstance(data, Sized) and self.output.planning:
             told = more.facts.get("chunks")
             self._plan_sizes(_sizes(told, more.label) if told is not None else usual_chunks(data.size), more.label)
@@ -89,11 +79,6 @@ class XorbWriter(Writer):
             raise UsageError(f"with {label or 'this content'} the xorb would have {fault}")
 
     def plan(self) -> Plan:
-        """Return the xorb as it would be written with what was added so far.
-
-        Raises:
-            UsageError: Nothing was added.
-        """
         packed = self._packed()
         name = self.output.target.name if self.output.target else ""
         return Plan((PlannedFile(name, packed.size, packed.sections, _planned(packed)),), self.exact, self._content)
@@ -110,14 +95,12 @@ class XorbWriter(Writer):
 
 
 def _sizes(told: object, label: str) -> list[int]:
-    """Return the sizes of chunks that a fact tells."""
     if not isinstance(told, list) or any(type(one) is not int or not 0 < one <= MAX_UNPACKED for one in told):
         raise UsageError(f"{label or 'the content'}: chunks is a list of numbers, each from 1 to {MAX_UNPACKED:,}")
     return told
 
 
 def _cut_at(sizes: list[int], pieces: Iterable[bytes | bytearray | memoryview], label: str) -> Iterator[bytes]:
-    """Chunks of the sizes that are reported."""
     held, number, whole = bytearray(), 0, 0
     for piece in pieces:
         held += piece
@@ -133,14 +116,11 @@ def _cut_at(sizes: list[int], pieces: Iterable[bytes | bytearray | memoryview], 
 
 
 class _PlannedChunks(ColumnObjects):
-    """The chunks of a xorb that is planned."""
-
     kinds = ("chunk",)
     codecs = CODECS
 
 
 def _planned(packed: PackedXorb) -> ColumnObjects:
-    """Return the chunks as reading will give them."""
     ends, sizes, hashes = packed.info.ends, packed.sizes, packed.info.hashes
     records = np.concatenate([[0], ends[:-1]]).astype(np.int64)
 

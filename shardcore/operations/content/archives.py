@@ -44,16 +44,10 @@ COMPRESSED = ((GZIP_MAGIC, "gzip"), (ZSTD_MAGIC, "zstd"), (b"BZh", "bzip2"), (b"
 
 
 def is_tar(data: bytes) -> bool:
-    """Return whether bytes begin with the header of a tar member."""
     return data[257:262] == _TAR_MAGIC
 
 
 def zip_content(data: bytes, size: int) -> Content:
-    """Return the members of a zip file; none where its end was not read.
-
-    Raises:
-        FormatError: Its directory is invalid.
-    """
     if size != len(data):
         return ArchiveContent("zip archive", size, data, "the list of members is at the end, which was not read", "zip")
     if (entries := data.count(CENTRAL_MAGIC)) > MOST_MEMBERS:
@@ -79,11 +73,6 @@ def _zip_codec(objects: ZipObjects, row: int) -> str:
 
 
 def tar_content(data: bytes, size: int) -> Content:
-    """Return the members of a tar file, as far as it was read.
-
-    Raises:
-        FormatError: The first header is invalid.
-    """
     members: list[ArchiveMember] = []
     note = ""
     try:
@@ -105,19 +94,10 @@ def tar_content(data: bytes, size: int) -> Content:
 
 
 def compressed_format(data: bytes) -> str:
-    """Return the format of a compressed file by its first bytes; empty where there is none."""
     return next((format for magic, format in COMPRESSED if data.startswith(magic)), "")
 
 
 def compressed_content(data: bytes, size: int, name: str, inside: Callable[[bytes, int, str], Content]) -> Content:
-    """Return a compressed file: its one member, and what its beginning is.
-
-    Args:
-        data: The bytes that were read.
-        size: Bytes of the whole file.
-        name: Its name; may be empty.
-        inside: Recognises decompressed bytes: their beginning, the size of all or -1, and the name.
-    """
     format = compressed_format(data)
     inner_name = name.rpartition(".")[0] or name if name.endswith((".gz", ".zst", ".bz2", ".xz")) else ""
     title, note, inner = f"{format} file", "", None
@@ -136,16 +116,6 @@ def compressed_content(data: bytes, size: int, name: str, inside: Callable[[byte
 
 
 def expand(format: str, data: bytes, most: int) -> tuple[bytes, bool]:
-    """Return the first bytes that a compressed file decompresses to, and whether they are all.
-
-    Args:
-        format: `gzip`, `zstd`, `bzip2` or `xz`.
-        data: The file, or its beginning. Of a zstd file, bytes after the first frame are ignored.
-        most: Bytes that are returned at most.
-
-    Raises:
-        FormatError: The bytes are invalid from the first one on, or have no beginning of a stream.
-    """
     if format == "zstd":
         return _expand_zstd(data, most)
     engine, streams = _engine(format), 1
@@ -199,7 +169,6 @@ def _engine(format: str) -> Any:
 
 
 def _stated_size(format: str, data: bytes, *, whole: bool) -> int:
-    """Return the decompressed size that a file states; -1 where it does not, or several members may follow."""
     if format == "gzip" and whole and data.count(GZIP_MAGIC) == 1 and len(data) >= 18:
         return int.from_bytes(data[-4:], "little")
     if format == "zstd":
@@ -214,11 +183,6 @@ def _stated_size(format: str, data: bytes, *, whole: bool) -> int:
 
 
 def member_of(found: ArchiveContent, name: str) -> ArchiveMember:
-    """Return a member by its name; of equal names the last, as unpacking keeps it.
-
-    Raises:
-        UsageError: There is none.
-    """
     member = next((one for one in reversed(found.members) if one.name == name), None)
     if member is None:
         there = ", ".join(short(one.name) for one in found.members[:8])
@@ -227,18 +191,6 @@ def member_of(found: ArchiveContent, name: str) -> ArchiveMember:
 
 
 def member_bytes(found: ArchiveContent, member: ArchiveMember, limit: int) -> bytes:
-    """Return the bytes of a member, decompressed.
-
-    Args:
-        found: The archive.
-        member: One of its members.
-        limit: Bytes that it may have.
-
-    Raises:
-        LimitExceeded: It has more, or not all of its stored bytes were read.
-        Unsupported: It is compressed in a way that is not decompressed here, or encrypted.
-        FormatError: It is invalid.
-    """
     if member.size > limit:
         raise LimitExceeded(f"{short(member.name)} has {plural(member.size, 'byte')}; at most {limit:,} are read")
     if not 0 <= member.data <= member.stop <= len(found.data):

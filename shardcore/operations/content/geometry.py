@@ -184,21 +184,6 @@ class AnnotationsContent(GeometryContent):
 def geometry_content(
     shard: Shard, ref: ObjectRef, data: bytes, *, limit: int | None = None, strict: bool = False
 ) -> Content | None:
-    """Return an object as a mesh, skeleton or annotations; None where the format does not state one.
-
-    Of a mesh, the coarsest level is decoded.
-
-    Args:
-        shard: The shard.
-        ref: The object.
-        data: Its whole content.
-        limit: Bytes of fragments that are read at most; default: 64 MiB.
-        strict: Raise `PackageMissing` where the decoder is not installed, instead of a note.
-
-    Raises:
-        FormatError: The content is not what the format states.
-        SourceError: Fragments cannot be read.
-    """
     found = shard.geometry(ref, data)
     if isinstance(found, MeshLayout):
         return _mesh(shard, data, found, limit, strict)
@@ -227,7 +212,6 @@ def _mesh(shard: Shard, data: bytes, layout: MeshLayout, limit: int | None, stri
 
 
 def _bare(data: bytes, layout: MeshLayout) -> MeshContent:
-    """Return a mesh without triangles."""
     if not layout.bits:
         return MeshContent("Mesh without a manifest", len(data), data, "", layout)
     fragments = plural(sum(map(len, layout.levels)), "fragment")
@@ -265,7 +249,6 @@ def mesh_level(shard: Shard, ref: ObjectRef | Key, level: int, *, limit: int | N
 
 
 def decode_level(shard: Shard, mesh: MeshContent, level: int, *, limit: int | None = None) -> MeshContent:
-    """Return a mesh with the triangles of another level; see `mesh_level`."""
     layout, count = mesh.layout, len(mesh.layout.levels[level])
     vertices, triangles = [np.zeros((0, 3), np.float32)], [np.zeros((0, 3), np.uint32)]
     counts, before = np.zeros((count + 1, 2), np.int64), 0

@@ -22,11 +22,6 @@ _TITLES = {"webp": "WebP"}
 
 
 def picture_content(data: bytes, size: int) -> Content:
-    """Return a picture, without its pixels.
-
-    Raises:
-        FormatError: The bytes are no picture.
-    """
     header = picture_header(data)
     if header is None:
         raise FormatError("no picture")
@@ -54,7 +49,6 @@ def picture_pixels(shard: Shard, found: PictureContent) -> NDArray[np.uint8]:
 
 
 def label_colours(labels: NDArray[Any]) -> NDArray[np.uint32]:
-    """Return the pixels of labels as ARGB values: a hash of each label, which is not dark; 0 is black."""
     numbers = np.abs(labels) if labels.dtype.kind == "c" else labels
     if numbers.dtype.kind == "f":
         # Of fractions the bits are hashed.
@@ -67,16 +61,6 @@ def label_colours(labels: NDArray[Any]) -> NDArray[np.uint32]:
 
 
 def slice_of(array: NDArray[Any], index: str | None, *, across: bool = False) -> NDArray[Any]:
-    """Return the first two axes of an array as rows and columns; further axes at an index.
-
-    Args:
-        array: The array.
-        index: Indices of the axes after the second, separated by commas; default: zeros.
-        across: Whether the first axis runs across: x of a volume.
-
-    Raises:
-        UsageError: An index is outside, or the array has fewer than two axes.
-    """
     if array.ndim < 2:
         raise UsageError(f"a picture needs two axes; the array has {array.ndim}")
     rest = array.ndim - 2
@@ -93,12 +77,6 @@ def slice_of(array: NDArray[Any], index: str | None, *, across: bool = False) ->
 
 
 def pixels_of(shard: Shard, found: ArrayContent | PictureContent, index: str | None) -> NDArray[np.uint8]:
-    """Return a picture, or a slice of an array, as pixels: labels in colours, other numbers in grey.
-
-    Raises:
-        UsageError: The array has no slice at this index, or no numbers; or an index is given of a picture.
-        ShardError: The picture cannot be decoded.
-    """
     if isinstance(found, PictureContent):
         if index is not None:
             raise UsageError(f"--index is of arrays; this is {found.title}")
@@ -107,11 +85,6 @@ def pixels_of(shard: Shard, found: ArrayContent | PictureContent, index: str | N
 
 
 def array_pixels(found: ArrayContent, index: str | None = None) -> NDArray[np.uint8]:
-    """Return a slice of an array as pixels: labels in colours, other numbers in grey; see `slice_of`.
-
-    Raises:
-        UsageError: The array has no slice at this index, or no numbers.
-    """
     plane = slice_of(found.array, index, across=bool(found.layout.axes))
     if plane.dtype.kind not in "iufb":
         raise UsageError(f"--png needs numbers; these are {plane.dtype}")
@@ -123,7 +96,6 @@ def array_pixels(found: ArrayContent, index: str | None = None) -> NDArray[np.ui
 
 
 def grey(plane: NDArray[Any]) -> NDArray[np.uint8]:
-    """Return numbers as grey levels, from their minimum to their maximum; those that are no number are black."""
     values = plane.astype(np.float64)
     finite = values[np.isfinite(values)]
     low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 0.0)

@@ -131,29 +131,11 @@ def content(shard: Shard, ref: ObjectRef | Key, *, limit: int | None = None, str
 
 
 def content_of(data: bytes, name: str = "", *, size: int | None = None) -> Content:
-    """Return what some bytes are; see `content`.
-
-    Args:
-        data: The bytes, or the beginning of them.
-        name: Name of the file, for its ending; may be empty.
-        size: Bytes of the whole, -1 where unknown; None: `data` is all of it.
-    """
     return _recognised(_Beginning(data, len(data) if size is None else size, name, lambda count: data[:count]))
 
 
 @dataclass(frozen=True, slots=True)
 class _Beginning:
-    """Beginning of a content, and a way to read more of it.
-
-    Attributes:
-        head: The bytes that were read.
-        size: Bytes of the whole; -1 where unknown.
-        name: Name of the file; may be empty.
-        first: Reads so many first bytes, or what is allowed of them.
-        most: Bytes up to which a content is read whole.
-        inside: Whether it is inside of a compressed file: others inside of it are not decompressed.
-    """
-
     head: bytes
     size: int
     name: str
@@ -162,12 +144,10 @@ class _Beginning:
     inside: bool = False
 
     def whole(self) -> bytes:
-        """Return all bytes, or the head where they are too many."""
         return self.first(self.size) if 0 <= self.size <= self.most else self.head
 
 
 def _recognised(beginning: _Beginning, reason: str = "") -> Content:
-    """Return what some bytes are; `reason` is the note where they are of no other kind."""
     head, size = beginning.head, beginning.size
     if size == 0:
         return _bytes(head, size, reason)
@@ -221,7 +201,6 @@ def _array(layout: ArrayLayout, data: bytes, size: int) -> Content:
 
 
 def _decoded_array(shard: Shard, ref: ObjectRef, layout: ArrayLayout, data: bytes, size: int) -> Content:
-    """Return an array that is stored encoded, decoded."""
     if size != len(data):
         raise LimitExceeded(f"an array encoded as {layout.encoding} needs all {plural(size, 'byte')}")
     decoded, elements = shard.decode_array(ref, layout, data, shard.decoder)
@@ -255,7 +234,6 @@ def _by_magic(beginning: _Beginning) -> Content | None:
 
 
 def _inside(data: bytes, size: int, name: str) -> Content:
-    """Return what the beginning of a compressed file decompresses to."""
     return _recognised(_Beginning(data, size, name, lambda count: data[:count], inside=True))
 
 
@@ -274,10 +252,6 @@ def _bytes(data: bytes, size: int, note: str) -> BytesContent:
 
 
 def _kind_of(data: bytes) -> str:
-    """Return the kind of file that some bytes begin like; empty where the magic number says too little.
-
-    Magic numbers of few distinct bytes, such as 16 zeros, occur in any content.
-    """
     import puremagic
 
     try:

@@ -33,19 +33,6 @@ Numbers = NDArray[np.uint32]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scene:
-    """Points in model space, and what is drawn of them.
-
-    Attributes:
-        points: float32 of shape `(n, 3)`; all are finite.
-        triangles: Triples of points, uint32.
-        normals: Direction of the surface at each point; empty without triangles.
-        lines: Pairs of points, uint32.
-        dots: Points that are drawn as dots, uint32.
-        anchors: Points of the things that can be pointed at, float32 of shape `(k, 3)`: vertices, rows, fragments.
-        things: Number of the thing of each anchor.
-        triangle_things: Number of the thing of each triangle.
-    """
-
     points: Points
     triangles: Numbers
     normals: Points
@@ -57,17 +44,12 @@ class Scene:
 
     @property
     def bounds(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The lowest and highest coordinates; zeros without points."""
         if not len(self.points):
             return np.zeros(3), np.zeros(3)
         return self.points.min(axis=0).astype(np.float64), self.points.max(axis=0).astype(np.float64)
 
 
 def scene_of(found: GeometryContent) -> Scene:
-    """Return the scene of a content.
-
-    Points that are no numbers are left out, with what is drawn between them.
-    """
     if isinstance(found, MeshContent):
         return _mesh_scene(found)
     if isinstance(found, SkeletonContent):
@@ -80,10 +62,6 @@ def scene_of(found: GeometryContent) -> Scene:
 
 
 def coarse_scene(scene: Scene, most: int = COARSE) -> Scene:
-    """Return a scene with fewer triangles, lines and dots, for drawing while it turns; the same one if it is small.
-
-    Triangles are joined by cells of a grid, so that the surface stays closed.
-    """
     if len(scene.triangles) <= most and len(scene.lines) <= most and len(scene.dots) <= most:
         return scene
     triangles, normals, points = scene.triangles, scene.normals, scene.points
@@ -101,12 +79,6 @@ def coarse_scene(scene: Scene, most: int = COARSE) -> Scene:
 
 
 def box_lines(low: NDArray[np.float64], high: NDArray[np.float64]) -> tuple[Points, Numbers]:
-    """Return the edges of boxes as points and lines.
-
-    Args:
-        low: Low corners, shape `(n, 3)`.
-        high: High corners, shape `(n, 3)`.
-    """
     ends = np.stack([low, high], axis=1)
     corners = ends[:, _CORNERS, np.arange(3)].reshape(-1, 3).astype(np.float32)
     lines = (8 * np.arange(len(low))[:, None, None] + _EDGES).reshape(-1, 2)
@@ -114,7 +86,6 @@ def box_lines(low: NDArray[np.float64], high: NDArray[np.float64]) -> tuple[Poin
 
 
 def normals_of(points: Points, triangles: Numbers) -> Points:
-    """Return the direction of a surface at each point, of length 1; points at the same place have the same."""
     if not len(triangles):
         return np.zeros((0, 3), np.float32)
     places = _places(points, 1 << 20)
@@ -178,7 +149,6 @@ def _scene(
     things: NDArray[np.int64] | None = None,
     triangle_things: NDArray[np.int64] | None = None,
 ) -> Scene:
-    """Return a scene without points whose coordinates are no numbers, or whose sums overflow."""
     points = np.asarray(points, np.float32)
     fine = _sound(points)
     none = np.zeros((0, 3), np.uint32)
@@ -203,7 +173,6 @@ def _sound(points: Points) -> NDArray[np.bool_]:
 
 
 def _places(points: Points, cells: int) -> NDArray[np.int64]:
-    """Return the cell of each point in a grid over all of them, as one number; at most 2**20 cells along an axis."""
     low, high = points.min(axis=0), points.max(axis=0)
     span = max(float((high.astype(np.float64) - low).max()), 1e-30)
     at = np.clip((points.astype(np.float64) - low) * ((cells - 1) / span), 0, cells - 1).astype(np.int64)
@@ -211,7 +180,6 @@ def _places(points: Points, cells: int) -> NDArray[np.int64]:
 
 
 def _clustered(points: Points, triangles: Numbers, cells: int) -> tuple[Points, Numbers]:
-    """Return a surface whose points are joined by cells of a grid; triangles within one cell are left out."""
     _, first, same = np.unique(_places(points, cells), return_index=True, return_inverse=True)
     joined = same[triangles]
     flat = (joined[:, 0] == joined[:, 1]) | (joined[:, 1] == joined[:, 2]) | (joined[:, 0] == joined[:, 2])

@@ -36,32 +36,21 @@ TILTED = (0.35, -0.6)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Camera:
-    """Direction and zoom of a view.
-
-    Attributes:
-        rotation: From model to view, shape `(3, 3)`; x to the right, y up, z towards the viewer.
-        zoom: Factor; 1 fits the scene.
-    """
-
     rotation: NDArray[np.float64]
     zoom: float = 1.0
 
     @classmethod
     def first(cls) -> Self:
-        """Return the camera of a scene that was not turned."""
         return cls(turned(np.eye(3), *TILTED))
 
     def turn(self, across: float, down: float) -> Self:
-        """Return it turned around the axes of the view, in radians."""
         return replace(self, rotation=turned(self.rotation, down, across))
 
     def zoomed(self, factor: float) -> Self:
-        """Return it with another zoom."""
         return replace(self, zoom=min(max(self.zoom * factor, 0.05), 200.0))
 
 
 def turned(rotation: NDArray[np.float64], around_x: float, around_y: float) -> NDArray[np.float64]:
-    """Return a rotation followed by two more, in radians."""
     x, y = np.eye(3), np.eye(3)
     x[1:, 1:] = [[np.cos(around_x), -np.sin(around_x)], [np.sin(around_x), np.cos(around_x)]]
     y[0, 0] = y[2, 2] = np.cos(around_y)
@@ -74,17 +63,6 @@ def turned(rotation: NDArray[np.float64], around_x: float, around_y: float) -> N
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Shaded:
-    """Picture of a scene.
-
-    Attributes:
-        light: Brightness from 0 to 1, float32 of shape `(rows, columns)`.
-        hit: What is shown: number of a triangle; from `LINE` and `DOT` on a line and a dot; -1 for nothing.
-        things: Number of the thing of the triangle that is shown, shape `(rows, columns)`; -1 for none.
-        camera: How it was seen.
-        scale: Pixels per unit of the model.
-        middle: Middle of the scene in the model.
-    """
-
     light: NDArray[np.float32]
     hit: NDArray[np.int64]
     things: NDArray[np.int64]
@@ -93,7 +71,6 @@ class Shaded:
     middle: NDArray[np.float64]
 
     def project(self, points: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
-        """Return points of the model as columns, rows and depths of the picture, shape `(n, 3)`."""
         rows, columns = self.light.shape
         return _projected(points, self.camera.rotation, self.scale, self.middle, columns, rows)
 
@@ -115,16 +92,6 @@ def shade(
     wide: float = 1.0,
     check: Callable[[], None] | None = None,
 ) -> Shaded:
-    """Return the picture of a scene.
-
-    Args:
-        scene: The scene.
-        camera: Direction and zoom.
-        columns: Pixels across.
-        rows: Pixels down.
-        wide: Pixels of the picture per pixel of the eye: lines and dots are as many times as wide.
-        check: Called from time to time; what it raises ends the work.
-    """
     columns, rows = max(columns, 1), max(rows, 1)
     low, high = scene.bounds
     middle, reach = (low + high) / 2, float(np.linalg.norm(high - low))
@@ -145,12 +112,6 @@ def shade(
 
 
 def picture_of_geometry(found: GeometryContent, *, coarse: bool = False) -> NDArray[np.uint8]:
-    """Return a content as grey pixels on white, uint8 of shape `(512, 512)`.
-
-    Args:
-        found: A mesh, a skeleton or annotations.
-        coarse: Whether large ones are drawn with fewer triangles, lines and dots.
-    """
     scene = coarse_scene(scene_of(found)) if coarse else scene_of(found)
     seen = shade(scene, Camera.first(), 2 * PICTURE, 2 * PICTURE, wide=2)
     light = np.where(seen.hit >= 0, 0.8 * seen.light, 1)
@@ -171,8 +132,6 @@ def _projected(
 
 
 class _Canvas:
-    """Pixels with the nearest thing of each so far."""
-
     def __init__(self, columns: int, rows: int, check: Callable[[], None] | None = None) -> None:
         self.columns, self.rows, self._check = columns, rows, check
         self.light = np.zeros(columns * rows, np.float32)
@@ -186,7 +145,6 @@ class _Canvas:
         light: NDArray[np.float32],
         thing: NDArray[np.int64],
     ) -> None:
-        """Draw pixels that are nearer than what is there."""
         if self._check is not None:
             self._check()
         before = self.depth[pixel]
@@ -279,7 +237,6 @@ def _stamp(
     *,
     dots: bool = False,
 ) -> None:
-    """Draw a disc at each place; near ones are brighter."""
     around = np.arange(-int(np.ceil(radius)), int(np.ceil(radius)) + 1)
     inside = (places[:, 0] > -radius) & (places[:, 0] < canvas.columns + radius)
     inside &= (places[:, 1] > -radius) & (places[:, 1] < canvas.rows + radius)

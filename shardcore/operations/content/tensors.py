@@ -35,11 +35,6 @@ _STRING, _LIST = 8, 9
 
 
 def npy_content(data: bytes, size: int) -> Content:
-    """Return the array of a `.npy`.
-
-    Raises:
-        FormatError: The header is invalid, or the elements are Python objects.
-    """
     layout = npy_layout(data)
     needed = layout.start + layout.nbytes
     if size >= 0 and needed != size:
@@ -48,11 +43,6 @@ def npy_content(data: bytes, size: int) -> Content:
 
 
 def safetensors_content(data: bytes, size: int) -> Content:
-    """Return the tensors of a safetensors file.
-
-    Raises:
-        FormatError: The header is invalid, or longer than the bytes that were read.
-    """
     stop = LENGTH + int.from_bytes(data[:LENGTH], "little")
     if stop > len(data):
         raise FormatError(f"safetensors header of {stop - LENGTH:,} bytes; {len(data):,} bytes were read")
@@ -76,7 +66,6 @@ def _safetensor(name: str, entry: Any, base: int, size: int) -> Tensor:
 
 
 def _check_apart(tensors: tuple[Tensor, ...]) -> None:
-    """Check that no two tensors have a byte in common."""
     stop, before = 0, ""
     for tensor in sorted((one for one in tensors if one.stop > one.start), key=lambda one: one.start):
         if tensor.start < stop:
@@ -85,10 +74,6 @@ def _check_apart(tensors: tuple[Tensor, ...]) -> None:
 
 
 def tensor_layout(tensor: Tensor) -> ArrayLayout | None:
-    """Return the layout of a tensor, from its own first byte on; None where its type is not decoded here.
-
-    A BF16 has the encoding `bf16`: `tensor_elements` makes 32-bit floats of it.
-    """
     half = tensor.dtype == BF16
     # Types with one name in safetensors and GGUF are equal.
     text = "<f4" if half else DTYPES.get(tensor.dtype)
@@ -99,15 +84,6 @@ def tensor_layout(tensor: Tensor) -> ArrayLayout | None:
 
 
 def tensor_content(tensor: Tensor, data: bytes) -> Content:
-    """Return a tensor as an array.
-
-    Args:
-        tensor: The tensor.
-        data: Its own bytes.
-
-    Raises:
-        Unsupported: Its type is not decoded here, or its bytes are not those of its shape.
-    """
     layout = tensor_layout(tensor)
     if layout is None:
         raise Unsupported(f"{short(tensor.name)}: {short(tensor.dtype)} of this size is not decoded here")
@@ -120,33 +96,23 @@ def tensor_content(tensor: Tensor, data: bytes) -> Content:
 
 
 class _Reader:
-    """Values of a GGUF header, one after the other.
-
-    Args:
-        data: The bytes that were read.
-    """
-
     def __init__(self, data: bytes) -> None:
         self._data = data
         self.at = 0
 
     def take(self, size: int) -> bytes:
-        """Return the next bytes."""
         if size > len(self._data) - self.at:
             raise FormatError(f"the GGUF header is longer than the {len(self._data):,} bytes that were read")
         self.at += size
         return self._data[self.at - size : self.at]
 
     def number(self, form: str) -> Any:
-        """Return the next number."""
         return struct.unpack(form, self.take(struct.calcsize(form)))[0]
 
     def string(self) -> str:
-        """Return the next string."""
         return self.take(self.number("<Q")).decode("utf-8", "replace")
 
     def value(self, kind: int, depth: int = 0) -> Any:
-        """Return the next value of a type; of a list, its length and first values."""
         if kind == _STRING:
             return self.string()
         if kind == _LIST and depth < 4:
@@ -164,11 +130,6 @@ class _Reader:
 
 
 def gguf_content(data: bytes, size: int) -> Content:
-    """Return the tensors of a GGUF file.
-
-    Raises:
-        FormatError: The header is invalid, or longer than the bytes that were read.
-    """
     reader = _Reader(data)
     reader.take(4)
     version = reader.number("<I")

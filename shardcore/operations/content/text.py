@@ -44,13 +44,6 @@ _MOST_COLUMNS = 4096
 
 
 def text_content(data: bytes, size: int, name: str) -> Content | None:
-    """Return the content as text, JSON or a table; None where the bytes are no text.
-
-    Args:
-        data: The bytes that were read.
-        size: Bytes of the whole content.
-        name: Name of the file, for its ending; may be empty.
-    """
     encoding = encoding_of(data, complete=size == len(data))
     if encoding is None:
         return None
@@ -73,12 +66,6 @@ def text_content(data: bytes, size: int, name: str) -> Content | None:
 
 
 def table_of_columns(columns: Mapping[str, NDArray[Any]], count: int) -> TableContent:
-    """Return the first rows of a table of columns; items of more than one number are written as NumPy does.
-
-    Args:
-        columns: The first items of each column that was read, by its name.
-        count: Number of columns of the table.
-    """
     texts = [[str(item) for item in values] for values in columns.values()]
     rows = [tuple(columns), *zip_longest(*texts, fillvalue="")]
     target = io.StringIO()
@@ -93,12 +80,6 @@ def table_of_columns(columns: Mapping[str, NDArray[Any]], count: int) -> TableCo
 
 
 def encoding_of(data: bytes, *, complete: bool) -> str | None:
-    """Return the encoding of a text; None where the bytes are no text.
-
-    Args:
-        data: The beginning of the content.
-        complete: Whether it is all of it; else the last character may be cut.
-    """
     for mark, encoding in _MARKS:
         if data.startswith(mark):
             return encoding
@@ -124,7 +105,6 @@ def _legacy_encoding(sample: bytes) -> str | None:
 
 
 def line_starts(data: bytes, encoding: str) -> NDArray[np.int64]:
-    """Return the offsets at which lines begin: after each LF; int64 of shape `(lines,)`."""
     width, feed = {"utf-16": (2, "\n".encode("utf-16-le")), "utf-32": (4, "\n".encode("utf-32-le"))}.get(
         encoding, (1, b"\n")
     )
@@ -137,11 +117,6 @@ def line_starts(data: bytes, encoding: str) -> NDArray[np.int64]:
 
 
 def table_rows(text: str, name: str) -> tuple[str, tuple[tuple[str, ...], ...]] | None:
-    """Return delimiter and rows of a table; None where the text is none.
-
-    A text is a table if its name ends so, or if its first lines have equally many tabs. The delimiter of a `.csv` is
-    the one that is most frequent in its first line: many programs write semicolons.
-    """
     delimiter = _TABLES.get(name[name.rfind(".") :].lower() if "." in name else "", "")
     lines = text[:SAMPLE].splitlines()[:8]
     if not delimiter:
@@ -163,7 +138,6 @@ def table_rows(text: str, name: str) -> tuple[str, tuple[tuple[str, ...], ...]] 
 
 
 def language_of(text: str, name: str) -> str:
-    """Return the language of a text, as Pygments spells it; empty where none is likely."""
     from pygments.lexers import get_lexer_for_filename, guess_lexer
     from pygments.util import ClassNotFound
 

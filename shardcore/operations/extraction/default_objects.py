@@ -20,12 +20,10 @@ Rows = NDArray[np.int64]
 
 
 def all_rows(objects: Objects) -> Iterator[Rows]:
-    """Return all rows, in pieces."""
     return row_steps(len(objects), STEP)
 
 
 def rows_in_file_order(objects: Objects) -> Iterator[Rows]:
-    """Yield all rows, in pieces; those that are slots of a hash function in the order of their objects in the file."""
     order = objects.order("offset") if objects.hashed_rows and "offset" in objects.orders else None
     if order is None:
         yield from all_rows(objects)
@@ -37,24 +35,12 @@ def rows_in_file_order(objects: Objects) -> Iterator[Rows]:
 
 
 def outer_kinds(objects: Objects) -> tuple[int, ...]:
-    """Return the codes of the kinds that are no parts of others (not the chunks of a file)."""
     return tuple(code for code, name in enumerate(objects.kinds) if name not in objects.inner_kinds)
 
 
 def taken_rows(
     objects: Objects, pieces: Iterable[Rows], options: ExtractOptions, kinds: tuple[int, ...] | None = None
 ) -> Iterator[Rows]:
-    """Yield those of some rows that are taken, in pieces.
-
-    Args:
-        objects: The objects.
-        pieces: Rows.
-        options: Report which states are taken.
-        kinds: Codes of the kinds that are taken; None for all.
-
-    Raises:
-        SourceError: The bytes cannot be read.
-    """
     for rows in pieces:
         columns = objects.columns(rows)
         keep = in_states(columns.state, options.states)
@@ -64,11 +50,6 @@ def taken_rows(
 
 
 def kind_code(shard: Shard, kind: str | None) -> int | None:
-    """Return the code of a kind of objects; None for all kinds.
-
-    Raises:
-        UsageError: The shard has no such objects.
-    """
     if kind is None:
         return None
     if kind not in shard.objects.kinds:
@@ -77,5 +58,4 @@ def kind_code(shard: Shard, kind: str | None) -> int | None:
 
 
 def no_kind(kind: str, kinds: tuple[str, ...]) -> UsageError:
-    """Return the error for a kind of objects that a shard does not have."""
     return UsageError(f"no objects of kind {short(kind)} here, only {', '.join(kinds)}")

@@ -79,12 +79,6 @@ _TEXT_CONTROLS = frozenset("\t\n\r\f\x1b")
 
 
 def ending_of(head: bytes, *, whole: bool) -> str:
-    """Return the ending for a content, with its dot; empty when nothing speaks for one.
-
-    Args:
-        head: Its first bytes; `HEAD` of them are enough.
-        whole: Whether that is all of it.
-    """
     for at, magic, ending in MAGICS:
         if head.startswith(magic, at) and head.startswith(_CONTAINERS.get(magic, b"")):
             return ending
@@ -92,7 +86,6 @@ def ending_of(head: bytes, *, whole: bool) -> str:
 
 
 def _text_ending(head: bytes, *, whole: bool) -> str:
-    """`.json` or `.txt` for UTF-8 text without control characters."""
     try:
         text = head.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -123,11 +116,6 @@ UNNAMED = "-unnamed "
 
 
 def mark_of(shard: Shard, ref: ObjectRef, limit: int | None) -> str:
-    """Return an identity of the content of an object; empty if it is not resumed after a failure.
-
-    It is taken up where any range of it can be read alone: it lies in the file as it is, or is the whole content of
-    one. The mark has the identity of the file in it: once that was replaced, nothing goes on.
-    """
     if ref.size < KEPT_FROM or (limit is not None and ref.size > limit) or ref.state is not State.LIVE:
         return ""
     plain = ref.codec == "none" and len(ref.spans) > 0 and ref.spans[0].size == ref.size == ref.stored_size
@@ -145,11 +133,6 @@ def mark_of(shard: Shard, ref: ObjectRef, limit: int | None) -> str:
 
 
 def pieces_from(shard: Shard, ref: ObjectRef, start: int) -> Iterator[bytes]:
-    """Yield the content of an object from an offset on.
-
-    Raises:
-        ShardError: The bytes cannot be read, or are damaged.
-    """
     if not start:
         yield from shard.stream(ref)
         return
@@ -170,23 +153,6 @@ OtherPath = Callable[[], Path]
 
 @dataclass(frozen=True, slots=True)
 class Extracted:
-    """Result for one object, or for a part of one that has a file of its own.
-
-    Attributes:
-        key: The object's key.
-        path: The file; empty when none was written.
-        size: Bytes written.
-        sha256: Of the content, hexadecimal.
-        error: Reason why there is no file, or empty.
-        part: The name of the part (`fragments`); empty for the content itself.
-        remedy: What would help against the error, where there is something.
-        skipped: The file that exists already and stays, by the policy `skip`; empty otherwise.
-        state: `unused` or `deleted` for a slot without an object; empty otherwise.
-        row: The row of the object; -1 when it has none, or is unknown.
-        facts: What the format keeps about the object, for the manifest; see `Shard.facts`.
-        last: Whether no further object can be had: the shard was replaced, or its server lost.
-    """
-
     key: str | None
     path: str
     size: int = 0
@@ -226,31 +192,6 @@ def extract_objects(
     delivery: BucketFolder | None = None,
     planned: EachPlanned | None = None,
 ) -> Generator[Extracted]:
-    """Write objects into files of a folder, several at a time; a damaged one does not stop the others.
-
-    A file appears under its name only when it is complete. At the end `manifest.json` is written, which reports the key
-    of every file, and what the format keeps about it.
-
-    Args:
-        shard: The shard that has the objects.
-        refs: The objects. Where requesting the next one fails (an iterator that goes on after an error, such as
-            `map`), that is the result of this one.
-        folder: Made when it is not there.
-        options: How.
-        total: Number of objects, for `progress`.
-        progress: Called after every object.
-        each_piece: Called with the number of bytes of every piece before it is written; may raise to stop.
-        manifest_written: Called with the path of the manifest at the end.
-        delivery: Where each file is sent to as soon as it is complete; it is removed from `folder` then. Names that
-            exist there count as files that exist, and an object is yielded when its file was sent.
-        planned: Called with each object before it is read: whether its content is needed, as a file is missing.
-
-    Yields:
-        What became of each object, and after it of each of its parts.
-
-    Raises:
-        SourceError: The folder cannot be written to.
-    """
     where = Path(folder)
     try:
         where.mkdir(parents=True, exist_ok=True)
@@ -295,17 +236,6 @@ def take_planned(
     delivery: BucketFolder | None,
     there: Mapping[str, int],
 ) -> list[Extracted]:
-    """Write objects under names that were decided before, one for each file, in the order in which files are written.
-
-    Args:
-        shard: See `extract_objects`.
-        refs: The objects.
-        folder: See `extract_objects`; it exists.
-        options: See `extract_objects`.
-        names: The names, with `/` between folders.
-        delivery: See `extract_objects`.
-        there: Which of the names exist at the target of the delivery, and their sizes.
-    """
     taking = _Taking(shard, folder, options, None, delivery, _GivenNames(names), there)
     try:
         with closing(taking.results(refs)) as each:
@@ -315,11 +245,6 @@ def take_planned(
 
 
 def send_manifest(delivery: BucketFolder, path: Path, there: Container[str]) -> None:
-    """Send a manifest on, under the next free number; `there` are names that are known to be taken.
-
-    Raises:
-        SourceError: It cannot be sent.
-    """
     for name in filter(lambda name: name not in there, map(numbered, count(1))):
         try:
             delivery.send(path, name)
@@ -331,8 +256,6 @@ def send_manifest(delivery: BucketFolder, path: Path, there: Container[str]) -> 
 
 
 class _GivenNames(Names):
-    """Gives names that were decided before, one after the other."""
-
     def __init__(self, names: Iterable[str]) -> None:
         super().__init__()
         self._left = iter(names)
@@ -351,19 +274,6 @@ def write_object(
     limit: int | None = None,
     each_piece: EachPiece | None = None,
 ) -> tuple[int, str]:
-    """Stream one object, or a part of it, into a file that appears when it is complete; at most `limit` bytes.
-
-    Of a large object of another machine what came is kept when no more does, and the next time the rest is fetched.
-
-    Returns:
-        Bytes written, and their sha256.
-
-    Raises:
-        UsageError: The file exists already.
-        SourceError: It cannot be written, or the object's bytes cannot be read.
-        FormatError: The object is damaged.
-        LimitExceeded: It is longer than the limit.
-    """
     mark = "" if part else mark_of(shard, ref, limit)
     if mark:
         return _write_kept(shard, ref, path, mark, force, each_piece)[1:]
@@ -371,11 +281,6 @@ def write_object(
 
 
 def files_of(shard: Shard, ref: ObjectRef, options: ExtractOptions) -> dict[str, str]:
-    """The files that an object becomes: part to name, which need not be safe. The part `""` is the content itself.
-
-    Raises:
-        ShardError: The member of a data set that holds the object cannot be opened.
-    """
     names = shard.file_names(ref)
     if options.parts == AS_USUAL:
         return names
@@ -389,15 +294,6 @@ def files_of(shard: Shard, ref: ObjectRef, options: ExtractOptions) -> dict[str,
 
 @dataclass(frozen=True, slots=True)
 class _File:
-    """One file that an object becomes.
-
-    Attributes:
-        part: The part of the object; empty for the content itself.
-        raw: The name, which need not be safe.
-        name: The safe name; empty while the content has to speak for its ending.
-        settled: Whether no byte of the content is needed: the file is there.
-    """
-
     part: str
     raw: str
     name: str = ""
@@ -406,15 +302,12 @@ class _File:
 
 @dataclass(frozen=True, slots=True)
 class _Task:
-    """The files of one object, decided before its content is read; or what became of it already."""
-
     ref: ObjectRef | None = None
     files: tuple[_File, ...] = ()
     results: tuple[Extracted, ...] = ()
 
     @property
     def reads(self) -> ObjectRef | None:
-        """The object, if content of it is needed."""
         return self.ref if any(not one.settled for one in self.files) else None
 
 
@@ -427,7 +320,6 @@ BATCH_BYTES = 1 << 20
 
 
 def _batches(tasks: Iterable[_Task]) -> Iterator[list[_Task]]:
-    """Yield the tasks that one thread does together."""
     batch, size, member = list[_Task](), 0, ""
     for task in tasks:
         ref = task.ref
@@ -447,23 +339,6 @@ _NO_SIZE = -1
 
 
 class _Taking:
-    """One extraction: the names that were given, the folders that were made.
-
-    Args:
-        shard: The shard that has the objects.
-        where: The folder.
-        options: How.
-        each_piece: See `extract_objects`.
-        delivery: See `extract_objects`.
-        names: Gives the names; None: made from the keys.
-        there: See below; None: listed.
-        planned: See `extract_objects`.
-
-    Attributes:
-        folder: The path by which the folder is held: nothing is written to what gets its name meanwhile.
-        there: Names that exist at the target of the delivery, and their sizes.
-    """
-
     def __init__(
         self,
         shard: Shard,
@@ -500,7 +375,6 @@ class _Taking:
         self.root = delivery.shown if delivery is not None else str(where)
 
     def results(self, refs: Iterable[ObjectRef]) -> Generator[list[Extracted]]:
-        """Yield what became of each object, in their order."""
         with closing(self._results(refs)) as each:
             for results in each:
                 named: list[Extracted] = []
@@ -510,7 +384,6 @@ class _Taking:
                 yield named
 
     def named(self, text: str) -> str:
-        """Return a path or an error with the folder as it was given."""
         return text.replace(self._lead, self._given)
 
     def _results(self, refs: Iterable[ObjectRef]) -> Generator[list[Extracted]]:
@@ -532,14 +405,12 @@ class _Taking:
 
     @property
     def _writers(self) -> int:
-        """Return how many objects may be written at the same time: one where a name depends on what came before."""
         options = self._options
         if options.guess_extension or options.conflict is Conflict.RENAME:
             return 1
         return min(self._shard.jobs, WRITERS) if self._delivery is None and self._each_piece is None else 1
 
     def _take_batch(self, batch: list[_Task]) -> list[list[Extracted]]:
-        """Return what became of some objects; on a thread of its own."""
         found = []
         for task in batch:
             found.append(self._take(task))
@@ -548,7 +419,6 @@ class _Taking:
         return found
 
     def _plan(self, ref: ObjectRef | ShardError) -> _Task:
-        """Decide the names of the files of an object, and which of them are there, before content is read."""
         if isinstance(ref, ShardError):
             return _Task(results=(Extracted.failed(None, ref),))
         if ref.state in _BARE:
@@ -576,7 +446,6 @@ class _Taking:
         return _File(part, raw)
 
     def _size_there(self, name: str) -> int | None:
-        """Return the size of what has a name already; `_NO_SIZE` if it is no file, None where nothing is there."""
         if self._delivery is not None:
             return self.there.get(name)
         try:
@@ -586,17 +455,12 @@ class _Taking:
         return found.st_size if stat.S_ISREG(found.st_mode) else _NO_SIZE
 
     def _is_same(self, name: str, size: int) -> bool:
-        """Return whether what has a name counts as the file of an object of a size, which may be unknown (< 0).
-
-        Name and size decide: a file has its name only when it is complete. A link counts by its name.
-        """
         there = self._size_there(name)
         if there is None or _is_folder(self._where / name):
             return False
         return there == size or there < 0 or size < 0
 
     def _take(self, task: _Task) -> list[Extracted]:
-        """Return the content and the parts of an object; one that is damaged does not stop the others."""
         ref = task.ref
         if ref is None:
             return list(task.results)
@@ -609,7 +473,6 @@ class _Taking:
         return results
 
     def tidy(self) -> None:
-        """Remove folders that were made for files which did not come."""
         for folder in reversed(self._made):
             with contextlib.suppress(OSError):
                 folder.rmdir()
@@ -647,7 +510,6 @@ class _Taking:
         return _pieces(self._shard, ref, part, self._options.limit, name)
 
     def _skipped(self, ref: ObjectRef, part: str, name: str) -> Extracted:
-        """Return that the file of an object is there and stays."""
         size = _size_of(self._shard, ref, part, name)
         if self._is_same(name, size):
             return Extracted(ref.key, "", part=part, skipped=self._shown(name), row=ref.row)
@@ -659,7 +521,6 @@ class _Taking:
     def _write(
         self, ref: ObjectRef, part: str, pieces: Iterator[bytes], path: Path, name: str, *, free: bool
     ) -> tuple[Path, int, str]:
-        """Write the file of an object, in a folder that may have to be made; another run may remove that when empty."""
         force = self._options.conflict is Conflict.REPLACE
         mark = "" if part or self._delivery is not None else mark_of(self._shard, ref, self._options.limit)
         for last in (False, True):
@@ -684,7 +545,6 @@ class _Taking:
 
     @contextlib.contextmanager
     def _held(self, name: str) -> Iterator[Path]:
-        """Hold the folder of a file, which no link leads to."""
         inner, shown = name.rpartition("/")[0], (self._where / name).parent
         if not inner:
             yield shown
@@ -708,7 +568,6 @@ class _Taking:
     # --- files that are sent on ---------------------------------------------------------------------------------
 
     def _delivered(self, results: list[Extracted]) -> list[Extracted]:
-        """Send the files of an object on; on a thread of its own."""
         return [self._deliver(one) for one in results]
 
     def _deliver(self, done: Extracted) -> Extracted:
@@ -730,7 +589,6 @@ class _Taking:
                 name = self._free_path(original).relative_to(self._where).as_posix()
 
     def _free_path(self, name: str, folder: Path | None = None) -> Path:
-        """Return another name, that no file has, in the folder that is held for it."""
         while self._exists(other := self._names.rename(name)):
             pass
         if self._delivery is not None:
@@ -739,7 +597,6 @@ class _Taking:
         return path if folder is None else folder / path.name
 
     def _make_folders(self, folder: Path) -> None:
-        """Make the folders between the one of the extraction and a file."""
         if folder not in self._known:
             with self._making:
                 self._make_folder(folder)
@@ -773,7 +630,6 @@ def _each(refs: Iterable[ObjectRef]) -> Iterator[ObjectRef | ShardError]:
 
 
 def _is_folder(path: Path) -> bool:
-    """Return whether a path is a folder, and no link to one."""
     try:
         return stat.S_ISDIR(path.lstat().st_mode)
     except OSError:
@@ -781,7 +637,6 @@ def _is_folder(path: Path) -> bool:
 
 
 def _size_of(shard: Shard, ref: ObjectRef, part: str, name: str) -> int:
-    """Return the bytes of the file of an object or a part of it, as far as they are known without reading; else -1."""
     return -1 if part or ref.size < 0 else ref.size + len(shard.file_head(ref, name))
 
 
@@ -815,8 +670,6 @@ def _write_kept(
     each_piece: EachPiece | None,
     other: OtherPath | None = None,
 ) -> tuple[Path, int, str]:
-    """Continue a file where an earlier run broke off."""
-
     def told(start: int) -> Iterator[bytes]:
         if start and each_piece is not None:
             each_piece(start)
@@ -840,7 +693,6 @@ def _pieces(shard: Shard, ref: ObjectRef, part: str, limit: int | None, name: st
 
 
 def _peeked(pieces: Iterator[bytes]) -> tuple[bytes, Iterator[bytes]]:
-    """Return the first bytes of a content, at least `HEAD` where there are so many, and all of its pieces."""
     first: list[bytes] = []
     while sum(map(len, first)) < HEAD and (piece := next(pieces, None)) is not None:
         first.append(piece)

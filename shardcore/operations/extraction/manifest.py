@@ -15,22 +15,10 @@ MANIFEST = "manifest.json"
 
 
 def numbered(number: int) -> str:
-    """Return the name of a manifest; the first has no number."""
     return MANIFEST if number == 1 else f"manifest-{number}.json"
 
 
 class ManifestWriter:
-    """Written line by line while objects are extracted; appears when it is complete.
-
-    Args:
-        shard: Where the objects come from.
-        folder: Where the files and the manifest are.
-        root: What the paths of the results begin with; the folder by default.
-
-    Raises:
-        SourceError: The folder cannot be written to.
-    """
-
     def __init__(self, shard: Shard, folder: Path, root: str = "") -> None:
         self._folder = folder
         self._root = root or str(folder)
@@ -43,35 +31,18 @@ class ManifestWriter:
         self._write('\n "objects": [')
 
     def add(self, line: dict[str, Any]) -> None:
-        """Add what became of one object.
-
-        Args:
-            line: Its members; `path` is made relative to the folder, with `/`.
-
-        Raises:
-            SourceError: The disk is full.
-        """
         # Not `Path.relative_to`: there may be millions of lines, and every path begins with the folder.
         path = line["path"].removeprefix(self._root).replace(os.sep, "/").lstrip("/")
         self._write(("\n  " if self._empty else ",\n  ") + _json(line | {"path": path}))
         self._empty = False
 
     def appear(self) -> Path:
-        """Complete it; beside an older manifest, under the next free number.
-
-        Returns:
-            Its path.
-
-        Raises:
-            SourceError: It cannot be written.
-        """
         self._write("\n ]\n}\n")
         self._file.complete()
         numbers = count(2)
         return self._file.appear_as(lambda: self._folder / numbered(next(numbers)))
 
     def discard(self) -> None:
-        """Remove what was begun."""
         self._file.discard()
 
     def _write(self, text: str) -> None:

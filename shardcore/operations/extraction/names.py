@@ -17,17 +17,6 @@ MAX_PATH_BYTES = 1000
 
 
 class Names:
-    """Gives every key a file name of its own that is safe on every common system.
-
-    Keys that are safe already keep their text. Others are cleaned and end with `~` and eight digits of the key's
-    sha256, so that a name depends on little more than its key.
-
-    Args:
-        taken: Names that are not given.
-        folders: Whether a key that is a plain relative path with `/` becomes a path; its folders are cleaned, and kept
-            apart from files and from folders in another case, in the same way.
-    """
-
     def __init__(self, taken: Iterable[str] = (), *, folders: bool = False) -> None:
         self._taken = {_folded(name) for name in taken}
         self._folders = folders
@@ -36,18 +25,11 @@ class Names:
         self._numbers: dict[str, int] = {}
 
     def give(self, key: str, ending: str = "") -> str:
-        """Return the name for a key, with `/` between folders; never the same twice, not even in another case.
-
-        Args:
-            key: The key.
-            ending: What a name without an ending gets, with its dot.
-        """
         name = self.preview(key, ending)
         self._taken.add(_folded(name))
         return name
 
     def preview(self, key: str, ending: str = "") -> str:
-        """Return the name that `give` would return for a key, and leave it free."""
         above: tuple[str, ...] = ()
         last = key
         if self._folders and is_relative_path(key):
@@ -58,7 +40,6 @@ class Names:
         return self._free(self._folder(above), last, key, ending)
 
     def rename(self, name: str) -> str:
-        """Return another name for what has a name already, for files that exist: `a.txt` becomes `a (2).txt`."""
         parent, slash, last = name.rpartition("/")
         stem, ending = _parted(last)
         while True:
@@ -69,7 +50,6 @@ class Names:
                 return other
 
     def _folder(self, parts: tuple[str, ...]) -> str:
-        """Return the folder for the first parts of keys, with a `/` at its end; empty for none."""
         if not parts:
             return ""
         if parts not in self._made:
@@ -80,7 +60,6 @@ class Names:
         return self._made[parts]
 
     def _free(self, parent: str, text: str, whole: str, ending: str) -> str:
-        """Return a name in a folder that is free."""
         clean = _cleaned(text)
         name = clean + ending
         if clean != text or _folded(parent + name) in self._taken:
@@ -99,7 +78,6 @@ class Names:
 
 
 def is_relative_path(key: str) -> bool:
-    """Return whether a key is a path that leads down only: no empty part, no `.` or `..`, and not too long."""
     parts = key.split("/")
     if not 1 < len(parts) <= MAX_DEPTH or len(key) > MAX_PATH_BYTES:
         return False
@@ -109,7 +87,6 @@ def is_relative_path(key: str) -> bool:
 
 
 def has_ending(name: str) -> bool:
-    """Return whether a name ends as those of a kind of file do: a dot, and few characters that are not all digits."""
     ending = _parted(name)[1]
     return bool(ending) and not ending[1:].isdigit()
 
@@ -128,7 +105,6 @@ def _cleaned(key: str) -> str:
 
 
 def _parted(name: str) -> tuple[str, str]:
-    """Return a name without its ending, and the ending with its dot where it is short enough to be one."""
     stem, dot, suffix = name.rpartition(".")
     return (stem, dot + suffix) if dot and stem and len(suffix.encode("utf-8", "replace")) <= 8 else (name, "")
 
@@ -138,5 +114,4 @@ def _cut(text: str, limit: int) -> str:
 
 
 def _folded(name: str) -> str:
-    """Name that some file system takes for the same are equal in this form."""
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())

@@ -37,20 +37,6 @@ class Conflict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ExtractOptions:
-    """Options that decide how objects become files.
-
-    Attributes:
-        folders: Whether a key that is a plain relative path (`a/b/c.txt`) stays one; else every file lies in the
-            folder itself.
-        conflict: What happens where a file exists already.
-        guess_extension: Whether a name without an ending gets one that the content speaks for.
-        skip_unused: Whether slots without an object are left out; else the manifest lists them.
-        deleted: Whether tombstoned objects are taken, where the shard was opened to serve them.
-        parts: `AS_USUAL`, `ALL_PARTS`, `NO_PARTS`, or the name of the one part that is written beside the content.
-        manifest: Whether `manifest.json` is written.
-        limit: Most bytes that one object may have; None for as many as it has.
-    """
-
     folders: bool = False
     conflict: Conflict = Conflict.ERROR
     guess_extension: bool = False

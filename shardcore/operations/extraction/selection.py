@@ -45,13 +45,6 @@ REFS_AT_ONCE = 1024
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """Outcome of an extraction.
-
-    Attributes:
-        files: What became of each object, in the order of the rows, or of the keys.
-        unreadable: The members of a data set that were left out, and why.
-    """
-
     files: tuple[Extracted, ...]
     unreadable: dict[str, ShardError] = field(default_factory=dict)
 
@@ -125,19 +118,6 @@ def extract_each(
     unreadable: Unreadable = lambda name, error: None,
     delivery: BucketFolder | None = None,
 ) -> Generator[Extracted]:
-    """Extract objects as `extract` does, and yield what became of each as soon as its file is there.
-
-    Args:
-        shard: See `extract`.
-        folder: See `extract`.
-        keys: See `extract`.
-        match: See `extract`.
-        kind: See `extract`.
-        options: See `extract`.
-        progress: See `extract`.
-        unreadable: Called with each member of a data set that is left out.
-        delivery: See `extract_objects`.
-    """
     if keys is not None and (match is not None or kind is not None):
         raise UsageError("give keys, or choose by match and kind; not both")
     with ExitStack() as ends:
@@ -168,7 +148,6 @@ def extract_each(
 
 
 def _is_empty(folder: Path) -> bool:
-    """Return whether no file of a folder can be skipped."""
     try:
         return next(folder.iterdir(), None) is None
     except OSError:
@@ -177,11 +156,6 @@ def _is_empty(folder: Path) -> bool:
 
 @contextmanager
 def _adapting(shard: DataSet, fresh: bool) -> Iterator[EachPlanned | None]:
-    """Give what is called with each object that is planned.
-
-    The next members come whole where files are missing, else as indexes: after an interruption the files of the first
-    members exist, and those of the others do not.
-    """
     whole = shard.whole_member
 
     def adapted(needed: bool) -> None:
@@ -197,10 +171,6 @@ def _adapting(shard: DataSet, fresh: bool) -> Iterator[EachPlanned | None]:
 def _all_refs(
     shard: Shard, match: str | None, kind: str | None, options: ExtractOptions, progress: Progress
 ) -> tuple[Iterator[ObjectRef], int]:
-    """Return all objects that can be extracted, one at a time; where there is a view of the whole content, that alone.
-
-    Kinds that are parts of others (the chunks of a file) are left out unless they are requested.
-    """
     if shard.views and match is None and kind is None:
         return iter([shard.find(shard.views[0])]), 1
     shard.load_index(progress)
@@ -224,21 +194,6 @@ def _or_raised(ref: ObjectRef | ShardError) -> ObjectRef:
 
 
 class _MemberRefs:
-    """All objects of a data set that can be extracted, as its members finish, in order.
-
-    Members are closed again when their objects were taken. Iterating goes on after an error: one row that cannot be
-    read does not end the others.
-
-    Args:
-        shard: The data set.
-        match: Only keys that match; None for all.
-        kind: Only objects of this kind; None for all that are no parts of others.
-        options: Report which states are taken.
-        progress: Called after every member.
-        unreadable: Called with each member that is left out, and why.
-        fresh: Whether all contents are read, as none of the files exists.
-    """
-
     def __init__(
         self,
         shard: DataSet,
@@ -261,7 +216,6 @@ class _MemberRefs:
 
     @property
     def none(self) -> bool:
-        """True when there is no object at all."""
         return self._first is None
 
     def __iter__(self) -> Iterator[ObjectRef]:
@@ -269,12 +223,10 @@ class _MemberRefs:
         return map(_given, chain(first, self._rows))
 
     def close_done(self, done: int, total: int) -> None:
-        """Close the members of the first `done` objects."""
         while self._ended and self._ended[0][0] <= done:
             self._shard.release(self._ended.popleft()[1])
 
     def close(self) -> None:
-        """End what is under way."""
         self._rows.close()
 
     def _found(self) -> Generator[ObjectRow]:

@@ -37,14 +37,6 @@ MOST_PLANNED = 1 << 22
 
 @dataclass(frozen=True, slots=True)
 class PlannedObject:
-    """An object that is to be written.
-
-    Attributes:
-        row: Its row in its shard.
-        files: The names of its files, as the format states them; none where that failed.
-        error: Reason why its record cannot be read; empty where it can.
-    """
-
     row: int
     files: tuple[str, ...] = ()
     error: str = ""
@@ -52,15 +44,6 @@ class PlannedObject:
 
 @dataclass(frozen=True, slots=True)
 class MemberPlan:
-    """The objects of a shard that are to be written.
-
-    Attributes:
-        objects: The objects.
-        kinds: The kinds that the shard has.
-        names: The names of their files, when they are decided.
-        there: The sizes of those that exist already, in a store.
-    """
-
     objects: tuple[PlannedObject, ...]
     kinds: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
@@ -70,11 +53,6 @@ class MemberPlan:
 def member_plan(
     shard: DataSet, name: str, progress: Progress, asked: RowsAsked, options: ExtractOptions, match: str | None
 ) -> MemberPlan:
-    """Return the objects of a member that are to be written.
-
-    Raises:
-        ShardError: The index cannot be read.
-    """
     with shard.borrowed(name) as member:
         found = rows_of(member, asked)
         if found.more:
@@ -105,11 +83,6 @@ def member_files(
     remote: RemoteOptions | None,
     plan: MemberPlan,
 ) -> list[Extracted]:
-    """Write the objects of a member; what becomes of each, with paths relative to the target.
-
-    Raises:
-        ShardError: The member cannot be opened, or the target cannot be written to.
-    """
     with _delivery(out, options, remote) as (folder, delivery):
         member = shard.member(name)
         member.load_index()
@@ -126,7 +99,6 @@ def member_files(
 def _delivery(
     out: str, options: ExtractOptions, remote: RemoteOptions | None
 ) -> Iterator[tuple[Path, BucketFolder | None]]:
-    """Return the folder to write to, and what sends its files on, if the target is in a store."""
     if not is_address(out):
         yield Path(out), None
         return
@@ -152,26 +124,6 @@ def extract_on(
     progress: Progress = no_progress,
     unreadable: Unreadable = lambda name, error: None,
 ) -> Generator[Extracted]:
-    """Extract the objects of a data set as `extract_each` does, on workers.
-
-    The workers list the objects first. Then names, and what happens where a file exists, are decided here, so that the
-    result does not depend on their order; then the workers write the files. The manifest is written at the end.
-
-    Args:
-        tasks: The workers.
-        shard: The data set; its objects are those of its members.
-        out: A folder that all workers see under the same path, or an address in a store.
-        match: See `extract`.
-        kind: See `extract`.
-        options: See `extract`; an ending cannot be guessed.
-        remote: How the target is reached.
-        progress: Called after every member.
-        unreadable: Called with each member that is left out, and why.
-
-    Raises:
-        UsageError: An option does not fit, or no member has objects of that kind.
-        SourceError: The target cannot be written to.
-    """
     if options.guess_extension:
         raise UsageError("--guess-extension needs the contents before names are decided: not with --cluster")
     plans, failed = _plans(tasks, shard, match, kind, options)
@@ -188,7 +140,6 @@ def extract_on(
 def _plans(
     tasks: TaskPool, shard: DataSet, match: str | None, kind: str | None, options: ExtractOptions
 ) -> tuple[list[MemberPlan], dict[str, ShardError]]:
-    """Return what is to be written of each member, and the members that cannot be read."""
     hidden = tuple(state for state in State if state not in options.states)
     asked = RowsAsked(hidden, kind, outer=True, refs=True, most=MOST_PLANNED)
     plans, failed, kinds = list[MemberPlan](), dict[str, ShardError](), dict[str, None]()
@@ -214,7 +165,6 @@ def _written(
     failed: dict[str, ShardError],
     progress: Progress,
 ) -> Generator[Extracted]:
-    """Let the workers write, and note what became of each object."""
     manifest = ManifestWriter(shard, where.folder, where.root) if where.options.manifest else None
     try:
         given, own = (where.out, where.options, where.remote), [(plan,) for plan in plans]
@@ -239,28 +189,10 @@ def _written(
 
 
 def _idle(own: tuple[MemberPlan]) -> list[Extracted] | None:
-    """Return the result of a member that has nothing to be written; None where a worker is needed."""
     return None if own[0].objects else []
 
 
 class _Target:
-    """The target of an extraction, as far as it is decided here.
-
-    Args:
-        out: A folder, or an address in a store.
-        options: How objects become files.
-        remote: How the address is reached.
-
-    Attributes:
-        out: The target, as workers name it.
-        root: Begins the paths that they return.
-        options: See above.
-        remote: See above.
-        folder: The folder of the manifest: the target, or a temporary one.
-        delivery: Sends the manifest on; None where the target is a folder.
-        there: Names that exist in the store, and their sizes.
-    """
-
     def __init__(self, out: str, options: ExtractOptions, remote: RemoteOptions | None) -> None:
         self._shown, self.out = out, absolute(out)
         self.options, self.remote = options, remote
@@ -278,7 +210,6 @@ class _Target:
         self.root = self.delivery.shown if self.delivery is not None else str(self.folder)
 
     def decided(self, plan: MemberPlan) -> MemberPlan:
-        """Return a plan with the names of its files."""
         names = [self._given(raw) for one in plan.objects for raw in one.files]
         there = {name: self.there[name] for name in names if name in self.there}
         return replace(plan, names=tuple(names), there=there)
@@ -294,7 +225,6 @@ class _Target:
         return name in self.there if self.delivery is not None else os.path.lexists(self.folder / name)
 
     def named(self, done: Extracted) -> Extracted:
-        """Return what became of an object, with the paths and errors as the caller names the target."""
         if self.delivery is not None:
             return done
         path, skipped, error = (
@@ -303,5 +233,4 @@ class _Target:
         return replace(done, path=path, skipped=skipped, error=error)
 
     def close(self) -> None:
-        """Remove the temporary folder."""
         self._ends.close()

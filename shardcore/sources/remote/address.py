@@ -57,19 +57,6 @@ _GOOGLE_VIRTUAL_HOST = re.compile(r"(?P<bucket>[a-z0-9][a-z0-9._-]*)\.storage\.g
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Address:
-    """Address of a remote file or folder.
-
-    Attributes:
-        scheme: One of `SCHEMES`.
-        place: The bucket, the server with its port, or the repository of a hub: `datasets/owner/name@revision`.
-        path: The key, or the path of the address as it is sent, without the slash before it. A folder ends with `/`;
-            the root of a bucket or server is empty.
-        query: What follows the `?`: a presigned address has its signature there, so it is never shown.
-        login: `user:password`, never shown.
-        region: The region that a host of Amazon S3 names.
-        version: The version of the object; empty for the newest one.
-    """
-
     scheme: str
     place: str
     path: str
@@ -86,75 +73,58 @@ class Address:
 
     @property
     def shown(self) -> str:
-        """The address without query and login: the form for people, logs, titles and tapes. A version is not secret."""
         version = f"?versionId={self.version}" if self.version else ""
         return f"{self.scheme}://{self.place}/{self.path}{version}"
 
     @property
     def is_public(self) -> bool:
-        """Return whether `shown` opens the same thing: nothing in the address is secret."""
         return not self.query and not self.login
 
     @property
     def stands_alone(self) -> bool:
-        """Return whether it is good for this one thing: signed for it, or an old version of it."""
         return bool(self.query or self.version) and not self._signs_all
 
     @property
     def _signs_all(self) -> bool:
-        """Return whether the query is a shared access signature of Azure for a whole container, folder or account."""
         given = parse_qs(self.query)
         return "sig" in given and "sv" in given and (given.get("sr", [""])[0] in ("c", "d") or "srt" in given)
 
     @property
     def in_store(self) -> bool:
-        """Return whether it lies in a bucket."""
         return self.scheme in STORES
 
     @property
     def is_folder(self) -> bool:
-        """Return whether it can only be a folder."""
         return not self.path or self.path.endswith("/")
 
     @property
     def name(self) -> str:
-        """The last part, as people call it; the bucket or the server where there is no part."""
         last = self.path.rstrip("/").rsplit("/", 1)[-1] or self.place
         return last if self.in_store else unquote(last)
 
     @property
     def folder(self) -> Address:
-        """The folder it lies in; a folder itself."""
         return self._moved(self.path[: self.path.rfind("/") + 1])
 
     @property
     def as_folder(self) -> Address:
-        """Return the address as that of a folder."""
         return self if self.is_folder else self._moved(self.path + "/")
 
     @property
     def parent(self) -> Address | None:
-        """The folder around a folder; None at the root."""
         if not self.path:
             return None
         return self._moved(self.path[: self.path.rstrip("/").rfind("/") + 1])
 
     def inside(self, name: str) -> Address:
-        """Return what lies at a relative name in a folder.
-
-        Raises:
-            SourceError: The name leaves the folder.
-        """
         checked = check_name(name)
         return self._moved(self.path + (checked if self.in_store else quote(checked)))
 
     def _moved(self, path: str) -> Address:
-        """Return another path at the same place; a signature goes along where it is good for that, too."""
         return replace(self, path=path, query=self.query if self._signs_all else "", version="")
 
     @property
     def url(self) -> str:
-        """Return what is sent over HTTP; has the query, so it is never shown."""
         if self.scheme == "hf":
             repo, _, revision = self.place.partition("@")
             return f"{_hub()}/{repo}/resolve/{quote(revision or 'main', safe='')}/{self.path}"
@@ -163,32 +133,27 @@ class Address:
 
     @property
     def text(self) -> str:
-        """Return the address as `parse_address` takes it: with login and query, so it is never shown."""
         if self.is_public:
             return self.shown
         login = f"{quote(self.login, safe=':')}@" if self.login else ""
         return f"{self.scheme}://{login}{self.url.partition('://')[2]}"
 
     def with_login_of(self, other: Address) -> Address:
-        """Return the address with the login of another one on the same server, and a signature that is for all."""
         if (self.scheme, self.place) != (other.scheme, other.place):
             return self
         return replace(self, login=other.login, query=other.query if other._signs_all else self.query)
 
     @property
     def server(self) -> tuple[str, str]:
-        """The scheme and the server, with its port, that requests over HTTP go to."""
         parts = urlsplit(self.url)
         return parts.scheme, parts.netloc
 
     @property
     def host(self) -> str:
-        """The bucket or server, as messages name it."""
         return self.server[1] if self.scheme == "hf" else self.place
 
     @property
     def store(self) -> Address | None:
-        """Return the address in its bucket, for web addresses of Amazon S3 and Google Cloud Storage; else None."""
         if self.in_store:
             return self
         if self.query or self.login:
@@ -208,23 +173,16 @@ class Address:
 
 
 def is_address(value: object) -> bool:
-    """Return whether a text is a remote address: `scheme://…`, of any scheme but a drive (`c:`), or `arn:aws:…`."""
     found = _SCHEME.match(value) if isinstance(value, str) else None
     return found is not None and (found[1] or "").lower() != "file"
 
 
 def plain_address(text: str) -> str:
-    """Return an address in the form that every part of the program knows; one with secrets as it is.
-
-    Raises:
-        UsageError: It is none, or of another kind.
-    """
     address = parse_address(text)
     return address.shown if address.is_public else text
 
 
 def shown_address(text: str) -> str:
-    """Return a text as it may be shown: addresses without query and login, everything else as it is."""
     if not is_address(text):
         return text
     text = text.partition(_LINK)[0] if is_viewer_link(text) else text
@@ -235,11 +193,6 @@ def shown_address(text: str) -> str:
 
 
 def parse_address(text: str) -> Address:
-    """Take an address apart.
-
-    Raises:
-        UsageError: It is none, or of another kind.
-    """
     body = text.strip()
     folder = False
     if body.lower().startswith(_PRECOMPUTED):
@@ -261,12 +214,10 @@ def parse_address(text: str) -> Address:
 
 
 def is_viewer_link(text: str) -> bool:
-    """Return whether a text is a link of Neuroglancer: a web page with the state behind `#!`."""
     return _LINK in text and text.lstrip().lower().startswith(("http://", "https://"))
 
 
 def _bucket_address(scheme: str, rest: str) -> Address:
-    """Return an address of a store: everything after the bucket is the key, as stored, but for a version."""
     if rest.lower().startswith("arn:"):
         return _arn_address(rest)
     version = _VERSION.search(rest) if scheme == "s3" else None
@@ -278,7 +229,6 @@ def _bucket_address(scheme: str, rest: str) -> Address:
 
 
 def _arn_address(text: str) -> Address:
-    """Return the object or bucket that an Amazon Resource Name names."""
     found = _ARN.fullmatch(text)
     if found is None:
         raise UsageError("an Amazon Resource Name of an object is arn:aws:s3:::bucket/key")
@@ -294,7 +244,6 @@ def _hub() -> str:
 
 
 def _hub_address(rest: str) -> Address:
-    """Return the address of a file in a repository of Hugging Face."""
     found = _HUB_ADDRESS.fullmatch(rest)
     if found is None:
         raise UsageError("an address of Hugging Face is hf://[datasets/|spaces/]owner/name[@revision]/path")
@@ -307,7 +256,6 @@ def _in_repository(repo: str, revision: str, path: str) -> Address:
 
 
 def _web_address(body: str) -> Address:
-    """Return an address of the web; a fragment is for browsers and is dropped."""
     if is_viewer_link(body):
         raise UsageError("this link of Neuroglancer has layers in it: open one of them")
     try:
@@ -332,7 +280,6 @@ def _web_address(body: str) -> Address:
 
 
 def _page_address(parts: SplitResult, host: str) -> Address | None:
-    """Return what a page of a console or a hub shows; None for other addresses of the web."""
     if console := _AWS_CONSOLE.fullmatch(host):
         return _amazon_page(parts, console["region"] or "")
     if host == _GOOGLE_CONSOLE:
@@ -348,7 +295,6 @@ def _page_address(parts: SplitResult, host: str) -> Address | None:
 
 
 def _amazon_page(parts: SplitResult, host_region: str) -> Address:
-    """Return the object, folder or bucket that a page of Amazon's console shows."""
     found = _AWS_PAGE.fullmatch(unquote(parts.path))
     if found is None:
         raise UsageError("this page of the AWS console shows no object or bucket of S3: give its address, s3://bucket/key")
@@ -363,7 +309,6 @@ def _amazon_page(parts: SplitResult, host_region: str) -> Address:
 
 
 def _google_page(parts: SplitResult) -> Address:
-    """Return the object, folder or bucket that a page of Google's console shows."""
     found = _GOOGLE_PAGE.fullmatch(parts.path)
     if found is None or (found["object"] and not found["key"]):
         raise UsageError("this page of the Google console shows no object or bucket: give its address, gs://bucket/key")

@@ -29,7 +29,6 @@ _tell: ContextVar[Callable[[Connection], None] | None] = ContextVar("tell", defa
 
 @contextlib.contextmanager
 def told_to(tell: Callable[[Connection], None]) -> Iterator[None]:
-    """Requests of this context say on which connection they go, before they do."""
     token = _tell.set(tell)
     try:
         yield
@@ -38,7 +37,6 @@ def told_to(tell: Callable[[Connection], None]) -> Iterator[None]:
 
 
 def hang_up(connection: Connection) -> None:
-    """End a connection, from whatever thread: who waits for an answer on it is woken."""
     sock = getattr(connection, "sock", None)
     if isinstance(sock, socket.socket):
         with contextlib.suppress(OSError):
@@ -47,14 +45,6 @@ def hang_up(connection: Connection) -> None:
 
 
 class _TimedReader(io.RawIOBase):
-    """Bytes of a connection, with a deadline for more than one piece: servers may send a byte now and then.
-
-    Args:
-        raw: The bytes.
-        sock: The socket, whose timeout is for each piece.
-        seconds: Time until the deadline; None for none.
-    """
-
     def __init__(self, raw: io.RawIOBase, sock: socket.socket, seconds: float | None) -> None:
         self._raw, self._sock = raw, sock
         self.deadline = None if seconds is None else time.monotonic() + seconds
@@ -81,7 +71,6 @@ class _TimedReader(io.RawIOBase):
 
 @contextlib.contextmanager
 def _one_deadline(connection: Connection) -> Iterator[None]:
-    """Let the timeout of a connection be that of all of a head."""
     make, readers = connection.response_class, list[_TimedReader]()
 
     def timed(sock: socket.socket, *arguments: Any, **named: Any) -> Any:
@@ -101,7 +90,6 @@ def _one_deadline(connection: Connection) -> Iterator[None]:
 
 
 def set_deadline(response: Any, seconds: float) -> None:
-    """Let what is read of the body of an answer from now on come within so many seconds."""
     reader = getattr(getattr(getattr(response, "_original_response", None), "fp", None), "raw", None)
     if isinstance(reader, _TimedReader):
         reader.deadline = time.monotonic() + seconds
@@ -112,7 +100,6 @@ class NoXml(Exception):
 
 
 def _parsable(response: Any, amt: int = 1 << 16, decode_content: bool | None = None) -> Iterator[bytes]:
-    """Yield a body that is going to be parsed as XML: all of it, or nothing where an error has no such body."""
     from urllib3.exceptions import HTTPError
 
     set_deadline(response, XML_SECONDS)
@@ -131,7 +118,6 @@ def _parsable(response: Any, amt: int = 1 << 16, decode_content: bool | None = N
 
 
 def _is_xml(body: bytes) -> bool:
-    """Return True for XML as stores send it: flat, and without declarations, which may expand."""
     parser = expat.ParserCreate("utf-8")
     depth = 0
 
@@ -158,7 +144,6 @@ def _is_xml(body: bytes) -> bool:
 
 
 def let_tell(manager: Any) -> None:
-    """Let all pools of a manager of urllib3 tell on which connection each request goes; they make that known."""
     manager.pool_classes_by_scheme = {
         scheme: _telling(pool_class) for scheme, pool_class in manager.pool_classes_by_scheme.items()
     }
@@ -167,8 +152,6 @@ def let_tell(manager: Any) -> None:
 @cache
 def _telling(pool_class: Any) -> Any:
     class Timed(pool_class.ConnectionCls):  # type: ignore[misc]
-        """Its timeout is one for the whole head of an answer, those of status 100 included."""
-
         def getresponse(self) -> Any:
             with _one_deadline(self):
                 return super().getresponse()

@@ -13,11 +13,6 @@ VARIABLES = ("AWS_CA_BUNDLE", "SSL_CERT_FILE")
 
 
 def trust_named(context: ssl.SSLContext) -> bool:
-    """Let a context trust the certificates that the environment names; return whether it names any.
-
-    Raises:
-        TlsFailed: A file has none, or cannot be read.
-    """
     named: dict[str, str] = {}
     for variable in VARIABLES:
         if path := os.environ.get(variable):
@@ -32,11 +27,6 @@ def trust_named(context: ssl.SSLContext) -> bool:
 
 
 def web_context() -> dict[str, Any]:
-    """Return the context for connections of urllib3, as arguments; none where the environment names no certificates.
-
-    Raises:
-        TlsFailed: A file has none, or cannot be read.
-    """
     from urllib3.util.ssl_ import create_urllib3_context
 
     context = create_urllib3_context()

@@ -27,14 +27,6 @@ _ASK = 0.05
 
 
 class Workers:
-    """Runs jobs on a few threads, in the order of their priority.
-
-    A thread lives while there is work, so there is nothing to stop.
-
-    Args:
-        most: Maximum number of threads.
-    """
-
     def __init__(self, most: int) -> None:
         self._most = most
         self._lock = threading.Lock()
@@ -43,7 +35,6 @@ class Workers:
         self._busy = 0
 
     def submit(self, priority: int, job: Callable[[], None]) -> None:
-        """Run a job, which lets no exception out, when a thread is free; of equal priority the first comes first."""
         with self._lock:
             heapq.heappush(self._waiting, (priority, next(self._order), job))
             more = self._busy < self._most
@@ -62,15 +53,6 @@ class Workers:
 
 
 class RequestGate:
-    """Limit of the requests under way to one host: lower for a while after the host was overloaded.
-
-    Each refused request halves the limit, those that were sent together once. Every `STEADY` answers in a row raise it
-    by one. Thread-safe.
-
-    Args:
-        most: Maximum number of requests at the same time.
-    """
-
     def __init__(self, most: int) -> None:
         self._most = self._limit = most
         self._changed = threading.Condition()
@@ -78,16 +60,10 @@ class RequestGate:
 
     @property
     def limit(self) -> int:
-        """Return how many requests there may be at the same time now."""
         return self._limit
 
     @contextmanager
     def passed(self, check: Callable[[], object]) -> Iterator[Callable[[], None]]:
-        """Wait until one more request may be sent; call the result when the host refuses it for overload.
-
-        Args:
-            check: Called while it waits; raises when the request is no longer needed.
-        """
         with self._changed:
             while self._under_way >= self._limit:
                 self._changed.wait(_ASK)
@@ -118,8 +94,6 @@ class RequestGate:
 
 @dataclass(frozen=True, slots=True)
 class _Key:
-    """Identity of a connection: the place and the credentials. It appears in no text."""
-
     scheme: str
     place: str
     options: tuple[object, ...]
@@ -129,15 +103,6 @@ class _Key:
 
 
 class Connection:
-    """The way to one place, as one person: a client, threads, blocks.
-
-    Attributes:
-        transport: Sends the requests.
-        workers: Read ranges.
-        gate: Limits the requests under way.
-        blocks: What was fetched.
-    """
-
     def __init__(self, transport: Transport, options: RemoteOptions) -> None:
         self.transport = transport
         self.workers = Workers(options.threads)
@@ -145,25 +110,16 @@ class Connection:
         self.blocks = BlockCache(options.cache_bytes)
 
     def close(self) -> None:
-        """Close the connections."""
         self.transport.close()
 
 
 class ConnectionPool:
-    """The lines in use. Each is created once, under a lock, and closed when the last who uses it leaves."""
-
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._lines: dict[_Key, tuple[Connection, int]] = {}
         self._given_back: deque[_Key] = deque()
 
     def take(self, address: Address, options: RemoteOptions) -> tuple[Connection, _Key]:
-        """Return the line to an address; who takes it gives it back once.
-
-        Raises:
-            CredentialsRefused: There are no such credentials.
-            UsageError: The options make no sense.
-        """
         key = _key(address, options)
         # Making a client takes long, and making two at once is not safe: others wait.
         try:
@@ -175,12 +131,10 @@ class ConnectionPool:
             self._clear()
 
     def give_back(self, key: _Key) -> None:
-        """End a use. Waits for nothing: the garbage collector calls this in any thread, also in one that takes."""
         self._given_back.append(key)
         self._clear()
 
     def _clear(self) -> None:
-        """Take note of what was given back; when the lock is taken, whoever has it does."""
         while self._given_back and self._lock.acquire(blocking=False):
             try:
                 unused = self._one_less()
@@ -190,7 +144,6 @@ class ConnectionPool:
                 unused.close()
 
     def _one_less(self) -> Connection | None:
-        """Return the line that is not used any more, if it is so with the next one that was given back."""
         if not self._given_back:
             return None
         key = self._given_back.popleft()

@@ -31,15 +31,6 @@ SLOW_SECONDS = 30
 
 @dataclass(slots=True)
 class Fetched:
-    """Bytes received so far.
-
-    Attributes:
-        pin: What is known of the file.
-        data: Bytes from the beginning of the range, or of the whole file.
-        whole: Whether the server gave the whole file.
-        location: Where a redirect led.
-    """
-
     pin: Pin | None
     data: bytearray
     whole: bool = False
@@ -47,17 +38,6 @@ class Fetched:
 
 
 class Fetch:
-    """Fetches one range of one file.
-
-    Args:
-        remote: What the file belongs to.
-        line: The way to it.
-        address: The address.
-        flight: The range, and who waits for it.
-        known: What is known of the file.
-        comes: Called after each piece of the range that came.
-    """
-
     def __init__(
         self,
         remote: RemoteSession,
@@ -72,13 +52,6 @@ class Fetch:
         self._attempt = self._reserved = self._came = 0
 
     def run(self) -> Fetched:
-        """Fetch it.
-
-        Raises:
-            RemoteError: It cannot be read.
-            SourceChanged: It is another file by now.
-            CalledOff: The request was cancelled.
-        """
         self._remote.tried(self._attempt_at, self._flight.pause)
         return self._known
 
@@ -97,13 +70,11 @@ class Fetch:
             raise
 
     def _advanced(self, had: int) -> bool:
-        """Return whether enough came since there were `had` bytes; a whole file begins from its first byte again."""
         came = len(self._known.data) - had
         missing = self._flight.stop - self._flight.start - had
         return not self._known.whole and came > 0 and came >= min(ENOUGH, missing // ENOUGH_SHARE)
 
     def _try(self) -> None:
-        """One attempt at what is still missing."""
         known, flight = self._known, self._flight
         stop = flight.stop if known.pin is None else min(flight.stop, known.pin.size)
         match = known.pin.match if known.pin is not None else ""
@@ -116,7 +87,6 @@ class Fetch:
             self._ask(asked, slow_down)
 
     def _ask(self, asked: RangeQuery, slow_down: Callable[[], None]) -> None:
-        """Send one request, and read its body."""
         known, flight = self._known, self._flight
         note = _Note(self._remote, asked, flight.purpose, self._attempt)
         reply: Reply | None = None
@@ -155,7 +125,6 @@ class Fetch:
             note.write(len(known.data) - before)
 
     def _receive(self, reply: Reply, body: Body) -> None:
-        """Read the body to its end, which has to be where it was stated to be."""
         data, limit = self._known.data, self._remote.options.whole_limit
         expected = None if body.stop is None else body.stop - (0 if self._known.whole else self._flight.start)
         pace = _Pace(self._remote, self._address)
@@ -184,7 +153,6 @@ class Fetch:
             self._known.pin = Pin(size, known.etag, known.modified, known.version, known.encoding)
 
     def _charge(self, size: int) -> None:
-        """Charge what came; a server that gives the whole file sends more than was reserved."""
         self._came += size
         if (more := self._came - self._reserved) > 0:
             self._remote.reserve(more)
@@ -192,19 +160,11 @@ class Fetch:
 
 
 class _Pace:
-    """Speed of one transfer, looked at every 30 seconds.
-
-    Args:
-        remote: Receives the note on a slow server.
-        address: The file that comes.
-    """
-
     def __init__(self, remote: RemoteSession, address: Address) -> None:
         self._remote, self._address = remote, address
         self._since, self._bytes = time.monotonic(), 0
 
     def came(self, size: int) -> None:
-        """Count bytes that came."""
         self._bytes += size
         now = time.monotonic()
         if now - self._since < SLOW_SECONDS:
@@ -222,8 +182,6 @@ class _Pace:
 
 
 class _Note:
-    """One line of the request log, while it is written."""
-
     def __init__(self, remote: RemoteSession, asked: RangeQuery, purpose: ReadPurpose, attempt: int) -> None:
         self._remote, self._asked, self._purpose, self._attempt = remote, asked, purpose, attempt
         self._at = remote.tape.now
@@ -233,17 +191,14 @@ class _Note:
         self._had_answer = False
 
     def answered(self, reply: Reply, line: Connection) -> None:
-        """The answer begins."""
         self._answered, self._status, self._had_answer = time.monotonic(), reply.status, True
         self.redirected(line)
 
     def redirected(self, line: Connection) -> None:
-        """Note the requests that led elsewhere."""
         for _ in range(line.transport.redirects):
             self._add(Request(self._at, "GET", self._asked.address.shown, None, None, ReadPurpose.PROBE, status=301))
 
     def failed(self, error: BaseException | str) -> None:
-        """It failed; errors have no secrets in them."""
         if isinstance(error, str):
             self._error = error
             return
@@ -254,7 +209,6 @@ class _Note:
             self._purpose = ReadPurpose.PROBE
 
     def write(self, size: int) -> None:
-        """Write the line."""
         now = time.monotonic()
         answered = self._answered if self._had_answer else now
         self._add(

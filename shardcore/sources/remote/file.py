@@ -29,14 +29,6 @@ _tokens = itertools.count()
 
 
 class RemoteFile:
-    """One file of an opened thing. Thread-safe.
-
-    Args:
-        remote: What it belongs to.
-        address: The address.
-        sibling: Whether it is a neighbour of what was opened.
-    """
-
     def __init__(self, remote: RemoteSession, address: Address, *, sibling: bool) -> None:
         self.remote, self.address = remote, address
         self._line = remote.line(address)
@@ -51,42 +43,20 @@ class RemoteFile:
 
     @property
     def pin(self) -> Pin:
-        """Return what is known of the file; the first range is fetched when nothing is.
-
-        Raises:
-            RemoteError: It cannot be read.
-        """
         while self._pin is None:
             self.open()
         return self._pin
 
     @property
     def identity(self) -> str:
-        """Address, size and what the server calls this content."""
         self.open()
         return self._identity
 
     def check_plain(self) -> None:
-        """Let only files pass whose ranges are those of their bytes.
-
-        Raises:
-            RangeRefused: It is packed on the way.
-        """
         if self.pin.encoding:
             raise packed(self.address, self.pin.encoding)
 
     def read(self, ranges: Sequence[tuple[int, int]], *, fresh: bool = False) -> list[bytes]:
-        """Return the bytes of some half-open ranges that lie inside the file.
-
-        Args:
-            ranges: The ranges, in any order.
-            fresh: Whether to ask the server although the bytes are there.
-
-        Raises:
-            SourceChanged: The file is another one by now.
-            RemoteError: The bytes cannot be read.
-            Cancelled: The job was cancelled.
-        """
         if self.remote.closed:
             raise SourceError(f"{self.address.shown} is closed")
         wanted = [(start, stop) for start, stop in ranges if stop > start]
@@ -110,10 +80,6 @@ class RemoteFile:
         return [joined(pieces, start, stop) if stop > start else b"" for start, stop in ranges]
 
     def prefetch(self, start: int, stop: int, longest: int) -> None:
-        """Fetch bytes that will probably be needed, by several ranges at the same time, and wait for nothing.
-
-        Nothing is fetched where the user wants to be asked first, or where the cache would lose it before it is read.
-        """
         if self._pin is None or self.remote.closed or not self._reads_ahead:
             return
         stop = min(stop, self._pin.size)
@@ -128,7 +94,6 @@ class RemoteFile:
         return most() is None and self._line.blocks.limit >= 2 * AHEAD
 
     def loaded(self, start: int, stop: int) -> tuple[tuple[int, int], ...]:
-        """Return the parts of `[start, stop)` that are here."""
         if self._pin is None:
             return ()
         found: list[tuple[int, int]] = []
@@ -140,12 +105,6 @@ class RemoteFile:
         return tuple(found)
 
     def plain(self, limit: int) -> bytes:
-        """Return the whole content, without what it is packed in on the way.
-
-        Raises:
-            LimitExceeded: It has more than `limit` bytes.
-            RemoteError: It cannot be read, or is packed in an unknown way.
-        """
         pin = self.pin
         if pin.size > limit:
             raise LimitExceeded(f"{self.address.name} has {plural(pin.size, 'byte')}; at most {limit:,} are read")
@@ -164,11 +123,9 @@ class RemoteFile:
         return content
 
     def let_go(self) -> None:
-        """Leave it to the cache how much is kept: thousands of files may come whole, one after the other."""
         self._line.blocks.release(self._identity)
 
     def close(self) -> None:
-        """End what is under way."""
         self.let_go()
         with self._lock:
             flights = [*self._flights, *([self._opening] if self._opening is not None else [])]
@@ -176,7 +133,6 @@ class RemoteFile:
             flight.call_off()
 
     def _check_size(self, wanted: list[tuple[int, int]]) -> None:
-        """Refuse what the user wants to be asked about first."""
         limit = most()
         if limit is None or sum(stop - start for start, stop in wanted) <= limit:
             return
@@ -189,7 +145,6 @@ class RemoteFile:
     # --- what is to be fetched -----------------------------------------------------------------------------
 
     def _plan(self, wanted: list[tuple[int, int]], *, fresh: bool) -> tuple[list[Piece], list[RangeRequest]]:
-        """Return what is here of some ranges, and the flights that bring the rest; the caller has joined each."""
         with self._lock:
             pieces: list[Piece] = []
             holes: list[tuple[int, int]] = []
@@ -211,7 +166,6 @@ class RemoteFile:
             return pieces, list(flights.values())
 
     def _not_coming(self, start: int, stop: int, joined_ones: dict[int, RangeRequest]) -> list[tuple[int, int]]:
-        """Return the parts of a range that no flight brings; those that bring the others are joined."""
         for flight in self._flights:
             apart = flight.stop <= start or stop <= flight.start
             if apart or id(flight) in joined_ones or not flight.join():
@@ -223,7 +177,6 @@ class RemoteFile:
         return _outside((start, stop), joined_ones.values())
 
     def _ahead(self, holes: list[tuple[int, int]]) -> list[tuple[int, int]]:
-        """Return what to read ahead of a reader of one range after the other: as much as was fetched so before."""
         if len(holes) != 1 or self._pin is None:
             return []
         start, stop = holes[0]
@@ -255,7 +208,6 @@ class RemoteFile:
         self._line.workers.submit(flight.priority, lambda: self._fly(flight))
 
     def _fly(self, flight: RangeRequest) -> None:
-        """Fetch a range, on a thread of the line."""
         if not flight.begin():
             if flight.off:
                 self._end(flight, None, CalledOff())
@@ -285,7 +237,6 @@ class RemoteFile:
             flight.land(data, error)
 
     def _comes(self, flight: RangeRequest, known: Fetched) -> None:
-        """Let a range that is fetched ahead be read while it comes, on a thread of the line."""
         if flight.kept:
             with self._lock:
                 if self._opening is flight and known.pin is not None:
@@ -304,7 +255,6 @@ class RemoteFile:
         self._pin = self._pin or pin
 
     def _keep(self, flight: RangeRequest, known: Fetched, pin: Pin) -> bytes:
-        """Keep what was fetched; return the bytes of the range."""
         data = bytes(known.data)
         self._learn(known, pin)
         if known.whole:
@@ -316,16 +266,6 @@ class RemoteFile:
         return data
 
     def open(self, first: int = FIRST, at: tuple[int, int] | None = None) -> None:
-        """Fetch the first range, which reports how large the file is.
-
-        Args:
-            first: Number of useful bytes at the beginning; of more than 1 MiB the first 64 KiB are waited for.
-            at: The range that is, where it is another one.
-
-        Raises:
-            RemoteError: It cannot be read.
-            Cancelled: The job was cancelled.
-        """
         with self._lock:
             if self._pin is not None:
                 return
@@ -351,14 +291,12 @@ class RemoteFile:
 
 
 def _inside(flight: RangeRequest, wanted: Iterable[tuple[int, int]]) -> tuple[int, int]:
-    """Return the part of a range that has all bytes of some ranges that are in it."""
     parts = [(max(start, flight.start), min(stop, flight.stop)) for start, stop in wanted]
     parts = [(start, stop) for start, stop in parts if start < stop]
     return min(parts)[0], max(stop for _, stop in parts)
 
 
 def _outside(hole: tuple[int, int], flights: Iterable[RangeRequest]) -> list[tuple[int, int]]:
-    """Return the parts of a range that none of some flights brings."""
     parts = [hole]
     for flight in flights:
         parts = [
@@ -371,7 +309,6 @@ def _outside(hole: tuple[int, int], flights: Iterable[RangeRequest]) -> list[tup
 
 
 def _again(error: BaseException) -> BaseException:
-    """Return an error of a thread, for one of those who waited: each gets its own, with its own trace."""
     if isinstance(error, CalledOff):
         return ConnectionFailed("the file was closed while it was read", remedy=Remedy.REOPEN)
     if isinstance(error, ShardError):

@@ -22,25 +22,10 @@ _OURS = ("range", "if-match", "host", "accept-encoding", "content-length", "tran
 
 
 def headers_file() -> Path:
-    """Return the path of the file `headers.toml` in the configuration folder of the user."""
     return user_folder("config") / "headers.toml"
 
 
 def headers_for(server: tuple[str, str], profile: str | None = None) -> dict[str, str]:
-    """Return the headers of the user for one server; empty where the file names none, or does not exist.
-
-    A section is named by the server, with its port where it has one: `["data.example.org"]`. It is for HTTPS; a section
-    for HTTP says so: `["http://127.0.0.1:8080"]`. A table in it, `["data.example.org".lab]`, adds the headers of a
-    profile. In values, `${NAME}` is the environment variable of that name.
-
-    Args:
-        server: Scheme and host, with its port.
-        profile: The profile whose headers are added, or None.
-
-    Raises:
-        UsageError: The file is invalid, or a variable is not set.
-        SourceError: The file cannot be read.
-    """
     scheme, host = server
     sections = _sections(headers_file())
     name = host.rpartition("@")[2].lower()

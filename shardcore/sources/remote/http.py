@@ -38,14 +38,6 @@ _MOVED_BACK = (401, 403, 404, 410)
 
 
 class HttpTransport:
-    """Sends requests to web servers. Retries are counted by the caller, so that none happens unseen.
-
-    Args:
-        options: How servers are reached.
-        proxy: The address of a proxy, or None.
-        own: Headers of the user for the server.
-    """
-
     def __init__(
         self, options: RemoteOptions, proxy: str | None = None, own: Mapping[str, str] = MappingProxyType({})
     ) -> None:
@@ -67,12 +59,6 @@ class HttpTransport:
         let_tell(self._pool)
 
     def get(self, asked: RangeQuery) -> Reply:
-        """Request a range, and follow redirects; where they led is in the reply.
-
-        Raises:
-            Broken: There was no answer.
-            RemoteError: The redirects have no end, or lead to where nothing is read from.
-        """
         self._hops.count = 0
         headers = {"Range": asked.range, "Accept-Encoding": "identity", "User-Agent": "shardcore"}
         if asked.match:
@@ -84,7 +70,6 @@ class HttpTransport:
         return reply
 
     def _credentials(self, address: Address) -> dict[str, str]:
-        """Return the headers that no other server may see."""
         found = dict(self._own)
         token = os.environ.get("HF_TOKEN", "").strip() if address.scheme == "hf" else ""
         given = make_headers(basic_auth=address.login) if address.login else {}
@@ -95,19 +80,12 @@ class HttpTransport:
 
     @property
     def redirects(self) -> int:
-        """Return how many requests the last `get` of this thread needed beyond its own."""
         return max(getattr(self._hops, "count", 0) - 1, 0)
 
     def page(self, folder: Address, token: str, most: int) -> ListingPage:
-        """Refuse: a web server opens only what is named.
-
-        Raises:
-            RemoteError: Always.
-        """
         raise CannotList(f"{folder.shown} cannot be listed: a web server opens only what is named")
 
     def close(self) -> None:
-        """Close the connections."""
         close_pools(self._pool)
 
     def _follow(self, address: Address, url: str, headers: dict[str, str]) -> Reply:
@@ -141,7 +119,6 @@ class HttpTransport:
                 secret = {}
 
     def _trust(self) -> None:
-        """Trust the certificates that the environment names: reading them is slow, and only TLS needs them."""
         with self._lock:
             if not self._trusts:
                 self._pool.connection_pool_kw.update(web_context())
@@ -166,7 +143,6 @@ def _server(url: str) -> tuple[str, str]:
 
 
 def proxy_for(address: Address) -> str | None:
-    """Return the proxy that the environment names for a server, if any."""
     scheme, server = address.server
     if proxy_bypass(server.rsplit(":", 1)[0]):
         return None

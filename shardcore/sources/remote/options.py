@@ -71,11 +71,6 @@ class RemoteOptions:
     give_up_slow: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse what contradicts itself.
-
-        Raises:
-            UsageError: It does.
-        """
         if self.anonymous and (self.profile or self.access_key):
             raise UsageError("anonymous requests have no profile and no keys: give one or the other")
         if self.profile and self.access_key:

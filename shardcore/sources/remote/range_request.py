@@ -23,19 +23,6 @@ class CalledOff(Exception):
 
 
 class RangeRequest:
-    """A range that is being fetched, or waits for a thread.
-
-    Attributes:
-        start: First byte.
-        stop: One past the last.
-        priority: How soon it is needed.
-        purpose: The purpose.
-        data: The bytes, once they are there.
-        error: Reason why there are none.
-        began: Whether a thread works on it.
-        kept: Whether it continues when no reader waits for it; then its bytes are read as they come.
-    """
-
     def __init__(
         self, start: int, stop: int, priority: ReadPriority, purpose: ReadPurpose, *, kept: bool = False
     ) -> None:
@@ -53,13 +40,11 @@ class RangeRequest:
         self._end: Callable[[], None] | None = None
 
     def join(self) -> bool:
-        """Return one more waits for it; False when it was cancelled already."""
         with self._lock:
             self._users += not self._off.is_set()
             return not self._off.is_set()
 
     def leave(self) -> None:
-        """One less waits for it; when nobody does, it is cancelled, and a transfer under way is ended."""
         with self._lock:
             self._users -= 1
             unwanted = self._users <= 0 and not self._done
@@ -67,7 +52,6 @@ class RangeRequest:
             self.call_off()
 
     def call_off(self) -> None:
-        """End it, the waiting thread."""
         with self._lock:
             self._off.set()
             # Under the lock, or the connection might serve somebody else when it is ended.
@@ -76,74 +60,48 @@ class RangeRequest:
 
     @property
     def off(self) -> bool:
-        """Return whether it was cancelled."""
         return self._off.is_set()
 
     def check(self) -> None:
-        """Ask whether it is still wanted.
-
-        Raises:
-            CalledOff: It is not.
-        """
         if self._off.is_set():
             raise CalledOff
 
     def pause(self, seconds: float) -> None:
-        """Wait before another attempt; no longer than it is needed."""
         self._off.wait(seconds)
         self.check()
 
     def waits_on(self, connection: Connection) -> None:
-        """Say on which connection an answer is waited for, so that the waiting can be ended.
-
-        Raises:
-            CalledOff: The request was cancelled.
-        """
         with self._lock:
             self._end = partial(hang_up, connection)
         self.check()
 
     def carries(self, reply: Reply) -> None:
-        """Report which answer is being read, so that it can be ended.
-
-        Raises:
-            CalledOff: The request was cancelled.
-        """
         with self._lock:
             self._end = reply.abort
         self.check()
 
     def carries_nothing(self) -> None:
-        """Nothing is waited for or read any more."""
         with self._lock:
             self._end = None
 
     def begin(self) -> bool:
-        """Return whether the caller is the one to fetch it: it was not begun before, and is still wanted."""
         with self._lock:
             mine = not self.began and not self._off.is_set()
             self.began = self.began or mine
             return mine
 
     def land(self, data: bytes = b"", error: BaseException | None = None) -> None:
-        """It has come to its end."""
         with self._lock:
             self.data, self.error, self._done = data, error, True
             self._came = b""
             self._changed.notify_all()
 
     def comes(self, data: bytearray) -> None:
-        """Publish the bytes that came so far to waiting readers; `data` grows."""
         with self._lock:
             self._came = data
             self._changed.notify_all()
 
     def wait(self, stop: int) -> None:
-        """Wait for the end, of a range that is kept for the bytes before `stop`.
-
-        Raises:
-            Cancelled: The caller does not want it any more.
-        """
         while not self._wait_a_little(stop):
             check_stopped()
             if self._off.is_set():
@@ -151,12 +109,10 @@ class RangeRequest:
                 return
 
     def _wait_a_little(self, stop: int) -> bool:
-        """Return whether the bytes before `stop` are here, after `_ASK` seconds at the latest."""
         with self._lock:
             return self._changed.wait_for(lambda: self._done or stop <= self.start + len(self._came), _ASK)
 
     def part(self, start: int, stop: int) -> tuple[int, bytes]:
-        """Return the bytes `[start, stop)`, which were waited for, with their offset, or all bytes of the range."""
         with self._lock:
             if self._done:
                 return self.start, self.data

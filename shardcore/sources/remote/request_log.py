@@ -66,15 +66,6 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class LogShare:
-    """The content of a request log that was kept in another process.
-
-    Attributes:
-        records: Its records.
-        notes: Its notes.
-        sizes: Size of each file that was read from, by address.
-        counts: Requests, bytes, bytes sent, cache hits and retries, of all records, also of those that were not kept.
-    """
-
     records: tuple[Request, ...]
     notes: tuple[str, ...]
     sizes: dict[str, int]

@@ -38,14 +38,6 @@ _OVERLOADED = ("SlowDown", "ServiceUnavailable", "Throttling", "TooManyRequests"
 
 
 class Broken(Exception):
-    """A transfer that did not come to its end; it may be tried again.
-
-    Attributes:
-        error: What is reported when it is not.
-        after: Seconds that the server asks to wait.
-        advanced: Whether enough bytes came first that the attempts are counted from the beginning.
-    """
-
     def __init__(self, error: RemoteError, *, after: float = 0.0) -> None:
         super().__init__(error.message)
         self.error = error
@@ -55,16 +47,6 @@ class Broken(Exception):
 
 @dataclass(frozen=True, slots=True)
 class RangeQuery:
-    """Requested range.
-
-    Attributes:
-        address: The thing.
-        start: First byte.
-        stop: One past the last.
-        match: The strong ETag that it must have; empty when none is known.
-        location: Where a redirect led the last time; empty for the address itself.
-    """
-
     address: Address
     start: int
     stop: int
@@ -73,13 +55,10 @@ class RangeQuery:
 
     @property
     def range(self) -> str:
-        """The range, as it is sent."""
         return f"bytes={self.start}-{self.stop - 1}"
 
 
 class Login(Enum):
-    """Credentials that a request had."""
-
     NONE = "none, to a web server"
     GIVEN = "a login, a token or headers, to a web server"
     UNSIGNED = "none, to a store"
@@ -88,17 +67,6 @@ class Login(Enum):
 
 
 class Reply:
-    """An answer whose body is still to be read.
-
-    Args:
-        status: The status.
-        headers: The head, names in lower case.
-        raw: The answer, as urllib3 has it.
-        code: What a store calls the error; empty when there is none.
-        location: Where a redirect led; empty when there was none.
-        login: The credentials of the request.
-    """
-
     def __init__(
         self,
         status: int,
@@ -118,15 +86,9 @@ class Reply:
 
     @property
     def overloaded(self) -> bool:
-        """Return whether the server asks for fewer requests."""
         return self.status in (429, 503) or self.code in _OVERLOADED
 
     def pieces(self, where: Address) -> Iterator[bytes]:
-        """Yield the body, as it comes.
-
-        Raises:
-            Broken: It ends early, stalls or breaks.
-        """
         if self._raw is None:
             return
         try:
@@ -139,7 +101,6 @@ class Reply:
             raise Broken(failure(error, where)) from error
 
     def read_error(self) -> None:
-        """Read the beginning of the body of an error, for what a store calls it."""
         if self._raw is None or self.code:
             return
         set_deadline(self._raw, ERROR_SECONDS)
@@ -148,13 +109,11 @@ class Reply:
             self.code = found[1].decode("ascii") if found else ""
 
     def abort(self) -> None:
-        """Call the transfer off, from whatever thread: a read that waits ends at once."""
         if self._raw is not None:
             with contextlib.suppress(_broken(), OSError, ValueError, AttributeError, RuntimeError):
                 self._raw.shutdown()
 
     def close(self, *, whole: bool = False) -> None:
-        """Release the connection: for further requests where the body was read to its end, else it is closed."""
         if self._raw is None:
             return
         with contextlib.suppress(_broken(), OSError, ValueError, AttributeError):
@@ -164,8 +123,6 @@ class Reply:
 
 
 class Transport(Protocol):
-    """Sends requests to one place; shared by all threads."""
-
     def get(self, asked: RangeQuery) -> Reply:
         """Request a range.
 
@@ -193,15 +150,6 @@ class Transport(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ListingPage:
-    """A part of a listing.
-
-    Attributes:
-        files: Names and sizes, relative to the folder.
-        folders: Names of what lies below, without the slash.
-        token: What the next part is requested with; empty after the last one.
-        size: Bytes of the answer.
-    """
-
     files: list[tuple[str, int]]
     folders: list[str]
     token: str = ""
@@ -209,26 +157,18 @@ class ListingPage:
 
 
 class ListingRefused(Exception):
-    """A listing that was answered with an error.
-
-    Attributes:
-        reply: The answer.
-    """
-
     def __init__(self, reply: Reply) -> None:
         super().__init__(reply.code)
         self.reply = reply
 
 
 def _broken() -> type[Exception]:
-    """Return what urllib3 raises, which is imported with the first answer: a window is seen before."""
     from urllib3.exceptions import HTTPError
 
     return HTTPError
 
 
 def close_pools(manager: urllib3.PoolManager) -> None:
-    """Close all connections, also where something, such as the trace of an error, still refers to their pool."""
     for key in manager.pools.keys():  # noqa: SIM118 - it is no mapping that can be walked
         if (pool := manager.pools.get(key)) is not None:
             pool.close()
@@ -236,14 +176,12 @@ def close_pools(manager: urllib3.PoolManager) -> None:
 
 
 def timeout(options: RemoteOptions) -> urllib3.Timeout:
-    """Return how long servers may take."""
     import urllib3
 
     return urllib3.Timeout(connect=options.connect_timeout, read=options.stall_timeout)
 
 
 def failure(error: Exception, where: Address, *, writing: bool = False) -> ConnectionFailed:
-    """Return what a broken connection is called here."""
     causes: list[BaseException] = [error]
     while (cause := causes[-1].__cause__ or causes[-1].__context__ or getattr(causes[-1], "reason", None)) is not None:
         if not isinstance(cause, BaseException) or cause in causes:

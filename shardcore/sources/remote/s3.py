@@ -51,28 +51,18 @@ ELSEWHERE = ("AuthorizationHeaderMalformed", "PermanentRedirect", "TemporaryRedi
 
 @dataclass(frozen=True, slots=True)
 class _Way:
-    """The way in which botocore reached a bucket. Working it out again takes longer than the rest of a request.
-
-    Attributes:
-        url: Address of the bucket, to which the path of a key is added.
-        agent: Name of the program, as it is sent.
-        context: Region, signature and credentials with which requests are signed.
-    """
-
     url: str
     agent: str
     context: dict[str, Any]
 
     @classmethod
     def of(cls, request: Any, address: Address) -> _Way | None:
-        """Return the way of a request for an address; None where it cannot be used for other keys."""
         url, path = request.url.partition("?")[0], _path(address)
         if not url.endswith(path):
             return None
         return cls(url.removesuffix(path), request.headers["User-Agent"], request.context)
 
     def request(self, address: Address, headers: dict[str, str]) -> Any:
-        """Return a request for another address of the bucket, to be signed."""
         version = f"?versionId={percent_encode(address.version)}" if address.version else ""
         request = AWSRequest("GET", self.url + _path(address) + version, {"User-Agent": self.agent, **headers})
         request.context = dict(self.context)
@@ -86,29 +76,10 @@ def _path(address: Address) -> str:
 
 @cache
 def _descriptions() -> Any:
-    """Return what botocore knows of S3; reading it takes longer than everything else about a client."""
     return botocore.loaders.create_loader()
 
 
 class S3Transport:
-    """Sends requests to one store, with one client for all threads.
-
-    Its own retries are off: they would happen unseen. A bucket in another region is requested there (the answer says
-    in which). Buckets are never listed, and their location is never requested.
-
-    Args:
-        options: How the store is reached.
-        scheme: `s3` or `gs`.
-        region: The region that the address names; empty when it names none.
-
-    Attributes:
-        login: The credentials of its requests.
-
-    Raises:
-        CredentialsRefused: The profile does not exist, or its credentials cannot be read.
-        UsageError: The endpoint is invalid.
-    """
-
     def __init__(self, options: RemoteOptions, scheme: str = "s3", region: str = "") -> None:
         self._payer = {"RequestPayer": "requester"} if options.requester_pays else {}
         self._sent = threading.local()
@@ -179,19 +150,12 @@ class S3Transport:
         )
 
     def get(self, asked: RangeQuery) -> Reply:
-        """Request a range.
-
-        Raises:
-            Broken: There was no answer.
-            RemoteError: There can be none.
-        """
         self._sent.count = 0
         way = self._ways.get(asked.address.place)
         reply = self._get_again(asked, way) if way is not None else None
         return reply or self._get_first(asked)
 
     def _get_first(self, asked: RangeQuery) -> Reply:
-        """Request a range as botocore does, which finds out how the bucket is reached."""
         address = asked.address
         wanted = {"Bucket": address.place, "Key": address.path, "Range": asked.range, **self._payer}
         if asked.match:
@@ -210,7 +174,6 @@ class S3Transport:
         return Reply(facts["HTTPStatusCode"], facts["HTTPHeaders"], answer["Body"]._raw_stream, login=self.login)
 
     def _get_again(self, asked: RangeQuery, way: _Way) -> Reply | None:
-        """Request a range in a known way; None where the bucket is reached in another way by now."""
         headers = {"Range": asked.range}
         if asked.match:
             headers["If-Match"] = asked.match
@@ -236,27 +199,13 @@ class S3Transport:
 
     @property
     def client(self) -> Any:
-        """The client of botocore, for what is written."""
         return self._client
 
     @property
     def redirects(self) -> int:
-        """Return how many requests the last `get` of this thread needed beyond its own."""
         return max(getattr(self._sent, "count", 0) - 1, 0)
 
     def page(self, folder: Address, token: str, most: int) -> ListingPage:
-        """Return a part of what lies directly in a folder.
-
-        Args:
-            folder: The folder.
-            token: What the part before gave; empty for the first one.
-            most: Maximum number of names.
-
-        Raises:
-            ListingRefused: The store answers with an error.
-            Broken: There was no answer.
-            RemoteError: There can be none.
-        """
         more = {"ContinuationToken": token} if token else {}
         self._sent.count = 0
         try:
@@ -282,7 +231,6 @@ class S3Transport:
         )
 
     def close(self) -> None:
-        """Close the connections."""
         session = self._client._endpoint.http_session
         for manager in (session._manager, *session._proxy_managers.values()):
             close_pools(manager)
@@ -299,7 +247,6 @@ class S3Transport:
 
 
 def error_reply(error: refused.ClientError, login: Login = Login.SIGNED) -> Reply:
-    """Return an error of a store, as an answer without a body."""
     facts = error.response.get("ResponseMetadata", {})
     said = error.response.get("Error", {})
     headers = {name.lower(): value for name, value in facts.get("HTTPHeaders", {}).items()}
@@ -307,7 +254,6 @@ def error_reply(error: refused.ClientError, login: Login = Login.SIGNED) -> Repl
 
 
 def broken_error(error: Exception, address: Address, *, writing: bool = False) -> Exception:
-    """Return what is raised when botocore gives up: another attempt may help, or none."""
     transient = (
         refused.HTTPClientError,
         refused.ConnectionError,
@@ -327,7 +273,6 @@ def broken_error(error: Exception, address: Address, *, writing: bool = False) -
 
 
 def _without_answer(error: Exception, where: str) -> RemoteError:
-    """Return a failure before anything was sent; the words of botocore may hold secrets and are not repeated."""
     name = type(error).__name__
     words = ("Credential", "Token", "Profile", "SSO", "Config", "Assume", "Metadata", "Unauthorized", "Auth")
     if any(word in name for word in words):
@@ -337,7 +282,6 @@ def _without_answer(error: Exception, where: str) -> RemoteError:
 
 
 def profiles() -> list[str]:
-    """The names of the profiles in the AWS configuration, sorted; empty where there is none, or it cannot be read."""
     try:
         return sorted(boto3.Session().available_profiles)
     except (refused.BotoCoreError, OSError, ValueError):
@@ -345,7 +289,6 @@ def profiles() -> list[str]:
 
 
 def store_of(options: RemoteOptions) -> str:
-    """Return the store that requests go to, as `RemoteOptions.trusted` names it."""
     session, found = botocore.session.Session(profile=options.profile), options.endpoint_url
     try:
         if not found and not session.get_config_variable("ignore_configured_endpoint_urls"):
@@ -359,7 +302,6 @@ def store_of(options: RemoteOptions) -> str:
 
 
 def signer_of(options: RemoteOptions) -> str:
-    """Return how requests are signed, in words that end a question."""
     if options.anonymous:
         return "anonymously"
     if options.access_key:

@@ -31,17 +31,6 @@ LOST_FOR = 3.0
 
 
 class RemoteSession:
-    """Everything that the files of one opened thing share. Thread-safe.
-
-    Attributes:
-        options: How things are reached, and how much may be fetched.
-        tape: What was requested.
-
-    Args:
-        options: See above.
-        tape: See above; None for a new one.
-    """
-
     def __init__(self, options: RemoteOptions, tape: RequestLog | None = None) -> None:
         self.options = options
         self.tape = tape if tape is not None else RequestLog()
@@ -55,11 +44,6 @@ class RemoteSession:
         self._ends: list[weakref.finalize[..., RemoteSession]] = []
 
     def line(self, address: Address) -> Connection:
-        """Return the line to an address, taken once and given back at the end.
-
-        Raises:
-            SourceError: The thing is closed, or there are no credentials for the place.
-        """
         key = (address.scheme, "" if address.in_store else address.place, address.region)
         with self._lock:
             if self._closed:
@@ -74,11 +58,9 @@ class RemoteSession:
 
     @property
     def closed(self) -> bool:
-        """Return whether it was closed."""
         return self._closed
 
     def close(self) -> None:
-        """Give everything back."""
         with self._lock:
             self._closed = True
             ends, self._ends = self._ends, []
@@ -89,16 +71,10 @@ class RemoteSession:
     # --- how much may be fetched ---------------------------------------------------------------------------
 
     def room(self, wanted: int) -> int:
-        """Return how many of the bytes that would be useful may still be fetched; at least one."""
         limit = self.options.limit_fetch
         return wanted if limit is None else max(min(wanted, limit - self._asked_bytes), 1)
 
     def spend(self, size: int) -> None:
-        """Take one request of so many bytes from what is allowed.
-
-        Raises:
-            BudgetSpent: It is not allowed.
-        """
         most = self.options.limit_requests
         with self._lock:
             if most is not None and self._asked >= most:
@@ -108,16 +84,10 @@ class RemoteSession:
             self._asked += 1
 
     def reserve(self, size: int) -> None:
-        """Take so many bytes more from what is allowed.
-
-        Raises:
-            BudgetSpent: It is not allowed.
-        """
         with self._lock:
             self._reserve(size)
 
     def settle(self, size: int, requests: int = 0) -> None:
-        """Charge what came beyond what was taken, where it is negative give the rest back; and further requests."""
         with self._lock:
             self._asked += requests
             self._asked_bytes += size
@@ -133,12 +103,6 @@ class RemoteSession:
     # --- trouble -------------------------------------------------------------------------------------------
 
     def check(self) -> None:
-        """Let nothing be requested while the thing is lost, or where the context requests nothing.
-
-        Raises:
-            RemoteError: It failed for good a moment ago.
-            LargeRead: Reads of the context may fetch 0 bytes.
-        """
         if most() == 0:
             raise LargeRead("this would have to be requested from another machine")
         with self._lock:
@@ -149,30 +113,16 @@ class RemoteSession:
             raise lost.again()
 
     def lose(self, error: RemoteError) -> None:
-        """Give the thing up: all its reads fail at once, for a while."""
         with self._lock:
             self._lost = self._lost or error
             self._lost_until = time.monotonic() + LOST_FOR
 
     def fine(self) -> None:
-        """An answer came whole."""
         if self._trouble is not None:
             with self._lock:
                 self._trouble = None
 
     def tried(self, attempt: Callable[[int], T], pause: Callable[[float], object], *, alone: bool = False) -> T:
-        """Do something that may fail for a while, again and again, until it works or there is no use.
-
-        An attempt that broke off with progress made (`Broken.advanced`) starts the count and the patience again.
-
-        Args:
-            attempt: Does it; is reported how often it was tried before. Raises `Broken` where another attempt may help.
-            pause: Waits so many seconds; may raise to stop.
-            alone: Whether its failure says nothing of the other reads.
-
-        Raises:
-            RemoteError: It failed for good, or the thing is lost.
-        """
         pauses = self.pauses()
         for number in count():
             if not alone:
@@ -195,18 +145,12 @@ class RemoteSession:
         raise AssertionError("there is an end to pauses")
 
     def pauses(self) -> Iterator[float]:
-        """Yield the pauses before each further attempt at a range."""
         pause = FIRST_PAUSE
         for _ in range(self.options.retries):
             yield pause * random.uniform(0.5, 1.5)
             pause = min(pause * 2, LONGEST_PAUSE)
 
     def patient(self, broken: Broken, pause: float, *, alone: bool = False) -> float:
-        """Return how long to wait after a failure; see `tried`.
-
-        Raises:
-            RemoteError: Too much time went into trouble; the thing is lost.
-        """
         pause = max(pause, broken.after)
         now = time.monotonic()
         with self._lock:

@@ -25,12 +25,6 @@ from shardcore.sources.remote.validate import refusal
 
 
 class Listing:
-    """Names in one folder, requested page by page, each page once. Thread-safe.
-
-    Args:
-        request: Requests the page of a token; returns its entries and the token of the next page, empty at the end.
-    """
-
     def __init__(self, request: Callable[[str], tuple[list[Entry], str]]) -> None:
         self._request = request
         self._lock = threading.Lock()
@@ -39,11 +33,6 @@ class Listing:
         self._token: str | None = ""
 
     def pages(self) -> Iterator[list[Entry]]:
-        """Yield the pages; those that came before are not requested again.
-
-        Raises:
-            RemoteError: It cannot be listed.
-        """
         number = 0
         while True:
             with self._lock:
@@ -59,24 +48,11 @@ class Listing:
             yield found
 
     def has(self, name: str) -> bool:
-        """Return whether a name is on the pages that came so far."""
         with self._lock:
             return any(entry.name == name for entry in self._known)
 
 
 class OpenedFiles:
-    """Remote files of one opened shard by address: the beginning of each is requested once.
-
-    Args:
-        options: Connection options.
-        tape: Request log; None for a new one.
-        marks: Names of files that mark a folder as a data set; they are probed in folders that cannot be listed.
-
-    Attributes:
-        remote: Session with connections, limits and request log.
-        unlisted: Buckets that refused to be listed.
-    """
-
     def __init__(self, options: RemoteOptions, tape: RequestLog | None, marks: tuple[str, ...] = ()) -> None:
         self.remote = RemoteSession(options, tape)
         self.marks = marks
@@ -89,11 +65,6 @@ class OpenedFiles:
     def source(
         self, address: Address, *, sibling: bool = False, first: int = FIRST, at: tuple[int, int] | None = None
     ) -> RemoteSource:
-        """Return the file at an address; its first range, of `first` bytes or that at `at`, has been fetched.
-
-        Raises:
-            RemoteError: It cannot be read.
-        """
         file = self.file(address, sibling=sibling, first=first, at=at)
         head = at[1] if at is not None and not at[0] else first
         return RemoteSource(self, file, root=not sibling, first=head)
@@ -101,11 +72,6 @@ class OpenedFiles:
     def file(
         self, address: Address, *, sibling: bool = True, first: int = FIRST, at: tuple[int, int] | None = None
     ) -> RemoteFile:
-        """Return a file without a source over it; `first` bytes of its beginning are useful, or those at `at`.
-
-        Raises:
-            RemoteError: It cannot be read.
-        """
         self.check_absent(address)
         with self._lock:
             file = self._files.get(address)
@@ -125,34 +91,25 @@ class OpenedFiles:
         return file
 
     def _lists(self, address: Address) -> bool:
-        """Return whether a listing that was read has a file."""
         with self._lock:
             listing = self._listings.get((address.folder, ""))
         return listing is not None and listing.has(address.name)
 
     def check_absent(self, address: Address) -> None:
-        """Let only what was not sought in vain before pass.
-
-        Raises:
-            RemoteError: What was reported then.
-        """
         with self._lock:
             absent = self._absent.get(address)
         if absent is not None:
             raise absent.again()
 
     def knows(self, address: Address) -> bool:
-        """Return whether a file was opened before, or sought in vain."""
         with self._lock:
             return address in self._files or address in self._absent
 
     def listing(self, place: tuple[Address, str], request: Callable[[str], tuple[list[Entry], str]]) -> Listing:
-        """Return the listing of a folder: each format asks when it is to say whether the folder is its own."""
         with self._lock:
             return self._listings.setdefault(place, Listing(request))
 
     def close(self) -> None:
-        """End what is under way, and give the connections back."""
         self.remote.close()
         with self._lock:
             files = list(self._files.values())
@@ -161,18 +118,6 @@ class OpenedFiles:
 
 
 class RemoteSource(Source):
-    """A remote file, by ranges.
-
-    Args:
-        opened: The opened thing that it belongs to.
-        file: The file.
-        root: Whether it is the thing itself: closing it closes everything.
-        first: Bytes of its beginning that were requested.
-
-    Raises:
-        RemoteError: It cannot be read.
-    """
-
     near = False
 
     def __init__(self, opened: OpenedFiles, file: RemoteFile, *, root: bool, first: int = FIRST) -> None:
@@ -186,48 +131,35 @@ class RemoteSource(Source):
 
     @property
     def size(self) -> int:
-        """Number of bytes."""
         return self._file.pin.size
 
     @property
     def identity(self) -> str:
-        """Address, size and the mark of the server."""
         return self._file.identity
 
     @property
     def content_tag(self) -> str:
-        """Size and ETag, where that is a hash of the content, as stores compute it."""
         return self._file.pin.content_tag
 
     @property
     def tape(self) -> RequestLog:
-        """Return what was requested for the opened thing."""
         return self._opened.remote.tape
 
     def loaded(self, start: int, stop: int) -> tuple[tuple[int, int], ...]:
-        """Return the parts of `[start, stop)` that were fetched and are kept."""
         return self._file.loaded(start, stop)
 
     def prefetch(self, start: int, stop: int, most: int = RANGE) -> None:
-        """Begin to fetch bytes that will probably be needed."""
         if not self._closed:
             self._file.prefetch(start, min(stop, self.size), most)
 
     def learn_purposes(self, at: PurposeAt) -> None:
-        """Report what the bytes at each offset are for."""
         self.tape.learn_purposes(self.uri, at)
 
     def check_unchanged(self) -> None:
-        """Ask the server for one byte of the same file.
-
-        Raises:
-            SourceChanged: It is another one by now.
-        """
         if self.size:
             self._file.read([(0, 1)], fresh=True)
 
     def close(self) -> None:
-        """Reading afterwards is an error. The thing that was opened takes everything that belongs to it along."""
         self._closed = True
         self._file.let_go()
         if self._root:
@@ -247,8 +179,6 @@ class RemoteSource(Source):
 
 
 class RemoteFolder(Folder):
-    """A prefix of a bucket, or a path of a web server; that of a server opens what is named, and cannot be listed."""
-
     lists_cheaply = False
 
     def __init__(self, opened: OpenedFiles, address: Address, *, root: bool = False) -> None:
@@ -257,36 +187,21 @@ class RemoteFolder(Folder):
 
     @property
     def listable(self) -> bool:  # type: ignore[override]
-        """Return whether it can be listed: a bucket that has refused it once is as a web server."""
         return self._address.in_store and self._address.place not in self._opened.unlisted
 
     @property
     def tape(self) -> RequestLog:
-        """Return what was requested for the opened thing."""
         return self._opened.remote.tape
 
     def pages(self, prefix: str = "") -> Iterator[builtins.list[Entry]]:
-        """Yield the names in the folder (or in its sub-folder `prefix`), page by page, as the store sorts them.
-
-        Each page is requested once.
-
-        Raises:
-            RemoteError: It cannot be listed.
-        """
         if not self.listable and self._root:
             self._check_mark()
         return self._opened.listing((self._address, prefix), partial(self._requested, prefix)).pages()
 
     def first_page(self, most: int = 1000) -> builtins.list[Entry]:
-        """Return the first `most` names in the folder; of an empty one none.
-
-        Raises:
-            RemoteError: It cannot be listed.
-        """
         return self._requested("", "", most)[0]
 
     def _requested(self, prefix: str, token: str, most: int = 1000) -> tuple[builtins.list[Entry], str]:
-        """Return a page of the folder or a sub-folder, and the token of the next one."""
         where = self._address.inside(prefix).as_folder if prefix else self._address
         lead = f"{prefix}/" if prefix else ""
         page = self._page(where, token, most)
@@ -296,31 +211,15 @@ class RemoteFolder(Folder):
         return files + [Entry(lead + name, -1, True) for name in page.folders], page.token
 
     def list(self, prefix: str = "") -> builtins.list[Entry]:
-        """Return what lies directly in the folder (or in its sub-folder `prefix`), sorted by name.
-
-        Raises:
-            RemoteError: It cannot be listed.
-        """
         return sorted(chain.from_iterable(self.pages(prefix)), key=attrgetter("name"))
 
     def open(self, name: str) -> RemoteSource:
-        """Open what lies at the relative `name`; its first range is fetched.
-
-        Raises:
-            SourceError: Nothing is there, or the name leaves the folder.
-        """
         return self._opened.source(self._address.inside(name), sibling=True)
 
     def at_hand(self, name: str) -> bool:
-        """Return whether it was opened before, or sought in vain."""
         return self._opened.knows(self._address.inside(name))
 
     def open_at(self, name: str, start: int, stop: int) -> RemoteSource:
-        """Open a file of which other bytes than the first are needed: they come with the request that reports the size.
-
-        Raises:
-            SourceError: Nothing is there, or the name leaves the folder.
-        """
         try:
             return self._opened.source(self._address.inside(name), sibling=True, at=(start, stop))
         except SourceChanged:
@@ -328,30 +227,20 @@ class RemoteFolder(Folder):
             return self.open(name)
 
     def read(self, name: str, limit: int) -> bytes:
-        """Return the whole content of a small file; what is packed on the way is unpacked.
-
-        Raises:
-            LimitExceeded: It has more than `limit` bytes.
-            SourceError: Nothing is there, the name leaves the folder, or the bytes cannot be read.
-        """
         return self._opened.file(self._address.inside(name), first=min(limit, MOST_PLAIN)).plain(limit)
 
     def close(self) -> None:
-        """Give the connections back, when it is the folder that was opened."""
         if self._root:
             self._opened.close()
 
     def folder(self, name: str) -> RemoteFolder:
-        """Return the sub-folder `name`."""
         return RemoteFolder(self._opened, self._address.inside(name).as_folder)
 
     def parent(self) -> RemoteFolder | None:
-        """Return the folder around this one, or None at the root."""
         above = self._address.parent
         return None if above is None else RemoteFolder(self._opened, above)
 
     def _check_mark(self) -> None:
-        """Check the files that were probed: their error says more than an empty listing."""
         for mark in self._opened.marks:
             try:
                 self._opened.check_absent(self._address.inside(mark))
@@ -361,7 +250,6 @@ class RemoteFolder(Folder):
                 raise NoSuchObject(text, status=error.status) from error
 
     def _page(self, where: Address, token: str, most: int) -> ListingPage:
-        """Return a part of a listing; requested again when there is no answer."""
         remote = self._opened.remote
         line = remote.line(where)
         transport = line.transport
@@ -416,14 +304,6 @@ def open_remote(
     first: int = FIRST,
     marks: tuple[str, ...] = (),
 ) -> RemoteSource | RemoteFolder:
-    """Open what lies at an address: a file, or a folder where it ends with a slash or no file is there.
-
-    Web addresses of stores are asked over HTTP, as stored; where that is not enough (a folder, which HTTP cannot
-    list, or options that only a store knows), they are opened in their bucket. Of a file, `first` bytes are fetched.
-
-    Raises:
-        RemoteError: Nothing is there, or it cannot be read.
-    """
     in_store = address.store
     if in_store is not None and (options.asks_for_s3 or address.is_folder):
         address = in_store
@@ -443,7 +323,6 @@ def open_remote(
 
 
 def _holds_something(opened: OpenedFiles, address: Address) -> bool:
-    """Return whether a folder exists: it contains a marking file, which is read soon anyway, or any other file."""
     folder = RemoteFolder(opened, address)
     try:
         for mark in opened.marks:

@@ -40,28 +40,12 @@ _ASK = 0.05
 
 @dataclass(frozen=True, slots=True)
 class UnfinishedUpload:
-    """A multipart upload that was neither completed nor aborted. Its parts are stored, and cost.
-
-    Attributes:
-        address: The object that it would become.
-        upload_id: The identifier that the store gave it.
-        started: When it began, in ISO 8601; empty where the store does not say.
-    """
-
     address: Address
     upload_id: str
     started: str
 
 
 class Upload:
-    """Sends files to a bucket. Thread-safe.
-
-    Args:
-        remote: How it is reached, and the request log.
-        force: Whether objects that exist are replaced.
-        jobs: Requests that send bytes at the same time.
-    """
-
     def __init__(self, remote: RemoteSession, *, force: bool, jobs: int = AT_ONCE) -> None:
         self._remote = remote
         self._force = force
@@ -71,12 +55,6 @@ class Upload:
         self.jobs = jobs
 
     def check_free(self, address: Address) -> None:
-        """Refuse early what would be refused at the end.
-
-        Raises:
-            UsageError: The object exists, and is not to be replaced.
-            RemoteError: The store does not answer.
-        """
         if self._force:
             return
         try:
@@ -89,12 +67,6 @@ class Upload:
         raise _exists(address)
 
     def send(self, path: Path, address: Address, progress: Progress = no_progress) -> None:
-        """Send one file; it appears when it is complete, or not at all.
-
-        Raises:
-            UsageError: The object exists, and is not to be replaced.
-            SourceError: The file cannot be read, or the store does not take it.
-        """
         try:
             size = path.stat().st_size
             if size <= PART:
@@ -106,7 +78,6 @@ class Upload:
             raise SourceError(f"cannot send {address.shown}: {reason_of(error)}") from error
 
     def stop(self) -> None:
-        """End the transfers under way; whoever waits for one finds out whether it is still wanted."""
         with self._lock:
             for connections in self._sending:
                 for connection in connections:
@@ -145,22 +116,12 @@ class Upload:
     # --- what is there already ---------------------------------------------------------------------------------
 
     def sizes(self, folder: Address) -> dict[str, int]:
-        """Return the size of every object below a folder, by its name relative to the folder.
-
-        Raises:
-            RemoteError: The store does not answer, or does not let us list.
-        """
         found: dict[str, int] = {}
         for page in self._pages(folder, "list_objects_v2", {"ContinuationToken": "NextContinuationToken"}):
             found |= {each["Key"][len(folder.path) :]: int(each["Size"]) for each in page.get("Contents", ())}
         return found
 
     def unfinished(self, prefix: Address) -> Generator[UnfinishedUpload]:
-        """Yield the multipart uploads below a prefix that were neither completed nor aborted.
-
-        Raises:
-            RemoteError: The store does not answer, or does not let us list.
-        """
         marks = {"KeyMarker": "NextKeyMarker", "UploadIdMarker": "NextUploadIdMarker"}
         for page in self._pages(prefix, "list_multipart_uploads", marks):
             for each in page.get("Uploads", ()):
@@ -169,35 +130,17 @@ class Upload:
                 yield UnfinishedUpload(replace(prefix, path=each["Key"]), each["UploadId"], told)
 
     def stored_bytes(self, upload: UnfinishedUpload) -> int:
-        """Return how many bytes of an unfinished upload are stored.
-
-        Raises:
-            RemoteError: The store does not answer, or the upload has ended meanwhile.
-        """
         given, size = {"UploadId": upload.upload_id, "Key": upload.address.path}, 0
         for page in self._pages(upload.address, "list_parts", {"PartNumberMarker": "NextPartNumberMarker"}, **given):
             size += sum(int(each["Size"]) for each in page.get("Parts", ()))
         return size
 
     def abort(self, upload: UnfinishedUpload) -> None:
-        """Remove the parts of an unfinished upload; one that has ended meanwhile is left alone.
-
-        Raises:
-            RemoteError: The store does not answer, or does not let us.
-        """
         self._ask(upload.address, "abort_multipart_upload", method="DELETE", UploadId=upload.upload_id)
 
     def _pages(
         self, address: Address, operation: str, marks: dict[str, str], **given: Any
     ) -> Iterator[dict[str, Any]]:
-        """Yield the pages of a listing.
-
-        Args:
-            address: The prefix.
-            operation: The listing.
-            marks: Parameters of the request for the next page, and what they are called in an answer.
-            given: Further parameters.
-        """
         given = given or {"Prefix": address.path}
         more: dict[str, Any] = {}
         while True:
@@ -221,16 +164,6 @@ class Upload:
         tag: Callable[[], str] | None = None,
         **given: Any,
     ) -> dict[str, Any]:
-        """Return one request, sent again while the store does not answer.
-
-        Args:
-            address: The object, or the prefix.
-            operation: The method of the client.
-            method: The method of HTTP.
-            body: Returns the bytes that are sent, when their turn has come.
-            tag: Returns the ETag of the object that appears with it: only a new one, unless others are replaced.
-            given: Parameters of the operation; None leaves one out.
-        """
         only_new = tag is not None and not self._force
         given |= {"IfNoneMatch": "*"} if only_new else {}
         given = {name: value for name, value in ({"Key": address.path} | given).items() if value is not None}
@@ -272,7 +205,6 @@ class Upload:
 
     @contextmanager
     def _slot(self) -> Iterator[None]:
-        """Wait for one of the requests that may send bytes at the same time; `stop` ends it."""
         while not self._slots.acquire(timeout=_ASK):
             check_stopped()
         mine: list[Connection] = []
@@ -289,7 +221,6 @@ class Upload:
             self._slots.release()
 
     def _came(self, error: refused.ClientError, address: Address, tag: Callable[[], str]) -> bool:
-        """Return whether an earlier attempt, whose answer was lost, has stored the object."""
         if not (_is_taken(error) or error_reply(error).code == "NoSuchUpload"):
             return False
         with suppress(refused.ClientError, *NO_ANSWERS):
@@ -318,13 +249,6 @@ class Upload:
 
 
 class BucketFolder:
-    """A folder of a bucket that files are sent to, each as soon as it is complete here.
-
-    Args:
-        upload: Sends them.
-        address: The folder.
-    """
-
     def __init__(self, upload: Upload, address: Address) -> None:
         self._upload = upload
         self._address = address
@@ -332,14 +256,6 @@ class BucketFolder:
         self.shown = address.shown
 
     def sizes(self, *, required: bool) -> dict[str, int]:
-        """Return the size of every object that is there, by its name in the folder.
-
-        Args:
-            required: Whether it is an error when the folder may not be listed; else nothing is there.
-
-        Raises:
-            RemoteError: The store does not answer, or does not let us list.
-        """
         try:
             return self._upload.sizes(self._address)
         except Forbidden:
@@ -348,19 +264,12 @@ class BucketFolder:
             return {}
 
     def send(self, path: Path, name: str) -> str:
-        """Send a file, and remove it here; return its address.
-
-        Raises:
-            UsageError: The object exists, and is not to be replaced.
-            SourceError: The store does not take it.
-        """
         address = self._address.inside(name)
         self._upload.send(path, address)
         path.unlink(missing_ok=True)
         return address.shown
 
     def stop(self) -> None:
-        """End the transfers under way."""
         self._upload.stop()
 
 
@@ -371,12 +280,10 @@ def _part_of(path: Path, start: int, length: int) -> bytes:
 
 
 def _tag_of(data: bytes) -> str:
-    """Return the ETag that stores give an object that came in one request: its MD5."""
     return hashlib.md5(data, usedforsecurity=False).hexdigest()
 
 
 def _tag_of_parts(tags: list[str]) -> str:
-    """Return the ETag that stores give an object that came in parts; empty where the parts have other ETags."""
     try:
         return f"{_tag_of(b''.join(bytes.fromhex(tag.strip(chr(34))) for tag in tags))}-{len(tags)}"
     except ValueError:

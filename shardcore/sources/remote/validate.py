@@ -43,16 +43,6 @@ _MD5_ETAG = re.compile(r'"?[0-9a-f]{32}(-[0-9]+)?"?')
 
 @dataclass(frozen=True, slots=True)
 class Pin:
-    """Identity of the file in an answer, which every further answer must repeat.
-
-    Attributes:
-        size: Bytes of the file.
-        etag: Its ETag, as it was sent; empty when there was none.
-        modified: When it was changed, as it was sent.
-        version: The version that the store gave it.
-        encoding: How its bytes are packed on the way; empty when they are not.
-    """
-
     size: int
     etag: str = ""
     modified: str = ""
@@ -61,50 +51,25 @@ class Pin:
 
     @property
     def match(self) -> str:
-        """The ETag that can be requested: a strong one."""
         return "" if self.etag.startswith("W/") else self.etag
 
     @property
     def content_tag(self) -> str:
-        """Size and ETag where that is an MD5, as stores compute it; different files may share other ETags."""
         return f"{self.size}-{self.etag}" if _MD5_ETAG.fullmatch(self.etag) else ""
 
     @property
     def mark(self) -> str:
-        """Return what tells this content from others of the address; empty when the server states nothing."""
         return self.etag or self.version or self.modified
 
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """Content of the body of an answer.
-
-    Attributes:
-        pin: The file.
-        start: Its first byte.
-        stop: One past its last byte; None when only the end of the body tells.
-    """
-
     pin: Pin
     start: int
     stop: int | None
 
 
 def body_of(reply: Reply, asked: RangeQuery, pin: Pin | None, whole_limit: int) -> Body:
-    """Return what the body of a good answer has.
-
-    Args:
-        reply: The answer.
-        asked: What was requested.
-        pin: What is known of the file; None for the first answer.
-        whole_limit: Maximum size of a file that is fetched whole.
-
-    Raises:
-        SourceChanged: It is another file by now.
-        RangeRefused: The bytes are not those that were requested.
-        Broken: The server cannot answer now.
-        RemoteError: It does not want to, or there is nothing.
-    """
     if reply.status == 206:
         return _part(reply, asked, pin)
     if reply.status == 200:
@@ -117,7 +82,6 @@ def body_of(reply: Reply, asked: RangeQuery, pin: Pin | None, whole_limit: int) 
 
 
 def _beyond(reply: Reply, asked: RangeQuery, pin: Pin | None) -> Body:
-    """Return that the file is empty: nothing else is a reason to refuse its first bytes."""
     said = reply.headers.get("content-range", "").strip()
     reply.read_error()
     if pin is None and asked.start == 0 and (said == "bytes */0" or (not said and reply.code == "InvalidRange")):
@@ -156,7 +120,6 @@ def _whole(reply: Reply, asked: RangeQuery, pin: Pin | None, limit: int) -> Body
 
 
 def _same(reply: Reply, size: int, pin: Pin | None, address: Address) -> Pin:
-    """Return what the answer says of the file, compared with what is known."""
     now = _pin_of(reply, size)
     if pin is None:
         return now
@@ -188,13 +151,11 @@ def _changed(address: Address) -> SourceChanged:
 
 
 def packed(address: Address, encoding: str) -> RangeRefused:
-    """Return why a file that is packed on the way cannot be read by ranges."""
     text = f"{address.shown} comes packed (Content-Encoding: {encoding[:40]}), and its ranges are not those of the file"
     return RangeRefused(text, remedy=Remedy.COPY)
 
 
 def refusal(reply: Reply, address: Address, *, writing: bool = False) -> Exception:
-    """Return what an answer is called that has no bytes: an error, or `Broken` where another attempt may help."""
     reply.read_error()
     status, code, shown = reply.status, reply.code, address.shown
     if code == "RequestTimeTooSkewed":
@@ -222,7 +183,6 @@ def refusal(reply: Reply, address: Address, *, writing: bool = False) -> Excepti
 
 
 def _elsewhere(reply: Reply, address: Address) -> RemoteError:
-    """Return what is called an answer that refers to something else."""
     status, shown = reply.status, address.shown
     if status == 304:
         text = f"{shown}: the server answers not modified, without bytes (status 304)"
@@ -235,7 +195,6 @@ def _elsewhere(reply: Reply, address: Address) -> RemoteError:
 
 
 def _denied(reply: Reply, address: Address, done: str) -> RemoteError:
-    """Return what is called a refusal of who requests: a login is missing, is wrong, or has no right."""
     status, shown, login = reply.status, address.shown, reply.login
     if address.query:
         text = f"{shown} may not be {done} with this signed address; it may have expired"

@@ -28,8 +28,6 @@ I64 = NDArray[np.int64]
 
 
 class AxisScale(Enum):
-    """Division of an axis."""
-
     LINEAR = "linear"
     OFFSETS = "offsets"
     SIZES = "sizes"
@@ -38,22 +36,6 @@ class AxisScale(Enum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Chart:
-    """Bins along an axis.
-
-    Attributes:
-        name: `sizes`, `entropy`, `load` or `spread`.
-        title: What is shown.
-        note: What the reader sees, and what it rests on.
-        x: What is along, with its unit.
-        y: The content in each bin, with its unit.
-        edges: Edges of the bins, shape `(n + 1,)`.
-        values: The content in each, shape `(n,)`; NaN where nothing is known.
-        scale: How the axis is divided.
-        ideal: What would stand there at best, shape `(n,)`, or None.
-        ideal_name: What that is.
-        most: The largest value that there can be; 0 where there is no such number.
-    """
-
     name: str
     title: str
     note: str
@@ -72,20 +54,6 @@ class Chart:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sizes:
-    """The sizes of all objects of a kind, counted.
-
-    Attributes:
-        kind: The kind.
-        kinds: The kinds of which there are objects, with their numbers.
-        edges: Bins of bytes, int64.
-        counts: Objects in each, int64.
-        stored: Whether stored bytes are counted, because plain sizes are unknown before reading.
-        unknown: Objects whose size is unknown.
-        total: Bytes of all of them.
-        largest: Bytes of the largest.
-        median: Bytes of the one in the middle.
-    """
-
     kind: str
     kinds: tuple[tuple[str, int], ...]
     edges: I64
@@ -98,11 +66,9 @@ class Sizes:
 
     @property
     def objects(self) -> int:
-        """Return how many there are."""
         return int(self.counts.sum())
 
     def chart(self) -> Chart:
-        """Return the histogram."""
         unit = "stored bytes" if self.stored else "bytes"
         noun = "object" if self.kind == "object" else self.kind
         note = f"{plural(self.objects, noun)}: {plural(self.total, unit[:-1])} in all, "
@@ -127,16 +93,6 @@ _WITH_SIZE = (State.LIVE, State.EXTERNAL, State.TOMBSTONED)
 
 
 def object_sizes(objects: Objects, kind: str = "", progress: Progress = no_progress) -> Sizes:
-    """Count the objects by size, by what is in memory; sizes that would have to be read are left out.
-
-    Args:
-        objects: All objects.
-        kind: Which kind; the first of which there are any by default.
-        progress: Receives the progress.
-
-    Raises:
-        SourceError: The bytes cannot be read.
-    """
     parts = []
     total = len(objects)
     for first in range(0, total, _STEP):
@@ -173,13 +129,11 @@ def object_sizes(objects: Objects, kind: str = "", progress: Progress = no_progr
 
 
 def _exact_sum(values: I64) -> int:
-    """Return a sum that does not wrap: NumPy's would, of sizes that a damaged file claims."""
     low = int((values & 0xFFFFFFFF).sum(dtype=np.uint64))
     return low + (int((values >> 32).sum(dtype=np.int64)) << 32)
 
 
 def size_edges(least: int, largest: int, count: int) -> I64:
-    """Bins of sizes: 0 alone, then by powers of two, which are divided where there are many objects, or few sizes."""
     first = max(least, 1).bit_length() - 1 if least else 0
     octaves = max(largest, 1).bit_length()
     steps = 1 if count < 200 else 2 if count < 20_000 else 4
@@ -198,7 +152,6 @@ def size_edges(least: int, largest: int, count: int) -> I64:
 
 
 def entropy_chart(entropy: Entropy) -> Chart:
-    """Entropy along the file; says what was looked at."""
     known = entropy.bits[~np.isnan(entropy.bits)]
     mean = f" Mean: {known.mean():.2f} bits per byte." if len(known) else ""
     if entropy.whole:
@@ -228,19 +181,11 @@ def entropy_chart(entropy: Entropy) -> Chart:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BinnedLoad:
-    """The places of a load, several in each bin where there are too many.
-
-    Attributes:
-        chart: The chart.
-        bounds: The places of bin i are `[bounds[i], bounds[i + 1])`.
-    """
-
     chart: Chart
     bounds: I64
 
 
 def load_chart(load: Load, most: int = MOST_BINS) -> BinnedLoad:
-    """Return what lies in each place, in the order of the places."""
     each = -(-load.places // most) if load.places else 1
     bounds = np.minimum(np.arange(0, load.places + each, each, dtype=np.int64), load.places)
     bounds = bounds[: -(-load.places // each) + 1] if load.places else np.zeros(1, np.int64)
@@ -261,7 +206,6 @@ def load_chart(load: Load, most: int = MOST_BINS) -> BinnedLoad:
 
 
 def load_sentence(load: Load) -> str:
-    """Return the numbers of a load in a sentence."""
     if not load.places:
         return ""
     mean = load.total / load.places
@@ -274,7 +218,6 @@ def load_sentence(load: Load) -> str:
 
 
 def spread_chart(load: Load, most: int = MOST_BINS) -> Chart | None:
-    """Return how many places hold 0, 1, 2 … things, against what chance would give; None where that states nothing."""
     if not load.by_chance or load.places < 2:
         return None
     largest = int(load.counts.max())

@@ -36,15 +36,6 @@ _VALUES = 256
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Entropy:
-    """The entropy of places along a file.
-
-    Attributes:
-        edges: Edges of the places, int64, shape `(n + 1,)`.
-        bits: Bits for each byte, shape `(n,)`; NaN where nothing was looked at.
-        seen: Bytes that were looked at in each place, int64.
-        size: Bytes of the file.
-    """
-
     edges: NDArray[np.int64]
     bits: NDArray[np.float64]
     seen: NDArray[np.int64]
@@ -52,17 +43,14 @@ class Entropy:
 
     @property
     def looked_at(self) -> int:
-        """Bytes that were looked at."""
         return int(self.seen.sum())
 
     @property
     def whole(self) -> bool:
-        """Return whether every byte was looked at."""
         return self.looked_at == self.size
 
 
 def bits_of(counts: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Entropy in bits from counts of byte values, shape `(n, 256)`; NaN where there are none."""
     totals = counts.sum(axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
         shares = counts / totals[:, None]
@@ -72,13 +60,6 @@ def bits_of(counts: NDArray[np.int64]) -> NDArray[np.float64]:
 
 
 def highest_bits(seen: int) -> float:
-    """Return the mean entropy of windows of random bytes: 8 bits per byte is reached by long windows only.
-
-    In 256 random bytes many of the 256 values do not occur: 7.17 bits are measured. In 4,096 bytes it is 7.95.
-
-    Args:
-        seen: Bytes of a window, at least 1.
-    """
     if seen > PAGE:
         return 8 - (_VALUES - 1) / (2 * seen * math.log(2))
     counts = np.arange(1, seen + 1)
@@ -89,24 +70,11 @@ def highest_bits(seen: int) -> float:
 
 
 def edges_of(size: int, most: int) -> NDArray[np.int64]:
-    """Cut a file into places of equal size, at most `most` of them."""
     places = max(min(most, size // LEAST), 1)
     return np.array([size * at // places for at in range(places + 1)], np.int64)
 
 
 def sampled_entropy(source: Source, progress: Progress = no_progress, *, loaded_only: bool = False) -> Entropy:
-    """Return the entropy of samples: the middle page of each place. Reads at most 1 MiB, in parallel.
-
-    A remote file of up to 32 MiB is fetched whole, which takes fewer requests.
-
-    Args:
-        source: The file.
-        progress: Receives the progress.
-        loaded_only: Whether only bytes are looked at that are here already: nothing is fetched.
-
-    Raises:
-        SourceError: The bytes cannot be read.
-    """
     edges = edges_of(source.size, MOST_SAMPLED)
     counts = np.zeros((len(edges) - 1, _VALUES), np.int64)
     here = list(source.loaded(0, source.size)) if loaded_only else []
@@ -124,11 +92,6 @@ def sampled_entropy(source: Source, progress: Progress = no_progress, *, loaded_
 
 
 def whole_entropy(source: Source, progress: Progress = no_progress) -> Entropy:
-    """Return the entropy of all bytes; read the file from end to end.
-
-    Raises:
-        SourceError: The bytes cannot be read.
-    """
     edges, size = edges_of(source.size, MOST_POINTS), source.size
     counts = np.zeros((len(edges) - 1, _VALUES), np.int64)
     stop = 0
@@ -146,7 +109,6 @@ def whole_entropy(source: Source, progress: Progress = no_progress) -> Entropy:
 
 
 def _middle(start: int, stop: int) -> tuple[int, int]:
-    """Return the page in the middle of a place; all of a place that is no longer."""
     if stop - start <= PAGE:
         return start, stop
     at = start + (stop - start - PAGE) // 2
@@ -154,7 +116,6 @@ def _middle(start: int, stop: int) -> tuple[int, int]:
 
 
 def _loaded_page(here: list[tuple[int, int]], start: int, stop: int) -> tuple[int, int] | None:
-    """Return the first bytes of a place that are here, up to a page of them."""
     for first, last in here:
         low, high = max(first, start), min(last, stop)
         if high - low >= min(LEAST, stop - start):

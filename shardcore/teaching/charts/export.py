@@ -13,7 +13,6 @@ from shardcore.teaching.charts.charts import Chart
 
 
 def shares_json(shares: Sequence[Share]) -> list[dict[str, Any]]:
-    """Return the byte budget as values of JSON."""
     return [
         {
             "use": share.use.value,
@@ -27,7 +26,6 @@ def shares_json(shares: Sequence[Share]) -> list[dict[str, Any]]:
 
 
 def shares_csv(shares: Sequence[Share]) -> str:
-    """Return the byte budget: a line for each share."""
     total = sum(share.size for share in shares)
     rows = [
         (
@@ -45,7 +43,6 @@ def shares_csv(shares: Sequence[Share]) -> str:
 
 
 def chart_json(chart: Chart) -> dict[str, Any]:
-    """Return a chart as values of JSON; null where nothing is known."""
     found: dict[str, Any] = {
         "name": chart.name,
         "title": chart.title,
@@ -61,7 +58,6 @@ def chart_json(chart: Chart) -> dict[str, Any]:
 
 
 def chart_csv(chart: Chart) -> str:
-    """Return a chart: a line for each bin, half-open."""
     names = [f"{chart.x} from", f"{chart.x} to", chart.y]
     columns: list[list[Any]] = [chart.edges[:-1].tolist(), chart.edges[1:].tolist(), chart.values.tolist()]
     if chart.ideal is not None:
@@ -78,7 +74,6 @@ def _number(value: float) -> float | int | None:
 
 
 def csv_text(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
-    """Return a table as comma-separated values; texts that a spreadsheet would take for formulas are quoted."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(head)
@@ -87,5 +82,4 @@ def csv_text(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
 
 
 def _quiet(cell: Any) -> Any:
-    """Return a name out of a file that a spreadsheet would take for a formula gets a sign before it."""
     return f"'{cell}" if isinstance(cell, str) and cell[:1] in ("=", "+", "-", "@", "\t", "\r") else cell

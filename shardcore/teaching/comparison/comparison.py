@@ -26,17 +26,6 @@ CODEC_TEXTS = {
 
 @dataclass(frozen=True, slots=True)
 class Comparison(Displayed):
-    """Rows, and what they are about.
-
-    Attributes:
-        title: Name of the contents.
-        rows: One for each format, in the order of the registry.
-        count: Number of objects.
-        content: Bytes of the objects.
-        notes: One sentence per thing that was left out.
-        codec: The codec by which all formats store contents, one of `CODECS`.
-    """
-
     title: str
     rows: tuple[FormatRow, ...]
     count: int
@@ -46,13 +35,11 @@ class Comparison(Displayed):
 
     @property
     def about(self) -> str:
-        """The packed objects and their layout, in one line."""
         objects = f"{plural(self.count, 'object')}, {plural(self.content, 'byte')}"
         return f"{self.title} · {objects} · {CODEC_TEXTS[self.codec]}"
 
 
 def compared_formats() -> tuple[str, ...]:
-    """Return the formats that can be written."""
     return tuple(one.name for one in all_formats() if one.writes is not None)
 
 
@@ -65,20 +52,6 @@ def compare(
     codec: str = "none",
     progress: Progress = no_progress,
 ) -> Comparison:
-    """Pack the same objects into every format, and measure.
-
-    Args:
-        contents: Source of the objects.
-        count: Number of objects; None for those that are there.
-        size: Bytes of each; None for as many as each has.
-        options: By the name of a format: a value of its main parameter, by that name, and options for writing.
-        codec: The codec by which all formats store contents, as far as they have it: `none`, `zstd`, or `usual`, the
-            default codec of each.
-        progress: Called after every format.
-
-    Raises:
-        UsageError: A format, an option or the codec does not exist.
-    """
     if codec not in CODECS:
         raise UsageError(f"codec must be one of {', '.join(CODECS)}, not {codec}")
     names, given = compared_formats(), dict(options or {})
@@ -95,7 +68,6 @@ def compare(
 
 
 def left_out(contents: ComparedContents, count: int | None, size: int | None) -> tuple[str, ...]:
-    """Return one sentence per thing that a choice of objects leaves out."""
     most = contents.most(size)
     if count is None or count <= most:
         return contents.notes
@@ -104,11 +76,6 @@ def left_out(contents: ComparedContents, count: int | None, size: int | None) ->
 
 
 def check_options(name: str, values: Mapping[str, Any]) -> None:
-    """Check that a format has such options.
-
-    Raises:
-        UsageError: The format does not exist or cannot be written, or an option or value does not exist.
-    """
     found = format_of(name)
     dial, rest = writes_of(found).dial, dict(values)
     if dial is not None and dial.options is not None and dial.name in rest:
@@ -131,7 +98,6 @@ COLUMNS = (
 
 
 def to_csv(comparison: Comparison) -> str:
-    """Return a table with a line for each format; numbers as they are, empty where there is none."""
     out = StringIO()
     writer = csv.DictWriter(out, COLUMNS, extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
@@ -148,7 +114,6 @@ def to_csv(comparison: Comparison) -> str:
 
 
 def to_json(comparison: Comparison) -> dict[str, Any]:
-    """Return all of it as JSON."""
     return {
         "title": comparison.title,
         "codec": comparison.codec,
@@ -160,7 +125,6 @@ def to_json(comparison: Comparison) -> dict[str, Any]:
 
 
 def row_json(row: FormatRow) -> dict[str, Any]:
-    """Return one format as JSON."""
     costs = {}
     for name, cost in row.costs.items():
         told = asdict(cost) | {"how": cost.how.value}
@@ -190,7 +154,6 @@ _SIZES = ("objects", "content", "files", "size", "overhead", "structure", "store
 
 
 def lookup_json(lookup: Lookup) -> dict[str, Any]:
-    """Return a lookup as JSON, with its round trips in order."""
     trips = [
         {
             "opening": trip.opening,
@@ -214,7 +177,6 @@ HEADINGS = (
 
 
 def cells(row: FormatRow) -> tuple[str, ...]:
-    """Return the texts of the columns, after the name of the format."""
     lookup = row.lookup
     if row.error or lookup is None:
         return (row.codec, *("—" if row.error else "…" for _ in HEADINGS[2:-1]), row.error or row.cannot)
@@ -230,13 +192,11 @@ def cells(row: FormatRow) -> tuple[str, ...]:
 
 
 def overhead_text(row: FormatRow) -> str:
-    """Return the overhead, in bytes and as a share."""
     sign = "+" if row.overhead > 0 else ""
     return f"{sign}{size_text(row.overhead)}, {sign}{row.share * 100:.1f} %".replace("-", "−")
 
 
 def cost_text(cost: ActionCost) -> str:
-    """Return the cost of an action in few words; ≈ stands before estimates."""
     about = "" if cost.exact else "≈ "
     written = f"{about}{size_text(cost.written)}"
     return {

@@ -26,22 +26,11 @@ _STAMP = 8
 
 
 class ComparedObject(NamedTuple):
-    """One object that is packed: a relative name, with `/`, and its bytes."""
-
     name: str
     data: bytes
 
 
 class Thing(NamedTuple):
-    """One object to begin with.
-
-    Attributes:
-        name: A relative name, with `/`.
-        size: Bytes that it has by itself.
-        cut: Returns so many bytes of its kind; called with a turn, for which built-in kinds return other bytes, and
-            the number of bytes.
-    """
-
     name: str
     size: int
     cut: Callable[[int, int], bytes]
@@ -49,35 +38,17 @@ class Thing(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ComparedContents:
-    """Contents to choose from.
-
-    Attributes:
-        title: A name in few words.
-        things: The objects to begin with, at least one.
-        notes: One sentence per thing that was left out.
-    """
-
     title: str
     things: tuple[Thing, ...]
     notes: tuple[str, ...] = ()
 
     def most(self, size: int | None = None) -> int:
-        """Return how many objects of a size there can be; of None, of their own sizes."""
         if size is not None:
             return max(min(MOST_OBJECTS, MOST_BYTES // max(size, 1)), 1)
         rounds = min(MOST_BYTES // max(sum(thing.size for thing in self.things), 1), MOST_OBJECTS)
         return min(max(rounds, 1) * len(self.things), MOST_OBJECTS)
 
     def objects(self, count: int | None = None, size: int | None = None) -> list[ComparedObject]:
-        """Return the first so many objects, and where there are fewer, numbered variants of them.
-
-        Args:
-            count: Number of objects; None for those that are there. More than `most` are not created.
-            size: Bytes of each; None for as many as each has by itself.
-
-        Raises:
-            UsageError: A number is below 1.
-        """
         if (count is not None and count < 1) or (size is not None and size < 1):
             raise UsageError("give at least one object, of at least one byte")
         found: dict[str, ComparedObject] = {}
@@ -95,7 +66,6 @@ class ComparedContents:
 
 
 def numbered(name: str, turn: int) -> str:
-    """Return the name of a variant: `notes.txt`, `notes-2.txt`."""
     if not turn:
         return name
     folder, slash, last = name.rpartition("/")
@@ -104,18 +74,11 @@ def numbered(name: str, turn: int) -> str:
 
 
 def _stamped(data: bytes, turn: int) -> bytes:
-    """Return bytes with their number in front: no two variants are the same."""
     stamp = (b"%08d" % turn)[-min(_STAMP, len(data)) :] if data else b""
     return stamp + data[len(stamp) :]
 
 
 def files_of(inputs: Sequence[str | Path]) -> ComparedContents:
-    """Return the named files, and those in named folders, as far as they are compared.
-
-    Raises:
-        SourceError: One is not there, or cannot be read.
-        UsageError: There is no file.
-    """
     left_out, total, large = LeftOut(), 0, 0
     taken: list[Thing] = []
     notes: list[str] = []
@@ -145,7 +108,6 @@ def files_of(inputs: Sequence[str | Path]) -> ComparedContents:
 
 
 def _repeated(data: bytes, turn: int, size: int) -> bytes:
-    """Return the bytes of a file, cut off or repeated."""
     data = data or b"\0"
     return (data * -(-size // len(data)))[:size]
 
@@ -172,7 +134,6 @@ def _dice(seed: int) -> np.random.RandomState:
 
 
 def _lines(seed: int, each: int, line: Callable[[int, int], str], size: int) -> bytes:
-    """Return lines of text of about `each` bytes, from their number and a random one."""
     dice = _dice(seed).randint(0, 1 << 30, size // each + 1).tolist()
     return "".join(line(number, chance) for number, chance in enumerate(dice)).encode()
 
@@ -236,7 +197,6 @@ def _kept(name: str, size: int) -> bytes:
 
 
 def _built_in(name: str, turn: int, size: int) -> bytes:
-    """Return the bytes of a turn: each is a stretch of its own."""
     start = turn * size
     # Twice as many are created when more are needed, and they begin with the same.
     return _kept(name, max(1 << max(start + size - 1, 0).bit_length(), _LEAST))[start : start + size]

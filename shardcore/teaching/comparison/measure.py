@@ -65,16 +65,6 @@ _THEN = datetime(2026, 1, 1, tzinfo=UTC).isoformat()
 
 @dataclass(frozen=True, slots=True)
 class SectionShare:
-    """A section of the packed files; sections of one name are one piece where there are many files.
-
-    Attributes:
-        name: Name in the specification.
-        role: Its role.
-        size: Bytes.
-        count: Number of sections.
-        doc: One sentence.
-    """
-
     name: str
     role: SectionRole
     size: int
@@ -84,41 +74,20 @@ class SectionShare:
 
 @dataclass(frozen=True, slots=True)
 class LookupTrip:
-    """One round trip of a lookup.
-
-    Attributes:
-        opening: Whether it belongs to opening the file.
-        ranges: Ranges that are requested at once; one without bytes is a question for a file or a listing.
-    """
-
     opening: bool
     ranges: tuple[Span, ...]
 
     @property
     def bytes(self) -> int:
-        """Bytes of all ranges."""
         return sum(span.size for span in self.ranges)
 
     @property
     def milliseconds(self) -> float:
-        """Time of the round trip: waiting, then the bytes."""
         return ROUND_TRIP_MS + self.bytes / BYTES_PER_MS
 
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """Cold cost of one lookup.
-
-    Attributes:
-        requests: Ranges that are fetched to open the file, to find the key and to read the object.
-        opening: Requests that opening took.
-        bytes: Bytes in all of them.
-        rounds: Round trips: ranges that are fetched at once are one.
-        size: Bytes of the object.
-        kind: Kind of the object, such as `chunk`.
-        trips: The round trips in order.
-    """
-
     requests: int
     opening: int
     bytes: int
@@ -129,13 +98,10 @@ class Lookup:
 
     @property
     def milliseconds(self) -> float:
-        """Time of all round trips, by `ROUND_TRIP_MS` and `BYTES_PER_MS`."""
         return sum(trip.milliseconds for trip in self.trips)
 
 
 class How(Enum):
-    """Way in which a change is made."""
-
     IN_PLACE = "in place"
     """Bytes of the file change."""
     BESIDE = "beside"
@@ -152,16 +118,6 @@ class How(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ActionCost:
-    """Cost of one action.
-
-    Attributes:
-        how: Way in which it is done.
-        written: Bytes written.
-        read: Bytes read, where that was counted.
-        what: One sentence: what is done, or why it is not possible.
-        exact: Whether the numbers were counted; else they are estimates.
-    """
-
     how: How
     written: int = 0
     read: int | None = None
@@ -171,26 +127,6 @@ class ActionCost:
 
 @dataclass(frozen=True, slots=True)
 class FormatRow:
-    """One format.
-
-    Attributes:
-        format: Its name.
-        title: Its title.
-        cannot: One sentence about its limits.
-        purpose: One sentence about its purpose.
-        dial: Name of its main parameter; empty where it has none.
-        value: Value of that parameter.
-        content: Bytes of the contents that were packed.
-        objects: Number of objects.
-        files: Number of files.
-        pieces: Sections of the files, in the order of the bytes.
-        lookup: One cold lookup; None where nothing was packed.
-        costs: Costs of append, delete and verify, by these names.
-        notes: Notes of the writer, a sentence each.
-        error: Reason why there is nothing; empty where there is.
-        codec: The codec by which contents are stored, in a few words.
-    """
-
     format: str
     title: str
     cannot: str = ""
@@ -209,32 +145,26 @@ class FormatRow:
 
     @property
     def size(self) -> int:
-        """Bytes of all files."""
         return sum(piece.size for piece in self.pieces)
 
     @property
     def overhead(self) -> int:
-        """Bytes over those of the contents; negative where they are compressed."""
         return self.size - self.content
 
     @property
     def share(self) -> float:
-        """The overhead as a part of the contents."""
         return self.overhead / self.content if self.content else 0.0
 
     @property
     def stored(self) -> int:
-        """Bytes of the contents, as they are stored."""
         return self._bytes_of(SectionRole.DATA)
 
     @property
     def padding(self) -> int:
-        """Bytes that only fill."""
         return self._bytes_of(SectionRole.PADDING)
 
     @property
     def structure(self) -> int:
-        """All other bytes: with those of stored contents and padding they are the size."""
         return self.size - self.stored - self.padding
 
     def _bytes_of(self, role: SectionRole) -> int:
@@ -243,19 +173,6 @@ class FormatRow:
 
 @dataclass(frozen=True, slots=True)
 class PackedFormat:
-    """Objects packed into a format.
-
-    Attributes:
-        format: The format.
-        name: The file, or empty where each object is a file of its own.
-        files: The bytes of all files, by name.
-        plan: Their sections.
-        keys: The key of each packed object; empty where the format gives none.
-        objects: The packed objects.
-        opening: Options for opening the result.
-        notes: Notes of the writer.
-    """
-
     format: Format
     name: str
     files: Mapping[str, bytes]
@@ -266,26 +183,13 @@ class PackedFormat:
     notes: tuple[str, ...]
 
     def file_of(self, number: int) -> str:
-        """Return the file in which an object is looked up."""
         return self.name or list(self.files)[number]
 
     def open(self, source: Source) -> Shard:
-        """Open a source as one of the files.
-
-        Raises:
-            ShardError: It cannot be opened.
-        """
         return open_shard(source, format=self.format.name, jobs=1, **self.opening)
 
 
 def blank(format: str, options: Options, codec: str = USUAL) -> FormatRow:
-    """Return what a format declares, before anything is packed.
-
-    Args:
-        format: Its name.
-        options: A value of its main parameter by that name, and options for writing.
-        codec: One of `CODECS`; an option that chooses another one goes before it.
-    """
     found = format_of(format)
     writes = writes_of(found)
     row = FormatRow(format, found.title, writes.cannot, writes.purpose, codec=codec_text(format, codec, options))
@@ -296,13 +200,6 @@ def blank(format: str, options: Options, codec: str = USUAL) -> FormatRow:
 
 
 def with_codec(format: str, codec: str, options: Options) -> dict[str, Any]:
-    """Return options with which a format stores contents by a codec, as far as the given ones do not choose another.
-
-    Args:
-        format: Its name.
-        codec: One of `CODECS`. Where the format does not have it, contents are stored uncompressed.
-        options: As in `blank`.
-    """
     writes = writes_of(format_of(format))
     dial, added = writes.dial, dict(_codec_options(writes, codec))
     for name, value in added.items():
@@ -316,13 +213,6 @@ def _codec_options(writes: Writes, codec: str) -> Options:
 
 
 def codec_text(format: str, codec: str, options: Options) -> str:
-    """Return the codec by which a format stores contents, in a few words.
-
-    Args:
-        format: Its name.
-        codec: One of `CODECS`.
-        options: As in `blank`.
-    """
     writes = writes_of(format_of(format))
     if not writes.codecs:
         return "not compressed by the format"
@@ -335,7 +225,6 @@ def codec_text(format: str, codec: str, options: Options) -> str:
 
 
 def written_with(found: Format, options: Options) -> dict[str, Any]:
-    """Return the options for writing that the main parameter and other options stand for."""
     dial, given = writes_of(found).dial, dict(options)
     return given if dial is None else dial.options_for(str(given.pop(dial.name, dial.usual))) | given
 
@@ -343,20 +232,6 @@ def written_with(found: Format, options: Options) -> dict[str, Any]:
 def measured(
     format: str, objects: Sequence[ComparedObject], options: Options, codec: str = USUAL
 ) -> FormatRow:
-    """Pack objects into a format; look one up, add, delete and verify, and count.
-
-    Args:
-        format: Its name.
-        objects: The objects, under names that are all different.
-        options: As in `blank`.
-        codec: As in `blank`.
-
-    Returns:
-        The row; where the objects or the options do not fit the format, its `error` says why.
-
-    Raises:
-        Cancelled: The caller stopped it.
-    """
     row, found = blank(format, options, codec), format_of(format)
     try:
         written = written_with(found, with_codec(format, codec, options))
@@ -383,16 +258,6 @@ def measured(
 
 
 def pack_in_memory(found: Format, objects: Sequence[ComparedObject], options: Options) -> PackedFormat:
-    """Pack objects into a format.
-
-    Args:
-        found: The format.
-        objects: The objects, under names that are all different.
-        options: Options for writing.
-
-    Raises:
-        ShardError: They do not fit the format, or an option does not.
-    """
     writes = writes_of(found)
     taken, notes = list(objects), []
     if writes.keys is KeyRule.CONTENT:
@@ -417,7 +282,6 @@ def pack_in_memory(found: Format, objects: Sequence[ComparedObject], options: Op
 
 
 def _key_of(writes: Writes, name: str, number: int) -> str | None:
-    """Return the key of an object: by the rule of the format, or where its name says none, its number."""
     try:
         return writes.key_of(name)
     except UsageError:
@@ -427,11 +291,6 @@ def _key_of(writes: Writes, name: str, number: int) -> str | None:
 
 
 def pieces_of(packed: PackedFormat) -> tuple[SectionShare, ...]:
-    """Return the sections of all files, one after the other; where they are many, those of one name together.
-
-    Raises:
-        ShardError: A file cannot be read.
-    """
     every = [piece for file in packed.plan.files for piece in _pieces_of_file(packed, file)]
     if len(every) <= MOST_PIECES:
         return tuple(every)
@@ -443,7 +302,6 @@ def pieces_of(packed: PackedFormat) -> tuple[SectionShare, ...]:
 
 
 def _pieces_of_file(packed: PackedFormat, file: PlannedFile) -> list[SectionShare]:
-    """Return the sections of a file; of one with contents, what lies between them is one more."""
     check_stopped()
     found: list[SectionShare] = []
     for one in file.sections:
@@ -455,7 +313,6 @@ def _pieces_of_file(packed: PackedFormat, file: PlannedFile) -> list[SectionShar
 
 
 def _stored_bytes(packed: PackedFormat, file: PlannedFile, section: Section) -> int:
-    """Return the bytes of contents in a section, by the byte shares of the file."""
     if len(file.sections) == 1:
         return section.size  # a content that is a file of its own
     source = BytesFolder(packed.files).open(file.name or packed.name)
@@ -469,22 +326,15 @@ def _stored_bytes(packed: PackedFormat, file: PlannedFile, section: Section) -> 
 
 
 def cold_lookup(packed: PackedFormat) -> Lookup:
-    """Open the result, find an object and read it; of some objects, return the one in the middle of their costs.
-
-    Raises:
-        ShardError: It cannot be read.
-    """
     lookups = [one_lookup(packed, number) for number in spread(len(packed.objects))]
     return sorted(lookups, key=lambda one: (one.requests, one.bytes))[len(lookups) // 2]
 
 
 def spread(count: int) -> list[int]:
-    """Return the numbers of the objects that are looked up: spread evenly, at most `LOOKED_UP`."""
     return sorted({count * (2 * n + 1) // (2 * LOOKED_UP) for n in range(LOOKED_UP)})
 
 
 def one_lookup(packed: PackedFormat, number: int) -> Lookup:
-    """Return the cold cost of looking up and reading one object: that of `trace --cold`."""
     check_stopped()
     with packed.open(BytesFolder(packed.files).open(packed.file_of(number))) as shard:
         key = (packed.keys[number] if packed.name else "") or _key_at(packed, shard, number)
@@ -497,17 +347,12 @@ def one_lookup(packed: PackedFormat, number: int) -> Lookup:
 
 
 def _key_at(packed: PackedFormat, shard: Shard, number: int) -> str:
-    """Return the key of an object to which the writer gave none."""
     rows = next(taken_rows(shard.objects, all_rows(shard.objects), ExtractOptions(), outer_kinds(shard.objects)))
     at = len(rows) * number // len(packed.objects) if packed.name else 0
     return str(shard.objects.keys[int(rows[at])])
 
 
 def _edited(packed: PackedFormat, options: Options, *verbs: Verb) -> ActionCost:
-    """Return the cost of the first of some edits that the format has, or of what replaces it.
-
-    The edit is prepared for a private copy, and not carried out.
-    """
     verb = next((verb for verb in verbs if verb.name in packed.format.edits), None)
     if verb is None:
         return _without(packed, options, "append" if APPEND in verbs else "delete")
@@ -526,7 +371,6 @@ def _edited(packed: PackedFormat, options: Options, *verbs: Verb) -> ActionCost:
 
 
 def _without(packed: PackedFormat, options: Options, action: str) -> ActionCost:
-    """Return the cost of what is done where the format does not have the edit."""
     declared = writes_of(packed.format).without.get(action)
     if declared is None:
         return ActionCost(How.REWRITE, packed.plan.size, what="The file is rewritten.", exact=False)
@@ -551,8 +395,6 @@ def _without(packed: PackedFormat, options: Options, action: str) -> ActionCost:
 
 
 class _Watched(FileSource):
-    """A local file that counts what is read of it."""
-
     taken = 0
 
     def _read(self, start: int, stop: int) -> bytes:
@@ -562,7 +404,6 @@ class _Watched(FileSource):
 
 @contextmanager
 def _copied(packed: PackedFormat, name: str) -> Iterator[_Watched]:
-    """One of the files in a temporary folder: edits are prepared for files that exist."""
     with tempfile.TemporaryDirectory(prefix="shardcore-") as folder:
         path = Path(folder) / name.rpartition("/")[2]
         path.write_bytes(packed.files[name])
@@ -570,7 +411,6 @@ def _copied(packed: PackedFormat, name: str) -> Iterator[_Watched]:
 
 
 def _verified(packed: PackedFormat) -> ActionCost:
-    """Return the cost of verifying all contents, from a cold start."""
     names = [packed.name] if packed.name else list(packed.files)
     some = names[:: max(len(names) // FILES_VERIFIED, 1)]
     ranges: list[tuple[str, int, int]] = []

@@ -26,21 +26,12 @@ Ends = tuple[int, int, Link]
 
 @dataclass(frozen=True, slots=True)
 class Arcs:
-    """The arcs over one row.
-
-    Attributes:
-        links: What they join, by item numbers.
-        levels: How high each one rises.
-        round: Which of them leave at the right end of a ring and come back at the left.
-    """
-
     links: tuple[Ends, ...]
     levels: tuple[int, ...]
     round: tuple[bool, ...]
 
     @property
     def height(self) -> float:
-        """Pixels that they take above the row."""
         if not self.links:
             return 0.0
         return _LOWEST + self._rise * max(self.levels) + (_WORDS if self._told else 4.0)
@@ -51,11 +42,9 @@ class Arcs:
 
     @property
     def _rise(self) -> float:
-        """Return how much higher the next level is: texts stand between arcs."""
         return _RISE_TOLD if self._told else _RISE
 
     def draw(self, sheet: DrawingPage, bounds: Mapping[int, Rect]) -> None:
-        """Draw them over boxes that have their places."""
         each = list(zip(self.links, self.levels, self.round, strict=True))
         for (start, stop, link), level, around in each:
             draw = _arc_around if around else _arc
@@ -66,13 +55,6 @@ class Arcs:
 
 
 def arcs_of(links: Sequence[Ends], at: Mapping[int, float], *, ring: bool = False) -> Arcs:
-    """Return the levels of arcs: what lies within another one is lower.
-
-    Args:
-        links: What is joined.
-        at: Where each end is, in any unit along the row.
-        ring: Whether the row is a whole ring: arrows to the left go around, but for dashed ones.
-    """
     around = tuple(ring and at[stop] < at[start] and not _dashed(link) for start, stop, link in links)
     reaches = {n: _reach(at[start], at[stop], around[n]) for n, (start, stop, _) in enumerate(links)}
     levels = dict.fromkeys(reaches, 0)
@@ -85,7 +67,6 @@ def arcs_of(links: Sequence[Ends], at: Mapping[int, float], *, ring: bool = Fals
 
 
 def _reach(start: float, stop: float, around: bool) -> tuple[tuple[float, float], ...]:
-    """Return the stretches of the row that an arc lies over."""
     if around:
         return (start, _BEYOND), (-_BEYOND, stop)
     return ((min(start, stop), max(start, stop)),)
@@ -96,7 +77,6 @@ def _overlap(ours: Sequence[tuple[float, float]], theirs: Sequence[tuple[float, 
 
 
 def ink_of(link: Link) -> Ink:
-    """Return the ink of an arrow."""
     if link.tone is Tone.MISS:
         return Ink.ERROR
     if link.tone is Tone.HIT:
@@ -122,7 +102,6 @@ def _arc(sheet: DrawingPage, start: Rect, stop: Rect, link: Link, height: float)
 
 
 def _arc_around(sheet: DrawingPage, start: Rect, stop: Rect, link: Link, height: float) -> None:
-    """An arc in two pieces: out at the right edge of the page, and in again at the left, equally high."""
     x0, x1 = start.middle[0] + min(_ASIDE, start.w / 4), stop.middle[0] - min(_ASIDE, stop.w / 4)
     top, left, right = min(start.y, stop.y) - height, _EDGE, sheet.width - _EDGE
     out, back = right - x0, x1 - left
@@ -133,7 +112,6 @@ def _arc_around(sheet: DrawingPage, start: Rect, stop: Rect, link: Link, height:
 
 
 def _words_around(sheet: DrawingPage, start: Rect, stop: Rect, link: Link, height: float) -> None:
-    """The text of an arc that goes around: at the edge where it leaves, or where it comes back."""
     if not link.text:
         return
     wide = sheet.measure(link.text, SMALL, Face.SANS)
@@ -147,7 +125,6 @@ def _words_around(sheet: DrawingPage, start: Rect, stop: Rect, link: Link, heigh
 
 
 def _words(sheet: DrawingPage, start: Rect, stop: Rect, link: Link, height: float) -> None:
-    """The text of an arc over its top; beside the top or under it where other arcs pass there."""
     if not link.text:
         return
     wide = sheet.measure(link.text, SMALL, Face.SANS)

@@ -8,7 +8,6 @@ from shardcore.model.drawing import Bits, Cells, Control, Drawing, Figure, Item,
 
 
 def drawing_json(drawing: Drawing) -> dict[str, Any]:
-    """Return what `draw` and `trace` say of a drawing."""
     return {
         "title": drawing.title,
         "what_if": drawing.what_if,
@@ -24,7 +23,6 @@ def drawing_json(drawing: Drawing) -> dict[str, Any]:
 
 
 def sketch_json(sketch: Sketch) -> dict[str, Any]:
-    """Return what `draw` lists of a sketch."""
     return {"name": sketch.name, "title": sketch.title, "controls": [_control(one) for one in sketch.controls]}
 
 

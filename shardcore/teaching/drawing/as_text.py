@@ -25,7 +25,6 @@ _WIDEST_COLUMN = 44
 
 
 def as_text(drawing: Drawing, columns: int = COLUMNS) -> list[str]:
-    """Return a drawing as lines of at most `columns` letters; tables of a format's own making may be cut to fit."""
     lines = [drawing.title + ("  [what if]" if drawing.what_if else "")]
     for figure in drawing.figures:
         lines += ["", *_figure(figure, columns)]
@@ -48,12 +47,10 @@ def _cut(text: str, room: int) -> str:
 
 
 def _marks(item: Item) -> str:
-    """Return the marks of an item: of its tone, and whether it is computed."""
     return MARKS.get(item.tone, "") + ("~" if item.computed else "")
 
 
 def _said(item: Item) -> str:
-    """Return the text of an item with its marks, and the frame of what the lookup is about."""
     text = item.text + _marks(item)
     return f"[{text}]" if item.here else text
 
@@ -81,7 +78,6 @@ def _links(drawing: Drawing) -> Iterator[str]:
 
 
 def _bits(figure: Bits, columns: int) -> list[str]:
-    """Digits in bytes, under them the letter of the field that each bit belongs to, and what the letters are."""
     letters = dict(zip(range(len(figure.items)), _LETTERS, strict=False))
     owner = {
         bit: letters.get(n, "?")
@@ -106,7 +102,6 @@ def _bits(figure: Bits, columns: int) -> list[str]:
 
 
 def _ruler(figure: Ruler, columns: int) -> list[str]:
-    """Lanes of stretches with their texts, the line, and its ends; what has no room for its text is listed."""
     wide = columns - 4
     scale = wide / max(figure.stop - figure.start, 1e-9)
     lanes = lanes_of_items(figure.items)
@@ -133,7 +128,6 @@ def _ruler(figure: Ruler, columns: int) -> list[str]:
 
 
 def _cells(figure: Cells, columns: int) -> list[str]:
-    """Cells with their texts; rows of which no cell has an item are left out."""
     by_cell: dict[int, str] = {}
     for item in figure.items:
         cell = int(item.at) - figure.first

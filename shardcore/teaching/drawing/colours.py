@@ -15,15 +15,6 @@ UNFILLED = (Tone.EMPTY, Tone.FAINT)
 
 @dataclass(frozen=True, slots=True)
 class Colours:
-    """Colours of a picture, as `#rrggbb`.
-
-    Attributes:
-        name: `light`, `dark`, or the name of a palette.
-        base: Behind everything.
-        inks: Of lines and texts.
-        tints: Of boxes; those of `UNFILLED` have none.
-    """
-
     name: str
     base: str
     inks: Mapping[Ink, str]

@@ -38,14 +38,6 @@ _SWATCH = 14.0
 
 
 def placed(drawing: Drawing, width: float = USUAL_WIDTH, measure: Measure = measured, *, columns: int = 1) -> Picture:
-    """Return a drawing on a page of some width.
-
-    Args:
-        drawing: What is shown.
-        width: Pixels that there are; at least `LEAST_WIDTH` are taken.
-        measure: How wide texts are in the fonts that it will be drawn with.
-        columns: 2 to place figures beside each other, where no arrow joins them; 1 for all below each other.
-    """
     sheet = DrawingPage(max(width, LEAST_WIDTH), measure)
     figure_of = [n for n, figure in enumerate(drawing.figures) for _ in figure.items]
     number_of = {item.name: n for n, item in enumerate(drawing.items) if item.name}
@@ -67,7 +59,6 @@ _Links: TypeAlias = "tuple[Sequence[tuple[int, int, Link]], Sequence[int], Count
 
 
 def _stack(sheet: DrawingPage, figures: Sequence[Figure], numbers: range, y: float, joined: _Links) -> float:
-    """Place figures below each other, with their arrows; return where the next one would begin."""
     links, figure_of, gaps = joined
     parts = [FigureExtent(y, y)] * len(figures)
     for n in numbers:
@@ -82,7 +73,6 @@ def _stack(sheet: DrawingPage, figures: Sequence[Figure], numbers: range, y: flo
 
 
 def _split(drawing: Drawing, width: float, measure: Measure, gaps: Counter[int]) -> int:
-    """Return the number of figures in the first of two columns: as high as the second, and no arrow between them."""
     half = DrawingPage(max((width - MARGIN) / 2 + MARGIN, LEAST_WIDTH), measure)
     ends = [0.0]
     for n, figure in enumerate(drawing.figures):
@@ -105,14 +95,12 @@ def _place(sheet: DrawingPage, figure: Figure, first: int, y: float) -> float:
 
 
 def _in_row(figure: Figure) -> bool:
-    """Return whether arrows within a figure can be arcs over a row."""
     return not isinstance(figure, Table | Ribbon)
 
 
 def _arcs_drawn(
     sheet: DrawingPage, links: Sequence[tuple[int, int, Link]], figure_of: Sequence[int], figures: Sequence[Figure]
 ) -> list[Link]:
-    """Return the arrows that figures drew as arcs: both ends in one row of a figure."""
     drawn = []
     for start, stop, link in links:
         figure = figures[figure_of[start]]
@@ -126,7 +114,6 @@ def _arcs_drawn(
 
 
 def _gaps(links: Sequence[tuple[int, int, Link]], figure_of: Sequence[int]) -> Counter[int]:
-    """Return how many arrows pass under each figure."""
     gaps = Counter[int]()
     for start, stop, _ in links:
         low, high = sorted((figure_of[start], figure_of[stop]))
@@ -135,7 +122,6 @@ def _gaps(links: Sequence[tuple[int, int, Link]], figure_of: Sequence[int]) -> C
 
 
 def _heading(sheet: DrawingPage, drawing: Drawing) -> float:
-    """Return the title; and at its right, that this is not what the file states."""
     top = MARGIN - 4
     if drawing.what_if:
         wide = sheet.measure(WHAT_IF, SMALL, Face.BOLD)
@@ -150,7 +136,6 @@ def _heading(sheet: DrawingPage, drawing: Drawing) -> float:
 
 
 def _foot(sheet: DrawingPage, drawing: Drawing, y: float) -> float:
-    """Return what is left out, the legend, and the caption."""
     if drawing.more > 0:
         sheet.write((sheet.left, y + 8), f"… {drawing.more:,} more", size=NORMAL, ink=Ink.MUTED)
         y += 24
@@ -162,7 +147,6 @@ def _foot(sheet: DrawingPage, drawing: Drawing, y: float) -> float:
 
 
 def _legend(sheet: DrawingPage, drawing: Drawing, y: float) -> float:
-    """Return what hatches and dashes mean, of those that are there."""
     meanings = MEANINGS | dict(drawing.legend)
     tones = [tone for tone in meanings if any(item.tone is tone for item in drawing.items)]
     entries = [(tone, False, meanings[tone]) for tone in tones]

@@ -33,7 +33,6 @@ _LEAST_LETTERS = 2
 
 
 def measured(text: str, size: int, face: Face) -> float:
-    """Return the width of a text where no font can be asked: a little more than most fonts need."""
     if face is Face.MONO:
         return sum(_MONO if letter.isascii() else _wide(letter) for letter in text) * size
     width = sum(_SANS[ord(letter) - 32] if " " <= letter <= "~" else 1000 * _wide(letter) for letter in text)
@@ -45,7 +44,6 @@ def _wide(letter: str) -> float:
 
 
 def cut(text: str, room: float, size: int, face: Face, measure: Measure) -> str:
-    """Return a text that fits: whole, or its beginning and an ellipsis; empty where even that states nothing."""
     if not text or measure(text, size, face) <= room:
         return text
     low, high = 0, len(text) - 1
@@ -59,7 +57,6 @@ def cut(text: str, room: float, size: int, face: Face, measure: Measure) -> str:
 
 
 def lines_of(text: str, room: float, size: int, face: Face, measure: Measure) -> list[str]:
-    """Return a text in lines that fit; a word that is too long is cut."""
     lines: list[str] = []
     for word in text.split():
         longer = f"{lines[-1]} {word}" if lines else word
@@ -71,17 +68,14 @@ def lines_of(text: str, room: float, size: int, face: Face, measure: Measure) ->
 
 
 def face_of(text: str) -> Face:
-    """Return the face for a text out of a file: figures and hexadecimal digits are monospaced."""
     return Face.MONO if _FIGURES.fullmatch(text) and any(letter.isdigit() for letter in text) else Face.SANS
 
 
 def common_face(texts: Iterable[str]) -> Face:
-    """Return one face for texts that stand side by side."""
     found = [text for text in texts if text]
     digits = any(letter.isdigit() for text in found for letter in text)
     return Face.MONO if digits and all(_FIGURES.fullmatch(text) for text in found) else Face.SANS
 
 
 def is_number(text: str) -> bool:
-    """Return whether a text is a decimal number, which tables align at the right."""
     return bool(re.fullmatch(r"[-−+]?[0-9][0-9,.]*", text))

@@ -21,16 +21,6 @@ _MOST_WIDE = 260.0
 
 @dataclass(frozen=True, slots=True)
 class NameRequest:
-    """A name that is to be placed.
-
-    Attributes:
-        left: Where what it names begins.
-        right: Where that ends.
-        text: The name.
-        item: The number of its item.
-        strong: Whether it is the one in question.
-    """
-
     left: float
     right: float
     text: str
@@ -39,22 +29,11 @@ class NameRequest:
 
     @property
     def middle(self) -> float:
-        """Return where its leader stands."""
         return (self.left + self.right) / 2
 
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """A name that has its place.
-
-    Attributes:
-        wanted: What it names.
-        text: The name, cut where it must be.
-        lane: 0 is the nearest.
-        x: Start.
-        wide: The width.
-    """
-
     wanted: NameRequest
     text: str
     lane: int
@@ -62,12 +41,10 @@ class Name:
     wide: float
 
     def covers(self, x: float) -> bool:
-        """Return whether a line at `x` would run through it."""
         return self.x - 2.5 < x < self.x + self.wide + 2.5
 
 
 def in_lanes(sheet: DrawingPage, wanted: Sequence[NameRequest]) -> list[Name]:
-    """Name in lanes; what finds no room is left out, and what is in question is placed first."""
     found: list[Name] = []
     fitting = [one for one in wanted if one.text and _wide(sheet, one) <= one.right - one.left]
     others = sorted(
@@ -84,20 +61,10 @@ def in_lanes(sheet: DrawingPage, wanted: Sequence[NameRequest]) -> list[Name]:
 
 
 def lanes_of(names: Sequence[Name]) -> int:
-    """Return how many lanes the names take."""
     return max((name.lane + 1 for name in names), default=0)
 
 
 def write_names(sheet: DrawingPage, names: Sequence[Name], base: float, *, up: bool = True, reach: float = 0.0) -> None:
-    """Write names away from `base`: upwards or downwards, with leaders for those that are not right at it.
-
-    Args:
-        sheet: The page.
-        names: What is written.
-        base: Where the nearest lane begins.
-        up: Whether lanes go upwards.
-        reach: Pixels from `base` to what is named.
-    """
     sign = -1 if up else 1
     for name in names:
         y = base + sign * (name.lane + 0.5) * LANE
@@ -116,7 +83,6 @@ def _wide(sheet: DrawingPage, one: NameRequest) -> float:
 
 
 def _first_free(sheet: DrawingPage, one: NameRequest, found: Sequence[Name], waiting: Sequence[float]) -> Name | None:
-    """The nearest lane where a name meets no other and, if that can be, covers no place where another one waits."""
     face = Face.BOLD if one.strong else Face.SANS
     text = cut(one.text, min(sheet.room, _MOST_WIDE), SMALL, face, sheet.measure)
     wide, middle = sheet.measure(text, SMALL, face), one.middle
@@ -130,7 +96,6 @@ def _first_free(sheet: DrawingPage, one: NameRequest, found: Sequence[Name], wai
 
 
 def _meet(a: Name, b: Name) -> bool:
-    """Return whether two names touch, or the leader of one runs through the other."""
     if a.lane == b.lane:
         return a.x < b.x + b.wide + _APART and b.x < a.x + a.wide + _APART
     upper, lower = (a, b) if a.lane > b.lane else (b, a)

@@ -13,13 +13,6 @@ from shardcore.teaching.drawing.svg import svg
 
 @dataclass(frozen=True, slots=True)
 class RenderedDrawing:
-    """A drawing that has its place and its colours; a notebook shows it, `str` of it is SVG.
-
-    Attributes:
-        picture: The shapes.
-        colours: What they are drawn with.
-    """
-
     picture: Picture
     colours: Colours = LIGHT
 
@@ -27,7 +20,6 @@ class RenderedDrawing:
         return svg(self.picture, self.colours)
 
     def _repr_svg_(self) -> str:
-        """Return what a notebook shows."""
         return str(self)
 
 

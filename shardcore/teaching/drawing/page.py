@@ -37,20 +37,6 @@ _GRIP_WIDTH = 8.0
 
 @dataclass(slots=True)
 class DrawingPage:
-    """Page of a drawing: the parts placed so far.
-
-    Attributes:
-        width: Of the page.
-        measure: How wide texts are.
-        left: Left edge of the figures.
-        right: Right edge of the figures.
-        links: The arrows within the figure that is placed, as pairs of item numbers; figures draw those they can.
-        bounds: Where each item is, for arrows.
-        rows: The rows of tables that items are stored in: arrows come to them from the side, if not from above.
-        heads: The items of the first rows of tables, with the height between title and headings.
-        feet: The items of the last rows: arrows leave them downwards.
-    """
-
     width: float
     measure: Measure
     left: float = field(init=False)
@@ -72,38 +58,31 @@ class DrawingPage:
         self.use_column(0, 1)
 
     def use_column(self, number: int, count: int) -> None:
-        """Place what follows in one of several columns, counted from 0."""
         wide = (self.width - MARGIN) / count
         self.left = MARGIN + number * wide
         self.right = self.left + wide - MARGIN
 
     @property
     def room(self) -> float:
-        """Return how wide figures may be."""
         return self.right - self.left
 
     def box(self, rect: Rect, item: Item, number: int, *, area: bool = True, radius: float = 3.0) -> None:
-        """A box that stands for an item."""
         self.boxes.append(Box(rect, item.tone, item.computed, item.here, radius, number))
         if area:
             self.area(rect, number)
 
     def area(self, rect: Rect, number: int) -> None:
-        """Set the area of an item, for the pointer and for ends of arrows."""
         self.areas.append(Area(number, rect.corners))
         self.bounds.setdefault(number, rect)
 
     def grip(self, item: Item, number: int, rect: Rect, step: float) -> None:
-        """A handle at the upper end of an item: a bar across `rect`, which has no width."""
         held = Rect(rect.x - _GRIP_WIDTH / 2, rect.y, _GRIP_WIDTH, rect.h)
         self.grips.append(Grip(number, item.handle, held, item.at + item.size, step))
 
     def rule(self, start: Point, *points: Point, ink: Ink = Ink.LINE, width: float = 1.0, dashed: bool = False) -> None:
-        """A straight line, or one of several pieces."""
         self.lines.append(Path(start, tuple(Move(point) for point in points), ink, width, dashed))
 
     def taken(self, rect: Rect) -> list[Rect]:
-        """Return the texts that meet a rectangle."""
         found = []
         for bucket in range(int(rect.y // _BUCKET) - 1, int(rect.bottom // _BUCKET) + 2):
             found += [
@@ -114,7 +93,6 @@ class DrawingPage:
         return found
 
     def crossed(self, rect: Rect) -> bool:
-        """Return whether a line runs through a rectangle."""
         for line in self.lines:
             for (x0, y0), (x1, y1) in pairwise(line.points(10)):
                 if Rect(min(x0, x1), min(y0, y1), abs(x1 - x0), abs(y1 - y0)).meets(rect):
@@ -134,22 +112,6 @@ class DrawingPage:
         item: int = NO_ITEM,
         link: Link | None = None,
     ) -> Rect | None:
-        """A text with the middle of its line at `place`; cut to `room`, left out where it would meet another text.
-
-        Args:
-            place: The side that it is held at, and the middle of its line.
-            text: What it states.
-            size: In pixels.
-            face: Its face.
-            ink: Its colour.
-            anchor: The side that it is held at.
-            room: Pixels that it may take; without it, those that the page has.
-            item: The item that it belongs to.
-            link: The arrow that it stands at.
-
-        Returns:
-            Where it is; None where it was left out.
-        """
         x, y = place
         fitting = cut(text, self.room if room is None else min(room, self.room), size, face, self.measure)
         if not fitting:
@@ -164,12 +126,10 @@ class DrawingPage:
         return rect
 
     def within(self, x: float, wide: float) -> float:
-        """Return the middle of something so wide, moved so that it stays on the page."""
         half = wide / 2
         return max(min(x, self.width - half - 2), half + 2)
 
     def title(self, top: float, text: str, unit: str = "") -> float:
-        """Return the title of a figure; return where what comes under it begins."""
         if not text and not unit:
             return top
         height = NORMAL * LINE
@@ -182,5 +142,4 @@ class DrawingPage:
 
 
 def plain_box(rect: Rect, radius: float = 2.0) -> Box:
-    """Return a box without an item: a cell that is empty."""
     return Box(rect, Tone.FAINT, round=radius)

@@ -32,8 +32,6 @@ _NARROW = 12.0
 
 @dataclass(frozen=True, slots=True)
 class FigureExtent:
-    """The part of the page that a figure takes, from top to bottom."""
-
     top: float
     bottom: float
 
@@ -41,14 +39,6 @@ class FigureExtent:
 def draw_routes(
     sheet: DrawingPage, links: Sequence[tuple[int, int, Link]], figure_of: Sequence[int], parts: Sequence[FigureExtent]
 ) -> None:
-    """Draw arrows between items that have their places.
-
-    Args:
-        sheet: The page.
-        links: What is joined, by item numbers.
-        figure_of: The figure of each item.
-        parts: Where the figures are.
-    """
     tracks = [0] * (len(parts) + 1)
     for start, stop, link in links:
         if start not in sheet.bounds or stop not in sheet.bounds:
@@ -70,7 +60,6 @@ def _route(
     parts: Sequence[FigureExtent],
     tracks: list[int],
 ) -> list[Point]:
-    """Return the corners of a way from the lower side of one item to the upper side of another."""
     a, b = sheet.bounds[upper], sheet.bounds[lower]
     i, j = figure_of[upper], figure_of[lower]
     if i == j:
@@ -90,7 +79,6 @@ def _route(
 
 
 def _away(sheet: DrawingPage, item: int, y: float, towards: float, track: int) -> list[Point]:
-    """From an item down to `y`: from its lower side, or from the side of its row in a table that goes on below."""
     box, row = sheet.bounds[item], sheet.rows.get(item)
     if row is None or item in sheet.feet:
         x = _leave(sheet, box, box.bottom, y, towards)
@@ -100,7 +88,6 @@ def _away(sheet: DrawingPage, item: int, y: float, towards: float, track: int) -
 
 
 def _arrive(sheet: DrawingPage, item: int, y: float, x: float, track: int) -> list[Point]:
-    """From `(x, y)` to an item: to its upper side, or to the side of its row in a table."""
     box, row = sheet.bounds[item], sheet.rows.get(item)
     if row is not None and row.x + 2 < box.x and box.right < row.right - 2:
         down = _under_heading(sheet, item, y, x)
@@ -131,10 +118,6 @@ def _arrive(sheet: DrawingPage, item: int, y: float, x: float, track: int) -> li
 
 
 def _under_title(sheet: DrawingPage, ends: tuple[float, float], above: float, box: Rect) -> Point | None:
-    """Return the corner just below the title over an item, from which a line goes straight down to it.
-
-    So what is drawn between them is crossed over the item alone. None where texts leave no room for it.
-    """
     clear, entry = ends
     over = (entry - _CLEAR, entry + _CLEAR)
     titles = [
@@ -150,7 +133,6 @@ def _under_title(sheet: DrawingPage, ends: tuple[float, float], above: float, bo
 
 
 def _level(sheet: DrawingPage, ends: tuple[float, float], above: float, y: float) -> float:
-    """The height nearest to `y` where a level line meets no text; `y` itself where there is none below `above`."""
     left, right = min(ends) - _CLEAR, max(ends) + _CLEAR
     band = [text.rect for text in sheet.texts if text.rect.x < right and left < text.rect.right]
     heights = sorted([y, *(rect.y - _CLEAR for rect in band if above < rect.y < y)], reverse=True)
@@ -158,17 +140,12 @@ def _level(sheet: DrawingPage, ends: tuple[float, float], above: float, y: float
 
 
 def _name_of(sheet: DrawingPage, item: int) -> Rect | None:
-    """Return where the name of a mark stands, above it at the end of its leader: an arrow comes to it. None without."""
     box = sheet.bounds[item]
     names = (text.rect for text in sheet.texts if text.item == item and text.rect.bottom < box.y + _ENTRY)
     return next((name for name in names if box.w <= _NARROW and name.x - 2 <= box.middle[0] <= name.right + 2), None)
 
 
 def _under_heading(sheet: DrawingPage, item: int, y: float, x: float) -> list[Point] | None:
-    """Down to an item of the first row of a table: past the title, then beside the heading of its column.
-
-    None for items of other rows, and where the heading leaves no room.
-    """
     if item not in sheet.heads:
         return None
     box, low = sheet.bounds[item], sheet.heads[item]
@@ -182,14 +159,12 @@ def _under_heading(sheet: DrawingPage, item: int, y: float, x: float) -> list[Po
 
 
 def _within_table(sheet: DrawingPage, upper: int, lower: int, tracks: list[int], figure: int) -> list[Point]:
-    """Return a way from row to row of a table: around at the right."""
     a, b = sheet.rows[upper], sheet.rows[lower]
     x = min(a.right + _ASIDE + _NEXT * (tracks[figure] + 1), sheet.width - 3)
     return [(a.right + 1, a.middle[1]), (x, a.middle[1]), (x, b.middle[1]), (b.right + 2, b.middle[1])]
 
 
 def _between_rows(sheet: DrawingPage, a: Rect, b: Rect) -> list[Point]:
-    """Return a way between two boxes of one figure that no arc joins: down, along between the rows, and down again."""
     if b.y <= a.bottom:
         return [a.middle, b.middle]
     y = min(a.bottom + _NUMBERS, (a.bottom + b.y) / 2 + _ENTRY)
@@ -198,7 +173,6 @@ def _between_rows(sheet: DrawingPage, a: Rect, b: Rect) -> list[Point]:
 
 
 def _past(sheet: DrawingPage, y0: float, y1: float, x: float) -> float:
-    """The place nearest to `x` where a line passes a whole figure: beside its boxes, or at least between its texts."""
     boxes = [box.rect for box in sheet.boxes if box.rect.y < y1 and y0 < box.rect.bottom]
     texts = [text.rect for text in sheet.texts if text.rect.y < y1 and y0 < text.rect.bottom]
     rows = [row for row in sheet.rows.values() if row.y < y1 and y0 < row.bottom]
@@ -206,7 +180,6 @@ def _past(sheet: DrawingPage, y0: float, y1: float, x: float) -> float:
 
 
 def _leave(sheet: DrawingPage, box: Rect, y0: float, y1: float, towards: float) -> float:
-    """Return where a line leaves a box, or enters it: as near to its middle as texts let it."""
     inset = min(_INSET, box.w / 3)
     middle = box.middle[0]
     if box.w > 60:
@@ -224,7 +197,6 @@ def _meets(sheet: DrawingPage, x: float, y0: float, y1: float) -> bool:
 def _clear(
     sheet: DrawingPage, y0: float, y1: float, x: float, within: tuple[float, float], room: float = _CLEAR
 ) -> float:
-    """Return the place nearest to `x` where a line from `y0` to `y1` meets no text; `x` itself where there is none."""
     band = [text.rect for text in sheet.texts if text.rect.y < max(y0, y1) and min(y0, y1) < text.rect.bottom]
     return _nearest(band, x, within, room)
 
@@ -243,7 +215,6 @@ def _nearest(band: Sequence[Rect], x: float, within: tuple[float, float], room: 
 
 
 def _without_stops(points: Sequence[Point]) -> list[Point]:
-    """Return the corners without those that a straight line passes anyway."""
     found: list[Point] = []
     for point in points:
         if found and abs(found[-1][0] - point[0]) < 0.5 and abs(found[-1][1] - point[1]) < 0.5:
@@ -259,7 +230,6 @@ def _without_stops(points: Sequence[Point]) -> list[Point]:
 
 
 def _path(points: Sequence[Point], link: Link, dashed: bool) -> Path:
-    """Return a line with round corners."""
     moves: list[Move] = []
     at = points[0]
     for n in range(1, len(points) - 1):
@@ -282,7 +252,6 @@ def _towards(a: Point, b: Point, by: float) -> Point:
 
 
 def _words(sheet: DrawingPage, points: Sequence[Point], link: Link) -> None:
-    """The text of an arrow, above its longest level piece or beside an upright one, where there is room."""
     if not link.text:
         return
     wide = sheet.measure(link.text, SMALL, Face.SANS)
@@ -300,5 +269,4 @@ def _words(sheet: DrawingPage, points: Sequence[Point], link: Link) -> None:
 
 
 def _free(sheet: DrawingPage, rect: Rect) -> bool:
-    """Return whether nothing is there: no box, and no line."""
     return not any(box.rect.meets(rect) for box in sheet.boxes) and not sheet.crossed(rect)

@@ -22,12 +22,6 @@ HEAD = 7.0
 
 
 def svg(picture: Picture, colours: Colours = LIGHT) -> str:
-    """Return a picture as the text of an SVG file.
-
-    Args:
-        picture: What is shown.
-        colours: What it is drawn with.
-    """
     width, height = _n(picture.width), _n(picture.height)
     drawing = picture.drawing
     box = f'width="{width}" height="{height}" viewBox="0 0 {width} {height}" font-family="{_SANS}"'
@@ -46,12 +40,10 @@ def svg(picture: Picture, colours: Colours = LIGHT) -> str:
 
 
 def with_ids(text: str, prefix: str) -> str:
-    """Return an SVG whose ids begin with a prefix: those of one page are unique."""
     return re.sub(r'(id="|url\(#)', rf"\g<1>{prefix}", text)
 
 
 def _n(number: float) -> str:
-    """Return a number as short as it can be."""
     return f"{number:.2f}".rstrip("0").rstrip(".")
 
 
@@ -77,7 +69,6 @@ def _shape(picture: Picture, shape: Shape, colours: Colours) -> str:
 
 
 def tip_of(picture: Picture, item: int) -> str:
-    """Return what is reported of an item when it is pointed at: its text, its sentence, and its bytes."""
     if item == NO_ITEM:
         return ""
     one = picture.items[item]
@@ -97,7 +88,6 @@ def _text(text: Text, colours: Colours) -> str:
 
 
 def outline_of(box: Box) -> tuple[Ink, float]:
-    """Return the ink and the width of the outline of a box."""
     if box.here or box.tone is Tone.HIT:
         return Ink.ACCENT, 2.0
     if box.tone is Tone.MISS:
@@ -135,7 +125,6 @@ def _path(path: Path, colours: Colours) -> str:
 
 
 def head_of(path: Path) -> tuple[Point, Point, Point]:
-    """Return the corners of the head of an arrow."""
     last = path.moves[-1]
     before = path.moves[-2].to if len(path.moves) > 1 else path.start
     x0, y0 = last.by[1] if last.by is not None else before
@@ -161,10 +150,8 @@ def _grip(x: float, y: float, w: float, h: float, colours: Colours) -> str:
 
 
 def escaped(text: str) -> str:
-    """Return text between two tags."""
     return escape(text, quote=False)
 
 
 def quoted(text: str) -> str:
-    """Return the value of an attribute, in its quotation marks."""
     return '"' + escaped(text).replace('"', "&quot;") + '"'

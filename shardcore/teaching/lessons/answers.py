@@ -28,14 +28,6 @@ _NUMBER = re.compile(rf"(?P<number>[^a-z]*?(?:e\+?\d{{1,2}}[^a-z]*)?)\s*(?P<unit
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """An answer that the user gave.
-
-    Attributes:
-        text: The text typed, the number of the choice, from 0, or the name of the item.
-        span: The bytes that were clicked, or None.
-        sketch: The drawing whose item was clicked, or empty.
-    """
-
     text: str = ""
     span: Span | None = None
     sketch: str = ""
@@ -43,25 +35,12 @@ class Given:
 
 @dataclass(frozen=True, slots=True)
 class AnswerVerdict:
-    """Verdict on an answer.
-
-    Attributes:
-        right: Whether it is right.
-        text: The reply.
-        shown: Whether *Show me* gave the answer.
-    """
-
     right: bool
     text: str
     shown: bool = False
 
 
 def judged(question: Question, given: Given, scene: LessonScene) -> AnswerVerdict:
-    """Return whether an answer is right, and what is reported.
-
-    Raises:
-        NotHereError: The answer needs what this file has not.
-    """
     if question.kind is Answer.CHOICE:
         choice = question.choices[int(given.text)]
         return _right(question, scene) if choice.right else AnswerVerdict(False, scene.prose(choice.why))
@@ -80,11 +59,6 @@ def judged(question: Question, given: Given, scene: LessonScene) -> AnswerVerdic
 
 
 def solution(question: Question, scene: LessonScene) -> Given:
-    """Return the answer itself: what *Show me* gives.
-
-    Raises:
-        NotHereError: It needs what this file has not.
-    """
     if question.kind is Answer.CHOICE:
         return Given(str(next(number for number, choice in enumerate(question.choices) if choice.right)))
     if question.kind is Answer.MENDED:
@@ -103,7 +77,6 @@ def _right(question: Question, scene: LessonScene) -> AnswerVerdict:
 
 
 def _not_built(answer: str, scene: LessonScene) -> str:
-    """Return which byte of a file that is built is missing or another one than the answer."""
     offset, data = bytes_at(answer) or (0, b"")
     stored = _stored(scene, offset, len(data))
     if len(stored) < len(data):
@@ -141,15 +114,6 @@ def _fits(question: Question, answer: str, given: Given, scene: LessonScene) -> 
 
 
 def number_of(text: str, prompt: str = "") -> int | None:
-    """Return a whole number as it is typed, or None when it is none.
-
-    `1,000`, `1 000` and `1_000`, `0x1f`, `0b110`, `40e9`, `10**9`, `2^10` and `3 * 2^10` are numbers; `40 GB` is one
-    where a size is asked; a word of the question beside the number does no harm: `3 chunks`, `byte 1,000`.
-
-    Args:
-        text: The text typed.
-        prompt: The question; empty to take any unit.
-    """
     plain = " ".join(text.lower().split())
     words = re.findall(r"[a-z]{3,}", prompt.lower())
     plain = re.sub(rf"^(?:{'|'.join(words)})\s+|(?<=\d)\s*(?:{'|'.join(words)})$", "", plain) if words else plain
@@ -169,7 +133,6 @@ def number_of(text: str, prompt: str = "") -> int | None:
 
 
 def _product(text: str) -> Decimal | None:
-    """Return what factors and powers make; None where it is none, or has too many digits."""
     sign = text[:1] if text[:1] in ("+", "-") else ""
     value = Decimal(1)
     for part in re.split(r"(?<!\*)\*(?!\*)|[·×]", text.removeprefix(sign)):

@@ -19,12 +19,6 @@ _WORDS = {"·": "*", "×": "*", " mod ": " % "}
 
 
 class CalculatorError(Exception):
-    """A line that cannot be computed.
-
-    Attributes:
-        message: Description of the error, in one sentence.
-    """
-
     def __init__(self, message: str) -> None:
         super().__init__(message)
         self.message = message
@@ -32,22 +26,10 @@ class CalculatorError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class CalculatorSetup:
-    """Calculator that a step of a lesson offers.
-
-    Attributes:
-        width: Bits of each number, 32 or 64.
-        values: Named numbers that it begins with: the name, and an expression.
-    """
-
     width: int
     values: tuple[tuple[str, str], ...] = ()
 
     def begun(self) -> Calculator:
-        """Return the calculator with its first numbers.
-
-        Raises:
-            CalculatorError: One of them cannot be computed.
-        """
         made = Calculator(self.width)
         for name, value in self.values:
             made.compute(f"{name} = {value}")
@@ -56,25 +38,10 @@ class CalculatorSetup:
 
 @dataclass(slots=True)
 class Calculator:
-    """Unsigned numbers of a fixed width, and the names of those that are kept.
-
-    It knows `+ - * // % ^ & | ~ << >>`, `rotl(x, n)`, brackets, and `a = …` or `a -= …` to keep a result.
-    A sum or product drops the bits above the width, and a difference below zero begins again at the top.
-
-    Attributes:
-        width: Bits of each number, 32 or 64.
-        names: Numbers that were kept, by their names.
-    """
-
     width: int = 32
     names: dict[str, int] = field(default_factory=dict)
 
     def compute(self, line: str) -> tuple[str, int]:
-        """Return the name that a line gives to its result, or an empty one, and the result.
-
-        Raises:
-            CalculatorError: It cannot be computed; nothing changes then.
-        """
         statement = _parsed(line)
         if isinstance(statement, ast.Expr):
             return "", self._number(statement.value)
@@ -104,7 +71,6 @@ class Calculator:
         return self._operation(node) & ((1 << self.width) - 1)
 
     def _operation(self, node: ast.expr) -> int:
-        """Return the result of an operation, with the bits above the width."""
         if isinstance(node, ast.BinOp) and type(node.op) in _OPERATIONS:
             left, right = self._number(node.left), self._number(node.right)
             return _OPERATIONS[type(node.op)](left, right)

@@ -39,27 +39,10 @@ _PIECE = 4096
 
 
 def is_fresh(uri: str) -> bool:
-    """Return whether something is a fresh file of a lesson, which goes when the lesson ends."""
     return any(part.startswith(FRESH) for part in Path(uri).parts)
 
 
 def make_fresh(fresh: Fresh, format: str, folder: Path, random: Random) -> Path:
-    """Pack objects never seen before into a new shard.
-
-    A lesson may come from a stranger: this reads and writes in the folder alone.
-
-    Args:
-        fresh: How many, and with which options of the writer.
-        format: The name of the format, where the lesson names none for this file.
-        folder: An empty folder. The packed contents do not stay in it.
-        random: Generator of the contents, where the lesson states no seed.
-
-    Returns:
-        The shard: a file, or a folder where the lesson requests one.
-
-    Raises:
-        ShardError: It cannot be written, or an option names a file or folder.
-    """
     if not fresh.objects:
         return new_file(fresh.format or format, folder)
     random = random if fresh.seed is None else Random(fresh.seed)

@@ -29,13 +29,6 @@ _ALMOST = re.compile(rf"^(?:- (?:{_WORDS.replace('right|', '')})\b|(?:-|[*+] ?)(
 
 
 class LessonError(Exception):
-    """A text that is not a lesson.
-
-    Attributes:
-        message: Description of the error.
-        line: The number of the line, from 1.
-    """
-
     def __init__(self, message: str, line: int) -> None:
         super().__init__(f"line {line}: {message}")
         self.message = message
@@ -43,8 +36,6 @@ class LessonError(Exception):
 
 
 class Show(StrEnum):
-    """Content that a step shows."""
-
     NODE = "node"
     """A node of the tree, by its path; its bytes are selected."""
     BYTES = "bytes"
@@ -58,8 +49,6 @@ class Show(StrEnum):
 
 
 class Answer(StrEnum):
-    """Answer of a question."""
-
     NODE = "node"
     """Bytes that were clicked: they lie in the node of this path."""
     NUMBER = "number"
@@ -78,14 +67,6 @@ class Answer(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One of the sentences to choose from.
-
-    Attributes:
-        text: The sentence.
-        right: Whether it is the answer.
-        why: What is reported when it is chosen and wrong.
-    """
-
     text: str
     right: bool
     why: str = ""
@@ -93,19 +74,6 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Question that a step asks before it goes on.
-
-    Attributes:
-        prompt: What is asked.
-        kind: What the answer is.
-        answer: The answer, with values in braces; empty for a choice.
-        choices: The choices.
-        hints: Told one after the other, when requested.
-        wrong: What is reported when an answer is wrong: the answer, with values in braces, and the sentence. The empty
-            answer stands for all others.
-        right: What is reported when it is right.
-    """
-
     prompt: str
     kind: Answer
     answer: str = ""
@@ -117,17 +85,6 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Fresh:
-    """A fresh file that a step asks about.
-
-    Attributes:
-        objects: Number of objects; of a format that holds one content, how many pieces of 4096 bytes. 0 for an
-            empty file, which is built in the sandbox.
-        folder: Whether it is a folder of shards.
-        options: Options of the writer, by their names.
-        format: Its format; empty for that of the lesson.
-        seed: Seed of the contents; None for others each time.
-    """
-
     objects: int
     folder: bool = False
     options: tuple[tuple[str, str], ...] = ()
@@ -137,16 +94,6 @@ class Fresh:
 
 @dataclass(frozen=True, slots=True)
 class StepCondition:
-    """Condition that a file must meet for a step of a lesson.
-
-    Attributes:
-        left: A number, with values in braces.
-        sign: `>` or `=`.
-        right: A number, with values in braces.
-        otherwise: What is reported where it does not hold: half a sentence.
-        line: As it is written.
-    """
-
     left: str
     sign: str
     right: str
@@ -156,23 +103,6 @@ class StepCondition:
 
 @dataclass(frozen=True, slots=True)
 class LessonStep:
-    """One step of a lesson.
-
-    Attributes:
-        title: A few words.
-        text: Markdown, with values in braces.
-        lookup: The key that is looked up before, with values in braces; empty to keep the lookup there is.
-        shows: What is shown, in order.
-        reveals: What is shown once the answer is right.
-        question: What is asked, or None.
-        sample_only: Whether it holds for the sample alone, and is left out on other files.
-        conditions: What has to hold in a file, or it is left out.
-        fresh: A fresh file, which is made and opened for this step and those that follow; None for none.
-        calculator: The calculator below the question, its values with braces; None for none.
-        line: Where it begins in the text, from 1.
-        places: The content after the words of its lines, with the lines.
-    """
-
     title: str
     text: str
     lookup: str = ""
@@ -187,29 +117,11 @@ class LessonStep:
     places: tuple[tuple[str, int], ...] = ()
 
     def line_of(self, text: str) -> int:
-        """Return the line where a part of the step stands, from 1; that of the step where it is unknown."""
         return dict(self.places).get(text, self.line)
 
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
-    """A lesson.
-
-    Attributes:
-        name: Its name: that of its file, without the ending.
-        title: Name.
-        about: One sentence: what one can do after it.
-        format: The format it teaches; empty when it teaches none.
-        sample: The sample it is made for, below `resources/samples`.
-        key: Which key of the sample `{key}` is: `typical`, `crowded`, `absent`.
-        minutes: Duration.
-        steps: In order.
-        own_keys: What `{key}` is on other files, with values in braces: the first of them that is found there. Empty
-            for a key of any of its objects.
-        needs: Names of the lessons that come before it.
-        path: The text it was read from; None where it was not read from a file.
-    """
-
     name: str
     title: str
     about: str
@@ -224,15 +136,6 @@ class Lesson:
 
 
 def parse(text: str, name: str) -> Lesson:
-    """Read a lesson.
-
-    Args:
-        text: The text.
-        name: What the lesson is called in lists and in what is remembered.
-
-    Raises:
-        LessonError: It is none; the error says the line.
-    """
     if len(text) > MOST_LETTERS:
         raise LessonError(f"the text has over {MOST_LETTERS} letters", 1)
     lines = text.splitlines()
@@ -265,7 +168,6 @@ _FACTS = ("about", "format", "sample", "key", "own key", "minutes", "needs")
 
 
 def _facts(lines: list[str]) -> dict[str, str]:
-    """Return the lines `name: value` before the first step."""
     found: dict[str, str] = {}
     for number, line in enumerate(lines, 2):
         if not line.strip():
@@ -278,7 +180,6 @@ def _facts(lines: list[str]) -> dict[str, str]:
 
 
 def _check_facts(facts: dict[str, str], lines: list[str]) -> None:
-    """Check the facts before the first step."""
     known = {
         "minutes": ("a number", str.isdecimal),
         "key": (f"one of {', '.join(_KEYS)}", _KEYS.__contains__),
@@ -290,12 +191,10 @@ def _check_facts(facts: dict[str, str], lines: list[str]) -> None:
 
 
 def line_of_fact(lines: list[str], name: str) -> int:
-    """Return the line of a text where a fact of the lesson stands, from 1."""
     return next((number for number, line in enumerate(lines, 1) if line.startswith(f"{name}:")), 1)
 
 
 def _step(lines: list[str], number: int) -> LessonStep:
-    """Return a step from its lines, the first of which is its title."""
     step = LessonStep(lines[0][3:].strip(), "", line=number)
     text: list[str] = []
     places: list[tuple[str, int]] = []
@@ -329,7 +228,6 @@ def _step(lines: list[str], number: int) -> LessonStep:
 
 
 def _check_braces(line: str, place: int) -> None:
-    """Check that every brace that is opened in a line is closed in it."""
     if line.count("{") != line.count("}"):
         raise LessonError("a brace is opened and not closed in this line, or the other way round", place)
 
@@ -338,7 +236,6 @@ _QUESTION_WORDS = ("ask", "answer", "choice", "hint", "wrong", "right")
 
 
 def _done(step: LessonStep, word: str, which: str, rest: str, place: int) -> LessonStep:
-    """Return a step with what one line more does."""
     if word in ("show", "reveal"):
         kind = which or Show.NODE
         if kind not in tuple(Show):
@@ -366,7 +263,6 @@ def _done(step: LessonStep, word: str, which: str, rest: str, place: int) -> Les
 
 
 def _condition(text: str, place: int) -> StepCondition:
-    """`{value of header/nchunks} > 1 | the file has one chunk`."""
     condition, bar, otherwise = text.partition(" | ")
     found = _CONDITION.match(condition)
     if found is None or not bar or not otherwise.strip():
@@ -375,7 +271,6 @@ def _condition(text: str, place: int) -> StepCondition:
 
 
 def _fresh(text: str, place: int) -> Fresh:
-    """`20`, `20 folder`, `20 date=2026-11-03 n_bits=8`: objects, and options of the writer."""
     try:
         count, *rest = shlex.split(text)
     except ValueError as error:
@@ -392,7 +287,6 @@ def _fresh(text: str, place: int) -> Fresh:
 
 
 def _calculator(text: str, place: int) -> CalculatorSetup:
-    """`32`, or `32 | a = 0x9e3779b9 | c = {value of header/seed}`: bits, and numbers it begins with."""
     width, *values = (part.strip() for part in text.split("|"))
     named = [value.partition("=") for value in values]
     if width not in map(str, WIDTHS) or any(not name.strip().isidentifier() or not of for name, _, of in named):
@@ -402,7 +296,6 @@ def _calculator(text: str, place: int) -> CalculatorSetup:
 
 
 def _asked(question: Question | None, word: str, which: str, rest: str, place: int) -> Question:
-    """Return a question with one line more."""
     if word == "ask":
         if question is not None:
             raise LessonError("a step asks one question; the next step begins with `## ` and its title", place)
@@ -427,7 +320,6 @@ def _asked(question: Question | None, word: str, which: str, rest: str, place: i
 
 
 def bytes_at(answer: str) -> tuple[int, bytes] | None:
-    """Return the offset and the bytes of an answer of the kind `BYTES`; None where it has none."""
     offset, _, digits = answer.strip().partition(" ")
     try:
         data = bytes.fromhex(digits)
@@ -437,7 +329,6 @@ def bytes_at(answer: str) -> tuple[int, bytes] | None:
 
 
 def built_before(lesson: Lesson, number: int) -> tuple[tuple[int, bytes], ...]:
-    """Return the bytes that the steps before a step have built in its empty file, with their offsets."""
     found: list[tuple[int, bytes]] = []
     for step in reversed(lesson.steps[:number]):
         question = step.question
@@ -449,7 +340,6 @@ def built_before(lesson: Lesson, number: int) -> tuple[tuple[int, bytes], ...]:
 
 
 def _check(question: Question, place: int) -> None:
-    """Check that a question can be answered."""
     if question.kind is Answer.MENDED and not is_demand(question.answer):
         raise LessonError("`- answer mended:` is one of structure, index, content; or sha256 and 64 hex digits", place)
     if question.kind is not Answer.CHOICE:

@@ -18,41 +18,20 @@ NOTES = ".notes.md"
 
 
 def lessons() -> tuple[Lesson, ...]:
-    """Return all lessons: first that about shards, then those of the formats, in the order of their names.
-
-    Raises:
-        AssetMissingError: The resources are not there.
-        LessonError: A text is no lesson.
-    """
     return in_order(tuple(map(read_lesson, lesson_texts(assets.resources() / FOLDER))))
 
 
 def missions() -> tuple[Lesson, ...]:
-    """Return the missions: one on the damaged sample of each format, in the form of a lesson.
-
-    Raises:
-        AssetMissingError: The resources are not there.
-        LessonError: A text is none.
-    """
     found = map(read_lesson, lesson_texts(assets.resources() / MISSIONS))
     return tuple(replace(one, name=f"mission-{one.name}") for one in found)
 
 
 def lesson_texts(folder: Path) -> list[Path]:
-    """Return the texts of lessons in a folder, by name: not the notes beside them, and not a description."""
     texts = [path for path in folder.glob("*.md") if not path.name.endswith(NOTES) and path.name != "README.md"]
     return sorted(texts)
 
 
 def in_order(found: Sequence[Lesson]) -> tuple[Lesson, ...]:
-    """Return lessons in the order in which they are given, each after those that it needs.
-
-    Args:
-        found: The lessons.
-
-    Raises:
-        LessonError: A lesson that is needed does not exist, or lessons need each other.
-    """
     by_name = {one.name: one for one in found}
     placed: dict[str, Lesson] = {}
 
@@ -72,7 +51,6 @@ def in_order(found: Sequence[Lesson]) -> tuple[Lesson, ...]:
 
 
 def notes_of(lesson: Lesson) -> str:
-    """Return the notes for instructors beside a lesson, in Markdown; empty where there are none."""
     if lesson.path is None:
         return ""
     try:
@@ -83,12 +61,6 @@ def notes_of(lesson: Lesson) -> str:
 
 
 def read_lesson(path: Path) -> Lesson:
-    """Return the lesson in a file. Its sample may lie beside it, too.
-
-    Raises:
-        OSError: It cannot be read.
-        LessonError: It is no lesson.
-    """
     try:
         text = path.read_text("utf-8")
     except UnicodeDecodeError as error:
@@ -107,28 +79,16 @@ def read_lesson(path: Path) -> Lesson:
 
 
 def lessons_of(format: str) -> tuple[Lesson, ...]:
-    """Return the lessons that teach a format on any of its files, in order; not those that build a new one."""
     return tuple(lesson for lesson in lessons() if lesson.format == format and lesson.steps[0].fresh is None)
 
 
 def sample_key(lesson: Lesson) -> str:
-    """Return the key of the lesson in its sample; empty where the sample names none.
-
-    Raises:
-        AssetMissingError: The resources are not there.
-    """
     place = assets.resources() / "samples" / lesson.sample
     keys = [key for sample in assets.samples() if sample.path == place for key in sample.keys]
     return next((key.key for key in keys if key.role.value == lesson.key), "")
 
 
 def beside(lesson: Lesson, link: str) -> Path | None:
-    """Return the file that a relative link of a lesson leads to; None where it leads elsewhere, or to no file.
-
-    Args:
-        lesson: The lesson.
-        link: The link as it is written, without what comes after `#`.
-    """
     if lesson.path is None or not link:
         return None
     try:

@@ -18,17 +18,10 @@ _DIGEST = re.compile(r"sha256 ([0-9a-f]{64})")
 
 
 def is_demand(answer: str) -> bool:
-    """Return whether a text states what a mended file is: a depth of verification, or `sha256` and its digits."""
     return answer in {depth.value for depth in Depth} or _DIGEST.fullmatch(answer) is not None
 
 
 def missing_of(answer: str, shard: Shard) -> str:
-    """Return what is still wrong with the open bytes, in a sentence; empty when they are mended.
-
-    Args:
-        answer: The demanded state of the file.
-        shard: The opened shard.
-    """
     digest = _DIGEST.fullmatch(answer)
     try:
         if digest is not None:
@@ -44,7 +37,6 @@ def missing_of(answer: str, shard: Shard) -> str:
 
 
 def _sha256(shard: Shard) -> str:
-    """Return the digest of all bytes; empty for a data set, or where there are too many."""
     source = shard.source
     if source is None or source.size > MOST_BYTES:
         return ""

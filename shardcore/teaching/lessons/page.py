@@ -77,8 +77,6 @@ figure { margin: 1rem 0; } figure svg, img { max-width: 100%; height: auto; } fi
 
 
 class PageAnswers(StrEnum):
-    """Answers of a page."""
-
     FOLDED = "folded"
     OPEN = "open"
     NONE = "none"
@@ -86,28 +84,11 @@ class PageAnswers(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PageAnswer:
-    """Answer of a question, computed from the lesson and its file.
-
-    Attributes:
-        answer: The answer, in few words.
-        why: Reply to it, in Markdown.
-    """
-
     answer: str
     why: str
 
 
 def lesson_page(lesson: Lesson, *, answers: PageAnswers = PageAnswers.FOLDED, notes: bool = False) -> str:
-    """Return a lesson as an HTML page that needs no other file and no script.
-
-    Args:
-        lesson: The lesson.
-        answers: Display of the answers.
-        notes: Whether the notes for instructors come first.
-
-    Raises:
-        ShardError: The sample cannot be read, or a fresh file cannot be packed.
-    """
     numbers = count()
     # Drawings of one page have patterns of the same names, and an id is unique in a page.
     page = "".join(_page(lesson, answers, notes))
@@ -115,15 +96,6 @@ def lesson_page(lesson: Lesson, *, answers: PageAnswers = PageAnswers.FOLDED, no
 
 
 def lesson_stages(lesson: Lesson, seed: int = SEED) -> Iterator[LessonStage]:
-    """Yield the steps of a lesson on its sample and on fresh files. What a stage needs is open until the next.
-
-    Args:
-        lesson: The lesson.
-        seed: Seed of the fresh files.
-
-    Raises:
-        ShardError: The sample cannot be read, or a fresh file cannot be packed.
-    """
     random = Random(seed)
     with ExitStack() as files, TemporaryDirectory(prefix="shardcore-") as folder:
         place: Path | None = assets.resources() / "samples" / lesson.sample if lesson.sample else None
@@ -148,7 +120,6 @@ def lesson_stages(lesson: Lesson, seed: int = SEED) -> Iterator[LessonStage]:
 
 
 def _open_built(lesson: Lesson, number: int, format: str) -> Shard:
-    """Open the file that the steps before a step have built."""
     data = bytearray()
     for offset, part in built_before(lesson, number):
         data[offset : offset + len(part)] = part
@@ -156,7 +127,6 @@ def _open_built(lesson: Lesson, number: int, format: str) -> Shard:
 
 
 def answer_of(stage: LessonStage) -> PageAnswer | None:
-    """Return the answer of a step; None where it asks nothing."""
     question, scene = stage.question, stage.scene
     if question is None:
         return None
@@ -210,7 +180,6 @@ def _page(lesson: Lesson, answers: PageAnswers, notes: bool) -> Iterator[str]:
 
 
 def _file(shard: Shard) -> Iterator[str]:
-    """Yield a link that saves the file of the steps, if it is a single small one: the questions need its bytes."""
     source = shard.source
     if source is None or not Path(source.uri).is_file() or source.size > _MOST_FILE:
         return  # a data set, or what the steps build
@@ -255,7 +224,6 @@ def _answer(stage: LessonStage, lesson: Lesson, answers: PageAnswers) -> Iterato
 
 
 def _shown(stage: LessonStage, targets: Sequence[StepTarget], *, hides: bool = False) -> Iterator[str]:
-    """Yield what a step shows: bytes, steps of the lookup and drawings; while its question is open, not the answer."""
     secrets = secrets_of(stage) if hides else None
     steps = [target.step for target in (*stage.shown, *targets) if target.kind is Show.STEP]
     for target in targets:
@@ -281,7 +249,6 @@ def _shown(stage: LessonStage, targets: Sequence[StepTarget], *, hides: bool = F
 
 
 def _bytes(stage: LessonStage, target: StepTarget) -> Iterator[str]:
-    """Yield the first bytes of a node, as offsets, hex and text."""
     span = target.span
     if span is None or not span.size:
         return
@@ -310,7 +277,6 @@ def _without_title(text: str) -> str:
 
 
 def _html(text: str, lesson: Lesson) -> str:
-    """Return a text in Markdown as HTML; HTML in it is text."""
     markdown = MarkdownIt("commonmark", {"html": False}).enable("table")
     # A page wraps long words by itself, and what is copied from it has no marks.
     tokens = markdown.parse(text.replace(BREAK, ""))
@@ -321,7 +287,6 @@ def _html(text: str, lesson: Lesson) -> str:
 
 
 def _local(token: Token, lesson: Lesson) -> Token:
-    """Return a link to a lesson as one to its page, and a picture as its bytes; no other picture is loaded."""
     if token.type == "link_open":
         address = str(token.attrs.get("href", ""))
         path, _, part = address.partition("#")

@@ -51,8 +51,6 @@ _NAMES = re.compile(r"[a-z][a-z0-9_-]+")
 
 
 class Aspect(StrEnum):
-    """Kind of number that a question asks for."""
-
     OFFSET = "offset"
     SIZE = "size"
     COUNT = "count"
@@ -69,23 +67,6 @@ _UNITS = {"byte": Aspect.OFFSET, "bytes": Aspect.SIZE}
 
 @dataclass(frozen=True)
 class Secrets:
-    """Values that an open question asks for, and where they are hidden. Without a question nothing is hidden.
-
-    Attributes:
-        numbers: The numbers that are the answer.
-        texts: The texts that are the answer.
-        aspects: Kinds of number that are asked for: small ones are hidden there, too.
-        fields: Names of the nodes whose values are asked for; the empty name stands for all nodes.
-        within: The bytes in which the nodes of `fields` lie.
-        unnamed: The node below which nodes have no names, as the question is which of them is meant: its name and
-            bytes; None for none.
-        place: The bytes that are the answer, or None.
-        items: The items of drawings that are the answer: `(sketch, name)`.
-        last_step: The last step of the lookup that may be seen, from 0; None for all of them.
-        decoded: Whether bytes are to be read by hand: what they are as numbers is hidden.
-        keys: Whether the row of a key is asked for: rows do not show their keys.
-    """
-
     numbers: frozenset[int] = frozenset()
     texts: frozenset[str] = frozenset()
     aspects: frozenset[Aspect] = frozenset()
@@ -102,33 +83,19 @@ class Secrets:
         return self is not NOTHING and self != NOTHING
 
     def text(self, text: str, aspect: Aspect | None = None) -> str:
-        """Return a text as it may be shown anywhere in the window.
-
-        Args:
-            text: The text.
-            aspect: Meaning of its numbers, where they are all of one kind; None where they may be anything.
-        """
         if not text or self is NOTHING:
             return text
         return (self._all if aspect in self.aspects else self._anywhere).sub(HIDDEN, text)
 
     def lookup(self, text: str, step: int = -1) -> str:
-        """Return a text of the lookup as it may be shown.
-
-        Args:
-            text: The text.
-            step: The number of its step, from 0; -1 where it belongs to none.
-        """
         if not text or self is NOTHING:
             return text
         return HIDDEN if self.hides_step(step) else self._all.sub(HIDDEN, text)
 
     def hides_step(self, step: int) -> bool:
-        """Return whether a step of the lookup comes after those that may be seen."""
         return self.last_step is not None and step > self.last_step
 
     def node(self, node: Node) -> Node:
-        """Return a node as it may be shown: its bytes and children stay, names and texts may be hidden."""
         if self is NOTHING:
             return node
         unnamed = self.hides_name(node.name, node.span)
@@ -151,16 +118,9 @@ class Secrets:
         )
 
     def path(self, path: Iterable[Node]) -> tuple[Node, ...]:
-        """Return the nodes of a path as they may be shown."""
         return tuple(map(self.node, path))
 
     def sections(self, sections: Sequence[Section], source: str = "") -> tuple[Section, ...]:
-        """Return sections as they may be shown.
-
-        Args:
-            sections: Those of a source.
-            source: Its name.
-        """
         return tuple(
             replace(one, name=HIDDEN, doc="", role=SectionRole.UNKNOWN)
             if self.hides_name(one.name, Span(source, one.start, one.stop))
@@ -169,7 +129,6 @@ class Secrets:
         )
 
     def hides_value(self, node: Node) -> bool:
-        """Return whether the value of a node is asked for."""
         if self.keys and (node.role is FieldRole.KEY or _KEY.fullmatch(node.text)):
             return True
         if isinstance(node.value, int) and node.value in self.numbers and _ASPECTS.get(node.role) in self.aspects:
@@ -179,11 +138,9 @@ class Secrets:
         return node.name in self.fields or "" in self.fields
 
     def hides_name(self, name: str, span: Span) -> bool:
-        """Return whether the name of a node would answer the question which bytes are meant."""
         return self.unnamed is not None and (name, span) != self.unnamed and self.unnamed[1].holds(span)
 
     def lights(self, span: Span) -> bool:
-        """Return whether bytes may be highlighted: not those that are asked for, nor little more than those."""
         place = self.place
         if place is None or span.source != place.source:
             return True
@@ -191,12 +148,6 @@ class Secrets:
         return apart or span.size >= _CLOSE * max(place.size, 1)
 
     def drawing(self, drawing: Drawing, sketch: str = "") -> Drawing:
-        """Return a drawing as it may be shown; without its walk, which goes to the answer.
-
-        Args:
-            drawing: The drawing.
-            sketch: The name of its sketch.
-        """
         if not (self.numbers or self.texts or self.items or self.place):
             return drawing
         answers = {item.name for item in drawing.items if item.name and self._answers(item, sketch)}
@@ -213,7 +164,6 @@ class Secrets:
         )
 
     def _answers(self, item: Item, sketch: str) -> bool:
-        """Return whether an item is the answer, or the lookup marks it as such."""
         if (sketch, item.name) in self.items or any(not self.lights(span) for span in item.spans):
             return True
         found = _DIGITS.findall(item.name)
@@ -240,7 +190,6 @@ class Secrets:
         return replace(shown, value=None) if isinstance(shown, Bits) and shown.value in self.numbers else shown
 
     def _rows(self, rows: Sequence[Sequence[Item]], answers: set[str]) -> tuple[tuple[Item, ...], ...]:
-        """Hide cells; of a column with the answer all of them, as a single one would be the answer."""
         columns = {at for row in rows for at, item in enumerate(row) if self.lookup(item.text) != item.text}
         whole = columns if len(rows) >= _SERIES else set()
         return tuple(
@@ -259,7 +208,6 @@ class Secrets:
         )
 
     def _items(self, items: Sequence[Item], answers: set[str]) -> tuple[Item, ...]:
-        """Hide texts of items; of a series all of them, as a single one would be the answer."""
         kinds = [_DIGITS.sub("", item.name) for item in items]
         counts = Counter(kinds)
         asked = {kind for item, kind in zip(items, kinds, strict=True) if item.name in answers}
@@ -280,7 +228,6 @@ class Secrets:
 
     @cached_property
     def _anywhere(self) -> re.Pattern[str]:
-        """Matches what is hidden in any text."""
         found = [_number(number) for number in sorted(self.numbers) if abs(number) >= LEAST_NUMBER]
         small = [number for number in sorted(self.numbers) if abs(number) < LEAST_NUMBER]
         if Aspect.SIZE in self.aspects:
@@ -294,7 +241,6 @@ class Secrets:
 
     @cached_property
     def _words(self) -> list[str]:
-        """Patterns of the texts; of a few digits in the names of files, of all such digits: one alone would be it."""
         short = {len(text) for text in self.texts if len(text) < LEAST_LETTERS}
         names = [rf"(?<=_)[0-9a-f]{{{length}}}(?=_)" for length in sorted(short)]
         return names + [_letters(text) for text in sorted(self.texts) if len(text) >= LEAST_LETTERS]
@@ -305,7 +251,6 @@ class Secrets:
 
     @cached_property
     def _all(self) -> re.Pattern[str]:
-        """Matches the answer, however short it is."""
         found = [*map(_number, sorted(self.numbers)), *self._words, *map(_letters, sorted(self.texts))]
         return re.compile("|".join(found), re.IGNORECASE) if found else _NEVER
 
@@ -315,20 +260,17 @@ NOTHING = Secrets()
 
 
 def _number(number: int) -> str:
-    """Return a pattern of a number as a text writes it: plain, with commas, or hexadecimal."""
     plain = rf"{number:,}|{number}" if number >= 1000 else str(number)
     forms = rf"{plain}|0x0*{number:x}" if number >= 0 else plain
     return rf"(?<!\w)(?<!\d[.,])(?:{forms})(?!\w)(?![.,]\d)"
 
 
 def _letters(text: str) -> str:
-    """Return a pattern of a text; a short one is a word of its own."""
     quoted = re.escape(text)
     return quoted if len(text) >= 2 * LEAST_LETTERS else rf"(?<!\w){quoted}(?!\w)"
 
 
 def _usual_tone(items: Sequence[Item], kinds: Sequence[str], kind: str) -> Tone:
-    """Return the tone that most other items of a series have."""
     tones = Counter(
         item.tone
         for item, own in zip(items, kinds, strict=True)
@@ -338,11 +280,6 @@ def _usual_tone(items: Sequence[Item], kinds: Sequence[str], kind: str) -> Tone:
 
 
 def secrets_of(stage: LessonStage) -> Secrets:
-    """Return what the question of a step asks; nothing where there is none. May read.
-
-    Raises:
-        NotHereError: The answer needs what this file has not.
-    """
     question, scene = stage.question, stage.scene
     if question is None or question.kind in (Answer.MENDED, Answer.BYTES):
         return NOTHING
@@ -364,7 +301,6 @@ def secrets_of(stage: LessonStage) -> Secrets:
 
 
 def _of_node(path: Sequence[Node]) -> Secrets:
-    """Hide names and highlights of the bytes to click, and of their neighbours."""
     around = list(path[:-1])
     while len(around) > 2 and _DIGITS.search(around[-1].name):
         around.pop()  # the row of a table: which one is asked, too
@@ -373,7 +309,6 @@ def _of_node(path: Sequence[Node]) -> Secrets:
 
 
 def _of_choice(question: Question, shown: Iterable[Sequence[Node]]) -> Secrets:
-    """Hide the meaning of the selected field, which may be the answer; its bytes stay."""
     leaves = [path for path in shown if not path[-1].expandable]
     if not leaves:
         return NOTHING
@@ -393,7 +328,6 @@ def _words(text: str) -> set[str]:
 
 
 def _of_value(question: Question, scene: LessonScene, shown: Iterable[Sequence[Node]]) -> Secrets:
-    """Hide a number or a text."""
     answer = scene.fill(question.answer)
     number = number_of(answer) if question.kind is Answer.NUMBER else None
     secrets = Secrets(
@@ -428,7 +362,6 @@ def _count(scene: LessonScene) -> int:
 
 
 def _reference(answer: str, scene: LessonScene) -> tuple[Sequence[Node], set[Aspect]]:
-    """Return the path to the node whose value is the answer, if it is one, and what is asked of a node or the file."""
     places = list(outermost(answer.strip()))
     if len(places) != 1 or places[0] != (0, len(answer.strip()) - 1):
         return (), set()

@@ -34,17 +34,6 @@ _LOOKED_AT = 20
 
 @dataclass(frozen=True, slots=True)
 class StepTarget:
-    """Content that a step shows, located in the file.
-
-    Attributes:
-        kind: What it is.
-        name: The name of the drawing or of the panel.
-        path: The path to the node.
-        span: The bytes.
-        step: The number of the step of the lookup, from 0.
-        values: Values of the controls of the drawing.
-    """
-
     kind: Show
     name: str = ""
     path: tuple[Node, ...] = ()
@@ -55,21 +44,6 @@ class StepTarget:
 
 @dataclass(frozen=True, slots=True)
 class LessonStage:
-    """A step, ready to be shown.
-
-    Attributes:
-        number: Its number, from 0.
-        step: The step as it is written.
-        text: Its text with values, as Markdown.
-        question: Its question with values in prompt, choices and hints; None when it asks nothing.
-        shown: What it shows.
-        revealed: What it shows once the answer is right.
-        scene: What its values are read from.
-        missing: Reason why it cannot be shown on this file, or empty.
-        before: The step of the lookup that an earlier step of the lesson showed last, from 0; -1 where none did.
-        line: The line of the text that does not fit this file, from 1; 0 where all do.
-    """
-
     number: int
     step: LessonStep
     text: str
@@ -83,21 +57,6 @@ class LessonStage:
 
 
 def staged(lesson: Lesson, number: int, shard: Shard, key: str, *, own: bool = False) -> LessonStage:
-    """Find in a file what a step of a lesson is about.
-
-    Args:
-        lesson: The lesson.
-        number: The number of the step, from 0.
-        shard: The file.
-        key: The key of the lesson; empty to take the lesson's own key for other files, or to pick one.
-        own: Whether the file is one of the user's, and not the sample.
-
-    Returns:
-        The stage; where the file has not what the step needs, with the reason.
-
-    Raises:
-        SourceError: The bytes cannot be read.
-    """
     step = lesson.steps[number]
     scene = LessonScene(shard, key)
     if own and step.sample_only:
@@ -145,16 +104,6 @@ def _calculator(step: LessonStep, scene: LessonScene) -> CalculatorSetup | None:
 
 
 def past_sample(lesson: Lesson, number: int, *, forward: bool) -> tuple[int, tuple[str, ...]]:
-    """Return where to go on a file of the user: past steps that are about the sample alone.
-
-    Args:
-        lesson: The lesson.
-        number: The step the user wants to go to, from 0.
-        forward: Whether they come from a step before it, or begin there.
-
-    Returns:
-        The step, and the titles of those that are passed over on the way forward.
-    """
     fitting = [at for at, step in enumerate(lesson.steps) if not step.sample_only]
     ahead, before = [at for at in fitting if at >= number], [at for at in fitting if at <= number]
     if before and (not forward or not ahead):
@@ -164,7 +113,6 @@ def past_sample(lesson: Lesson, number: int, *, forward: bool) -> tuple[int, tup
 
 
 def _own_key(lesson: Lesson, shard: Shard) -> str:
-    """Return what the lesson requests in other files than its sample: the first of its keys that is found, or empty."""
     for text in lesson.own_keys:
         try:
             key = LessonScene(shard).fill(text)
@@ -177,12 +125,6 @@ def _own_key(lesson: Lesson, shard: Shard) -> str:
 
 
 def pick_key(shard: Shard, random: Random | None = None) -> str:
-    """Return the key of an object to look up: one in the middle, or any; empty when there is none near it.
-
-    Args:
-        shard: The file.
-        random: Where the choice comes from; without it, always the same one.
-    """
     objects = shard.objects
     if random is not None:
         return random.choice([*_plain_keys(shard, objects.keys[:_FRESH])] or [""])
@@ -192,26 +134,16 @@ def pick_key(shard: Shard, random: Random | None = None) -> str:
 
 
 def fresh_key(lesson: Lesson, number: int, shard: Shard, random: Random) -> str:
-    """Return a key of a fresh file that a step can be asked about; any, where the step is left out for all of them.
-
-    Args:
-        lesson: The lesson.
-        number: The number of the step, from 0.
-        shard: The fresh file.
-        random: Generator of the choice.
-    """
     keys = [pick_key(shard, random) for _ in range(_TRIES)]
     return next((key for key in dict.fromkeys(keys) if not staged(lesson, number, shard, key).missing), keys[0])
 
 
 def _plain_keys(shard: Shard, keys: Sequence[object]) -> Iterator[str]:
-    """Return those that are keys, and of no other kind than people request: `chunk:…` is part of what others hold."""
     kinds = shard.objects.kinds
     return (str(key) for key in keys if key and str(key).partition(":")[0] not in kinds)
 
 
 def _lookup(lesson: Lesson, number: int, scene: LessonScene) -> Trace | None:
-    """The lookup that is under way at a step: that of the last step before it, on the same file, that makes one."""
     for step in reversed(lesson.steps[: number + 1]):
         if step.lookup:
             try:
@@ -224,7 +156,6 @@ def _lookup(lesson: Lesson, number: int, scene: LessonScene) -> Trace | None:
 
 
 def _shown_before(lesson: Lesson, number: int, scene: LessonScene) -> int:
-    """The step of the lookup that is on show when a step begins, for somebody who goes on with a lesson there."""
     if lesson.steps[number].lookup or scene.trace is None:
         return -1
     for step in reversed(lesson.steps[:number]):
@@ -237,12 +168,6 @@ def _shown_before(lesson: Lesson, number: int, scene: LessonScene) -> int:
 
 
 def _filled(question: Question, scene: LessonScene, step: LessonStep) -> Question:
-    """Return a question with the values that are read before it is answered; the answer stays as it is written.
-
-    Wrong answers that are about something else than this file has are no mistakes here.
-
-    Choices are stored in an order of their own, so that nobody learns where the right one stands.
-    """
     choices = list(question.choices)
     Random(question.prompt).shuffle(choices)
     # What is stated to answers has to be sayable before: nobody is reported after the answer that it was none.
@@ -267,7 +192,6 @@ def _check_condition(condition: StepCondition, scene: LessonScene) -> None:
 
 @contextmanager
 def _at(step: LessonStep, text: str) -> Iterator[None]:
-    """Whatever is not here is missed in the line of the lesson where a part of a step stands."""
     try:
         yield
     except NotHereError as error:
@@ -276,7 +200,6 @@ def _at(step: LessonStep, text: str) -> Iterator[None]:
 
 
 def _check_answer(question: Question, shown: Sequence[StepTarget], scene: LessonScene, step: LessonStep) -> None:
-    """Check that the answer can be given in this file."""
     answer = scene.fill(question.answer)
     if question.kind is Answer.ITEM:
         _check_item(answer, shown, scene, step)
@@ -285,7 +208,6 @@ def _check_answer(question: Question, shown: Sequence[StepTarget], scene: Lesson
 
 
 def _sayable(wrong: tuple[str, str], scene: LessonScene) -> bool:
-    """Return whether a wrong answer and its sentence are about something that is in this file."""
     try:
         for text in wrong:
             scene.fill(text)
@@ -318,17 +240,6 @@ def _shown_at(kind: Show, place: str, scene: LessonScene, shows: Sequence[tuple[
 
 
 def drawn(shown: StepTarget, scene: LessonScene, step: int = 0) -> Drawing:
-    """Return the drawing that a step shows.
-
-    Args:
-        shown: Its name, and values of its controls.
-        scene: What it is drawn of.
-        step: The step of the lookup whose drawing is called `step`, from 0.
-
-    Raises:
-        NotHereError: There is none of that name here, or a value is none of its controls.
-        ShardError: What it needs cannot be read.
-    """
     sketch = _sketch(shown.name, scene, step)
     sketch.draw({})  # where a value has to be read, its control is there from the first drawing on
     controls = {control.name: control for control in sketch.controls}
@@ -356,7 +267,6 @@ def _sketch(name: str, scene: LessonScene, step: int) -> Sketch:
 
 
 def _check_item(answer: str, shown: Sequence[StepTarget], scene: LessonScene, step: LessonStep) -> None:
-    """Check that the item that is the answer can be clicked in the drawing."""
     name, _, sketch = (part.strip() for part in answer.partition(" of "))
     drawing = next((one for one in shown if one.kind is Show.DRAWING and one.name == sketch), None)
     if drawing is None:
@@ -368,7 +278,6 @@ def _check_item(answer: str, shown: Sequence[StepTarget], scene: LessonScene, st
 
 
 def _span(text: str) -> Span:
-    """`A..B` or `A..B of SOURCE`."""
     place, _, source = text.partition(" of ")
     first, dots, last = place.partition("..")
     try:

@@ -42,13 +42,6 @@ _NUMBER = re.compile(r"\[(\d+)\]")
 
 
 class NotHereError(Exception):
-    """The file has not what a step is about: a field, a step of the lookup. On another file the step is left out.
-
-    Attributes:
-        message: What is not there, in one sentence.
-        line: The line of the lesson that needs it, from 1; 0 where that is unknown.
-    """
-
     def __init__(self, message: str) -> None:
         super().__init__(message)
         self.message = message
@@ -57,36 +50,15 @@ class NotHereError(Exception):
 
 @dataclass(frozen=True)
 class LessonScene:
-    """Data from which the values of a lesson are read.
-
-    Attributes:
-        shard: The file.
-        key: The key of the lesson, or empty.
-        trace: The lookup, or None.
-        calculator: The calculator of the step, or None.
-    """
-
     shard: Shard
     key: str = ""
     trace: Trace | None = None
     calculator: CalculatorSetup | None = None
 
     def fill(self, text: str) -> str:
-        """Return a text with its values: a path, a key, an answer.
-
-        Raises:
-            NotHereError: One of them is not in this file.
-        """
         return self._filled(text, lambda value, before: _plain(value))
 
     def prose(self, text: str) -> str:
-        """A text in Markdown with its values, which stay what they are: nothing in a file becomes a link or a picture.
-
-        Numbers have commas, as everywhere in the window; keys and the content in the monospaced face have none.
-
-        Raises:
-            NotHereError: One of them is not in this file.
-        """
         return self._filled(text, _said)
 
     def _filled(self, text: str, said: Callable[[object, str], str], depth: int = 0) -> str:
@@ -101,11 +73,6 @@ class LessonScene:
         return whole + text[at:]
 
     def value(self, name: str) -> object:
-        """Return one value, without its braces: an `int` where it is a number, else what its text is made of.
-
-        Raises:
-            NotHereError: It is not in this file.
-        """
         if name.startswith("="):
             return self._calculated(name[1:])
         if name.startswith(_CALCULATOR):
@@ -123,7 +90,6 @@ class LessonScene:
         raise NotHereError(f"a lesson has no value called {{{name}}}")
 
     def _whole(self, name: str) -> str | int | None:
-        """Return a value of the whole file."""
         if name == "key":
             if not self.key:
                 raise NotHereError("there is no key to look up in this file")
@@ -135,7 +101,6 @@ class LessonScene:
         return None
 
     def _content(self, kind: str, start: int, stop: int) -> str | int:
-        """Return some bytes of the object that the lookup found, as a number with the lowest first, or as text."""
         if self.trace is None:
             raise NotHereError("no object is looked up")
         try:
@@ -151,7 +116,6 @@ class LessonScene:
             raise NotHereError(f"{text.strip()} cannot be calculated: {error.message}") from error
 
     def _computed(self, lines: str) -> int:
-        """Return the last result of lines of the step's calculator, with `;` between them."""
         if self.calculator is None:
             raise NotHereError("the step has no calculator")
         try:
@@ -161,7 +125,6 @@ class LessonScene:
             raise NotHereError(f"{lines.strip()} cannot be computed: {error.message}") from error
 
     def _told(self, name: str, title: str) -> object:
-        """Return a value of the lookup."""
         number = self.step(title)
         values = self.trace.steps[number].values if self.trace is not None else {}
         if name not in values:
@@ -171,11 +134,6 @@ class LessonScene:
         return _Offset(values[name]) if is_offset else values[name]
 
     def step(self, title: str) -> int:
-        """Return the number of a step of the lookup, from 0, by its title; `*` stands for any letters.
-
-        Raises:
-            NotHereError: The lookup has no such step.
-        """
         steps = self.trace.steps if self.trace is not None else ()
         for number, step in enumerate(steps):
             if fnmatchcase(step.title, title):
@@ -183,13 +141,6 @@ class LessonScene:
         raise NotHereError(f"the lookup has no step “{title}”")
 
     def node(self, path: str) -> tuple[Node, ...]:
-        """Return the path to a node: names with `/` between them, `*` for any letters, `[5]` for the sixth of a list.
-
-        A name in a member of a data set begins with the member; what bytes decode to is below their node.
-
-        Raises:
-            NotHereError: There is no such node.
-        """
         names = path.strip().split("/")
         found = self._below((self.shard.tree,), names)
         if found is None and "." in names[0]:
@@ -199,7 +150,6 @@ class LessonScene:
         return found
 
     def _elsewhere(self, names: Sequence[str]) -> tuple[Node, ...] | None:
-        """Return a value of the sample of a lesson; of a data set, of its first shard."""
         root = self.shard.tree
         if not isinstance(self.shard, DataSet):
             return self._below((root,), names)
@@ -207,7 +157,6 @@ class LessonScene:
         return next((found for node in some if (found := self._below((root, node), names)) is not None), None)
 
     def _below(self, path: tuple[Node, ...], names: Sequence[str]) -> tuple[Node, ...] | None:
-        """Return the first path that goes on by some names; several nodes may fit one of them."""
         if not names:
             return path
         some = _called(self._children(path[-1]), names[0])
@@ -223,7 +172,6 @@ class LessonScene:
 
 
 def _called(children: Sequence[Node], name: str) -> Iterator[Node]:
-    """Yield the nodes of that name, or the one of that number."""
     numbered = _NUMBER.fullmatch(name)
     if numbered is not None:
         if int(numbered[1]) < len(children):
@@ -235,7 +183,6 @@ def _called(children: Sequence[Node], name: str) -> Iterator[Node]:
 
 
 def outermost(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the places of braces that are stored in no others, `(opening, closing)`."""
     depth, start = 0, 0
     for at, letter in enumerate(text):
         if letter == "{":
@@ -248,22 +195,18 @@ def outermost(text: str) -> Iterator[tuple[int, int]]:
 
 
 def escaped(text: str) -> str:
-    """Return a text that is read in Markdown as it is."""
     return _SPECIAL.sub(r"\\\1", shown(text))
 
 
 def literal(text: str) -> str:
-    """Return a text that a lesson shows as it is: no Markdown, and no values in braces."""
     return escaped(text.replace("{", "(").replace("}", ")"))
 
 
 def code(text: str) -> str:
-    """Return a text in Markdown in the monospaced face; long ones may be broken over lines."""
     return f"`{_said(text, '`')}`"
 
 
 def _said(told: object, before: str) -> str:
-    """Return a value in Markdown, so that it is read as it is."""
     in_code = before.count("`") % 2 == 1
     if isinstance(told, _Offset) and not in_code and told >= 10:
         return escaped(f"{told:,} ({told:#x})")
@@ -286,7 +229,6 @@ def _plain(value: object) -> str:
 
 
 def _value_of(node: Node) -> object:
-    """Return what a field holds; numbers of three bytes are kept as bytes, and their text is the number."""
     if isinstance(node.value, bytes) and len(node.value) <= _WORD and node.text.isdecimal():
         return int(node.text)
     if node.role is FieldRole.OFFSET and isinstance(node.value, int):

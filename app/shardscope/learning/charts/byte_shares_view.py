@@ -44,20 +44,16 @@ SWATCH = 18
 
 
 class BudgetModel(TableModel):
-    """The shares of a file."""
-
     titles = ("what", "bytes", "share")
     numbers = (1,)
     things: tuple[Share, ...] = ()
 
     @property
     def total(self) -> int:
-        """Bytes of all shares."""
         return sum(share.size for share in self.things)
 
     @property
     def largest(self) -> int:
-        """Bytes of the largest share."""
         return max((share.size for share in self.things), default=0)
 
     def text(self, row: int, column: int) -> str:
@@ -71,7 +67,6 @@ class BudgetModel(TableModel):
         return self.words(self.things[row]) if column == 0 else None
 
     def words(self, share: Share) -> str:
-        """Return a share in sentences."""
         where = ""
         if share.stretches > 1:
             where = self.tr(" in {0}").format(plural(share.stretches, "place"))
@@ -81,10 +76,7 @@ class BudgetModel(TableModel):
 
 
 class BudgetDelegate(QStyledItemDelegate):
-    """Paints the letter of a use before the name, and a bar behind the share."""
-
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
-        """Paint a cell."""
         share = index.data(THING_ROLE)
         if index.column() == 1 or not isinstance(share, Share):
             super().paint(painter, option, index)
@@ -125,8 +117,6 @@ class BudgetDelegate(QStyledItemDelegate):
 
 
 class BudgetView(QTableView):
-    """Shows a budget. `chosen(share)` reports that somebody went to a row: by a click, by the arrows, by Enter."""
-
     chosen = Signal(object)
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -161,7 +151,6 @@ class BudgetView(QTableView):
         self.fit()
 
     def fit(self) -> None:
-        """Give the columns their widths."""
         metrics = self.fontMetrics()
         room = self.viewport().width()
         numbers = max((metrics.horizontalAdvance(grouped_digits(s.size)) for s in self.shares.things), default=0) + 14

@@ -31,8 +31,6 @@ CHEAP = 64 << 20
 
 
 class ChartKind(Enum):
-    """A chart."""
-
     BUDGET = "budget"
     SIZES = "sizes"
     ENTROPY = "entropy"
@@ -41,22 +39,6 @@ class ChartKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ChartData:
-    """Data of one chart.
-
-    Attributes:
-        shares: The byte budget, or empty.
-        chart: A chart, or None.
-        second: The same things in another way: how many places hold how many.
-        why: Where there is nothing to show: why, and what to do.
-        choices: What can be shown besides, by name and title; the first is shown unless one was chosen.
-        chosen: Which of them is shown.
-        cost: Bytes that would have to be read for what is not shown yet; 0 where nothing is left out.
-        sections: The sections along the chart, where it shows the file.
-        more: What reading so much would give, for a button.
-        lost: Whether the source became unreachable, so that it can be tried again.
-        act: Does what a bin stands for: gives a filter of the objects, or bytes.
-    """
-
     shares: tuple[Share, ...] = ()
     chart: Chart | None = None
     second: Chart | None = None
@@ -72,15 +54,6 @@ class ChartData:
 
 @dataclass(frozen=True, slots=True)
 class BinTarget:
-    """Target of some bins of a chart: a filter, a row or bytes.
-
-    Attributes:
-        words: What stands there, in a sentence.
-        filter: The filter of the objects that shows them; empty where there is none.
-        row: The object, where it is one.
-        place: Bytes, half-open, or None.
-    """
-
     words: str
     filter: str = ""
     row: int | None = None
@@ -88,7 +61,6 @@ class BinTarget:
 
 
 def count_budget(shard: Shard, progress: Progress, *, remote: bool, agreed: bool) -> ChartData:
-    """Return the byte budget; of a folder that of its files, where much would have to be read, what it costs."""
     if not isinstance(shard, DataSet):
         shares = shard.byte_shares
         return ChartData(shares) if shares else ChartData(why="The file has no bytes.")
@@ -102,7 +74,6 @@ def count_budget(shard: Shard, progress: Progress, *, remote: bool, agreed: bool
 
 
 def count_sizes(shard: Shard, kind: str, progress: Progress) -> ChartData:
-    """Return the sizes of the objects, by what is in memory."""
     if not shard.loaded:
         return ChartData(why="How large the objects are is known once the index is read.")
     sizes = object_sizes(shard.objects, kind, progress)
@@ -138,7 +109,6 @@ def _many(noun: str) -> str:
 
 
 def count_entropy(shard: Shard, progress: Progress, *, remote: bool, everything: bool) -> ChartData:
-    """Entropy of samples, or of all bytes; of a remote file unasked only of what is here already."""
     source = shard.source
     if source is None:
         return ChartData(why="A data set has no bytes of its own. Open one of its files to see their entropy.")
@@ -173,7 +143,6 @@ def _entropy_target(chart: Chart, first: int, last: int) -> BinTarget:
 
 
 def count_load(shard: Shard, name: str, progress: Progress, *, remote: bool, agreed: bool) -> ChartData:
-    """Return the load that was chosen, or the first; where much would have to be read, what it costs."""
     sources = shard.loads
     if not sources:
         return ChartData(why=shard.no_loads)
@@ -219,7 +188,6 @@ def _load_target(load: Load, grouped: BinnedLoad, first: int, last: int) -> BinT
 
 
 def spread_target(chart: Chart, first: int, last: int) -> BinTarget:
-    """Return the content in bins of places by their number of things."""
     low, high = int(chart.edges[first]), int(chart.edges[last]) - 1
     count = int(chart.values[first:last].sum())
     amount = f"{low:,}" if low == high else f"{low:,} to {high:,}"

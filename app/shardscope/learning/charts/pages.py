@@ -55,14 +55,6 @@ translate = QCoreApplication.translate
 
 
 class SaveButton(QToolButton):
-    """Menu of the ways to save a chart.
-
-    Args:
-        numbers: Asks for a file, and writes the numbers into it.
-        picture: Asks for a file, and writes a picture into it.
-        parent: Parent widget.
-    """
-
     def __init__(self, numbers: Callable[[], object], picture: Callable[[], object], parent: QWidget) -> None:
         super().__init__(parent)
         self.setObjectName("chartSave")
@@ -77,14 +69,6 @@ class SaveButton(QToolButton):
 
 
 def ask_save(parent: QWidget, name: str, text: str, told: Callable[[str, bool], object]) -> QFileDialog:
-    """Request a file, and write the numbers of a chart into it.
-
-    Args:
-        parent: Parent of the dialog.
-        name: Suggested name of the file, without an ending.
-        text: Content of the file.
-        told: Receives a sentence about the result, and whether it failed.
-    """
     kinds = {translate("Charts", "Numbers (*.csv)"): "csv"}
     return ask_target(
         parent, translate("Charts", "Save chart"), partial(write, text, told), name=f"{name}.csv", kinds=kinds
@@ -92,7 +76,6 @@ def ask_save(parent: QWidget, name: str, text: str, told: Callable[[str, bool], 
 
 
 def write(text: str, told: Callable[[str, bool], object], path: str) -> None:
-    """Write a chart, and report whether that worked."""
     try:
         Path(path).write_text(text, encoding="utf-8")
     except OSError as error:
@@ -110,8 +93,6 @@ WIDE = 390
 
 
 class ChartPages(QWidget):
-    """Shows one chart at a time. `filter_wanted(text)`: see `Charts`."""
-
     spoken_role = QAccessible.Role.Grouping
 
     filter_wanted = Signal(object)
@@ -224,30 +205,25 @@ class ChartPages(QWidget):
 
     @property
     def kind(self) -> ChartKind:
-        """The chart in front."""
         return ChartKind(self.kinds.currentData())
 
     @property
     def found(self) -> ChartData | None:
-        """Return what is known of it; None while nothing is."""
         return self._found.get(self.kind)
 
     @property
     def chart(self) -> Chart | None:
-        """The chart that is drawn, if one is."""
         found = self.found
         if found is None:
             return None
         return found.second if found.second is not None and self._counts_places(found) else found.chart
 
     def _counts_places(self, found: ChartData) -> bool:
-        """Return whether places are counted by what they hold: many of them are, unless the user said otherwise."""
         if found.second is None or found.chart is None:
             return False
         return len(found.chart) > FEW_PLACES if self._by_number is None else self._by_number
 
     def _forget(self, *_: object) -> None:
-        """Something else is open, or nothing."""
         self._found.clear()
         self._wanted.clear()
         self._agreed.clear()
@@ -256,7 +232,6 @@ class ChartPages(QWidget):
         self._count()
 
     def _forget_counts(self) -> None:
-        """The index is read: more is known."""
         along = self._found.get(ChartKind.ENTROPY)
         self._found = {ChartKind.ENTROPY: along} if along is not None and not along.why else {}
         self._show()
@@ -276,11 +251,6 @@ class ChartPages(QWidget):
         self._count()
 
     def _count(self, *, anew: bool = False) -> None:
-        """Count what is shown, in a job, unless it is counted.
-
-        Args:
-            anew: Whether something else is needed than what is being counted.
-        """
         if self.visibleRegion().isEmpty() or self._session.shard is None or self.kind in self._found:
             return
         if not anew and self._session.jobs.newest(("chart", self.kind, self)) is not None:
@@ -315,7 +285,6 @@ class ChartPages(QWidget):
             self._show()
 
     def _stopped(self, kind: ChartKind, chosen: str) -> None:
-        """Show the cheap result again after a job that was agreed to is stopped."""
         if self._session.jobs.newest(("chart", kind, self)) is None:
             self._agreed.discard((kind, chosen))
             self._count()
@@ -323,7 +292,6 @@ class ChartPages(QWidget):
     # --- what is shown ---
 
     def _show(self) -> None:
-        """Everything, by what is known."""
         found, is_open = self.found, self._session.shard is not None
         chart, seen = self.chart, self._session.secrets.text
         shares = found.shares if found is not None else ()
@@ -354,11 +322,6 @@ class ChartPages(QWidget):
         self._show_more(found)
 
     def _make_room(self, *, drawn: bool | None = None) -> None:
-        """In a low dock the chart comes first, and its tip shows the rest.
-
-        Args:
-            drawn: Whether there is a chart; default: as far as it is known.
-        """
         found = self.found
         there = drawn if drawn is not None else found is not None and not found.why
         low = self.height() < LOW
@@ -369,7 +332,6 @@ class ChartPages(QWidget):
         self.pages.setToolTip(f"{self.title.text}\n{self.note.text}" if there and low else "")
 
     def _why(self, found: ChartData | None, *, is_open: bool) -> str:
-        """Return why there is nothing to see, in a sentence."""
         if not is_open:
             return self.tr("Open a shard to see what its bytes are for.")
         if found is None:
@@ -377,7 +339,6 @@ class ChartPages(QWidget):
         return found.why
 
     def _hint(self) -> str:
-        """Return what can be done."""
         return self.tr("Click a bar, or drag over several.") if self.chart is not None else ""
 
     def _show_choices(self, found: ChartData | None) -> None:
@@ -398,7 +359,6 @@ class ChartPages(QWidget):
         self.choices.setVisible(bool(choices) or second)
 
     def _show_more(self, found: ChartData | None) -> None:
-        """The button for what has to be read first."""
         loading = self._session.index_state is IndexState.LOADING
         waits = self.kind is ChartKind.SIZES or (self.kind is ChartKind.BUDGET and found is not None and not found.cost)
         shard = self._session.shard
@@ -430,7 +390,6 @@ class ChartPages(QWidget):
         self._show()
 
     def _read_more(self) -> None:
-        """Read what the button says; where that fetches much, ask first."""
         found, shard = self.found, self._session.shard
         if found is None or shard is None:
             return
@@ -483,16 +442,13 @@ class ChartPages(QWidget):
     # --- saving ---
 
     def as_csv(self) -> str:
-        """Return what is shown as rows of values separated by commas."""
         found, chart = self.found, self.chart
         if found is not None and found.shares:
             return shares_csv(found.shares)
         return chart_csv(chart) if chart is not None else ""
 
     def ask_save(self) -> QFileDialog:
-        """Request a file, and write the numbers into it."""
         return ask_save(self, self.kind.value, self.as_csv(), self._session.say)
 
     def ask_picture(self) -> QFileDialog:
-        """Request a file, and write a picture of the chart into it."""
         return ask_picture(self.budget if self.chart is None else self.plot, self.kind.value, self._session.say)

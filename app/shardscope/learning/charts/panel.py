@@ -11,11 +11,6 @@ from shardscope.session.session import Session
 
 
 class Charts(QWidget):
-    """Holds the charts once the user looks.
-
-    `filter_wanted(text)` carries a filter that shows the objects of what was chosen.
-    """
-
     spoken_role = QAccessible.Role.Grouping
 
     filter_wanted = Signal(object)
@@ -39,7 +34,6 @@ class Charts(QWidget):
             self._soon.start()
 
     def fill(self) -> None:
-        """Load pyqtgraph with what draws."""
         if self.pages is not None:
             return
         from shardscope.learning.charts.pages import ChartPages

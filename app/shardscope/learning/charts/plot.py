@@ -37,7 +37,6 @@ _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
 
 def positions(scale: AxisScale, values: ArrayLike) -> NDArray[np.float64]:
-    """Return where values stand: sizes by their logarithm, with 0 one step before 1; all others where they are."""
     numbers = np.asarray(values, np.float64)
     if scale is not AxisScale.SIZES:
         return numbers
@@ -45,21 +44,12 @@ def positions(scale: AxisScale, values: ArrayLike) -> NDArray[np.float64]:
 
 
 def size_words(size: float) -> str:
-    """Return a round number of bytes in few characters: `64 KiB`."""
     power = min(int(log2(size)) // 10, len(_UNITS) - 1) if size >= 1 else 0
     value = size / 1024**power
     return f"{value:,.0f} {_UNITS[power]}" if value == round(value) else f"{value:,.1f} {_UNITS[power]}"
 
 
 def ticks(scale: AxisScale, low: float, high: float, most: int) -> list[tuple[float, str]]:
-    """Values to write beside an axis, with their positions.
-
-    Args:
-        scale: How it is divided.
-        low: Position of its beginning.
-        high: Position of its end.
-        most: Maximum number.
-    """
     if high <= low or most < 1:
         return []
     if scale is AxisScale.SIZES:
@@ -70,12 +60,6 @@ def ticks(scale: AxisScale, low: float, high: float, most: int) -> list[tuple[fl
 
 
 def chart_ticks(chart: Chart, most: int) -> list[tuple[float, str]]:
-    """Return what is written below a chart; a bin that is one number has it in its middle.
-
-    Args:
-        chart: The chart.
-        most: Maximum number.
-    """
     if not len(chart):
         return []
     edges = positions(chart.scale, chart.edges)
@@ -91,7 +75,6 @@ def chart_ticks(chart: Chart, most: int) -> list[tuple[float, str]]:
 
 
 def number_words(number: float) -> str:
-    """Return a number in few characters: `1,200`, `0.25`, `3.1M`."""
     if abs(number) >= 10_000_000:
         return f"{number / 1_000_000:,.4g}M"
     return f"{number:,.0f}" if number == round(number) else f"{number:,.3g}"
@@ -110,7 +93,6 @@ def _size_ticks(low: float, high: float, most: int) -> list[tuple[float, str]]:
 
 
 def _binary_steps(low: float, high: float, most: int) -> list[float]:
-    """Multiples of 1, 2, 4 … times a power of 1024: round numbers of bytes."""
     step = 2.0 ** max(ceil(log2((high - low) / most)), 0)
     return [step * n for n in range(ceil(low / step), floor(high / step) + 1)]
 
@@ -123,12 +105,6 @@ def _decimal_steps(low: float, high: float, most: int) -> list[float]:
 
 
 class Plot(pg.PlotWidget):  # type: ignore[misc]
-    """Shows a chart.
-
-    `pointed(first, last)` shows which bins are under the pointer or chosen by keys, `chosen(first, last)` that they
-    were clicked, dragged over, or Enter was pressed; half-open, and `(-1, -1)` for none.
-    """
-
     spoken_role = QAccessible.Role.Chart
 
     pointed = Signal(int, int)
@@ -167,12 +143,6 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
     # --- drawing ---
 
     def show_chart(self, chart: Chart | None, sections: tuple[Section, ...] = ()) -> None:
-        """Show a chart; None clears.
-
-        Args:
-            chart: What to show.
-            sections: Those along the chart, where it shows the file.
-        """
         self.chart, self.sections, self.bins = chart, sections, (-1, -1)
         if chart is not None:
             self.setAccessibleName(chart.title)
@@ -200,7 +170,6 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
         self._mark()
 
     def _top(self) -> float:
-        """Return the value at the upper edge."""
         chart = self.chart
         assert chart is not None
         known = chart.values[~np.isnan(chart.values)]
@@ -236,7 +205,6 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
             self._add(pg.BarGraphItem(x0=left[~known], x1=right[~known], height=height, brush=hatch, pen=None))
 
     def _roles(self, chart: Chart) -> np.ndarray[Any, Any]:
-        """Return the section that each bin is coloured after: the one in its middle, else that of contents."""
         if not self.sections or chart.scale is not AxisScale.OFFSETS:
             return np.full(len(chart), SectionRole.DATA.value, object)
         middles = ((chart.edges[:-1] + chart.edges[1:]) // 2).astype(np.int64).tolist()
@@ -251,7 +219,6 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
         self._add(pg.PlotCurveItem(x=self._edges, y=chart.ideal, stepMode="center", pen=pen))
 
     def _strip(self) -> None:
-        """The sections above a chart along the file, with their letters where there is room."""
         if not self.sections:
             return
         colours, top = theme.of(self), self._top()
@@ -269,12 +236,10 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
                 self._add(letter)
 
     def _pixels_each(self) -> float:
-        """Pixels of one step along."""
         span = float(self._edges[-1] - self._edges[0]) or 1.0
         return max(float(self.getViewBox().width()), 1.0) / span
 
     def _dress(self) -> None:
-        """Colour, fonts and names of the axes."""
         colours, chart = theme.of(self), self.chart
         assert chart is not None
         self.setBackground(colours.base)
@@ -287,7 +252,6 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
         self.getPlotItem().getAxis("left").setGrid(40)
 
     def _tick(self) -> None:
-        """As many numbers as there is room for."""
         chart, view = self.chart, self.getViewBox()
         if chart is None or not len(chart):
             return
@@ -313,13 +277,11 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
     # --- bins ---
 
     def bin_at(self, place: QPointF) -> int:
-        """Return the bin under a place of the widget; the nearest one beside the chart."""
         at = self.getViewBox().mapSceneToView(self.mapToScene(place.toPoint())).x()
         found = int(np.searchsorted(self._edges, at, "right")) - 1
         return min(max(found, 0), len(self._edges) - 2)
 
     def mark(self, first: int, last: int) -> None:
-        """Mark bins, half-open."""
         self.bins = (first, last)
         self._mark()
 

@@ -19,22 +19,6 @@ T = TypeVar("T")
 
 
 class CompareJobs(QObject):
-    """Work of one window of the comparison.
-
-    `begun` reports that the contents or the formats are others, `changed` that rows are; `failed` carries why there
-    are no contents.
-
-    Attributes:
-        contents: Source of the objects.
-        count: Number of objects; None for those that are there.
-        size: Bytes of each; None for their own.
-        dials: Value of the main parameter by format, where it is not the usual one.
-        codec: The codec of all formats that have it; see `compare`.
-        rows: One for each format, as far as they are known.
-        stale: Formats whose rows are being computed.
-        objects: The objects, once they are created.
-    """
-
     begun = Signal()
     changed = Signal()
     failed = Signal(object)
@@ -53,15 +37,12 @@ class CompareJobs(QObject):
 
     @property
     def comparison(self) -> Comparison:
-        """All of it, as far as it is known."""
         content = sum(len(one.data) for one in self.objects)
         notes = left_out(self.contents, self.count, self.size)
         rows = tuple(self.rows.values())
         return Comparison(self.contents.title, rows, len(self.objects), content, notes, self.codec)
 
     def begin(self) -> None:
-        """Import all formats, and compare."""
-
         def take(rows: list[FormatRow]) -> None:
             self.rows = {row.format: row for row in rows}
             self.begun.emit()
@@ -70,22 +51,18 @@ class CompareJobs(QObject):
         self._ask(lambda _: [blank(name, {}, self.codec) for name in compared_formats()], take, "formats")
 
     def read(self, paths: Sequence[str | Path]) -> None:
-        """Compare the files of folders, as they are."""
         self._ask(lambda _: files_of(list(paths)), self.use, "files")
 
     def use(self, contents: ComparedContents) -> None:
-        """Compare other contents, as they are."""
         self.contents, self.count, self.size = contents, None, None
         self.begun.emit()
         self.ask()
 
     def turn(self, format: str, value: str) -> None:
-        """Set the main parameter of one format; the others stay as they are."""
         self.dials[format] = value
         self._measure(format)
 
     def ask(self) -> None:
-        """Create the objects, and measure all formats, once these are imported."""
         if not self.rows:
             return
         self.stop()
@@ -101,13 +78,11 @@ class CompareJobs(QObject):
         self.changed.emit()
 
     def stop(self) -> None:
-        """Cancel what is under way."""
         for key in ("formats", "files", "objects", *self.rows):
             if (job := self._jobs.newest((key, self))) is not None:
                 job.cancel()
 
     def value_of(self, format: str) -> str:
-        """Return the value of the main parameter of a format."""
         return blank(format, self._options(format), self.codec).value
 
     def _options(self, format: str) -> dict[str, object]:

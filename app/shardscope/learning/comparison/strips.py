@@ -27,8 +27,6 @@ _STALE = 0.6
 
 
 class WithTips(QWidget):
-    """A painted widget with a tool tip at each place."""
-
     def event(self, event: QEvent) -> bool:
         if isinstance(event, QHelpEvent):
             QToolTip.showText(event.globalPos(), self.tip_at(event.pos()), self)
@@ -36,18 +34,10 @@ class WithTips(QWidget):
         return super().event(event)
 
     def tip_at(self, place: QPoint) -> str:
-        """Return the tool tip at a place; empty for none."""
         raise NotImplementedError
 
 
 class Strips(WithTips):
-    """Shows rows; `chosen` carries the name of a format, by the mouse or the arrow keys.
-
-    Attributes:
-        rows: The rows.
-        current: The format that is chosen.
-    """
-
     chosen = Signal(object)
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -61,14 +51,12 @@ class Strips(WithTips):
         self._stale: Collection[str] = ()
 
     def show_rows(self, rows: Sequence[FormatRow], stale: Collection[str] = ()) -> None:
-        """Show a row for each format; of those in `stale` another one is being computed."""
         self.rows, self._stale = tuple(rows), frozenset(stale)
         self.setAccessibleDescription("; ".join(f"{row.format} {told(row)}" for row in self.rows))
         self.updateGeometry()
         self.update()
 
     def choose(self, format: str) -> None:
-        """Mark a format."""
         self.current = format
         self.update()
 
@@ -84,12 +72,10 @@ class Strips(WithTips):
 
     @property
     def scale(self) -> float:
-        """Pixels of a byte: the same in all strips."""
         largest = max((max(row.content, row.size) for row in self.rows), default=0)
         return (self.width() - 2 * _SIDE) / max(largest, 1)
 
     def strip_of(self, number: int) -> QRectF:
-        """Return the place of a strip."""
         bottom = _TOP + (number + 1) * self._step - _SPACE / 2
         return QRectF(_SIDE, bottom - _STRIP, self.rows[number].size * self.scale, _STRIP)
 
@@ -151,7 +137,6 @@ class Strips(WithTips):
     # --- events ---
 
     def row_at(self, y: float) -> int:
-        """Return the number of the row at a pixel; -1 where there is none."""
         number = int((y - _TOP) // self._step)
         return number if 0 <= number < len(self.rows) else -1
 
@@ -171,7 +156,6 @@ class Strips(WithTips):
             super().keyPressEvent(event)
 
     def tip_at(self, place: QPoint) -> str:
-        """Return the tool tip at a place: of a section, else of the format; empty below the rows."""
         number = self.row_at(place.y())
         if number < 0:
             return ""
@@ -188,7 +172,6 @@ class Strips(WithTips):
 
 
 def told(row: FormatRow) -> str:
-    """Return a row in one line: size, overhead, and the value of its main parameter."""
     if row.error or not row.pieces:
         return grouped(row.error) or "…"
     dial = f" · {row.dial} {row.value}" if row.dial else ""

@@ -23,12 +23,6 @@ _MOST_RANGES = 8
 
 
 class LookupTimeline(WithTips):
-    """Shows the round trips of one cold lookup per format, to one scale of time.
-
-    Attributes:
-        rows: The rows.
-    """
-
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("compareTimeline")
@@ -37,7 +31,6 @@ class LookupTimeline(WithTips):
         self.rows: tuple[FormatRow, ...] = ()
 
     def show_rows(self, rows: Sequence[FormatRow]) -> None:
-        """Show a lane for each format."""
         self.rows = tuple(rows)
         self.setAccessibleDescription("; ".join(f"{row.format} {_total(row)}" for row in self.rows))
         self.updateGeometry()
@@ -55,20 +48,17 @@ class LookupTimeline(WithTips):
 
     @property
     def _left(self) -> float:
-        """Pixel at which the time begins."""
         metrics = QFontMetricsF(self.font())
         return _SIDE + 14 + max((metrics.horizontalAdvance(row.format) for row in self.rows), default=0)
 
     @property
     def scale(self) -> float:
-        """Pixels per millisecond: the longest lane and its text fill the width."""
         metrics = QFontMetricsF(self.font())
         lanes = [(row.lookup.milliseconds, metrics.horizontalAdvance(_total(row))) for row in self.rows if row.lookup]
         room = self.width() - _SIDE - self._left - max((text for _, text in lanes), default=0) - 2 * _GAP
         return max(room, 50) / max((length for length, _ in lanes), default=1)
 
     def bars_of(self, number: int) -> list[tuple[QRectF, LookupTrip]]:
-        """Return the bars of a lane, from left to right."""
         lookup = self.rows[number].lookup
         found, x, scale = [], self._left, self.scale
         top = (number + 1) * self._step + (self._step - _BAR) / 2
@@ -117,7 +107,6 @@ class LookupTimeline(WithTips):
         painter.drawText(lane, Qt.AlignmentFlag.AlignVCenter, words)
 
     def _paint_words(self, painter: QPainter, colours: theme.Palette, room: QRectF, trip: LookupTrip) -> None:
-        """Write the bytes of a round trip in its bar, as far as there is room."""
         mark = "O " if trip.opening else ""
         many = f"{len(trip.ranges)} × " if len(trip.ranges) > 1 else ""
         size = size_text(trip.bytes) if trip.bytes else self.tr("no bytes")
@@ -145,7 +134,6 @@ class LookupTimeline(WithTips):
     # --- tool tips ---
 
     def tip_at(self, place: QPoint) -> str:
-        """Return the tool tip at a place: of a round trip; empty elsewhere."""
         for number in range(len(self.rows)):
             for bar, trip in self.bars_of(number):
                 if bar.contains(place.toPointF()):
@@ -165,7 +153,6 @@ class LookupTimeline(WithTips):
 
 
 def _total(row: FormatRow) -> str:
-    """Return the cost of a lookup in one line."""
     if row.lookup is None:
         return "—" if row.error else "…"
     one = row.lookup

@@ -73,8 +73,6 @@ SIZES = (None, 16, 64, 256, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10)
 
 
 class StepSlider(QWidget):
-    """A slider over some values, with a title; `chosen` reports that the user chose another one."""
-
     chosen = Signal()
 
     def __init__(self, name: str, parent: QWidget | None = None) -> None:
@@ -97,12 +95,10 @@ class StepSlider(QWidget):
 
     @property
     def value(self) -> object:
-        """The chosen value; None where there is none."""
         at = self.slider.value()
         return self._values[at] if at < len(self._values) else None
 
     def offer(self, title: str, help: str, values: Sequence[object], texts: Sequence[str], value: object) -> None:
-        """Offer other values, none where nothing can be chosen, each with its text; `chosen` is not emitted."""
         self._name, self._values, self._texts = title, tuple(values), tuple(texts)
         blocked = self.slider.blockSignals(True)
         self.slider.setRange(0, max(len(self._values) - 1, 0))
@@ -120,13 +116,10 @@ class StepSlider(QWidget):
 
 
 class CompareModel(TableModel):
-    """Rows of a comparison."""
-
     titles = tuple(heading.capitalize() for heading in HEADINGS)
     things: tuple[FormatRow, ...] = ()
 
     def show_rows(self, rows: Sequence[FormatRow]) -> None:
-        """Show other rows; those of the same formats keep the selection."""
         if [row.format for row in rows] != [row.format for row in self.things]:
             self.show_things(tuple(rows))
         else:
@@ -139,7 +132,6 @@ class CompareModel(TableModel):
         return super().headerData(section, orientation, role)
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        """Word; in several lines where they are several things."""
         if role == Qt.ItemDataRole.DisplayRole and index.isValid():
             return self.text(index.row(), index.column())
         if role == Qt.ItemDataRole.TextAlignmentRole:
@@ -187,8 +179,6 @@ class CompareModel(TableModel):
 
 
 class CompareTable(QTableView):
-    """Table of the rows; `chosen` carries the name of the format whose row is current."""
-
     chosen = Signal(object)
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -215,13 +205,11 @@ class CompareTable(QTableView):
         self.selectionModel().currentRowChanged.connect(self._row_changed)
 
     def show_rows(self, rows: Sequence[FormatRow]) -> None:
-        """Show other rows, all of them without a scroll bar."""
         self.rows_.show_rows(rows)
         high = len(rows) * self.verticalHeader().defaultSectionSize()
         self.setMinimumHeight(high + self.horizontalHeader().sizeHint().height() + 2 * self.frameWidth() + 14)
 
     def choose(self, format: str) -> None:
-        """Make the row of a format the current one."""
         for number, row in enumerate(self.rows_.things):
             if row.format == format and self.currentIndex().row() != number:
                 self.setCurrentIndex(self.rows_.index(number, 0))
@@ -238,16 +226,6 @@ class CompareTable(QTableView):
 
 
 class CompareWindow(QDialog):
-    """Window of the comparison.
-
-    Args:
-        jobs: Runs the work.
-        parent: The main window.
-
-    Attributes:
-        desk: Measures the formats.
-    """
-
     def __init__(self, jobs: Jobs, parent: QWidget) -> None:
         super().__init__(parent)
         self._jobs = jobs
@@ -346,18 +324,16 @@ class CompareWindow(QDialog):
         column.addWidget(self.area, 1)
 
     def _offer(self) -> None:
-        """Fill the sliders for the contents at hand."""
         there = len(self.desk.contents.things)
         count = there if self.desk.count is None else self.desk.count
         counts = sorted({*COUNTS, there, count})
         help = self.tr("Objects that are packed; where there are fewer, numbered variants of them")
         self.counts.offer(self.tr("Number of objects"), help, counts, [f"{one:,}" for one in counts], count)
         texts = [self.tr("their own") if one is None else size_text(one) for one in SIZES]
-        help = self.tr("Each object is cut off, or goes on, to so many bytes")
+        help = self.tr("Each object is cut or extended to this many bytes")
         self.sizes.offer(self.tr("Size of each"), help, SIZES, texts, self.desk.size)
 
     def _offer_dial(self) -> None:
-        """Offer the main parameter of the chosen format."""
         format = self.strips.current
         dial = writes_of(format_of(format)).dial if format else None
         if dial is None:
@@ -367,14 +343,12 @@ class CompareWindow(QDialog):
         self.dial.offer(title, dial.help, dial.values, dial.values, self.desk.value_of(format))
 
     def choose(self, format: str) -> None:
-        """Choose a format: the third slider is that of its main parameter then."""
         if format != self.strips.current:
             self.strips.choose(format)
             self._offer_dial()
         self.table.choose(format)
 
     def refresh(self) -> None:
-        """Show what is known by now."""
         found = self.desk.comparison
         self.strips.show_rows(found.rows, self.desk.stale)
         self.timeline.show_rows(found.rows)
@@ -386,14 +360,11 @@ class CompareWindow(QDialog):
         self.say(" · ".join(found.notes) or (waiting if self.desk.stale else ready))
 
     def say(self, words: str, *, error: bool = False) -> None:
-        """Show a line below the sliders."""
         colours = theme.of(self)
         self.line.tell(words)
         self.line.setStyleSheet(f"color: {(colours.error if error else colours.muted).name()};")
 
     def save(self, path: Path, text: str) -> None:
-        """Write a table in a job, and report the result."""
-
         def done(_: object, error: BaseException | None) -> None:
             if alive(self.refresh) and not isinstance(error, Cancelled):
                 words = self.tr("Saved: {0}").format(path) if error is None else plain_words(error)
@@ -452,12 +423,6 @@ class CompareWindow(QDialog):
 
 
 class CompareFormats(QAction):
-    """The action *Compare formats…*; there is one window of the comparison at a time.
-
-    Attributes:
-        sheet: The window, while it is open.
-    """
-
     def __init__(self, jobs: Jobs, parent: QWidget) -> None:
         super().__init__(parent)
         self._jobs, self._window = jobs, parent
@@ -469,7 +434,6 @@ class CompareFormats(QAction):
         self.triggered.connect(lambda _: self.show())
 
     def show(self) -> CompareWindow:
-        """Open the window, or raise it."""
         if self.sheet is None:
             self.sheet = CompareWindow(self._jobs, self._window)
             self.sheet.finished.connect(lambda _: self._closed())

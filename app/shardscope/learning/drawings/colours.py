@@ -20,7 +20,6 @@ Name = TypeVar("Name", Ink, Tone)
 
 @cache
 def colours_of(name: str) -> Colours:
-    """Return the colours of drawings in a palette of the window."""
     wears = palette(name)
     inks = {
         Ink.TEXT: wears.text,
@@ -59,21 +58,16 @@ _FIELDS = {Tone.KEY: FieldRole.KEY, Tone.POINTER: FieldRole.OFFSET, Tone.SIZE: F
 
 
 class Fonts:
-    """The fonts of a drawing, each made once."""
-
     def __init__(self) -> None:
         self._fonts: dict[tuple[int, Face], tuple[QFont, QFontMetricsF]] = {}
 
     def __call__(self, size: int, face: Face) -> QFont:
-        """Return the font of a size, in pixels, and a face."""
         return self._made(size, face)[0]
 
     def measure(self, text: str, size: int, face: Face) -> float:
-        """Return the width of a text, in pixels."""
         return self._made(size, face)[1].horizontalAdvance(text)
 
     def baseline(self, size: int, face: Face) -> float:
-        """Pixels from the middle of a line down to its base line."""
         metrics = self._made(size, face)[1]
         return (metrics.ascent() - metrics.descent()) / 2
 

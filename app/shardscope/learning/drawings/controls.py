@@ -29,8 +29,6 @@ _BETWEEN = 4
 
 
 class FlowLayout(QLayout):
-    """Parts in rows, each as large as it likes to be."""
-
     def __init__(self, parent: QWidget | None = None, *, gap: int = 14) -> None:
         super().__init__(parent)
         self._items: list[QLayoutItem] = []
@@ -40,7 +38,6 @@ class FlowLayout(QLayout):
         self._items.append(item)
 
     def count(self) -> int:
-        """Return how many parts there are."""
         return len(self._items)
 
     def itemAt(self, index: int) -> QLayoutItem | None:
@@ -86,7 +83,6 @@ class FlowLayout(QLayout):
         return y - _BETWEEN - rect.y() + self.contentsMargins().bottom()
 
     def _rows(self, width: int) -> list[list[QLayoutItem]]:
-        """Return the parts, row by row."""
         rows: list[list[QLayoutItem]] = []
         taken = 0
         for item in self._items:
@@ -106,12 +102,6 @@ _MOST = 2**31 - 1
 
 
 class Controls(QWidget):
-    """The controls of one sketch.
-
-    Attributes:
-        reset: Returns to what the file states.
-    """
-
     changed = Signal(str, object)
     """A control, and its new value."""
     reset_wanted = Signal()
@@ -132,7 +122,6 @@ class Controls(QWidget):
         self.hide()
 
     def show_controls(self, controls: Sequence[Control], values: Mapping[str, Any]) -> None:
-        """Show the controls of another sketch, or other values of the same ones."""
         self._controls = tuple(controls)
         if [_shape(one) for one in controls] != [part.property("shape") for part in self._parts]:
             self._rebuild()
@@ -140,7 +129,6 @@ class Controls(QWidget):
         self.setVisible(bool(controls))
 
     def show_values(self, values: Mapping[str, Any]) -> None:
-        """Other values, which nobody has to be reported."""
         for control in self._controls:
             self._set[control.name](values.get(control.name, control.value))
         self.reset.setEnabled(any(values.get(one.name, one.value) != one.value for one in self._controls))
@@ -162,7 +150,6 @@ class Controls(QWidget):
         self.updateGeometry()
 
     def _made(self, control: Control) -> QWidget:
-        """Return the label and the widgets of a control."""
         part = QWidget(self)
         line = QHBoxLayout(part)
         line.setContentsMargins(0, 0, 0, 0)
@@ -256,5 +243,4 @@ class Controls(QWidget):
 
 
 def _shape(control: Control) -> tuple[Any, ...]:
-    """Return what the widgets of a control depend on; not its value."""
     return (control.name, control.label, control.kind.value, control.low, control.high, control.choices, control.doc)

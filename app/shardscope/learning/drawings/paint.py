@@ -26,15 +26,6 @@ _HATCH_STRENGTH = 0.45
 def paint_picture(
     painter: QPainter, picture: Picture, colours: Colours, fonts: Fonts, stage: int | None = None
 ) -> None:
-    """Paint a picture.
-
-    Args:
-        painter: The painter.
-        picture: The picture.
-        colours: Its colours.
-        fonts: Fonts of its texts.
-        stage: The stage of the walk that was reached: boxes of later ones are blank. None paints all.
-    """
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
     for shape in picture.shapes:
         if stage is None or picture.stage_of(shape) <= stage:
@@ -48,7 +39,6 @@ def paint_picture(
 def paint_arriving(
     painter: QPainter, picture: Picture, colours: Colours, fonts: Fonts, stage: int, share: float
 ) -> None:
-    """Paint what appears at a stage, a share of it: arrows grow, everything else fades in."""
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
     coming = [shape for shape in picture.shapes if picture.stage_of(shape) == stage]
     pieces = Counter(id(shape.link) for shape in coming if isinstance(shape, Path) and shape.link is not None)
@@ -66,7 +56,6 @@ def paint_arriving(
 
 
 def _grown(path: Path, share: float) -> Path:
-    """Return the beginning of an arrow."""
     points = path.points()
     left = share * sum(map(dist, points, points[1:]))
     moves: list[Move] = []
@@ -90,7 +79,6 @@ def _shape(painter: QPainter, shape: Shape, colours: Colours, fonts: Fonts) -> N
 
 
 def paint_grip(painter: QPainter, grip: Grip, colour: QColor, *, wide: float = 2.0) -> None:
-    """A bar with a knob at its upper end."""
     rect = grip.rect
     x = rect.middle[0]
     painter.setPen(Qt.PenStyle.NoPen)
@@ -100,12 +88,10 @@ def paint_grip(painter: QPainter, grip: Grip, colour: QColor, *, wide: float = 2
 
 
 def rect_of(rect: Rect) -> QRectF:
-    """Return a rectangle as Qt has it."""
     return QRectF(rect.x, rect.y, rect.w, rect.h)
 
 
 def polygon_of(points: tuple[Point, ...]) -> QPolygonF:
-    """Return a polygon as Qt has it."""
     return QPolygonF([QPointF(x, y) for x, y in points])
 
 

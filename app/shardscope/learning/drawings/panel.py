@@ -38,12 +38,10 @@ _SCALE = 2
 
 
 def svg_of(drawing: Drawing, width: float) -> str:
-    """Return a drawing as SVG, dark on light as paper is."""
     return svg(placed(drawing, width), LIGHT)
 
 
 def image_of(picture: Picture, palette: str, fonts: Fonts) -> QImage:
-    """Return a picture as points, twice as fine as the screen, so that it can be printed."""
     image = QImage(round(picture.width * _SCALE), round(picture.height * _SCALE), QImage.Format.Format_RGB32)
     image.setDevicePixelRatio(_SCALE)
     colours = colours_of(palette)
@@ -55,7 +53,6 @@ def image_of(picture: Picture, palette: str, fonts: Fonts) -> QImage:
 
 
 def copy_drawing(drawing: Drawing, width: float, palette: str) -> None:
-    """Put a drawing on the clipboard: as SVG for what takes that, as points for everything else."""
     fonts = Fonts()
     data = QMimeData()
     data.setData(_SVG, QByteArray(svg_of(drawing, width).encode()))
@@ -66,15 +63,6 @@ def copy_drawing(drawing: Drawing, width: float, palette: str) -> None:
 def ask_save(
     parent: QWidget, drawing: Drawing, width: float, name: str, told: Callable[[str, bool], object]
 ) -> QFileDialog:
-    """Ask where a drawing goes, and write it, dark on light: as points where the name ends in `.png`, else as SVG.
-
-    Args:
-        parent: What asks.
-        drawing: What is saved.
-        width: Of its page, in pixels.
-        name: What the file is called by default.
-        told: Takes a sentence about what became of it, and whether it failed.
-    """
     text = svg_of(drawing, width)
 
     def save(path: str) -> None:
@@ -96,7 +84,6 @@ def ask_save(
 
 
 def items_with(drawing: Drawing | None, spans: Sequence[Span]) -> frozenset[int]:
-    """The numbers of the items that stand for bytes of some spans: of those that overlap, the nearest in size."""
     if drawing is None or not spans:
         return frozenset()
     found: dict[int, int] = {}
@@ -114,16 +101,6 @@ def _overlap(a: Span, b: Span) -> bool:
 
 
 class DrawingPanel(QWidget):
-    """Shows the sketches of what is open, and of the lookup that is walked through.
-
-    Attributes:
-        tabs: One for each sketch.
-        controls: Those of the sketch in front.
-        view: The drawing.
-        drawing: What is shown, or None.
-        name: The sketch in front; empty when there is none.
-    """
-
     item_chosen = Signal(object)
     """The `Item` that was clicked, or chosen by the keyboard."""
     bytes_wanted = Signal()
@@ -192,16 +169,9 @@ class DrawingPanel(QWidget):
 
     @property
     def sketches(self) -> tuple[Sketch, ...]:
-        """Return what can be drawn."""
         return self._sketches
 
     def show_sketches(self, sketches: Iterable[Sketch], wanted: str = "") -> None:
-        """Show a tab for each of some sketches: the wanted one in front, or the one that was, or the first.
-
-        Args:
-            sketches: What can be drawn.
-            wanted: The name of one of them.
-        """
         self._sketches = tuple(sketches)
         names = [sketch.name for sketch in self._sketches]
         blocked = self.tabs.blockSignals(True)
@@ -223,7 +193,6 @@ class DrawingPanel(QWidget):
             self._draw()
 
     def fulfil(self, wish: DrawingRequest) -> None:
-        """Show a sketch with some values of its controls, and points out one of its items."""
         self.choose(wish.name)
         sketch = self._sketch
         controls = {control.name: control for control in sketch.controls} if sketch is not None else {}
@@ -236,7 +205,6 @@ class DrawingPanel(QWidget):
             self._point_out()
 
     def _point_out(self) -> None:
-        """Bring the keyboard to the item that was requested."""
         items = self.drawing.items if self.drawing is not None else ()
         number = next((n for n, item in enumerate(items) if item.name == self._item_wanted), -1)
         if self._item_wanted and number >= 0:
@@ -244,13 +212,11 @@ class DrawingPanel(QWidget):
             self.view.go_to_item(number)
 
     def choose(self, name: str) -> None:
-        """Bring a sketch to the front; nothing where there is none of that name."""
         number = next((n for n, sketch in enumerate(self._sketches) if sketch.name == name), -1)
         if number >= 0:
             self.tabs.setCurrentIndex(number)
 
     def clear(self) -> None:
-        """Forget everything: something else is open."""
         self._values, self._known, self.name = {}, {}, ""
         self.show_sketches(())
         self._take(None)
@@ -273,13 +239,11 @@ class DrawingPanel(QWidget):
 
     @property
     def values(self) -> dict[str, Any]:
-        """Return what somebody set in the sketch in front: those of its controls that there are."""
         sketch = self._sketch
         names = [control.name for control in sketch.controls] if sketch is not None else []
         return {name: value for name, value in self._values.get(self.name, {}).items() if name in names}
 
     def set_value(self, name: str, value: Any) -> None:
-        """Set a control, as if somebody had."""
         self._set_value(name, value)
 
     def _set_value(self, name: str, value: Any) -> None:
@@ -291,7 +255,6 @@ class DrawingPanel(QWidget):
         self._draw()
 
     def _draw(self) -> None:
-        """Draw in a job; the newest wins, and the old drawing stays until the new one is there."""
         sketch = self._sketch
         if sketch is None:
             self.controls.show_controls((), {})
@@ -314,7 +277,6 @@ class DrawingPanel(QWidget):
         self._session.ask(work, take, failed=self._failed, key=("draw", self), priority=JobPriority.SCREEN)
 
     def _forget_changed(self, sketch: Sketch) -> None:
-        """Forget what was set of a control for which the file states something else now: of another lookup."""
         known = self._known.setdefault(sketch.name, {})
         for control in sketch.controls:
             if known.get(control.name, control) != control:
@@ -334,7 +296,6 @@ class DrawingPanel(QWidget):
         self.drawn.emit()
 
     def _show_whole(self) -> None:
-        """Show the drawing, without what an open question asks."""
         whole, name = self._whole, self._drawn.name if self._drawn is not None else ""
         self.drawing = self._session.secrets.now.drawing(whole, name) if whole is not None else None
         self.view.show_drawing(self.drawing)
@@ -350,7 +311,6 @@ class DrawingPanel(QWidget):
     # --- both ways ---
 
     def light_spans(self, spans: Iterable[Span]) -> None:
-        """Frames the items whose bytes are pointed at elsewhere; without any those of the selection."""
         found = frozenset[int]().union(*(items_with(self.drawing, (span,)) for span in spans))
         selected = self._session.selection.span
         self.view.light(found or items_with(self.drawing, (selected,) if selected is not None else ()))
@@ -361,7 +321,6 @@ class DrawingPanel(QWidget):
         self.light_spans(())
 
     def _follow(self, selection: Selection) -> bool:
-        """Set the controls that stand for an object to the selected one, and return whether one changed."""
         sketch, ref = self._sketch, selection.ref
         if sketch is None or ref is None or not selection.complete:
             return False
@@ -374,12 +333,10 @@ class DrawingPanel(QWidget):
         return any(before.get(c.name, c.value) != now.get(c.name, c.value) for c in sketch.controls)
 
     def item(self, number: int) -> Item | None:
-        """Return an item of what is shown."""
         items = self.drawing.items if self.drawing is not None else ()
         return items[number] if 0 <= number < len(items) else None
 
     def _pointed(self, number: int) -> None:
-        """Highlight the bytes of an item, and all other items that stand for the same bytes."""
         item = self.item(number)
         spans = item.spans if item is not None else ()
         self._session.point_at(spans)

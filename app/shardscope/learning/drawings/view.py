@@ -55,21 +55,12 @@ _ASIDE = 3.0
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """A place where the keyboard can be.
-
-    Attributes:
-        item: The number of the item.
-        rect: The rectangle.
-        grip: The handle, where it is one.
-    """
-
     item: int
     rect: Rect
     grip: Grip | None = None
 
 
 def stops_of(picture: Picture) -> tuple[Stop, ...]:
-    """Return all stops, in the order of the page; a handle comes after its item."""
     found: list[Stop] = []
     seen: set[int] = set()
     for area in picture.areas:
@@ -82,7 +73,6 @@ def stops_of(picture: Picture) -> tuple[Stop, ...]:
 
 
 def towards(stops: Sequence[Stop], current: int, across: int, down: int) -> int:
-    """The number of the nearest stop in a direction, of the same row first; the current one where there is none."""
     here = stops[current].rect
     x, y = here.middle
     found: list[tuple[bool, bool, float, int]] = []
@@ -96,7 +86,6 @@ def towards(stops: Sequence[Stop], current: int, across: int, down: int) -> int:
 
 
 def _seen(picture: Picture, seen: Callable[[str], str]) -> Picture:
-    """Return a picture whose numbers, those at the ends of rulers too, are written as they may be seen."""
     written = {one.text: seen(one.text) for one in picture.shapes if isinstance(one, Text)}
     if all(text == told for text, told in written.items()):
         return picture
@@ -105,7 +94,6 @@ def _seen(picture: Picture, seen: Callable[[str], str]) -> Picture:
 
 
 def spoken(picture: Picture, stop: Stop) -> str:
-    """Return what is stated of a stop."""
     item = picture.items[stop.item]
     if stop.grip is not None:
         return f"handle of {item.text or item.doc}, at {stop.grip.end:g}: the arrow keys move it"
@@ -120,8 +108,6 @@ _MOST_PIXELS = 24_000_000
 
 
 class _Page(QGraphicsItem):
-    """Page of a picture, shared by both views."""
-
     def __init__(self, parent: QGraphicsItem | None = None) -> None:
         super().__init__(parent)
         self._picture: Picture | None = None
@@ -132,8 +118,6 @@ class _Page(QGraphicsItem):
 
 
 class Paper(_Page):
-    """The picture itself: painted once, and kept until another one is shown."""
-
     def __init__(self) -> None:
         super().__init__()
         self._fonts = Fonts()
@@ -142,14 +126,12 @@ class Paper(_Page):
         self._share = 1.0
 
     def show_picture(self, picture: Picture | None, colours: Colours, fonts: Fonts) -> None:
-        """Show another picture."""
         self.prepareGeometryChange()
         self._picture, self._colours, self._fonts = picture, colours, fonts
         self._kept = None
         self.update()
 
     def reach(self, stage: int | None, share: float) -> None:
-        """Show the walk as far as a stage, of which a share has arrived; None shows all of it."""
         before = self._arrived
         self._stage, self._share = stage, share
         if self._arrived != before:
@@ -158,11 +140,9 @@ class Paper(_Page):
 
     @property
     def _arrived(self) -> int | None:
-        """Return the last stage that has arrived whole; None where all of the picture is shown."""
         return self._stage if self._stage is None or self._share >= 1.0 else self._stage - 1
 
     def paint(self, painter: QPainter, option: QStyleOptionGraphicsItem, widget: QWidget | None = None) -> None:
-        """Paint the picture; the pointer, which has its frame painted over it, does not have it made again."""
         if self._picture is None or self._colours is None:
             return
         scale = painter.device().devicePixelRatioF() * painter.worldTransform().m11()
@@ -185,8 +165,6 @@ class Paper(_Page):
 
 
 class HighlightLayer(_Page):
-    """Frames some of the items of the picture below it."""
-
     def __init__(self) -> None:
         super().__init__()
         self.paper = Paper()
@@ -197,36 +175,30 @@ class HighlightLayer(_Page):
         self._stage: int | None = None
 
     def reach(self, stage: int | None, share: float) -> None:
-        """Show the walk as far as a stage, of which a share has arrived; None shows all of it."""
         self._stage = stage
         self.paper.reach(stage, share)
         self.update()
 
     def show_picture(self, picture: Picture | None, colours: Colours, fonts: Fonts) -> None:
-        """Show another picture."""
         self.prepareGeometryChange()
         self._picture, self._colours = picture, colours
         self.paper.show_picture(picture, colours, fonts)
         self.update()
 
     def light(self, items: frozenset[int]) -> None:
-        """Frames items whose bytes are selected or pointed at."""
         if items != self._lit:
             self._lit = items
             self.update()
 
     def hover(self, item: int) -> None:
-        """The pointer is on an item."""
         self._hover = item
         self.update()
 
     def mark(self, stop: Stop | None) -> None:
-        """The keyboard is here."""
         self._stop = stop
         self.update()
 
     def paint(self, painter: QPainter, option: QStyleOptionGraphicsItem, widget: QWidget | None = None) -> None:
-        """Paint the frames."""
         picture, colours = self._picture, self._colours
         if picture is None or colours is None:
             return
@@ -267,7 +239,6 @@ _REACH = 4.0
 
 
 def _lost(picture: Picture) -> int:
-    """Return how many texts of a picture are cut, and how many cells of tables have no room for theirs."""
     texts = [shape for shape in picture.shapes if isinstance(shape, Text)]
     written = {shape.item for shape in texts}
     items = [(isinstance(figure, Table), item) for figure in picture.drawing.figures for item in figure.items]
@@ -285,19 +256,6 @@ _ENTER = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
 
 
 class DrawingView(QGraphicsView):
-    """Shows a drawing as wide as it is itself; everything about items is reported by their numbers.
-
-    Attributes:
-        picture: What is shown, or None.
-        zoom: Its zoom, relative to that of the window.
-        fits: Whether it is as large as the view has room for.
-        least: The least scale of a drawing that fits.
-        scrolled: The scale of one that would be smaller, and is scrolled.
-        most: Its greatest scale.
-        lit: The numbers of the items that are framed.
-        walk: Progress of its walk: later items can neither be seen nor pointed at.
-    """
-
     pointed = Signal(int)
     """The item under the pointer or the keyboard; `NO_ITEM` where there is none."""
     chosen = Signal(int)
@@ -346,26 +304,22 @@ class DrawingView(QGraphicsView):
 
     @property
     def handle(self) -> str:
-        """The control whose handle has the keyboard; empty where none has."""
         stop = self._stops[self._stop] if 0 <= self._stop < len(self._stops) else None
         return stop.grip.control if stop is not None and stop.grip is not None else ""
 
     # --- what is shown ---
 
     def show_drawing(self, drawing: Drawing | None) -> None:
-        """Show another drawing; the keyboard stays where it was, as far as that is there."""
         self._drawing = drawing
         self.walk.begin(drawing.stages if drawing is not None else ())
         self._place()
         self.setAccessibleName(self.tr("Drawing: {0}").format(drawing.title) if drawing is not None else "")
 
     def light(self, items: frozenset[int]) -> None:
-        """Frames items: those whose bytes are selected or pointed at elsewhere."""
         self.lit = items
         self._sheet.light(items)
 
     def show_items(self, items: frozenset[int]) -> None:
-        """Scroll to items, as far as they have a place."""
         areas = [area for area in self.picture.areas if area.item in items] if self.picture is not None else []
         for area in areas[::-1]:
             self.ensureVisible(QPolygonF([QPointF(*point) for point in area.points]).boundingRect(), 0, 20)
@@ -392,13 +346,11 @@ class DrawingView(QGraphicsView):
             self._say(self._stops[self._stop])
 
     def _as_wide(self, drawing: Drawing) -> tuple[Picture, float]:
-        """Return the picture on a page as wide as the view, and its scale."""
         scale = self.zoom * type_.zoom()
         width = max(self.viewport().width() / (min(self.zoom, 1.0) * type_.zoom()), LEAST_WIDTH)
         return placed(drawing, int(width), self._fonts.measure), scale
 
     def _fitting(self, drawing: Drawing) -> tuple[Picture, float]:
-        """Return the picture on the page that can be seen whole, cuts least and is largest, and its scale."""
         room, found = self.viewport().size(), list[tuple[tuple[bool, int, float], Picture]]()
         for width, columns in _PAGES:
             picture = placed(drawing, width, self._fonts.measure, columns=columns)
@@ -410,7 +362,6 @@ class DrawingView(QGraphicsView):
         return picture, scale
 
     def _find_areas(self) -> None:
-        """Find what can be pointed at: all that the walk has come to."""
         picture, stage = self.picture, self.walk.stage
         if picture is None:
             return
@@ -423,7 +374,6 @@ class DrawingView(QGraphicsView):
         self._stop = min(self._stop, len(self._stops) - 1)
 
     def _reach(self) -> None:
-        """The walk has come further."""
         walk = self.walk
         self._sheet.reach(walk.stage if walk.stages else None, walk.share)
         if walk.share in (0.0, 1.0):
@@ -442,7 +392,6 @@ class DrawingView(QGraphicsView):
             self._again.start()
 
     def set_zoom(self, zoom: float) -> None:
-        """Show it larger or smaller; at 100 % and below it fits the width."""
         self.zoom = min(max(zoom, ZOOMS[0]), ZOOMS[-1])
         off, needed = Qt.ScrollBarPolicy.ScrollBarAlwaysOff, Qt.ScrollBarPolicy.ScrollBarAsNeeded
         self.setHorizontalScrollBarPolicy(needed if self.zoom > 1 else off)
@@ -451,12 +400,10 @@ class DrawingView(QGraphicsView):
     # --- where things are ---
 
     def item_at(self, place: QPoint) -> int:
-        """Return the number of the item at a place of the viewport: the smallest one."""
         point = self.mapToScene(place)
         return next((item for area, item in self._areas if _holds(area, point)), NO_ITEM)
 
     def grip_at(self, place: QPoint) -> Grip | None:
-        """Return the handle at a place of the viewport: of several the nearest one."""
         point = self.mapToScene(place)
         near = [
             (abs(grip.rect.middle[0] - point.x()), number, grip)
@@ -466,12 +413,10 @@ class DrawingView(QGraphicsView):
         return min(near)[2] if near else None
 
     def place_of(self, item: int) -> QPoint:
-        """Return the middle of an item on the viewport."""
         rect = self.picture.area_of(item) if self.picture is not None else None
         return self.mapFromScene(QPointF(*rect.middle)) if rect is not None else QPoint(-1, -1)
 
     def go_to_item(self, item: int) -> None:
-        """Bring the keyboard, and the eye, to an item."""
         self.light(self.lit | {item})
         self._go_to(next((n for n, stop in enumerate(self._stops) if stop.item == item), -1))
 
@@ -564,7 +509,6 @@ class DrawingView(QGraphicsView):
             self._point(NO_ITEM)
 
     def event(self, event: QEvent) -> bool:
-        """Keys that zoom are about the drawing while the keyboard is here, not about the bytes."""
         if event.type() == QEvent.Type.ShortcutOverride and isinstance(event, QKeyEvent) and _zoom_of(event):
             event.accept()
             return True
@@ -602,7 +546,6 @@ class DrawingView(QGraphicsView):
         self._say(stop)
 
     def _say(self, stop: Stop) -> None:
-        """Report where the keyboard is, to screen readers too; what was reported already is not told again."""
         said = self.seen(spoken(self.picture, stop)) if self.picture is not None else ""
         if said == self.accessibleDescription():
             return
@@ -619,7 +562,6 @@ def _holds(area: QPolygonF, point: QPointF) -> bool:
 
 
 def _zoom_of(event: QKeyEvent) -> str:
-    """Return how a key zooms the drawing alone: `larger`, `smaller`, `reset`; empty where it does not."""
     if event.modifiers() & ~(Qt.KeyboardModifier.ShiftModifier | Qt.KeyboardModifier.KeypadModifier):
         return ""
     key = Qt.Key

@@ -20,16 +20,6 @@ PAUSE_MILLISECONDS = 900.0
 
 
 class Walk(QObject):
-    """Progress of the walk of a drawing.
-
-    Attributes:
-        stages: A sentence for each stage; empty where nothing moves.
-        stage: The stage that was reached, or is arriving; 0 before the first.
-        share: Share of that stage that has arrived, 0 to 1.
-        playing: Whether the stages follow by themselves.
-        timer: Runs while something moves.
-    """
-
     changed = Signal()
     """Another stage, another share of it, or played and paused."""
 
@@ -49,31 +39,23 @@ class Walk(QObject):
 
     @property
     def ended(self) -> bool:
-        """Return whether all stages were reached."""
         return self.stage >= len(self.stages)
 
     @property
     def sentence(self) -> str:
-        """Return the sentence of the current stage; empty before the first."""
         return self.stages[self.stage - 1] if 0 < self.stage <= len(self.stages) else ""
 
     def begin(self, stages: tuple[str, ...]) -> None:
-        """Take the stages of another drawing, all of them reached; those of the same walk stay where they are."""
         if stages != self.stages:
             self.stages, self.playing = stages, False
             self._set(len(stages), 1.0)
 
     def go(self, stage: int) -> None:
-        """Go to a stage: to the next one in time, to any other at once."""
         stage = min(max(stage, 0), len(self.stages))
         moves = stage == self.stage + 1 and not motion.reduced()
         self._set(stage, 0.0 if moves else 1.0)
 
     def play(self) -> None:
-        """Let the stages follow each other, from the first one where all were reached; or pause.
-
-        Where nothing shall move by itself, it is one stage on.
-        """
         if self.playing:
             self.playing = False
             self._set(self.stage, self.share)
@@ -88,7 +70,6 @@ class Walk(QObject):
         self.go(start + 1)
 
     def advance(self, milliseconds: float) -> None:
-        """Let time pass."""
         spent = milliseconds * motion.speed()
         if self.share < 1.0:
             self._waits = PAUSE_MILLISECONDS
@@ -110,7 +91,6 @@ class Walk(QObject):
         self.changed.emit()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Stop when the drawing is hidden."""
         if event.type() == QEvent.Type.Hide and self.timer.isActive():
             self.playing = False
             self._set(self.stage, 1.0)
@@ -118,14 +98,6 @@ class Walk(QObject):
 
 
 class WalkBar(QWidget):
-    """Buttons that play a walk, and the sentence of its stage: *Play*, the next stage, the speed.
-
-    Attributes:
-        play: Plays and pauses.
-        following: Goes one stage on.
-        sentence: The sentence of the current stage.
-    """
-
     def __init__(self, walk: Walk, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("walkBar")

@@ -15,15 +15,6 @@ from shardscope.session.session import Session
 
 
 class FormatPage(QWidget):
-    """Shows the page of the open format, another one that is chosen, or the glossary.
-
-    The row of the selected field is lit; the name of a field selects its bytes. Pages are made when they are seen.
-
-    Attributes:
-        choice: Which page.
-        view: The page.
-    """
-
     def __init__(self, session: Session, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("formatPage")
@@ -59,7 +50,6 @@ class FormatPage(QWidget):
         return QSize(380, 520)
 
     def show_page(self, name: str) -> None:
-        """Show a page: the name of a format, or `GLOSSARY`. Nothing happens when there is none."""
         if name not in titles():
             return
         self._wanted = name
@@ -67,14 +57,12 @@ class FormatPage(QWidget):
             self._fill()
 
     def show_page_of_file(self) -> None:
-        """Show the page of what is open."""
         if self._session.shard is not None:
             self.show_page(self._session.shard.format)
             self._row = None
             self._light(self._session.selection)
 
     def show_word(self, word: str) -> None:
-        """Show what a word means."""
         self.show_page(GLOSSARY)
         self.view.light(f"word:{word}")
 
@@ -103,7 +91,6 @@ class FormatPage(QWidget):
             self._light(selection)
 
     def _light(self, selection: Selection) -> None:
-        """Highlight the row of the selected field; it stays put when the reader is on it already."""
         found, row = self._format_page(), None
         if found is None or self.view.page is not found:
             return

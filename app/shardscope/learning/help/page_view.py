@@ -26,8 +26,6 @@ from shardscope.widgets.plain_text import ResourceFreeText
 
 
 class PageView(ResourceFreeText):
-    """`chosen` carries the address of a link that was followed; nothing is opened by the view itself."""
-
     chosen = Signal(object)
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -44,33 +42,22 @@ class PageView(ResourceFreeText):
 
     @property
     def page(self) -> HelpPage | None:
-        """Return what is shown."""
         return self._page
 
     @property
     def lit(self) -> str:
-        """The first words of the row that is highlighted, or empty."""
         if self._lit is None:
             return ""
         table, row = self._lit
         return " ".join(_cell_text(table, row, column) for column in range(min(table.columns(), 2)))
 
     def show_page(self, page: HelpPage) -> None:
-        """Show a page from its beginning."""
         self._page = page
         self._render()
         self.moveCursor(QTextCursor.MoveOperation.Start)
         self.verticalScrollBar().setValue(0)
 
     def light(self, address: str) -> bool:
-        """Highlight the row of a table that has a link to an address, or begins with the word of it, and show it.
-
-        Args:
-            address: `field:3`, `word:digest`; empty to light none.
-
-        Returns:
-            Whether there is such a row.
-        """
         self._tint(None)
         self._lit = self._row(address) if address else None
         self._tint(theme.of(self).selection)
@@ -131,7 +118,6 @@ class PageView(ResourceFreeText):
             old.deleteLater()
 
     def _dress_text(self, document: QTextDocument) -> None:
-        """Space between paragraphs, headings of one scale, code in the font of bytes."""
         colours = theme.of(self)
         cursor = QTextCursor(document)
         block = document.begin()

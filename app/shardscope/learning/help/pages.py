@@ -36,14 +36,6 @@ _KEPT = re.compile(r"`[^`]*`|\[[^]]*\]\([^)]*\)")
 
 @dataclass(frozen=True, slots=True)
 class FieldRow:
-    """A field, as a page states it.
-
-    Attributes:
-        layout: The record it belongs to.
-        name: Its name.
-        doc: Its sentence.
-    """
-
     layout: str
     name: str
     doc: str
@@ -51,22 +43,12 @@ class FieldRow:
 
 @dataclass(frozen=True)
 class HelpPage:
-    """A page, ready to be shown.
-
-    Attributes:
-        name: The name of the format, or `GLOSSARY`.
-        title: Name.
-        markdown: The text; links to fields are `field:<number of the row>`, to words `word:<word>`.
-        rows: The fields, in the order of the page.
-    """
-
     name: str
     title: str
     markdown: str
     rows: tuple[FieldRow, ...] = field(default=(), repr=False)
 
     def row_of(self, path: Sequence[Node]) -> int | None:
-        """Return the number of the row about the last node of a path, or about the nearest node around it; or None."""
         for end in range(len(path), 1, -1):
             alike = [number for number, row in enumerate(self.rows) if row.doc == path[end - 1].doc]
             if alike:
@@ -74,7 +56,6 @@ class HelpPage:
         return None
 
     def fit(self, number: int, path: Sequence[Node]) -> int:
-        """Return how well a path fits a row that ends with its sentence, up to `BEST_FIT`; layouts share sentences."""
         row, (*around, last) = self.rows[number], path
         if sum(other.doc == row.doc for other in self.rows) == 1:
             return BEST_FIT
@@ -86,7 +67,6 @@ class HelpPage:
 
 @cache
 def titles() -> Mapping[str, str]:
-    """Return the pages there are: name to title, the glossary last."""
     formats = sorted((assets.docs() / "formats").glob("*.md"))
     found = {path.stem: path.read_text("utf-8").partition("\n")[0].lstrip("# ") for path in formats}
     return {name: title.partition(" (`")[0] for name, title in found.items()} | {GLOSSARY: "Glossary"}
@@ -94,7 +74,6 @@ def titles() -> Mapping[str, str]:
 
 @cache
 def page(name: str) -> HelpPage | None:
-    """Return the page of a format, or the glossary; None when there is no such page."""
     if name == GLOSSARY:
         return HelpPage(name, titles()[name], _glossary_text())
     if name not in titles():
@@ -109,7 +88,6 @@ def page(name: str) -> HelpPage | None:
 
 @cache
 def words() -> Mapping[str, str]:
-    """Return what is explained: word to sentence."""
     found = {}
     for line in _glossary_text().splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]
@@ -119,19 +97,15 @@ def words() -> Mapping[str, str]:
 
 
 def _glossary_text() -> str:
-    """Return the glossary without links."""
     text = (assets.docs() / "glossary.md").read_text("utf-8")
     return re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", text)
 
 
 class _Words:
-    """Links each word to the glossary where a page first uses it."""
-
     def __init__(self, known: Mapping[str, str]) -> None:
         self._left = dict(known)
 
     def linked(self, text: str) -> str:
-        """Return a line of running text, with links."""
         if not self._left:
             return text
         pattern = re.compile(rf"(?<![\w*])({'|'.join(map(re.escape, self._left))})(?![\w*])")
@@ -172,7 +146,6 @@ def _prepared(text: str, rows: list[FieldRow], explained: _Words) -> Iterator[st
 
 
 def _layout_line(line: str, layout: str, rows: list[FieldRow]) -> str:
-    """Return a line of a layout's table, in three columns: the panel is narrow."""
     row = _ROW.match(line)
     if row is None:
         return "|---|---|---|" if line.startswith("|---") else "| offset | field | meaning |"
@@ -190,15 +163,6 @@ def _layout_line(line: str, layout: str, rows: list[FieldRow]) -> str:
 def find_field(
     page: HelpPage, number: int, root: Node, near: Sequence[Node] = (), check: Callable[[], None] = lambda: None
 ) -> tuple[Node, ...]:
-    """Return the path to the first node that a row is about; empty when there is none. Reads, as the tree does.
-
-    Args:
-        page: The page of the format.
-        number: Of the row.
-        root: The tree.
-        near: A path in the tree: a field of the same record is preferred.
-        check: Called often; may raise to stop.
-    """
     if len(near) > 1 and not isinstance(near[-2].children, Children):
         for node in near[-2].children:
             if node.doc == page.rows[number].doc and page.row_of((*near[:-1], node)) == number:
@@ -214,7 +178,6 @@ def find_field(
 
 
 def _nodes(root: Node, check: Callable[[], None]) -> Iterator[tuple[Node, ...]]:
-    """Yield the paths to the nodes of a tree, level by level, so that the nearest comes first."""
     level: list[tuple[Node, ...]] = [(root,)]
     seen = 0
     while level and seen < MOST_NODES:

@@ -28,15 +28,6 @@ _ACTION = int(Qt.ItemDataRole.UserRole)
 
 @dataclass(frozen=True, slots=True)
 class Shortcut:
-    """An action that has keys.
-
-    Attributes:
-        group: The menu it is in, or the panel it belongs to.
-        text: Name.
-        keys: What to press, as this desktop writes it.
-        action: The action.
-    """
-
     group: str
     text: str
     keys: str
@@ -44,7 +35,6 @@ class Shortcut:
 
 
 def shortcuts(window: QMainWindow) -> list[Shortcut]:
-    """Everything that has keys: the menus in their order, then what belongs to one panel alone."""
     found: list[Shortcut] = []
     seen: set[int] = set()
     everything = [(_plain(menu.title()), action) for menu in _menus(window) for action in _actions(menu)]
@@ -73,7 +63,6 @@ def _actions(menu: QMenu) -> Iterator[QAction]:
 
 
 def _home(action: QAction) -> str:
-    """Return the title of the panel that an action belongs to, or of its group; empty for those of neither."""
     if group := action.property("group"):
         return str(group)
     owner = action.parent()
@@ -85,18 +74,10 @@ def _home(action: QAction) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return what is called `&Open…` or `Go to …`, as a name."""
     return text.replace("&&", "\0").replace("&", "").replace("\0", "&").removesuffix("…").rstrip()
 
 
 class ShortcutDialog(QDialog):
-    """All shortcuts, by menu and panel. Type to search; Return does what is selected; Esc closes.
-
-    Attributes:
-        field: What is searched for.
-        list: The shortcuts.
-    """
-
     def __init__(self, window: QMainWindow) -> None:
         super().__init__(window)
         self._window = window
@@ -186,7 +167,6 @@ class ShortcutDialog(QDialog):
                 yield head, [item for item in below if item is not None]
 
     def shown(self) -> list[QTreeWidgetItem]:
-        """Return the shortcuts that have the words that are searched for."""
         return [item for _, items in self._groups() for item in items if not item.isHidden()]
 
     def _do(self, item: QTreeWidgetItem) -> None:
@@ -216,7 +196,6 @@ class ShortcutDialog(QDialog):
 
 
 def show_shortcuts(window: QMainWindow) -> ShortcutDialog:
-    """Open the dialog, or bring the open one to the front."""
     # One that was closed is still there until the event loop deletes it.
     open_ones = [sheet for sheet in window.findChildren(ShortcutDialog) if sheet.isVisible()]
     sheet = open_ones[0] if open_ones else ShortcutDialog(window)

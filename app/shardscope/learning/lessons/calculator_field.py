@@ -15,12 +15,6 @@ RECENT = 6
 
 
 class CalculatorField(QWidget):
-    """Computes a line when Return is pressed. Hidden where a step has no calculator.
-
-    Attributes:
-        calculator: The numbers that are kept.
-    """
-
     def __init__(self) -> None:
         super().__init__()
         self.setObjectName("lessonCalculator")
@@ -48,7 +42,6 @@ class CalculatorField(QWidget):
         self.offer(None)
 
     def offer(self, setup: CalculatorSetup | None) -> None:
-        """Show the calculator of a step, or hide it. Names stay while steps have one of the same width."""
         self.setVisible(setup is not None)
         if setup is None or setup.width != self.calculator.width:
             self.calculator, self._results = Calculator(setup.width if setup is not None else 32), {}
@@ -77,7 +70,6 @@ class CalculatorField(QWidget):
         self._tell()
 
     def _tell(self) -> None:
-        """Show the last results: in hexadecimal, and in decimal."""
         digits = self.calculator.width // 4
         last = [*self._results.items()][-RECENT:]
         lines = [f"{name or '=':<6} 0x{value:0{digits}x}  {value:,}" for name, value in last]
@@ -86,15 +78,12 @@ class CalculatorField(QWidget):
 
 
 class _Line(QLineEdit):
-    """Field in which Up and Down bring earlier lines back."""
-
     def __init__(self) -> None:
         super().__init__()
         self._lines: list[str] = []
         self._at = 0
 
     def keep(self, text: str) -> None:
-        """Remember a line, and be ready for the next one."""
         self._lines.append(text)
         self._at = len(self._lines)
         self.clear()

@@ -35,11 +35,6 @@ _LOADS = re.compile(rb"""<!(?:DOCTYPE|ENTITY)|href\s*=\s*["'](?!\s*#)""", re.IGN
 
 
 class LessonFiles(QWidget):
-    """Work on the files of lessons. Not shown: it owns the jobs and the dialogs.
-
-    `told` carries a sentence, and whether something failed; `follow` carries a `Lesson` that a link leads to.
-    """
-
     told = Signal(str, bool)
     follow = Signal(object)
 
@@ -49,16 +44,12 @@ class LessonFiles(QWidget):
         self._jobs = jobs
 
     def export(self, lesson: Lesson, path: str) -> None:
-        """Write a lesson as an HTML page."""
-
         def take(_: object) -> None:
             self.told.emit(self.tr("Saved: {0}").format(path), False)
 
         self._ask(lambda: write_whole(Path(path), [lesson_page(lesson).encode()], force=True), take, "export")
 
     def show_notes(self, lesson: Lesson) -> None:
-        """Show the notes for instructors beside a lesson, and the answers of its questions."""
-
         def text() -> str:
             answers = [(stage, answer_of(stage)) for stage in lesson_stages(lesson)]
             lines = [
@@ -79,13 +70,12 @@ class LessonFiles(QWidget):
         self._ask(text, take, "notes")
 
     def follow_link(self, lesson: Lesson, link: str) -> None:
-        """Follow a link of a lesson: to a lesson or a picture beside it. Nothing else is opened or loaded."""
         path = unquote(link.partition("#")[0])
 
         def find() -> Lesson | QImage:
             found = None if urlsplit(link).scheme else beside(lesson, path)
             if found is None:
-                raise UsageError(f"{link} is not opened: it is no file beside this lesson")
+                raise UsageError(f"{link} is not opened: it is not a file beside this lesson")
             if found.suffix != ".md":
                 return _picture(found)
             try:
@@ -138,7 +128,6 @@ class LessonFiles(QWidget):
 
 
 def _picture(path: Path) -> QImage:
-    """Return a picture beside a lesson."""
     if path.stat().st_size > _MOST_PICTURE:
         raise UsageError(f"{path.name} is larger than a picture of a lesson: at most {_MOST_PICTURE >> 20} MiB")
     data = path.read_bytes()
@@ -161,6 +150,6 @@ def _picture(path: Path) -> QImage:
         rows, columns = pixels.shape[:2]
         image = QImage(pixels.tobytes(), columns, rows, 4 * columns, QImage.Format.Format_RGBA8888).copy()
     if image.isNull():
-        words = QCoreApplication.translate("LessonFiles", "{0} is not shown: it is no lesson and no picture")
+        words = QCoreApplication.translate("LessonFiles", "{0} is not shown: it is neither a lesson nor a picture")
         raise UsageError(words.format(path.name))
     return image

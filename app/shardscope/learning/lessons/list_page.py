@@ -19,8 +19,6 @@ from shardscope.widgets import theme
 
 
 class LessonList(QScrollArea):
-    """`chosen` carries a `Lesson`, and whether it is to be walked through on the file that is open."""
-
     chosen = Signal(object, bool)
 
     def __init__(self, settings: Settings, parent: QWidget | None = None) -> None:
@@ -43,14 +41,6 @@ class LessonList(QScrollArea):
         self.setWidget(inside)
 
     def fill(self, lessons: Sequence[Lesson], format: str, missions: Sequence[Lesson] = (), uri: str = "") -> None:
-        """List lessons, and below them the missions.
-
-        Args:
-            lessons: All of them.
-            format: The format of what is open; empty when nothing is.
-            missions: What is walked through like a lesson, on a damaged sample.
-            uri: What is open, for which steps are remembered, too; empty when nothing is.
-        """
         self._clear()
         titles = {one.name: one.title for one in lessons}
         first = [lesson for lesson in lessons if lesson.format == format and format]
@@ -84,7 +74,6 @@ class LessonList(QScrollArea):
         self._headings, self.cards = [], []
 
     def _card(self, lesson: Lesson) -> LessonCard:
-        """Return the card of a lesson: making one takes milliseconds, and most stay as they are."""
         card = self._made.get(lesson.name)
         if card is None or card.lesson != lesson:
             if card is not None:
@@ -94,7 +83,6 @@ class LessonList(QScrollArea):
         return card
 
     def show_missions(self) -> None:
-        """Scroll to the missions, and give the keyboard to the first of them."""
         card = next((card for card in self.cards if card.lesson.name.startswith("mission-")), None)
         if card is not None:
             card.start.setFocus(Qt.FocusReason.OtherFocusReason)
@@ -103,8 +91,6 @@ class LessonList(QScrollArea):
 
 
 class LessonCard(QWidget):
-    """A lesson in the list. `chosen` carries whether it is to be walked through on the file that is open."""
-
     chosen = Signal(bool)
     spoken_role = QAccessible.Role.Grouping
 
@@ -154,11 +140,6 @@ class LessonCard(QWidget):
         column.addLayout(row)
 
     def restate(self, uri: str) -> None:
-        """Report how far one has come, and offers the file that is open where the lesson can be walked through on it.
-
-        Args:
-            uri: The file; empty where it is of another format, or none is open.
-        """
         self._uri = uri
         # Over its own group stands which format it is about.
         about = f"{format_of(self.lesson.format).title}: " if self.lesson.format and not uri else ""
@@ -167,7 +148,6 @@ class LessonCard(QWidget):
         self.tell()
 
     def tell(self) -> None:
-        """Report how far one has come, in this window or in another."""
         step, here = self._steps()
         self.state.tell(self._state(step, here))
         self.start.setText(self.tr("Go on") if step > 0 else self.tr("Start"))
@@ -179,7 +159,6 @@ class LessonCard(QWidget):
         self.again.setVisible(begun)
 
     def _steps(self) -> tuple[int, int]:
-        """Return the step on the sample and that on the file that is open, from 0; -1 where none was begun."""
         name = self.lesson.name
         return self._settings.lesson_step(name), self._settings.lesson_step(name, self._uri) if self._uri else -1
 

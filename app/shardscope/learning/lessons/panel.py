@@ -40,12 +40,6 @@ LOW = 260
 
 
 class LessonPanel(QWidget):
-    """Lists the lessons, and plays one.
-
-    Attributes:
-        player: Plays the lesson.
-    """
-
     begun = Signal()
     """A lesson of the list begins, or goes on: not a text that is tried."""
     reload_wanted = Signal()
@@ -83,13 +77,11 @@ class LessonPanel(QWidget):
         return QSize(380, 520)
 
     def teach(self) -> None:
-        """Show the lessons of what is open; the keyboard goes to the first of them."""
         if self.player.lesson is None:
             self._fill_list()
         self.setFocus()
 
     def show_missions(self) -> None:
-        """Leave what is walked through, and show the missions."""
         if self.player.lesson is not None:
             self.player.leave()
         self._fill_list()
@@ -115,12 +107,6 @@ class LessonPanel(QWidget):
             self.list.fill(lessons(), shard.format if shard is not None else "", missions(), open_now)
 
     def begin(self, lesson: Lesson, *, own: bool = False) -> None:
-        """Begin a lesson, or go on where it was left.
-
-        Args:
-            lesson: The lesson.
-            own: Whether it is walked through on the file that is open, and not on its sample.
-        """
         step = self._settings.lesson_step(lesson.name, self._session.request.uri if own else "")
         self.begun.emit()
         self.player.start(lesson, own=own, step=max(step, 0))
@@ -247,7 +233,6 @@ class LessonPanel(QWidget):
         return button
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Return presses the button with the keyboard, or goes to the next step where nothing is asked any more."""
         if event.key() not in (Qt.Key.Key_Return, Qt.Key.Key_Enter) or self.player.lesson is None:
             super().keyPressEvent(event)
             return
@@ -340,7 +325,6 @@ class LessonPanel(QWidget):
         self.counter.tell(told)
 
     def _tell_titles(self) -> None:
-        """In a low panel the title of the step replaces that of the lesson: the room goes to the text."""
         lesson = self.player.lesson
         if lesson is None:
             return
@@ -353,7 +337,6 @@ class LessonPanel(QWidget):
         self.heading.tell("" if low else step)
 
     def _trouble(self, lesson: Lesson) -> str:
-        """Return why the step is not shown, or empty."""
         player = self.player
         if player.astray:
             words = self.tr("{0} is open now, and the lesson is about another file. Go back to it, or leave it.")
@@ -372,7 +355,6 @@ class LessonPanel(QWidget):
         return self.tr("This step is left out here: {0}. Go on with the next one.").format(why)
 
     def _skipped(self) -> str:
-        """Return which steps were passed over, or empty."""
         titles = " · ".join(map(escaped, self.player.skipped))
         return self.tr("Left out here, as only the lesson's sample has it: {0}.").format(titles) if titles else ""
 

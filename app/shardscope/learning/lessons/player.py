@@ -33,21 +33,6 @@ from shardscope.startup.settings import Settings
 
 
 class LessonPlayer(QObject):
-    """The lesson that is being walked through, if any.
-
-    Attributes:
-        lesson: The lesson, or None.
-        number: The number of the current step, from 0.
-        stage: The current step, found in the file; None while it is looked for.
-        verdict: What was stated to the last answer; None before there is one.
-        hints: Number of hints given.
-        trouble: Reason why the step cannot be shown, or empty.
-        astray: What was opened in the middle of the lesson that is not its file; empty while its file is open.
-        trying: Whether somebody tries a text of their own: troubles tell its lines.
-        chosen: The selected bytes, choice or item that *Check* will judge; None before.
-        skipped: The titles of the steps just passed over, as they are about the sample alone.
-    """
-
     changed = Signal()
     """Anything of the above is another."""
     wanted = Signal(object)
@@ -96,14 +81,6 @@ class LessonPlayer(QObject):
     # --- going ---
 
     def start(self, lesson: Lesson, *, own: bool = False, step: int = 0, trying: bool = False) -> None:
-        """Begin a lesson; one that is walked through makes room for it.
-
-        Args:
-            lesson: The lesson.
-            own: Whether it is walked through on the file that is open, and not on its sample.
-            step: The first step, from 0.
-            trying: Whether somebody tries a text of their own.
-        """
         before, selected, self._document = self._before, self._selected_before, self._session.document
         if self.lesson is None or self.astray:
             before, selected = self._open_now(), self._session.selection.span
@@ -121,10 +98,6 @@ class LessonPlayer(QObject):
         self.go(min(max(step, 0), len(lesson.steps) - 1))
 
     def replace(self, lesson: Lesson) -> None:
-        """Go on with another text of the lesson that is tried, at the same step.
-
-        Fresh files stay where the text still requests the same ones, so that what was found out about them holds.
-        """
         before = self.lesson
         if before is None or not self.trying:
             return
@@ -141,7 +114,6 @@ class LessonPlayer(QObject):
             self.go(min(self.number, len(steps) - 1))
 
     def leave(self) -> None:
-        """End the lesson; what was open and selected before it is so again, and fresh files go."""
         if self.lesson is None:
             return
         back, selected = self._way_back(), self._selected_before
@@ -168,7 +140,6 @@ class LessonPlayer(QObject):
             self._folder = None
 
     def _clean(self) -> None:
-        """Remove fresh files that are not needed any more."""
         uri = self._session.request.uri if self._session.shard is not None else ""
         self._old, old = [one for one in self._old if uri.startswith(one.name)], self._old
         for folder in old:
@@ -179,7 +150,6 @@ class LessonPlayer(QObject):
         return self._session.request if self._session.shard is not None else None
 
     def _way_back(self) -> OpenRequest | None:
-        """Return what is opened after the lesson; None to stay with what is open, which the user chose or broke."""
         lesson, now = self.lesson, self._open_now()
         if lesson is None or now is None or self.astray or (now.sandbox and not is_fresh(now.uri)):
             return None
@@ -191,7 +161,6 @@ class LessonPlayer(QObject):
         return back if back is not None and back.uri != now.uri else None
 
     def go(self, number: int) -> None:
-        """Go to a step, on the file that it is about; nothing when there is no such step."""
         lesson = self.lesson
         if lesson is None or not 0 <= number < len(lesson.steps):
             return
@@ -213,12 +182,10 @@ class LessonPlayer(QObject):
 
     @property
     def last(self) -> bool:
-        """Return whether the current step is the last one."""
         return self.lesson is not None and self.number == len(self.lesson.steps) - 1
 
     @property
     def solved(self) -> bool:
-        """Return whether nothing is asked any more in this step."""
         if self.astray:
             return False
         if self.trouble or (self.stage is not None and self.stage.question is None):
@@ -226,25 +193,22 @@ class LessonPlayer(QObject):
         return self.verdict is not None and self.verdict.right
 
     def finish(self) -> None:
-        """The last step was done."""
         self.finished.emit()
         if self.lesson is not None and self._is_kept:
             if not self._given:
                 self._settings.set_lesson_done(self.lesson.name)
             else:
                 count = plural(len(self._given), "answer was", "answers were")
-                words = self.tr("{0} shown: the lesson is done once you answer. It goes on at step {1}.")
+                words = self.tr("{0} shown: the lesson is done once you answer. It continues at step {1}.")
                 self._session.message.emit(words.format(count, min(self._given) + 1))
             self._settings.set_lesson_step(self.lesson.name, min(self._given, default=0), self._own)
         self.leave()
 
     @property
     def _is_kept(self) -> bool:
-        """Return whether it is remembered how far one came: not in a text that is tried."""
         return not self.trying and self.lesson is not None
 
     def _hide(self) -> None:
-        """Views do not show what is asked, until it is answered."""
         if self.lesson is not None and self.stage is None and not (self.trouble or self.astray):
             return  # what the next step asks is hidden as soon as it is known
         open_now = self.lesson is not None and self.stage is not None and not self.astray and not self.solved
@@ -253,7 +217,6 @@ class LessonPlayer(QObject):
     # --- answering ---
 
     def answer(self, given: Given) -> None:
-        """Judge an answer, in a job."""
         stage = self.stage
         if stage is None or stage.question is None:
             return
@@ -270,7 +233,6 @@ class LessonPlayer(QObject):
         )
 
     def _append(self, text: str) -> None:
-        """Write typed bytes after the last one of the file that is built; they are judged once it is open with them."""
         try:
             data = new_bytes(text, text=False)
         except ShardError as error:
@@ -280,13 +242,11 @@ class LessonPlayer(QObject):
         self.built.emit(None, data)
 
     def hint(self) -> None:
-        """Give one more hint, if there is one."""
         if self.stage is not None and self.stage.question is not None:
             self.hints = min(self.hints + 1, len(self.stage.question.hints))
             self.changed.emit()
 
     def show_answer(self) -> None:
-        """Give the answer: shows the bytes, or what would be typed."""
         stage = self.stage
         if stage is None or stage.question is None:
             return
@@ -318,20 +278,17 @@ class LessonPlayer(QObject):
 
     @property
     def shown_count(self) -> int:
-        """Return how many answers were shown, and not given since."""
         return len(self._given)
 
     shown_answer = Signal(object)
     """The `Given` that is the answer, when it is requested to be shown it."""
 
     def choose(self, given: Given) -> None:
-        """Keep a choice, or an item of a drawing, until it is judged."""
         if not self.solved:
             self.chosen, self.verdict = given, None
             self.changed.emit()
 
     def choose_item(self, sketch: str, item: str) -> None:
-        """Keep the item of a drawing that was clicked until it is judged."""
         if self._asks(Answer.ITEM):
             self.choose(Given(item, sketch=sketch))
 
@@ -340,7 +297,6 @@ class LessonPlayer(QObject):
         return question is not None and question.kind is kind and not self.solved
 
     def _selected(self, selection: Selection) -> None:
-        """Selected bytes are what *Check* judges: selecting alone may be looking around."""
         ours = selection.origin is self or isinstance(selection.origin, TraceWalk) or selection.origin is self._session
         if self._asks(Answer.NODE) and selection.complete and selection.span is not None and not ours:
             self.chosen, self.verdict = selection, None
@@ -361,11 +317,9 @@ class LessonPlayer(QObject):
     # --- the file ---
 
     def _fresh_at(self, lesson: Lesson, number: int) -> int | None:
-        """Return the step at or before one that makes the fresh file it is about."""
         return next((at for at in range(number, -1, -1) if lesson.steps[at].fresh is not None), None)
 
     def _place(self, lesson: Lesson, number: int) -> str | None:
-        """Return what has to be open at a step; None for a fresh file that is not made yet."""
         if (fresh := self._fresh_at(lesson, number)) is not None:
             return str(self._made[fresh]) if fresh in self._made else None
         if self._own or not lesson.sample:
@@ -376,7 +330,6 @@ class LessonPlayer(QObject):
         return str(assets.resources() / "samples" / lesson.sample)
 
     def _make(self, lesson: Lesson, number: int) -> None:
-        """Make the fresh file of a step, in a job, and open it."""
         at = self._fresh_at(lesson, number)
         fresh = lesson.steps[at].fresh if at is not None else None
         if at is None or fresh is None:
@@ -402,7 +355,6 @@ class LessonPlayer(QObject):
         self._session.jobs.submit(work, key=("lesson file", self), pool=Pool.CPU, lasting=True, done=done)
 
     def _open(self, place: str) -> None:
-        """Open the file of a step; where you are asked first and cancel, another file stays open."""
         if self._document in self._session.documents:
             self._session.show(self._document)
             if self._session.request.uri == place:
@@ -415,7 +367,6 @@ class LessonPlayer(QObject):
             self.changed.emit()
 
     def _request(self, place: str) -> OpenRequest:
-        """Return how the file of a step is opened: one that is built, in the sandbox, with what earlier steps built."""
         lesson = self.lesson
         at = self._fresh_at(lesson, self.number) if lesson is not None else None
         fresh = lesson.steps[at].fresh if lesson is not None and at is not None else None
@@ -492,7 +443,6 @@ class LessonPlayer(QObject):
         self._session.ask(work, take, failed=failed, key=("lesson", self), priority=JobPriority.SCREEN, pool=Pool.CPU)
 
     def _judge_built(self, stage: LessonStage) -> None:
-        """Judge what the sandbox has now; what is not right yet is no answer."""
         question, own, answered = stage.question, stage.number not in self._given, self._appended
         self._appended = False
         assert question is not None
@@ -510,13 +460,11 @@ class LessonPlayer(QObject):
         )
 
     def _prepare(self, stage: LessonStage) -> None:
-        """A drawing is there as long as steps show it."""
         if not any(shown.kind is Show.DRAWING for shown in stage.shown):
             self.wanted.emit(StepTarget(Show.DRAWING))
         self._walk_for(stage.shown, stage)
 
     def _walk_for(self, targets: Sequence[StepTarget], stage: LessonStage) -> None:
-        """Make the lookup of the lesson the current one, as drawings show that."""
         trace, walked = stage.scene.trace, self._session.walk.trace
         drawings = any(shown.kind is Show.DRAWING for shown in targets)
         if drawings and trace is not None and (walked is None or walked.key != trace.key):

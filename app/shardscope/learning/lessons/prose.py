@@ -22,14 +22,6 @@ _FOLLOWS = Qt.TextInteractionFlag.LinksAccessibleByMouse | Qt.TextInteractionFla
 
 
 class Prose(QLabel):
-    """`clicked` reports that it was clicked. Hidden while it states nothing.
-
-    Args:
-        tone: The name of a colour of `theme.Palette`.
-        bold: In heavier type.
-        large: In large type: a heading.
-    """
-
     clicked = Signal()
 
     def __init__(self, *, tone: str = "text", bold: bool = False, large: bool = False) -> None:
@@ -44,7 +36,6 @@ class Prose(QLabel):
         self._dress()
 
     def tell(self, text: str) -> None:
-        """Show another text."""
         text = without_resources(text)
         linked = _LINK.search(text) is not None
         flags = _FOLLOWS if linked else Qt.TextInteractionFlag.NoTextInteraction
@@ -58,7 +49,6 @@ class Prose(QLabel):
             self.show()
 
     def set_tone(self, tone: str) -> None:
-        """Show it in another colour."""
         self._tone = tone
         self._dress()
 

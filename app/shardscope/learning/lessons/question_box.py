@@ -29,8 +29,6 @@ from shardscope.widgets.elided import Elided
 
 
 class QuestionBox(QWidget):
-    """The question of a step, judged when *Check* is pressed; `given` carries the `Given` to judge."""
-
     given = Signal(object)
     picked = Signal(object)
     """A choice was selected, not judged yet."""
@@ -80,7 +78,6 @@ class QuestionBox(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
 
     def ask(self, question: Question) -> None:
-        """Ask another question."""
         self._kind = question.kind
         self.prompt.tell(question.prompt)
         self.where.tell(
@@ -103,7 +100,6 @@ class QuestionBox(QWidget):
         self.give_hints(())
 
     def choose(self, chosen: Selection | Given | None) -> None:
-        """Show the answer that *Check* will judge; None before there is one."""
         if isinstance(chosen, Selection):
             self._chosen = Given(span=chosen.span) if chosen.span is not None else None
             name = f"{chosen.path[-1].name}, " if len(chosen.path) > 1 else ""
@@ -122,7 +118,6 @@ class QuestionBox(QWidget):
             self.selected.tell(shown(name))
 
     def tell(self, verdict: AnswerVerdict | None) -> None:
-        """Report what is stated to the answer."""
         if verdict is None:
             self.verdict.tell("")
         else:
@@ -138,11 +133,9 @@ class QuestionBox(QWidget):
         self.check.setEnabled(not right and ready)
 
     def give_hints(self, hints: tuple[str, ...]) -> None:
-        """Tell hints, one below the other."""
         self.hints.tell("\n\n".join(hints))
 
     def show_given(self, given: Given) -> None:
-        """Show an answer as if it had been typed or chosen."""
         if self._kind is Answer.CHOICE:
             if (button := self._group.button(int(given.text))) is not None:
                 button.setChecked(True)
@@ -150,7 +143,6 @@ class QuestionBox(QWidget):
             self.field.setText(shown(given.text))
 
     def take_keyboard(self) -> None:
-        """Give the keyboard to where the answer is typed or chosen, if it is here."""
         if self.field.isVisible():
             self.field.setFocus()
         elif self._choices.isVisible() and self._group.buttons():
@@ -160,7 +152,6 @@ class QuestionBox(QWidget):
         return self._kind in (Answer.NUMBER, Answer.TEXT, Answer.BYTES)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Return judges the answer, typed or selected; of a right one the panel goes on."""
         typing = isinstance(QApplication.focusWidget(), QLineEdit)  # the field and the calculator take it by themselves
         calculates = typing and not self.field.hasFocus()
         if event.key() not in (Qt.Key.Key_Return, Qt.Key.Key_Enter) or (self._right and not calculates):
@@ -209,8 +200,6 @@ class QuestionBox(QWidget):
 
 
 class _Choice(QWidget):
-    """A button and a sentence that wraps; a click on the sentence chooses, too."""
-
     def __init__(self, text: str) -> None:
         super().__init__()
         self.button = QRadioButton()

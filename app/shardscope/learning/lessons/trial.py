@@ -17,12 +17,6 @@ SOON_MILLISECONDS = 100
 
 
 class LessonTrial(QObject):
-    """Reads a lesson from a file of the user, at once and whenever the file is written.
-
-    Attributes:
-        path: The file; None while nothing is tried.
-    """
-
     read = Signal(object)
     """The `Lesson` that the file holds now."""
     refused = Signal(str)
@@ -36,7 +30,6 @@ class LessonTrial(QObject):
         self._soon = Debounce(self, self.reload, SOON_MILLISECONDS)
 
     def start(self, path: Path) -> None:
-        """Read a file, and watches it from now on."""
         self.stop()
         self.path = path
         self._files = QFileSystemWatcher([str(path)])
@@ -44,7 +37,6 @@ class LessonTrial(QObject):
         self.reload()
 
     def stop(self) -> None:
-        """Nothing is tried any more."""
         self.path = None
         self._soon.stop()
         if self._files is not None:
@@ -53,7 +45,6 @@ class LessonTrial(QObject):
             self._files = None
 
     def reload(self) -> None:
-        """Read the file again, in a job."""
         path = self.path
         if path is None:
             return
@@ -69,6 +60,6 @@ class LessonTrial(QObject):
                 self.read.emit(lesson)
             else:
                 why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-                self.refused.emit(self.tr("{0} is no lesson yet: {1}").format(path.name, why))
+                self.refused.emit(self.tr("{0} is not a lesson yet: {1}").format(path.name, why))
 
         self._jobs.submit(lambda _: read_lesson(path), key=("lesson text", self), lasting=True, done=done)

@@ -14,21 +14,6 @@ from shardscope.widgets.plain_text import tip
 
 
 class SandboxActions(QObject):
-    """Actions of the sandbox, each with its keys.
-
-    What needs more than the sandbox (a question, a dialog, another part of the window) is connected by the window.
-
-    Attributes:
-        switch: Begins a sandbox, or leaves it.
-        to_bits: Goes to the bits of the byte with the caret.
-        bits: Flip one of them each.
-        overwrite: Goes to the field for new bytes.
-        save: Asks for the name of a copy.
-        salvage: Asks where what is whole goes.
-        new: Asks for the format of an empty file that is built in the sandbox.
-        missions: Lists the missions.
-    """
-
     leave_wanted = Signal()
     """The sandbox is to be left."""
 
@@ -57,7 +42,6 @@ class SandboxActions(QObject):
 
     @property
     def inside(self) -> list[QAction]:
-        """Those that need a sandbox, in the order of menus; of the bits, the one that goes to them."""
         changing = [self.to_bits, self.overwrite, self.cut, self.cut_rest]
         return [*changing, self.undo, self.redo, self.start_over, self.save]
 
@@ -78,7 +62,6 @@ class SandboxActions(QObject):
         self.switch.setChecked(self._sandbox.on)
 
     def update(self) -> None:
-        """Show what can be done, and report of the rest why it cannot."""
         sandbox, why_not = self._sandbox, self._sandbox.why_not
         self.switch.setEnabled(sandbox.on or not why_not)
         self.switch.setChecked(sandbox.on)

@@ -17,8 +17,6 @@ _FRAME = 5
 
 
 class SandboxBanner(QWidget):
-    """A line over the bytes while there is a sandbox."""
-
     spoken_role = QAccessible.Role.Grouping
 
     def __init__(self, sandbox: Sandbox, actions: SandboxActions, parent: QWidget | None = None) -> None:
@@ -57,7 +55,6 @@ class SandboxBanner(QWidget):
         self._fit()
 
     def _fit(self) -> None:
-        """Hide the buttons in a narrow banner: the menu has the same actions."""
         wide = self.fontMetrics().horizontalAdvance
         room = self.width() - _STRIPE - 30
         sentence = self.tr("Sandbox: the file on disk is not changed")
@@ -91,13 +88,6 @@ class SandboxBanner(QWidget):
 
 
 class SandboxFrame(QWidget):
-    """A hatched frame that lies over the edges of a widget; clicks go through it.
-
-    Args:
-        sandbox: Shown while there is one.
-        around: What it frames.
-    """
-
     spoken_role = QAccessible.Role.Graphic
 
     def __init__(self, sandbox: Sandbox, around: QWidget) -> None:

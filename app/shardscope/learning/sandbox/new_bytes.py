@@ -10,12 +10,6 @@ MOST_TYPED = 1 << 20
 
 
 def new_bytes(typed: str, *, text: bool) -> bytes:
-    """Return the bytes that were typed.
-
-    Args:
-        typed: Hex digits, with blanks or without, and `0x` before; or any text.
-        text: Whether it is text; it is written as UTF-8.
-    """
     if len(typed) > 4 * MOST_TYPED:
         raise UsageError(f"at most {MOST_TYPED:,} bytes can be written at once")
     if text:

@@ -42,8 +42,6 @@ BITS = range(7, -1, -1)
 
 
 class BitRow(QWidget):
-    """Shows a byte, the bit worth most first; `flipped` carries the number of a bit, 0 to 7."""
-
     flipped = Signal(int)
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -71,7 +69,6 @@ class BitRow(QWidget):
         self.set_byte(None)
 
     def set_byte(self, value: int | None) -> None:
-        """Show another byte; None where none is selected."""
         self._value = value
         for bit, key in self.keys.items():
             set_ = value is not None and bool(value >> bit & 1)
@@ -100,15 +97,6 @@ class BitRow(QWidget):
 
 
 class SandboxPanel(QWidget):
-    """Begins a sandbox, changes its bytes, and shows what notices.
-
-    Attributes:
-        sandbox: The changes.
-        actions_: For the menus; the panel presses the same.
-        bits: The byte with the caret.
-        report: What the changes do.
-    """
-
     def __init__(self, session: Session, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("sandboxPanel")
@@ -231,7 +219,6 @@ class SandboxPanel(QWidget):
         return _scrolled(page, self.tr("Changes of the sandbox"))
 
     def _made_results(self) -> QWidget:
-        """Return what the changes do; before there are any, how one is made."""
         self.guide = WrapText(tone="muted")
         self.guide.setObjectName("sandboxGuide")
         empty = QWidget()
@@ -246,7 +233,6 @@ class SandboxPanel(QWidget):
         return self._results
 
     def _guide(self) -> None:
-        """Report what to do where there is nothing to tell of changes."""
         there = self.report.topLevelItemCount() > 0
         self._results.setCurrentIndex(int(there))
         if self.sandbox.grows:
@@ -271,11 +257,9 @@ class SandboxPanel(QWidget):
     # --- what others call ---
 
     def to_bits(self) -> None:
-        """Take the keyboard to the bits of the byte."""
         self.bits.setFocus(Qt.FocusReason.ShortcutFocusReason)
 
     def to_field(self) -> None:
-        """Take the keyboard to the new bytes."""
         self.field.setFocus(Qt.FocusReason.ShortcutFocusReason)
         self.field.selectAll()
 
@@ -310,7 +294,6 @@ class SandboxPanel(QWidget):
         self.sandbox.append(data)
 
     def _tell_missing(self) -> None:
-        """Report what a file that grows needs next."""
         missing = self.sandbox.missing
         if missing is None:
             self.news.set_text(self.tr("✓ The reader accepts it. Save as a copy keeps it."))
@@ -402,7 +385,6 @@ class SandboxPanel(QWidget):
         self._guide()
 
     def _headline(self) -> str:
-        """Return the worst of it, in one sentence."""
         impact = self.sandbox.impact
         assert impact is not None
         wrong = [one for one in impact.objects if one.fate is Fate.WRONG]
@@ -436,7 +418,6 @@ class SandboxPanel(QWidget):
         return self.tr("✓ Every object is returned as before, and no check detects the change.")
 
     def _others(self) -> tuple[Peer, ...]:
-        """Return what is known of other readers about what the checks state now."""
         impact = self.sandbox.impact
         if impact is None or not self._format:
             return ()
@@ -458,7 +439,6 @@ class SandboxPanel(QWidget):
 
 
 def _pressing(action: QAction, text: str) -> QPushButton:
-    """Return a button that does what an action does."""
     button = QPushButton(text)
 
     def follow() -> None:
@@ -472,7 +452,6 @@ def _pressing(action: QAction, text: str) -> QPushButton:
 
 
 def _scrolled(page: QWidget, name: str) -> QScrollArea:
-    """Return a page that never asks its neighbours for room."""
     area = QScrollArea()
     area.setAccessibleName(name)
     area.setFrameShape(QFrame.Shape.NoFrame)

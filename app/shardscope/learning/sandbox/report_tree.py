@@ -38,8 +38,6 @@ _WORST = (Fate.WRONG, Fate.LOST, Fate.REFUSED, Fate.MENDED)
 
 
 class _Wrapped(QStyledItemDelegate):
-    """Rows as high as their text needs in the width of the tree."""
-
     def sizeHint(self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex) -> QSize:
         tree = self.parent()
         assert isinstance(tree, QTreeWidget)
@@ -56,8 +54,6 @@ class _Wrapped(QStyledItemDelegate):
 
 
 class ReportTree(QTreeWidget):
-    """Shows an `Impact`. `place_chosen` carries a `Span`, `key_chosen` a key."""
-
     place_chosen = Signal(object)
     key_chosen = Signal(object)
 
@@ -78,7 +74,6 @@ class ReportTree(QTreeWidget):
         self.itemClicked.connect(self._chosen)
 
     def show_impact(self, impact: Impact, peers: Sequence[Peer]) -> None:
-        """Show what changes did, and what is known of other readers about it."""
         self.clear()
         self._checks(impact)
         self._objects(impact)

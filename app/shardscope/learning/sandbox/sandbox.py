@@ -39,18 +39,6 @@ SOON_MILLISECONDS = 300
 
 
 class Sandbox(QObject):
-    """Holds the changes, opens the file again over them after each, and compares.
-
-    Attributes:
-        on: Whether there is a sandbox.
-        changes: What was done, in order; what was typed last is opened soon after.
-        undone: What was undone and can be done again, the next one last.
-        missing: The next missing part of a file that grows; None when the reader accepts it.
-        impact: What the changes did; None while that is unknown.
-        error: Reason why it is unknown; empty while it is being found out.
-        leaving: Whether the file is being opened as it is on disk.
-    """
-
     changed = Signal()
     """It was switched, or the changes are others; and the bytes are open."""
     looked = Signal()
@@ -90,7 +78,6 @@ class Sandbox(QObject):
 
     @property
     def why_not(self) -> str:
-        """Return why there can be no sandbox; empty where there can."""
         shard = self._session.shard
         if shard is None:
             return self.tr("Open a file first")
@@ -102,7 +89,6 @@ class Sandbox(QObject):
 
     @property
     def member(self) -> str:
-        """The file of a data set whose bytes are selected; empty where none is."""
         shard, span = self._session.shard, self._session.selection.span
         if not isinstance(shard, DataSet) or span is None:
             return ""
@@ -111,23 +97,19 @@ class Sandbox(QObject):
 
     @property
     def source(self) -> PatchedSource | None:
-        """The changed bytes that are open."""
         source = self._session.shard.source if self._session.shard is not None else None
         return source if self.on and isinstance(source, PatchedSource) else None
 
     @property
     def unsaved(self) -> bool:
-        """Return whether there are changes that no copy has."""
         return self.on and bool(self.changes) and self.changes != self._saved
 
     @property
     def count(self) -> int:
-        """Number of changes, as they are undone: those of one step are one."""
         return steps_of(self.changes)
 
     @property
     def pending(self) -> tuple[Change, ...]:
-        """Bytes overwritten since the file was opened with the changes before them."""
         there = self._there[0]
         pairs = zip(there, self.changes, strict=False)
         same = next((n for n, (a, b) in enumerate(pairs) if a != b), min(len(there), len(self.changes)))
@@ -137,14 +119,12 @@ class Sandbox(QObject):
 
     @property
     def marks(self) -> Sandboxed | None:
-        """Return where the bytes differ from those on disk; None without a sandbox."""
         source = self.source
         return None if source is None else Sandboxed(source.new_ranges, source.cuts)
 
     # --- switching ---
 
     def switch(self, on: bool) -> None:
-        """Lay a sandbox over the file, or take it away with its changes: the caller has been asked."""
         if on == self.on:
             return
         if on and self.member:
@@ -160,7 +140,6 @@ class Sandbox(QObject):
             self._session.open(self._session.request.unbroken(), select=self._inside(self._session.selection.span))
 
     def _open_member(self) -> None:
-        """Open the file of the data set by itself; the sandbox begins once it is there."""
         span, shard = self._session.selection.span, self._session.shard
         assert span is not None
         assert isinstance(shard, DataSet)
@@ -170,24 +149,20 @@ class Sandbox(QObject):
         self._session.open(request, select=Span("", span.start, span.stop) if stored else None)
 
     def _selected(self) -> None:
-        """In a data set, the file that can be broken is the one whose bytes are selected."""
         if (member := self.member) != self._member:
             self._member = member
             self.changed.emit()
 
     def drop(self) -> None:
-        """Forget the changes, so that nobody is asked about them."""
         self._soon.stop()
         self._saved = self.changes
 
     def stay(self) -> None:
-        """Nobody leaves after all."""
         self.leaving = False
 
     # --- changing ---
 
     def flip(self, bit: int) -> None:
-        """Turn one bit of the byte with the caret."""
         place = self.place
 
         def made(shard: Shard, _: Job) -> Change:
@@ -201,28 +176,19 @@ class Sandbox(QObject):
         )
 
     def overwrite(self, data: bytes) -> None:
-        """Put bytes in the place of as many, from the first selected one on."""
         place = self.place
         if place is not None and data:
             self._add(Change.overwrite(place.start, data))
 
     @property
     def grows(self) -> bool:
-        """Return whether bytes may be written past the end: over an empty file."""
         source = self.source
         return source is not None and source.grows
 
     def append(self, data: bytes) -> None:
-        """Write bytes after the last one, changes that are not opened yet among them."""
         self.build(None, data)
 
     def build(self, offset: int | None, data: bytes) -> None:
-        """Write bytes of a file that grows.
-
-        Args:
-            offset: The first of them; None for after the last one.
-            data: The bytes.
-        """
         source = self.source
         if source is None or not source.grows or not data:
             return
@@ -234,49 +200,36 @@ class Sandbox(QObject):
         self._add(Change(size, size + len(data), data, words))
 
     def put(self, pieces: Sequence[tuple[int, bytes]], what: str = "", *, second: bool = False) -> None:
-        """Overwrite bytes in one step; the file is opened with them soon after, once no more follow.
-
-        Args:
-            pieces: Offsets and the new bytes there.
-            what: Description; default: the number of bytes that are overwritten.
-            second: Whether it is the second digit of the byte that was typed last.
-        """
         if self.on and self._hold(overwriting(self.changes, pieces, what, second=second), ()):
             self._soon.start()
             self.changed.emit()
 
     def cut(self) -> None:
-        """Take the selected bytes out."""
         place = self.place
         if place is not None:
             self._add(Change.cut(place.start, max(place.stop, place.start + 1)))
 
     def cut_rest(self) -> None:
-        """Take out everything from the first selected byte to the end."""
         place, source = self.place, self.source
         if place is not None and source is not None:
             self._add(Change.cut(place.start, source.size))
 
     def undo(self) -> None:
-        """Take the last change back."""
         if self.on and self.changes:
             last = self.changes[-1]
             self._set(*undo_step(self.changes, self.undone), last)
 
     def redo(self) -> None:
-        """Do again what was undone last."""
         if self.on and self.undone:
             last = self.undone[-1]
             self._set(*redo_step(self.changes, self.undone), last)
 
     def start_over(self) -> None:
-        """Take all changes back; they can be done again, one by one."""
         if self.on and self.changes:
             self._set((), (*self.undone, *reversed(self.changes)))
 
     @property
     def place(self) -> Span | None:
-        """The selected bytes of the file; None where others, or none, are selected."""
         span = self._session.selection.span
         return span if self.on and span is not None and not span.source else None
 
@@ -284,13 +237,11 @@ class Sandbox(QObject):
         self._set((*self.changes, change), (), change)
 
     def _set(self, changes: tuple[Change, ...], undone: tuple[Change, ...], last: Change | None = None) -> None:
-        """Open the file with these changes."""
         if self._hold(changes, undone):
             select = Span("", last.start, last.stop if last.data is not None else last.start + 1) if last else None
             self._open(self._inside(select or self._session.selection.span))
 
     def _hold(self, changes: tuple[Change, ...], undone: tuple[Change, ...]) -> bool:
-        """Take these changes; False where they are too many."""
         try:
             check_room(changes)
         except ShardError as error:
@@ -311,7 +262,6 @@ class Sandbox(QObject):
         self._session.open(self._session.request.broken(self.changes, self._expects), select=select)
 
     def _changed_source(self, shard: Shard) -> PatchedSource:
-        """Return the bytes with all changes, opened or not yet."""
         source = shard.source
         if not isinstance(source, PatchedSource):
             raise UsageError("there are no bytes of a sandbox")
@@ -357,7 +307,6 @@ class Sandbox(QObject):
         self._begin_at = ""
 
     def _not_opened(self, failure: OpenFailure) -> None:
-        """Keep the open file and its changes after a failed opening."""
         self.leaving, self._begin_at = False, ""
         if self.on:
             if failure.request.sandbox:
@@ -383,13 +332,11 @@ class Sandbox(QObject):
     # --- other tabs ---
 
     def view_state(self) -> object:
-        """Return the sandbox of the document that is shown."""
         self._soon.stop()
         self.leaving, self._begin_at = False, ""
         return {name: getattr(self, name) for name in _KEPT}
 
     def restore_view_state(self, state: object) -> None:
-        """Go on with the sandbox of a document, or with none."""
         if not isinstance(state, dict):
             return
         for name, value in state.items():
@@ -404,16 +351,13 @@ class Sandbox(QObject):
 
     @property
     def comparing(self) -> Job | None:
-        """The job that finds out what the changes did."""
         jobs = self._session.jobs
         return jobs.newest(("before", self)) or jobs.newest(("compare", self))
 
     def compare(self) -> None:
-        """Find out what the changes did, once more: after it was stopped."""
         self._compare()
 
     def stop(self) -> None:
-        """Stop finding out."""
         if (job := self.comparing) is not None:
             job.cancel()
 
@@ -457,8 +401,6 @@ class Sandbox(QObject):
         self.compared.emit()
 
     def _look_for_missing(self) -> None:
-        """Find out what a file that grows needs next; with a file of nothing there is nothing to compare."""
-
         def take(missing: MissingPart | None) -> None:
             self.missing = missing
             self.looked.emit()
@@ -473,7 +415,6 @@ class Sandbox(QObject):
         )
 
     def _note(self) -> None:
-        """Note what the file serves as it is on disk: opened again, for what is open has changes."""
         if self._session.jobs.newest(("before", self)) is not None:
             return
         request = self._session.request.broken((), self._expects)
@@ -510,13 +451,6 @@ class Sandbox(QObject):
     # --- saving ---
 
     def save(self, path: Path, *, agreed: bool, failed: Callable[[BaseException], None]) -> Job | None:
-        """Write the changed bytes into another file; it appears when it is complete.
-
-        Args:
-            path: The file.
-            agreed: Whether a file of that name may be replaced.
-            failed: Is told why it could not be written.
-        """
         changes, original = self.changes, self._session.uri
 
         def work(shard: Shard, job: Job) -> None:

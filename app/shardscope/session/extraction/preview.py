@@ -33,7 +33,6 @@ _ENDINGS = {ending for _, _, ending in MAGICS} | {".txt", ".json"}
 
 
 def outlook(wanted: ExtractionRequest, progress: Progress = no_progress) -> Outlook:
-    """Count and names; reads columns, and of the first objects what their names need."""
     view = wanted.view
     if view is not None:
         examples = _examples(wanted, [view])
@@ -69,13 +68,11 @@ def outlook(wanted: ExtractionRequest, progress: Progress = no_progress) -> Outl
 
 
 def _sum(sizes: NDArray[np.int64]) -> int:
-    """Return the sum of sizes; damaged files state some whose sum has more than 64 bits."""
     large = len(sizes) > 0 and int(sizes.max()) > (1 << 62) // len(sizes)
     return int(sizes.sum(dtype=np.float64)) if large else int(sizes.sum())
 
 
 def existing(wanted: ExtractionRequest, progress: Progress = no_progress) -> int:
-    """Return how many of the files that would be written exist already. With endings from contents, about."""
     if not os.path.isdir(wanted.where):  # noqa: PTH112 - Path.is_dir raises where looking is not allowed
         return 0
     there = _There(wanted.where, guessed=wanted.options.guess_extension)
@@ -92,15 +89,12 @@ def existing(wanted: ExtractionRequest, progress: Progress = no_progress) -> int
 
 
 class _There:
-    """Files that exist below a folder."""
-
     def __init__(self, where: Path, *, guessed: bool) -> None:
         self._where = where
         self._guessed = guessed
         self._listed: dict[Path, set[str]] = {}
 
     def has(self, name: str) -> bool:
-        """Return whether a file has this name, or, where endings are guessed, the name with one."""
         path = self._where / name
         if os.path.lexists(path):
             return True
@@ -146,7 +140,6 @@ def _examples(wanted: ExtractionRequest, refs: list[ObjectRef]) -> tuple[str, ..
 
 
 def _ending(wanted: ExtractionRequest, ref: ObjectRef) -> str:
-    """Return the ending that the content of an example speaks for."""
     if not wanted.options.guess_extension or not 0 <= ref.size <= LOOKED_INTO:
         return ""
     head = b""

@@ -22,20 +22,6 @@ Rows = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """Files that would be written.
-
-    Attributes:
-        objects: Number of objects.
-        size: Their bytes, as far as they are known.
-        unknown: Objects whose size is unknown before reading.
-        unused: Slots without an object among the rows.
-        deleted: Tombstoned objects among the rows, which are not served unless that is requested.
-        parts: Names of the parts that the first objects have.
-        examples: The first files, relative to the folder.
-        joined: Whether all objects are written into one file, one after the other.
-        rows: Rows of the objects, in pieces, as the options take them; None for a view, or where they are too many.
-    """
-
     objects: int = 0
     size: int = 0
     unknown: int = 0
@@ -49,18 +35,6 @@ class Outlook:
 
 @dataclass(frozen=True, slots=True)
 class ExtractionRequest:
-    """Objects to extract, target folder and options.
-
-    Attributes:
-        shard: The opened shard.
-        request: The request that opened it.
-        rows: Which of its objects; None for everything, as the command line takes it.
-        where: The folder.
-        options: How. `deleted` has tombstoned objects read through a second opening.
-        afresh: Whether everything is read through a second opening, because the server of the first was lost.
-        counted: What a preview of the same rows and options counted; None where there was none.
-    """
-
     shard: Shard
     request: OpenRequest
     rows: RowRanges | None
@@ -71,28 +45,23 @@ class ExtractionRequest:
 
     @property
     def view(self) -> ObjectRef | None:
-        """The whole content, where everything is needed and the format has a view of it; reads."""
         return self.shard.find(self.shard.views[0]) if self.rows is None and self.shard.views else None
 
     @property
     def kinds(self) -> tuple[int, ...] | None:
-        """The kinds of objects that are taken; None for all, where rows were chosen."""
         return outer_kinds(self.shard.objects) if self.rows is None else None
 
     def takes(self, columns: ObjectColumns) -> NDArray[np.bool_]:
-        """Return which rows are written, by their columns."""
         keep = in_states(columns.state, self.options.states)
         return keep if self.kinds is None else keep & np.isin(columns.kind, self.kinds)
 
     def taken(self, progress: Progress) -> Iterator[Rows]:
-        """Return the rows that are written, in pieces; those that a preview has are not looked at again."""
         if self.counted is not None and self.counted.rows is not None:
             return iter(self.counted.rows)
         objects = self.shard.objects
         return (rows[self.takes(objects.columns(rows))] for rows in self.pieces(progress))
 
     def pieces(self, progress: Progress) -> Iterator[Rows]:
-        """Yield the rows that were requested, in pieces, whatever became of their objects."""
         if self.rows is not None:
             yield from self.rows.pieces()
             return

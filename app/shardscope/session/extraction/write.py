@@ -21,14 +21,6 @@ MOST_TOLD = 1000
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """One file that there is not.
-
-    Attributes:
-        name: The key of the object, and the part, where it is one.
-        reason: Reason, in one sentence.
-        remedy: What would help, where there is something.
-    """
-
     name: str
     reason: str
     remedy: Remedy | None = None
@@ -36,23 +28,6 @@ class Failure:
 
 @dataclass(slots=True)
 class ExtractionOutcome:
-    """The outcome of an extraction, or of what is done of it so far.
-
-    Attributes:
-        total: Files that were to be written, where known.
-        files: Files written.
-        size: Their bytes.
-        skipped: Files that existed already and stay.
-        failed: Files that could not be written.
-        left_out: Tombstoned objects that were not requested.
-        failures: The first of those that failed.
-        again: Rows of the objects that failed; -1 stands for the whole content.
-        manifest: The manifest that was written, or None.
-        lost: Whether the server was lost on the way: another opening may go on with what is missing.
-        stopped: Reason why it ended early; empty where it did not.
-        cancelled: Whether it was cancelled.
-    """
-
     total: int = field(default=0, compare=False)
     files: int = 0
     size: int = 0
@@ -68,16 +43,13 @@ class ExtractionOutcome:
 
     @property
     def remedy(self) -> Remedy | None:
-        """The remedy of the first failure."""
         return self.failures[0].remedy if self.failures else None
 
     @property
     def complete(self) -> bool:
-        """Return whether nothing failed and nothing is missing."""
         return not (self.failed or self.stopped or self.cancelled)
 
     def text(self, where: Path) -> str:
-        """Return the outcome in one sentence."""
         total = max(self.total, self.files + self.skipped + self.failed)
         count = plural(self.files, "file") if self.complete else f"{self.files:,} of {plural(total, 'file')}"
         parts = [f"{count} written to {where.name or where}"]
@@ -97,13 +69,6 @@ class ExtractionOutcome:
 
 
 def write(wanted: ExtractionRequest, progress: Progress, found: ExtractionOutcome | None = None) -> ExtractionOutcome:
-    """Write the objects; tombstoned ones are read through a second opening, which the first one leaves as it is.
-
-    Args:
-        wanted: The objects, and the folder.
-        progress: Called after every piece.
-        found: Filled while objects are written: it is right, too, when an error ends the extraction early.
-    """
     found = ExtractionOutcome() if found is None else found
     if wanted.afresh:
         with _second(wanted, progress, deleted=False) as shard:
@@ -167,12 +132,6 @@ def _write(wanted: ExtractionRequest, total: int, progress: Progress, found: Ext
 
 
 class _Refs:
-    """The objects; an error on the way to one is its result, and the next ones come.
-
-    Attributes:
-        failed: Rows of the objects that there is no file for; -1 stands for the whole content.
-    """
-
     def __init__(self, wanted: ExtractionRequest, progress: Progress) -> None:
         self.failed: dict[int, None] = {}
         self._objects = wanted.shard.objects
@@ -195,13 +154,11 @@ class _Refs:
             raise
 
     def note(self, result: Taken) -> None:
-        """Report what became of an object; one of which nothing is known was noted on the way to it."""
         if result.row >= 0 or result.key is not None:
             self.failed[result.row] = None
 
 
 def _second(wanted: ExtractionRequest, progress: Progress, *, deleted: bool) -> Shard:
-    """Open the same shard again: to return deleted objects, or because its server is lost."""
     request = wanted.request.serving_deleted() if deleted else wanted.request
     opened = request.open(progress)
     try:

@@ -20,18 +20,6 @@ from shardscope.tasks.connect.dialog import AddressDialog
 
 
 class ConnectTask(QObject):
-    """The ways to remote places, for the window.
-
-    Args:
-        session: The session.
-        settings: Where ways are remembered, without secrets.
-        window: The parent of the dialog.
-
-    Attributes:
-        agreeing: Asks before much is fetched.
-        connections: The ways that are known.
-    """
-
     def __init__(self, session: Session, settings: Settings, window: QWidget) -> None:
         super().__init__(window)
         self._session = session
@@ -49,13 +37,6 @@ class ConnectTask(QObject):
         *,
         chosen: Callable[[OpenRequest], object] | None = None,
     ) -> AddressDialog:
-        """Request an address.
-
-        Args:
-            request: What the fields begin with.
-            who: What is chosen of the three ways to be somebody; None for the last one.
-            chosen: Called with it; None opens it in a tab.
-        """
         sheet = AddressDialog(request or OpenRequest(""), self.connections, self._session.jobs, self._window)
         if who is not None:
             sheet.who.choose(who)
@@ -64,11 +45,9 @@ class ConnectTask(QObject):
         return sheet
 
     def try_anonymous(self, request: OpenRequest) -> None:
-        """Open it without any signature."""
         self._session.open_tab(request.reached(as_anonymous(request.remote)))
 
     def has_to_ask(self, uri: str) -> bool:
-        """Return whether an address can only be opened with a choice: of keys, of a store, of a layer."""
         if is_viewer_link(uri):
             with suppress(UsageError):
                 return len(layers_of(uri)) > 1

@@ -44,21 +44,12 @@ NAMED = 3
 
 @dataclass(frozen=True, slots=True)
 class Allowed:
-    """One thing that was tried.
-
-    Attributes:
-        what: `Read`, `Ranges` or `List`.
-        works: Whether it is allowed; None where it does not apply.
-        text: What came out, in one sentence.
-    """
-
     what: str
     works: bool | None
     text: str
 
 
 def probe(uri: str, options: RemoteOptions | None) -> list[Allowed]:
-    """Try what an address allows: reading, reading of parts, listing; an error is the only line."""
     tape, began = RequestLog(), time.monotonic()
     try:
         target = source_of(uri, options, tape, marks=folder_marks())
@@ -94,7 +85,6 @@ def _listing(folder: Folder | None) -> Allowed:
 
 
 def profiles() -> list[str]:
-    """Return the profiles of the AWS configuration; empty where there is none."""
     # Takes long to import, and local files do without.
     from shardcore.sources.remote.s3 import profiles as named
 
@@ -105,15 +95,6 @@ SIGNS = {True: "✔", False: "✖", None: "·"}
 
 
 class AddressDialog(QDialog):
-    """Asks for an address and how it is reached. `chosen` carries the `OpenRequest`.
-
-    Args:
-        request: What the fields begin with.
-        connections: How places were reached before.
-        jobs: Lists profiles, and tries what is allowed.
-        parent: The window.
-    """
-
     chosen = Signal(object)
 
     def __init__(
@@ -215,7 +196,6 @@ class AddressDialog(QDialog):
         self.resize(620, 320)
 
     def _fit(self) -> None:
-        """Take the height of what is shown, as far as the window above has room."""
         parent = self.parentWidget()
         self._form.activate()
         wish = self._form.totalHeightForWidth(self.width()) + self.buttons.sizeHint().height()
@@ -229,7 +209,6 @@ class AddressDialog(QDialog):
         label.setMaximumHeight(max(label.heightForWidth(480), 0))
 
     def _permit(self, text: str) -> None:
-        """Show what the test found; nothing before."""
         self._say(self.allowed, text)
         self._form.setRowVisible(self.allowed, bool(text))
         self._fit()
@@ -251,7 +230,6 @@ class AddressDialog(QDialog):
 
     @property
     def uri(self) -> str:
-        """The address, with a signature that is not shown any more; of a link of Neuroglancer, that of the layer."""
         return self.layer.currentData() if self.layer.count() else self._typed
 
     @property
@@ -261,7 +239,6 @@ class AddressDialog(QDialog):
 
     @property
     def parsed(self) -> Address | None:
-        """The address taken apart, or None."""
         try:
             return parse_address(self.uri) if is_address(self.uri) else None
         except ShardError:
@@ -269,12 +246,10 @@ class AddressDialog(QDialog):
 
     @property
     def endpoint_url(self) -> str:
-        """The chosen or typed endpoint; empty for the usual one."""
         text = self.endpoint.currentText().strip()
         return next((one.url for one in ENDPOINTS if one.name == text), text)
 
     def options(self) -> RemoteOptions:
-        """Return what the fields state."""
         values: dict[str, Any] = dict(self.who.filled())
         return RemoteOptions(
             endpoint_url=self.endpoint_url or None,
@@ -286,13 +261,11 @@ class AddressDialog(QDialog):
 
     @property
     def request(self) -> OpenRequest:
-        """Return what is to be opened, and how."""
         parsed = self.parsed
         signed = parsed is not None and in_store(parsed)
         return replace(self._request, uri=self.uri, remote=self.options() if signed else None)
 
     def _check(self) -> None:
-        """Say at once what was understood, and what is missing."""
         self._list_layers()
         parsed = self.parsed
         problem = ""
@@ -334,7 +307,6 @@ class AddressDialog(QDialog):
         return f"✔ {described(parsed)}, at {store}" if store else f"✔ {described(parsed)}"
 
     def _list_layers(self) -> None:
-        """Offer the layers of a link of Neuroglancer; without one there is nothing to choose."""
         link = self._typed if is_viewer_link(self._typed) else ""
         if link != self._link:
             self._link = link
@@ -349,13 +321,11 @@ class AddressDialog(QDialog):
         self._form.setRowVisible(self.layer, self.layer.count() > 0)
 
     def _endpoints(self) -> list[tuple[str, str]]:
-        """Return the endpoints to choose from: the usual one, those that were used, those of known stores."""
         usual, *known = ((one.name, one.url) for one in ENDPOINTS)
         used = [(url, url) for url in self._connections.endpoints if url not in {one.url for one in ENDPOINTS}]
         return [usual, *used, *known]
 
     def _fill_way(self, parsed: Address | None) -> None:
-        """A place that was reached before is reached the same way, until something else is chosen."""
         written = self.uri.partition(":")[0].lower()
         place = f"{written} {parsed.scheme}://{parsed.place}" if parsed is not None else ""
         if parsed is None or place == self._filled_for:
@@ -385,7 +355,6 @@ class AddressDialog(QDialog):
     # --- trying and opening ---
 
     def try_it(self) -> Job:
-        """Try, in a job, what is allowed."""
         request = self.request
         self.test.setEnabled(False)
         self._permit(self.tr("Testing …"))

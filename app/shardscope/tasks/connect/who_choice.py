@@ -20,16 +20,6 @@ from shardscope.widgets.option_fields import FieldForm
 
 
 class WhoChoice(QWidget):
-    """Three buttons in a row, and below them what the chosen one needs. `changed` reports that something is other.
-
-    Attributes:
-        buttons: The three choices.
-        profile: The profiles to choose from.
-        access_key: What keys begin with.
-        secret_key: The secret; never shown, never written anywhere.
-        token: Belongs to temporary keys.
-    """
-
     changed = Signal()
 
     def __init__(self, options: RemoteOptions | None, parent: QWidget | None = None) -> None:
@@ -99,20 +89,16 @@ class WhoChoice(QWidget):
 
     @property
     def who(self) -> Who:
-        """Return what is chosen."""
         return next(who for who, button in self.buttons.items() if button.isChecked())
 
     @property
     def complete(self) -> bool:
-        """Return whether nothing is missing."""
         return self.who is not Who.KEYS or bool(self._text(self.access_key) and self._text(self.secret_key))
 
     def choose(self, who: Who) -> None:
-        """Choose one of the three."""
         self.buttons[who].setChecked(True)
 
     def tell_profiles(self, names: tuple[str, ...]) -> None:
-        """Report which profiles there are."""
         self.profile.blockSignals(True)
         self.profile.clear()
         self.profile.addItem(self.tr("Default (from the environment)"), "")
@@ -124,7 +110,6 @@ class WhoChoice(QWidget):
         self.profile.blockSignals(False)
 
     def filled(self) -> dict[str, str | bool | None]:
-        """Return the values for `RemoteOptions`."""
         if self.who is Who.ANONYMOUS:
             return {"anonymous": True}
         if self.who is Who.PROFILE:

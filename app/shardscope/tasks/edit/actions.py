@@ -21,25 +21,6 @@ ROOM = 9
 
 
 class EditActions(QObject):
-    """Actions for the menus of the window.
-
-    Args:
-        switch: Whether the file may be changed.
-        editor: Makes the edits.
-        typed: What was typed into the bytes.
-        parent: The window.
-
-    Attributes:
-        allow: Lets the open file be changed.
-        verbs: One action per verb, and for what takes it back where that is the same verb, in the order of menus.
-        undo: Puts back the last edit.
-        write: Writes the typed bytes.
-        undo_typed: Takes the last typed bytes back.
-        redo_typed: Types again what was taken back.
-        discard: Forgets all typed bytes.
-        rekey: Writes a new file; whoever does that connects it.
-    """
-
     def __init__(self, switch: EditSwitch, editor: Editor, typed: TypedBytes, parent: QObject) -> None:
         super().__init__(parent)
         self._switch = switch
@@ -72,12 +53,10 @@ class EditActions(QObject):
 
     @property
     def for_objects(self) -> list[QAction]:
-        """The actions on selected objects."""
         return [action for verb, action in self._of if verb.takes is EditSubject.KEYS]
 
     @property
     def all(self) -> list[QAction]:
-        """All of them but `allow`, in the order of menus."""
         typing = [self.write, self.undo_typed, self.redo_typed, self.discard]
         return [*(action for _, action in self._of), *typing, self.undo, self.rekey]
 
@@ -91,13 +70,11 @@ class EditActions(QObject):
         editor.ask(verb, back=back)
 
     def set_selected(self, count: int) -> None:
-        """So many objects are selected."""
         if bool(count) != bool(self._selected):
             self._selected = count
             self.update()
 
     def update(self) -> None:
-        """Show what can be done, and report of the rest why it cannot."""
         switch, there = self._switch, self._switch.standing.verbs
         possible = not switch.standing.why_not
         self.allow.setEnabled(possible)
@@ -141,16 +118,6 @@ class EditActions(QObject):
 
 
 class EditChip(QToolButton):
-    """Says in the status line whether the file may be changed; pressed, it lets that be, or not.
-
-    Where a sandbox is shown it says that, and how many changes it has; `sandbox_wanted` tells that it was pressed then.
-
-    Args:
-        switch: Whether it may.
-        actions: What it presses.
-        parent: The status line.
-    """
-
     sandbox_wanted = Signal()
 
     def __init__(self, switch: EditSwitch, actions: EditActions, parent: QWidget | None = None) -> None:
@@ -168,11 +135,6 @@ class EditChip(QToolButton):
         self._update()
 
     def tell_sandbox(self, changes: int | None) -> None:
-        """Report that what is shown is a sandbox.
-
-        Args:
-            changes: Number of them; None where there is no sandbox.
-        """
         self._changes = changes
         self.updateGeometry()
         self._update()

@@ -47,20 +47,12 @@ LONG = 64
 
 
 class ChangeModel(TableModel):
-    """The rows of a proposal.
-
-    Attributes:
-        things: The changes.
-        short: Bytes of old and new that are stored in a row.
-    """
-
     titles = ("What", "Where", "Old", "New")
     numbers = ()
     things: tuple[ChangeRow, ...] = ()
     short = SHORT
 
     def data(self, index: Index, role: int = Roles.DisplayRole) -> Any:
-        """As of any table, with bytes in their font."""
         return theme.fixed_font() if role == Roles.FontRole and index.column() > 1 else super().data(index, role)
 
     def tip(self, row: int, column: int) -> str:
@@ -103,21 +95,6 @@ LEAST = 400
 
 
 class EditDialog(QDialog):
-    """Asks whether an edit is to be made.
-
-    `asked()` reports that something else is needed, so that what changes must be looked for again; `row_chosen(row)`
-    carries a `ChangeRow`; `side_chosen(new)` whether new bytes are to be shown; `wanted(keep)` that the edit is to be
-    made, and whether the old bytes are kept.
-
-    Args:
-        title: What is to be done.
-        help: One sentence about it.
-        act: The words on the button that does it.
-        options: What may be said besides.
-        takes_files: Whether it needs files.
-        parent: The window.
-    """
-
     asked = Signal()
     row_chosen = Signal(object)
     side_chosen = Signal(bool)
@@ -286,45 +263,38 @@ class EditDialog(QDialog):
 
     @property
     def paths(self) -> tuple[Path, ...]:
-        """The files that were chosen."""
         text = self.file.text().strip() if self.file is not None else ""
         if text == _listed(self._paths):
             return self._paths
         return (Path(text),) if text else ()
 
     def take_files(self, paths: Iterable[str]) -> None:
-        """Take files that were chosen or dropped."""
         assert self.file is not None
         self._paths = tuple(map(Path, paths))
         self.file.setText(_listed(self._paths))
 
     @property
     def values(self) -> dict[str, str]:
-        """Return what was filled in."""
         return {name: line.text().strip() for name, line in self.fields.items()}
 
     @property
     def ready(self) -> bool:
-        """Return whether there is enough to look what would change."""
         return self.file is None or bool(self.paths)
 
     @property
     def row(self) -> ChangeRow | None:
-        """The change that is chosen, or None."""
         index = self.table.currentIndex()
         return self.model.things[index.row()] if index.isValid() else None
 
     # --- what it is reported ---
 
     def tell_busy(self) -> None:
-        """Show that the changes are being computed."""
         self._proposal = None
         self.trouble.setText("")
         self.total.setText(self.tr("Computing the changes …"))
         self._update()
 
     def tell_trouble(self, text: str) -> None:
-        """Show why it cannot be done."""
         self._proposal = None
         self.model.show_things(())
         self.total.setText("")
@@ -333,7 +303,6 @@ class EditDialog(QDialog):
         self._update()
 
     def tell_proposal(self, proposal: Proposal) -> None:
-        """Show what would change."""
         self._proposal = proposal
         what = proposal.what[:1].upper() + proposal.what[1:]
         self.title.setText(shown(cut_middle(what, 160)))
@@ -412,8 +381,6 @@ class EditDialog(QDialog):
 
 
 class _ChangesTable(QTableView):
-    """Takes what room is left; where there is less than for some rows, all of the dialog scrolls."""
-
     LEAST = 90
 
     def sizeHint(self) -> QSize:
@@ -421,5 +388,4 @@ class _ChangesTable(QTableView):
 
 
 def _listed(paths: Iterable[Path]) -> str:
-    """Several files as one line."""
     return "; ".join(map(str, paths))

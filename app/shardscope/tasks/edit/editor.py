@@ -37,21 +37,11 @@ from shardscope.tasks.edit.switch import EditSwitch
 
 
 def title_of(verb: Verb, *, back: bool = False) -> str:
-    """Return what a verb does, or what takes it back, in the language of the window."""
     return QCoreApplication.translate("Verbs", verb.back if back else verb.title)
 
 
 @dataclass(frozen=True)
 class News:
-    """Result of an edit.
-
-    Attributes:
-        text: One sentence.
-        bad: Whether it failed.
-        action: The words on a button; empty for none.
-        do: What the button does.
-    """
-
     text: str
     bad: bool = False
     action: str = ""
@@ -59,19 +49,6 @@ class News:
 
 
 class Editor(QObject):
-    """Opens sheets, and makes the edits they request.
-
-    Args:
-        session: The session.
-        switch: Whether it may be changed.
-        chosen: The selected rows of the objects.
-        window: The window.
-
-    Attributes:
-        sheet: The one that is open, or None.
-        now: Tells the time that an edit notes.
-    """
-
     opened = Signal(object)
     """The `EditDialog` that was opened."""
     proposed = Signal(object)
@@ -102,13 +79,6 @@ class Editor(QObject):
     # --- asking ---
 
     def ask(self, verb: Verb, *, back: bool = False, keys: tuple[str, ...] = ()) -> EditDialog | None:
-        """Open the dialog of an edit.
-
-        Args:
-            verb: What is to be done.
-            back: Whether it is to be taken back.
-            keys: The objects; by default those of the selected rows.
-        """
         if self._session.shard is None or self._switch.why_not:
             return None
         rows = self._chosen() if verb.takes is EditSubject.KEYS and not keys else RowRanges()
@@ -143,11 +113,6 @@ class Editor(QObject):
         return sheet
 
     def ask_bytes(self, changes: Sequence[Change]) -> EditDialog | None:
-        """Open the dialog that writes typed bytes into the file.
-
-        Args:
-            changes: The changes typed, in order.
-        """
         if self._session.shard is None or self._switch.why_not or not changes:
             return None
         sheet = self._sheet(
@@ -160,7 +125,6 @@ class Editor(QObject):
         return sheet
 
     def ask_undo(self) -> EditDialog | None:
-        """Open the dialog that puts back the last edit."""
         if self._session.shard is None:
             return None
         sheet = self._sheet(
@@ -192,8 +156,6 @@ class Editor(QObject):
         return sheet
 
     def _look(self, sheet: EditDialog, work: Callable[[Shard, Job], tuple[EditRequest | None, Proposal]]) -> None:
-        """Find out, in a job, what would change, and show it."""
-
         def take(found: tuple[EditRequest | None, Proposal]) -> None:
             if self.sheet is not sheet:
                 return
@@ -238,7 +200,6 @@ class Editor(QObject):
             self.place_wanted.emit(Span(row.source, start, start + 1))
 
     def _show(self, row: ChangeRow | None = None) -> None:
-        """Has the bytes show what changes in the source of a row; by default of the one that is chosen."""
         sheet = self.sheet
         if sheet is None:
             return
@@ -283,12 +244,6 @@ class Editor(QObject):
         )
 
     def put_back(self, uri: str, journal: Journal | None = None) -> Job:
-        """Put back what the last edit of a file changed, and open it again.
-
-        Args:
-            uri: The file.
-            journal: Of an edit that was interrupted: without old bytes, that edit is finished instead.
-        """
         name = Path(uri).name
         if journal is not None and not journal.kept:
             what, news = f"finish {journal.what}", News(self.tr("{0} was changed: {1}").format(name, journal.what))
@@ -300,7 +255,6 @@ class Editor(QObject):
         return News(self.tr("{0} restored to its state before the edit").format(name))
 
     def _run(self, work: Callable[[Job], None], what: str, news: News, *, stops: bool = False, uri: str = "") -> Job:
-        """Change the file in a job that goes on when another file is opened; then open it again."""
         session, shard, name = self._session, self._session.shard, Path(uri or self._session.uri).name
         session.hold_watch(held=True)
 
@@ -345,8 +299,6 @@ class Editor(QObject):
             self._verify(news)
 
     def _verify(self, news: News) -> None:
-        """Read back, in a job, what was written; only errors are reported."""
-
         def take(report: Report) -> None:
             wrong = [one for one in report.findings if one.severity is Severity.ERROR]
             if wrong:
@@ -371,7 +323,6 @@ class Editor(QObject):
 
 
 def _keys(shard: Shard, rows: RowRanges, job: Job) -> tuple[tuple[str, ...], int]:
-    """Return the keys of rows, each once, and how many rows have none."""
     found: dict[str, None] = {}
     left_out = 0
     for piece in rows.pieces():

@@ -22,16 +22,6 @@ from shardcore.writing.undo_chain import earlier_journals, journal_of
 
 @dataclass(frozen=True, slots=True)
 class EditPermission:
-    """Permission to change the open file.
-
-    Attributes:
-        verbs: What its format can change, in the order of menus.
-        why_not: Reason why nothing may be changed, as a sentence; empty where it may.
-        journal: Whether there is an edit that can be put back.
-        interrupted: The journal of that edit where it did not come to its end; None where it did.
-        rekey: The options for writing it again under another key; none where its format cannot.
-    """
-
     verbs: tuple[Verb, ...] = ()
     why_not: str = "Nothing is open"
     journal: bool = False
@@ -40,13 +30,6 @@ class EditPermission:
 
 
 def standing(shard: Shard, uri: str, kept: Collection[Path] = ()) -> EditPermission:
-    """Look what can be changed.
-
-    Args:
-        shard: The opened shard.
-        uri: What it was opened as.
-        kept: Files and folders that nobody changes: the samples.
-    """
     path = shard.source.path if isinstance(shard.source, FileSource) else None
     verbs = _verbs(shard)
     why_not = _why_not(shard, uri, verbs, kept)
@@ -58,7 +41,6 @@ def standing(shard: Shard, uri: str, kept: Collection[Path] = ()) -> EditPermiss
 
 
 def journal_to_mend(path: Path) -> Journal | None:
-    """Return the journal of an edit that did not come to its end; None where there is none that can be used."""
     try:
         return interrupted_edit(path)
     except ShardError:
@@ -67,7 +49,6 @@ def journal_to_mend(path: Path) -> Journal | None:
 
 
 def maker(shard: Shard, verb: Verb) -> Callable[..., Any]:
-    """Return what makes the edits of a verb for shards of this format."""
     return format_of(shard.format).edits[verb.name]
 
 

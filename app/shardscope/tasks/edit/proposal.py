@@ -44,17 +44,6 @@ Make = Callable[[bool, Progress], None]
 
 @dataclass(frozen=True, slots=True)
 class EditRequest:
-    """Requested edit.
-
-    Attributes:
-        verb: What.
-        keys: The objects, for verbs that take keys.
-        paths: The files, for verbs that take some.
-        values: The options, by name.
-        now: The time, in ISO 8601 and UTC.
-        back: Whether the verb is taken back.
-    """
-
     verb: Verb
     keys: Sequence[str] = ()
     paths: tuple[Path, ...] = ()
@@ -65,21 +54,6 @@ class EditRequest:
 
 @dataclass(frozen=True, slots=True)
 class ChangeRow:
-    """One change.
-
-    Attributes:
-        source: The source of the shard that it is in; None where no source can show it.
-        what: What it is, in few words.
-        start: The first byte.
-        stop: One past the last: of the new bytes, or of those that are cut off.
-        old_start: The first old byte; another one than `start` where the content before grows or shrinks.
-        old: The first old bytes.
-        old_size: Number of them.
-        new: The first new bytes.
-        new_size: Number of them.
-        is_text: Whether the bytes are read as text rather than in hex.
-    """
-
     source: str | None
     what: str
     start: int
@@ -94,20 +68,6 @@ class ChangeRow:
 
 @dataclass(frozen=True)
 class Proposal:
-    """Changes that an edit would make.
-
-    Attributes:
-        what: What the edit does, as a sentence without its point.
-        rows: The changes.
-        name: The file; empty where several change.
-        old_size: Bytes of that now.
-        new_size: Bytes of it afterwards.
-        proposed: What changes in each source, by its name.
-        make: Makes the edit.
-        kept: What becomes of the old bytes when they are not kept, and when they are; empty where nobody is asked.
-        remark: What else there is to say.
-    """
-
     what: str
     rows: tuple[ChangeRow, ...]
     name: str
@@ -120,7 +80,6 @@ class Proposal:
 
     @property
     def total(self) -> str:
-        """Return how much changes, as a sentence."""
         if not self.rows:
             return "Nothing would change"
         count = sum(max(row.old_size, row.new_size) for row in self.rows)
@@ -135,7 +94,6 @@ class Proposal:
 
 
 def propose(shard: Shard, asked: EditRequest) -> Proposal:
-    """Return what an edit would change."""
     # Not while another process edits it: half of another edit would be shown, and refused later.
     with locked(shard.source.path) if isinstance(shard.source, FileSource) else nullcontext():
         edit = made(
@@ -155,12 +113,6 @@ def propose(shard: Shard, asked: EditRequest) -> Proposal:
 
 
 def propose_bytes(shard: Shard, changes: Sequence[Patch]) -> Proposal:
-    """Return the changes that writing typed bytes would make.
-
-    Args:
-        shard: The opened shard.
-        changes: The changes typed, in order.
-    """
     source = shard.source
     if not isinstance(source, FileSource):
         raise UsageError("only local files can be changed in place")
@@ -177,7 +129,6 @@ def propose_bytes(shard: Shard, changes: Sequence[Patch]) -> Proposal:
 
 
 def propose_undo(shard: Shard) -> Proposal:
-    """Return what putting back the last edit would change."""
     if not isinstance(shard.source, FileSource):
         raise UsageError("only local files can be changed in place")
     journal, edit = putting_back(shard.source)
@@ -186,7 +137,6 @@ def propose_undo(shard: Shard) -> Proposal:
 
 
 def put_back(path: Path, progress: Progress = no_progress) -> None:
-    """Put back what the last edit changed; one that kept no old bytes is finished. It is not stopped half-way."""
     with stopped_by(_go_on), locked(path):
         left = interrupted_edit(path)
         if left is not None and not left.kept:
@@ -196,7 +146,6 @@ def put_back(path: Path, progress: Progress = no_progress) -> None:
 
 
 def _apply(edit: Edit, keep: bool, progress: Progress) -> None:
-    """Make an edit; without old bytes nothing could be put back: such an edit is not stopped."""
     if not keep:
         with stopped_by(_go_on):
             apply(edit, journal=False, progress=_telling(progress))
@@ -209,8 +158,6 @@ def _go_on() -> None:
 
 
 def _telling(progress: Progress) -> Progress:
-    """Return the progress, which does not stop the work."""
-
     def tell(done: int, total: int) -> None:
         # Whoever wants to stop it waits for the end.
         with contextlib.suppress(Cancelled):
@@ -285,7 +232,6 @@ def _of_rewrites(shard: Shard, rewrites: Sequence[Rewrite]) -> Proposal:
 
 
 def _changed_lines(source: str | None, rewrite: Rewrite) -> list[ChangeRow]:
-    """Return the lines that differ, neighbours together."""
     old, new = (rewrite.old or b"").splitlines(keepends=True), rewrite.new.splitlines(keepends=True)
     old_at, new_at = ([0, *accumulate(map(len, lines))] for lines in (old, new))
     rows = []
@@ -304,7 +250,6 @@ def _changed_lines(source: str | None, rewrite: Rewrite) -> list[ChangeRow]:
 
 
 def _opcodes(old: list[bytes], new: list[bytes]) -> Iterator[tuple[str, int, int, int, int]]:
-    """Yield the differences between lines; equal lines at both ends are compared once."""
     first = next((n for n, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), min(len(old), len(new)))
     most = min(len(old), len(new)) - first
     ends = zip(reversed(old), reversed(new), strict=False)
@@ -318,7 +263,6 @@ def _opcodes(old: list[bytes], new: list[bytes]) -> Iterator[tuple[str, int, int
 
 
 def _proposed_text(source: str, old: bytes, new: bytes, rows: Sequence[ChangeRow]) -> Proposed:
-    """Return the new text in place of the old, as far as that reaches; marked are the lines that differ."""
     stop = min(len(old), len(new))
     found = [ProposedRange(0, stop, new[:stop])] if stop else []
     if len(new) < len(old):
@@ -336,7 +280,6 @@ def _rewrite(rewrites: Sequence[Rewrite], _: bool, progress: Progress) -> None:
 
 
 def _source_of(shard: Shard, path: Path) -> str | None:
-    """Return the name of the source that shows a file beside the shard, or None."""
     folder = shard.folder if isinstance(shard, DataSet) else shard.source.folder if shard.source is not None else None
     if not isinstance(folder, LocalFolder) or path.parent.absolute() != folder.path.absolute():
         return None

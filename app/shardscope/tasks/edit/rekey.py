@@ -36,20 +36,6 @@ from shardscope.widgets.option_fields import FieldForm, field_for
 
 
 class RekeyDialog(QDialog):
-    """Asks how the new file differs, and where it goes. `wanted()` reports that it is to be written.
-
-    Args:
-        options: What the format lets people choose.
-        target: Where it goes, unless the user says otherwise.
-        parent: The window.
-
-    Attributes:
-        fields: One for each option, by name.
-        target: Where it goes.
-        write: The button that writes it.
-        trouble: Reason why it cannot be written.
-    """
-
     wanted = Signal()
 
     def __init__(self, options: tuple[Option, ...], target: Path, parent: QWidget | None = None) -> None:
@@ -103,12 +89,10 @@ class RekeyDialog(QDialog):
 
     @property
     def values(self) -> dict[str, Any]:
-        """The options that were filled in."""
         found = {name: field.value() for name, field in self.fields.items()}
         return {name: value for name, value in found.items() if value is not None}
 
     def tell(self, text: str) -> None:
-        """Report what hinders, or nothing."""
         self.trouble.setText(shown(text))
         self.trouble.setStyleSheet(f"color: {theme.of(self).error.name()};")
         self.trouble.setVisible(bool(text))
@@ -124,17 +108,6 @@ class RekeyDialog(QDialog):
 
 
 class RekeyTask(QObject):
-    """Opens the dialog, and writes the new file. `news` carries the `News`.
-
-    Args:
-        session: The session.
-        switch: Knows whether its format can do that.
-        window: The window.
-
-    Attributes:
-        sheet: The one that is open, or None.
-    """
-
     news = Signal(object)
 
     def __init__(self, session: Session, switch: EditSwitch, window: QWidget) -> None:
@@ -146,7 +119,6 @@ class RekeyTask(QObject):
         session.closed.connect(self._close)
 
     def ask(self) -> RekeyDialog | None:
-        """Open the dialog."""
         options, uri = self._switch.standing.rekey, self._session.uri
         if self._session.shard is None or not options:
             return None

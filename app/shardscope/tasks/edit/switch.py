@@ -18,16 +18,6 @@ LOOKING = "Checking whether the file can be changed …"
 
 
 class EditSwitch(QObject):
-    """Holds the permission, and knows what could be changed.
-
-    `changed()` tells that one of them is another. `interrupted(path, journal)` reports an edit that did not come to its
-    end, of a file that was opened or could not be.
-
-    Attributes:
-        allowed: Whether the file may be changed.
-        standing: How it stands to that.
-    """
-
     changed = Signal()
     interrupted = Signal(object, object)
 
@@ -42,19 +32,16 @@ class EditSwitch(QObject):
         session.failed.connect(self._failed)
 
     def allow(self, allowed: bool) -> None:
-        """Let the open file be changed, or not."""
         allowed = allowed and not self.standing.why_not
         if allowed != self.allowed:
             self.allowed = allowed
             self.changed.emit()
 
     def stay(self) -> None:
-        """The file is about to be opened again because it was edited here: the permission stays."""
         self._stays = self.allowed
 
     @property
     def why_not(self) -> str:
-        """Return why nothing is changed now, and what to do about it; empty where something may be."""
         if self.standing.why_not:
             return self.standing.why_not
         if not self.allowed:
@@ -91,11 +78,9 @@ class EditSwitch(QObject):
         )
 
     def view_state(self) -> object:
-        """Return whether the document that is shown may be changed."""
         return self.allowed
 
     def restore_view_state(self, state: object) -> None:
-        """Give the permission again, once it is known that the file can still be changed."""
         self._again = state is True
 
     def _closed(self) -> None:
@@ -103,7 +88,6 @@ class EditSwitch(QObject):
         self.changed.emit()
 
     def _failed(self, failure: OpenFailure) -> None:
-        """Forget the permission: a file that cannot be opened may be half of an edit."""
         self._stays = False
         uri = failure.request.uri
 

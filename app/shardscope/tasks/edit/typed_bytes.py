@@ -22,13 +22,6 @@ SOON_MILLISECONDS = 300
 
 
 class TypedBytes(QObject):
-    """Holds what was typed until it is written or discarded. The file itself is changed by an `Edit` only.
-
-    Attributes:
-        changes: The changes typed, in order.
-        undone: What was undone; the next one to redo last.
-    """
-
     changed = Signal()
     place_wanted = Signal(object)
     """The offset of what was undone or redone."""
@@ -45,50 +38,41 @@ class TypedBytes(QObject):
 
     @property
     def possible(self) -> bool:
-        """Return whether bytes of the open file can be overwritten by typing."""
         shard = self._session.shard
         return shard is not None and shard.source is not None and self._switch.allowed and not self._switch.why_not
 
     @property
     def count(self) -> int:
-        """Number of steps that can be undone."""
         return steps_of(self.changes)
 
     @property
     def proposed(self) -> Proposed | None:
-        """The typed bytes as shown in the hex view; None without any."""
         return proposed_bytes(self.changes)
 
     def put(self, pieces: Sequence[tuple[int, bytes]], what: str = "", *, second: bool = False) -> None:
-        """Overwrite bytes in one step; see `ByteEdits`."""
         if self.possible:
             self._set(overwriting(self.changes, pieces, what, second=second), ())
 
     def undo(self) -> None:
-        """Take the last step back."""
         if self.changes:
             last = self.changes[-1]
             self._set(*undo_step(self.changes, self.undone))
             self.place_wanted.emit(last.start)
 
     def redo(self) -> None:
-        """Do again what was undone last."""
         if self.undone:
             last = self.undone[-1]
             self._set(*redo_step(self.changes, self.undone))
             self.place_wanted.emit(last.start)
 
     def discard(self) -> None:
-        """Forget what was typed."""
         if self.changes or self.undone:
             self._set((), ())
 
     def view_state(self) -> object:
-        """Return what was typed into the document that is shown."""
         return self.changes, self.undone
 
     def restore_view_state(self, state: object) -> None:
-        """Show again what was typed."""
         if isinstance(state, tuple) and any(state):
             self._set(*state)
 
@@ -105,7 +89,6 @@ class TypedBytes(QObject):
         self.changed.emit()
 
     def _show(self) -> None:
-        """Open the file with the typed bytes over it, for the views."""
         changes, shard = self.changes, self._session.shard
         if not changes or shard is None or shard.source is None:
             self._session.show_typed(None)
@@ -141,11 +124,6 @@ class TypedBytes(QObject):
 
 
 def proposed_bytes(changes: Sequence[Change]) -> Proposed | None:
-    """Return overwritten bytes, the later over the earlier, as they are shown; None where there are none.
-
-    Args:
-        changes: What is overwritten, in order.
-    """
     found: list[tuple[int, bytes]] = []
     for change in changes:
         data = change.data or b""

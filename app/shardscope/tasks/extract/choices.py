@@ -16,16 +16,6 @@ POLICIES = (ASK, Conflict.SKIP, Conflict.RENAME, Conflict.REPLACE)
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """Choices in the extraction dialog.
-
-    Attributes:
-        folders: Whether keys that are paths stay paths.
-        conflict: One of `POLICIES`.
-        guess_extension: Whether names get an ending by their content.
-        skip_unused: Whether unused slots are left out; else the manifest lists them.
-        manifest: Whether a manifest is written.
-    """
-
     folders: bool = True
     conflict: str = ASK
     guess_extension: bool = False
@@ -34,7 +24,6 @@ class Choices:
 
     @staticmethod
     def of(kept: dict[str, str]) -> Choices:
-        """Return what was remembered; what is not understood is as at the first start."""
         usual = Choices()
         values: dict[str, bool | str] = {}
         for one in fields(Choices):
@@ -46,13 +35,11 @@ class Choices:
         return Choices(**values)  # type: ignore[arg-type]
 
     def kept(self) -> dict[str, str]:
-        """As it is remembered."""
         return {
             name: value if isinstance(value, str) else "yes" if value else "no" for name, value in asdict(self).items()
         }
 
     def options(self, *, deleted: bool = False, parts: str = AS_USUAL) -> ExtractOptions:
-        """As the library takes it. Where asking found nothing, a file that appears meanwhile stays."""
         return ExtractOptions(
             folders=self.folders,
             conflict=Conflict.ERROR if self.conflict == ASK else Conflict(self.conflict),
@@ -65,5 +52,4 @@ class Choices:
 
 
 def first_folder(request: OpenRequest) -> str:
-    """Return where objects go when nothing was extracted before."""
     return str(request.folder / f"{Path(request.name).stem or 'objects'}-objects")

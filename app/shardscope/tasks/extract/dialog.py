@@ -47,17 +47,6 @@ _POLICY_WORDS = {
 
 
 class ExtractDialog(QDialog):
-    """Asks how objects become files. Open it with `open()`.
-
-    `changed` reports that the choices are others: whoever made the dialog answers with `tell_outlook`. `wanted` is
-    emitted when *Extract* was pressed; the answer is `ask_conflicts`, or `accept`.
-
-    Args:
-        choices: What the dialog begins with.
-        folders: Folders to choose from; the first is chosen.
-        parent: The window.
-    """
-
     changed = Signal()
     wanted = Signal()
 
@@ -226,7 +215,6 @@ class ExtractDialog(QDialog):
 
     @property
     def choices(self) -> Choices:
-        """Return what is remembered of what is chosen."""
         return Choices(
             folders=self.folders.isChecked(),
             conflict=str(self.conflict.currentData()),
@@ -237,14 +225,12 @@ class ExtractDialog(QDialog):
 
     @property
     def options(self) -> ExtractOptions:
-        """Return how the objects are to be extracted, an answer about files that exist included."""
         parts = str(self.parts.currentData() or AS_USUAL)
         options = self.choices.options(deleted=self.deleted.isChecked(), parts=parts)
         return options if self._answer is None else replace(options, conflict=self._answer)
 
     @property
     def folder(self) -> Path:
-        """The folder."""
         try:
             return Path(self.where.currentText().strip()).expanduser().absolute()
         except RuntimeError:
@@ -253,32 +239,27 @@ class ExtractDialog(QDialog):
 
     @property
     def asks(self) -> bool:
-        """Return whether files that exist are asked about."""
         return self._answer is None and self.choices.conflict == ASK
 
     # --- what it is reported ---
 
     def tell_outlook(self, found: Outlook) -> None:
-        """Show what would be written."""
         self._outlook = found
         self._offer_parts(found.parts)
         self._update()
         self.resize(self.size().expandedTo(self.sizeHint()))
 
     def tell_error(self, error: BaseException) -> None:
-        """Show why that is unknown, or why nothing can be written."""
         self.left_out.setText(shown(plain_words(error)))
         self.left_out.show()
         self.show_choices()
 
     def tell_busy(self) -> None:
-        """Files that exist are being looked for."""
         self.extract.setEnabled(False)
         self.left_out.show()
         self.left_out.setText(self.tr("Checking for existing files …"))
 
     def ask_conflicts(self, count: int) -> None:
-        """Ask what to do about files that exist."""
         be = "exists" if count == 1 else "exist"
         self.question.setText(self.tr("{0} {1} already").format(plural(count, "file"), be))
         self.question_where.setText(self.tr("in {0}").format(shown(cut_middle(str(self.folder), 70))))
@@ -288,7 +269,6 @@ class ExtractDialog(QDialog):
         self.answers[Conflict.SKIP].setFocus()
 
     def show_choices(self) -> None:
-        """Go back to the choices."""
         self._answer = None
         self.pages.setCurrentIndex(0)
         self.extract.setDefault(True)

@@ -25,26 +25,16 @@ from shardscope.tasks.extract.dialog import ExtractDialog
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """An extraction that runs, or came to its end.
-
-    Attributes:
-        wanted: What was requested.
-        found: The outcome so far.
-        job: Writes the files.
-    """
-
     wanted: ExtractionRequest
     found: ExtractionOutcome
     job: Job
 
     @property
     def text(self) -> str:
-        """In one sentence."""
         return self.found.text(self.wanted.where)
 
     @property
     def rest(self) -> ExtractionRequest:
-        """The objects without a file; through another opening where the server was lost."""
         if self.found.stopped or self.found.cancelled:
             return _going_on(replace(self.wanted, afresh=self.found.lost))
         rows = [row for row in self.found.again if row >= 0]
@@ -53,16 +43,6 @@ class Result:
 
 
 class ExtractTask(QObject):
-    """Opens the dialog, and does what it states.
-
-    `started` and `finished` carry a `Result`.
-
-    Args:
-        session: The session.
-        settings: Remembers the choices.
-        parent: The window.
-    """
-
     started = Signal(object)
     finished = Signal(object)
 
@@ -74,11 +54,6 @@ class ExtractTask(QObject):
         self._last: dict[str, str] = {}
 
     def ask(self, rows: RowRanges | None) -> ExtractDialog | None:
-        """Open the dialog.
-
-        Args:
-            rows: Rows of `Shard.objects`; None for everything.
-        """
         if self.session.shard is None or (rows is not None and not len(rows)):
             return None
         # Objects of one file do not go among those of another unasked.
@@ -96,7 +71,6 @@ class ExtractTask(QObject):
         return sheet
 
     def start(self, wanted: ExtractionRequest) -> Job:
-        """Write objects into files: a job in `transfers`, which goes on when another file is opened."""
         found = ExtractionOutcome()
 
         def done(_: ExtractionOutcome | None, error: BaseException | None) -> None:
@@ -128,14 +102,12 @@ class ExtractTask(QObject):
         return job
 
     def _when_agreed(self, wanted: ExtractionRequest) -> None:
-        """Extract; where that fetches much, ask first."""
         total = wanted.shard.listing
         share = 1.0 if wanted.rows is None or not total else min(len(wanted.rows) / max(len(total), 1), 1.0)
         size = int(whole(wanted.shard) * share)
         self.session.when_agreed(self.tr("Extracting"), size, lambda: self.start(wanted))
 
     def retry(self, result: Result) -> Job | None:
-        """Try once more what failed, in its tab; nothing when the shard is not open any more."""
         wanted = result.rest
         if not self.session.show_shard(wanted.shard) and not wanted.afresh:
             self.session.say(self.tr("Open {0} to try again").format(wanted.request.name), failed=True)
@@ -146,7 +118,6 @@ class ExtractTask(QObject):
         job.state, job.resume = JobState.BROKEN, partial(self._resume, job, rest)
 
     def _resume(self, job: Job, wanted: ExtractionRequest) -> Job:
-        """Go on with what a job left open, once; files that are there stay, whatever was stated of them before."""
         job.resume, job.note = None, self.tr("gone on with")
         self.session.jobs.changed.emit(job)
         return self.start(replace(_going_on(wanted), afresh=True))
@@ -218,19 +189,12 @@ class ExtractTask(QObject):
 
 
 def _going_on(wanted: ExtractionRequest) -> ExtractionRequest:
-    """Return the extraction that leaves the files of an earlier one as they are."""
     if wanted.options.conflict is not Conflict.ERROR:
         return wanted
     return replace(wanted, options=replace(wanted.options, conflict=Conflict.SKIP))
 
 
 class _Open:
-    """Flag of a dialog: false once it is finished.
-
-    Attributes:
-        counted: The request that was counted last.
-    """
-
     def __init__(self, sheet: ExtractDialog) -> None:
         self._open = True
         self.counted: ExtractionRequest | None = None

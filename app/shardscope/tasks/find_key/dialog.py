@@ -46,8 +46,6 @@ MOST_HITS = 10_000
 
 
 class KeyHitModel(TableModel):
-    """Files with the key, and files that could not be searched."""
-
     titles = ("File", "Format", "Size", "Shard, error")
     numbers = (2,)
 
@@ -57,12 +55,10 @@ class KeyHitModel(TableModel):
         self._top = top
 
     def begin(self, top: str) -> None:
-        """Show nothing; paths are shown below a folder from now on."""
         self._top = top
         self.show_things([])
 
     def add(self, hits: list[KeyHit]) -> None:
-        """Show more hits below the others."""
         hits = hits[: MOST_HITS - len(self.things)]
         if hits:
             first = len(self.things)
@@ -86,18 +82,6 @@ class KeyHitModel(TableModel):
 
 
 class FindKeyDialog(QDialog):
-    """Dialog for a key and a folder, with a list of the files that hold the key.
-
-    Args:
-        key: The key to begin with.
-        folders: Folders to choose from; the first is chosen.
-        parent: The window.
-
-    Attributes:
-        model: What was found.
-        start: The button that starts the search, and cancels it.
-    """
-
     wanted = Signal(str, str)
     """A key and a folder to search."""
     cancelled = Signal()
@@ -193,7 +177,6 @@ class FindKeyDialog(QDialog):
     # --- what is shown ---
 
     def tell_started(self, top: str) -> None:
-        """Show that the search has begun."""
         self.running = True
         self.model.begin(top)
         self.progress.setRange(0, int(motion.reduced()))
@@ -201,14 +184,12 @@ class FindKeyDialog(QDialog):
         self._enable()
 
     def tell_progress(self, done: int, total: int) -> None:
-        """Show how many files were searched."""
         if self.running and total > 0:
             self.progress.setRange(0, total)
             self.progress.setValue(done)
             self.state.tell(self.tr("{0} of {1} searched").format(f"{done:,}", plural(total, "file")))
 
     def tell_ended(self, text: str) -> None:
-        """Show that the search has ended, and its result."""
         self.running = False
         self.progress.setRange(0, 1)
         self.progress.setValue(0)
@@ -248,7 +229,6 @@ class FindKeyDialog(QDialog):
             self.menu_of(self.model.things[index.row()]).popup(self.table.viewport().mapToGlobal(place))
 
     def menu_of(self, hit: KeyHit) -> QMenu:
-        """Return what can be done with a file."""
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         menu.addAction(self.tr("&Open"), lambda: self.chosen.emit(hit))
@@ -258,17 +238,6 @@ class FindKeyDialog(QDialog):
 
 
 class FindKeyTask(QObject):
-    """Opens the dialog, searches in a job, and requests a tab for what is chosen.
-
-    Args:
-        session: The session.
-        settings: Settings that keep the folders.
-        window: The window.
-
-    Attributes:
-        dialog: The one that is open, or None.
-    """
-
     def __init__(self, session: Session, settings: Settings, window: QWidget) -> None:
         super().__init__(window)
         self._session = session
@@ -280,7 +249,6 @@ class FindKeyTask(QObject):
         session.jobs.changed.connect(self._progressed)
 
     def ask(self) -> FindKeyDialog:
-        """Open the dialog, or bring it to the front."""
         if self.dialog is None:
             dialog = self.dialog = FindKeyDialog(self._key, self._folders, self._window)
             dialog.wanted.connect(self.search)
@@ -295,19 +263,16 @@ class FindKeyTask(QObject):
 
     @property
     def _key(self) -> str:
-        """The key of the selected object, or of the last lookup."""
         ref = self._session.selection.ref
         return (ref.key if ref is not None and ref.key else self._session.walk.key) or ""
 
     @property
     def _folders(self) -> list[str]:
-        """The folder of what is open, then those that were searched before."""
         request = self._session.request
         open_one = [] if not request.uri or request.is_remote else [str(Path(request.uri).absolute().parent)]
         return list(dict.fromkeys([*open_one, *self._settings.searched_folders]))
 
     def search(self, key: str, where: str) -> Job | None:
-        """Search a folder for a key; what is found is listed at once."""
         dialog = self.dialog
         if dialog is None:
             return None

@@ -22,8 +22,6 @@ TELL_EVERY = 256
 
 
 class InputKind(Enum):
-    """Kind of an input."""
-
     FILE = "file"
     FOLDER = "folder"
     MANIFEST = "manifest"
@@ -32,17 +30,6 @@ class InputKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """One input, counted.
-
-    Attributes:
-        path: The path.
-        kind: What it is.
-        count: Files, or the objects of a manifest.
-        size: Their bytes.
-        problem: Reason why it cannot be read, or empty.
-        manifest: Of a folder, the manifest in it, which says the keys of its files; or empty.
-    """
-
     path: str
     kind: InputKind
     count: int = 0
@@ -52,7 +39,6 @@ class Input:
 
     @property
     def text(self) -> str:
-        """Return what it is, in words."""
         if self.problem:
             return self.problem
         match self.kind:
@@ -67,40 +53,25 @@ class Input:
 
 @dataclass(frozen=True, slots=True)
 class InputCount:
-    """All inputs.
-
-    Attributes:
-        inputs: In the order in which they were added.
-    """
-
     inputs: tuple[Input, ...] = ()
 
     @property
     def count(self) -> int:
-        """Files and objects of the manifest."""
         return sum(one.count for one in self.inputs)
 
     @property
     def size(self) -> int:
-        """Their bytes."""
         return sum(one.size for one in self.inputs)
 
     @property
     def manifests(self) -> tuple[str, ...]:
-        """The manifests; one at a time can be packed."""
         return tuple(one.path for one in self.inputs if one.kind is InputKind.MANIFEST)
 
     @property
     def plain(self) -> tuple[str, ...]:
-        """Files and folders."""
         return tuple(one.path for one in self.inputs if one.kind is not InputKind.MANIFEST)
 
     def problem(self, *, skip: bool = False) -> str:
-        """Return why these cannot be packed, or empty.
-
-        Args:
-            skip: Whether inputs that cannot be read are skipped.
-        """
         wrong = next((one for one in self.inputs if one.problem), None)
         if wrong is not None and not skip:
             return f"{wrong.path}: {wrong.problem}"
@@ -110,12 +81,10 @@ class InputCount:
 
     @property
     def several(self) -> bool:
-        """Return whether more than one content comes out of them."""
         return self.count > 1
 
 
 def count(paths: Iterable[str], progress: Progress) -> InputCount:
-    """Look at all inputs; read the sizes of files, and manifests."""
     found: list[Input] = []
     for path in paths:
         before = sum(one.count for one in found)
@@ -147,7 +116,6 @@ def _may_be_manifest(path: str) -> bool:
 
 
 def _is_manifest(path: str) -> bool:
-    """Return whether a file is there and begins as a manifest."""
     try:
         manifest = ManifestReader(path, (), "")
     except ShardError:
@@ -159,7 +127,6 @@ def _is_manifest(path: str) -> bool:
 
 
 def _manifest(path: str, before: int, progress: Progress) -> Input | None:
-    """Return the manifest that a file is; None where its beginning is not one of a manifest."""
     objects = size = 0
     try:
         manifest = ManifestReader(path, (), "")

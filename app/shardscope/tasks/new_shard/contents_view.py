@@ -31,8 +31,6 @@ _ROWS = 4
 
 
 class InputModel(TableModel):
-    """The paths of the inputs."""
-
     titles = ("Name", "What it is", "Size")
     numbers = (2,)
     things: list[str]
@@ -43,7 +41,6 @@ class InputModel(TableModel):
         self._counted: dict[str, Input] = {}
 
     def tell(self, counted: InputCount) -> None:
-        """Show what the inputs are."""
         self._counted = {one.path: one for one in counted.inputs}
         self.change()
 
@@ -61,8 +58,6 @@ class InputModel(TableModel):
 
 
 class InputList(QTreeView):
-    """The list; Delete takes the selected inputs away."""
-
     removed = Signal()
 
     def __init__(self, model: InputModel, parent: QWidget | None = None) -> None:
@@ -105,8 +100,6 @@ class InputList(QTreeView):
 
 
 class ContentsView(QWidget):
-    """The inputs, and buttons to add and take away; `changed` reports that they are others."""
-
     changed = Signal()
 
     def __init__(self, paths: list[str], folder: str, parent: QWidget | None = None) -> None:
@@ -178,11 +171,9 @@ class ContentsView(QWidget):
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """The inputs, in the order in which they were added."""
         return tuple(self.model.things)
 
     def add(self, paths: list[str]) -> None:
-        """Add inputs; those that are there already stay where they are."""
         both = list(dict.fromkeys([*self.model.things, *paths]))
         if both != self.model.things:
             self.model.show_things(both)
@@ -190,7 +181,6 @@ class ContentsView(QWidget):
             self.changed.emit()
 
     def take_away(self) -> None:
-        """Take the selected inputs away."""
         rows = {index.row() for index in self.list.selectionModel().selectedRows()}
         if rows:
             self.model.show_things([path for row, path in enumerate(self.model.things) if row not in rows])
@@ -198,13 +188,11 @@ class ContentsView(QWidget):
             self.changed.emit()
 
     def use_manifests(self) -> None:
-        """Pack what the manifests in folders say, instead of the folders."""
         self.model.show_things([self._inside.get(path, path) for path in self.model.things])
         self._update()
         self.changed.emit()
 
     def tell(self, counted: InputCount) -> None:
-        """Show the inputs and their sums."""
         self.model.tell(counted)
         self._inside = {one.path: one.manifest for one in counted.inputs if one.manifest}
         self.use.setVisible(bool(self._inside))
@@ -212,7 +200,6 @@ class ContentsView(QWidget):
             self.total.tell(f"{plural(counted.count, 'file')} · {plural(counted.size, 'byte')}")
 
     def tell_busy(self, files: int) -> None:
-        """They are being counted."""
         self.total.tell(self.tr("Counting … {0}").format(plural(files, "file")))
 
     def _update(self) -> None:

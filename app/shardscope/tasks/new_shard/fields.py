@@ -18,8 +18,6 @@ UNDER = 2
 
 
 class YesField(OptionField):
-    """Yes or no, beginning with the default."""
-
     def __init__(self, option: Option) -> None:
         super().__init__(option)
         self.box = TickBox("", self)
@@ -30,14 +28,11 @@ class YesField(OptionField):
         self._hold(self.box)
 
     def value(self) -> bool | None:
-        """Return what was chosen, where it is not the default."""
         chosen = self.box.isChecked()
         return None if chosen == bool(self.option.default) else chosen
 
 
 class PathField(OptionField):
-    """A line for the path of a file, or for JSON text where the value is that, and a button that requests a file."""
-
     def __init__(self, option: Option) -> None:
         super().__init__(option)
         self.line = QLineEdit(self)
@@ -50,17 +45,14 @@ class PathField(OptionField):
         self._hold(self.line, button)
 
     def value(self) -> str | None:
-        """Return the text, or None."""
         return self.line.text().strip() or None
 
     def problem(self) -> str:
-        """Return where JSON text is none, or empty; files are looked at by the plan."""
         text = self.line.text().strip()
         return json_problem(text) if self._is_json and text.startswith("{") else ""
 
 
 def writing_field(option: Option) -> OptionField:
-    """Return the field for an option of writing."""
     if option.type is OptionType.FLAG:
         return YesField(option)
     if option.type is OptionType.JSON or option.content:
@@ -73,17 +65,6 @@ def writing_field(option: Option) -> OptionField:
 
 
 class OptionForm(QWidget):
-    """The options of a format, one below the other.
-
-    Args:
-        options: They.
-        changed: Called when a value may be another.
-        parent: The parent.
-
-    Attributes:
-        fields: By the name of the option.
-    """
-
     def __init__(self, options: tuple[Option, ...], changed: Any, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("optionForm")
@@ -111,7 +92,6 @@ class OptionForm(QWidget):
         self._check()
 
     def _under(self, option: Option, field: OptionField) -> QVBoxLayout:
-        """Return the field, what it means, and what is wrong with it."""
         about = _small(option.help, self)
         about.setObjectName(f"about_{option.name}")
         wrong = _small("", self)
@@ -126,17 +106,14 @@ class OptionForm(QWidget):
 
     @property
     def values(self) -> dict[str, Any]:
-        """Return what was chosen, where it is not the default."""
         found = {name: field.value() for name, field in self.fields.items()}
         return {name: value for name, value in found.items() if value is not None and value != _default(self, name)}
 
     @property
     def problem(self) -> str:
-        """The first thing that is wrong, or empty."""
         return next((label.text() for label in self._wrong.values() if label.text()), "")
 
     def tell_wrong(self, name: str, why: str) -> bool:
-        """Say beside a field why its value cannot be used; until it is another. Whether there is such a field."""
         if name not in self.fields:
             return False
         self._told = (name, why, self.fields[name].value())

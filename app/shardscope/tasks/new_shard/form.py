@@ -63,8 +63,6 @@ CONVERTED = {"sha256": "the sha256 of the content becomes the key", "number": "o
 
 
 class KeyRules(QWidget):
-    """Says what is converted, and requests the rule; `changed` reports that it is another."""
-
     changed = Signal()
 
     def __init__(self, shard: Shard, request: OpenRequest, parent: QWidget | None = None) -> None:
@@ -100,18 +98,15 @@ class KeyRules(QWidget):
 
     @property
     def choice(self) -> KeyChoice:
-        """The rule."""
         return KeyChoice(self.rule.currentData())
 
     def explain(self, writes: Writes) -> None:
-        """Report what the rule does in the chosen format."""
         self.rule.setEnabled(writes.keys is not KeyRule.NONE)
         self.about.setText(shown(rule_text(self.choice, writes)))
         self.about.setStyleSheet(f"color: {theme.of(self).muted.name()};")
 
 
 def rule_text(choice: KeyChoice, writes: Writes) -> str:
-    """Return what a rule does in a format, in a sentence."""
     if writes.keys is KeyRule.NONE:
         return "The format has no keys. A manifest beside it records which object had which key."
     if choice is not KeyChoice.USUAL:
@@ -122,7 +117,6 @@ def rule_text(choice: KeyChoice, writes: Writes) -> str:
 
 
 def pack_keys_text(writes: Writes) -> str:
-    """Return where the keys of packed files come from, in a sentence."""
     match writes.keys:
         case KeyRule.CONTENT:
             return f"The key is computed from the content ({writes.key_form}), or given by a manifest."
@@ -140,17 +134,6 @@ WIDE = 880
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Initial values of a form.
-
-    Attributes:
-        formats: Those that are written.
-        format: The name of the one that is chosen first.
-        folder: Where things go, and are looked for, when nothing states better.
-        paths: Files and folders to pack.
-        shard: What is to be converted, instead.
-        request: How that was opened.
-    """
-
     formats: Sequence[Format]
     format: str
     folder: str
@@ -160,12 +143,6 @@ class Start:
 
 
 class PackForm(QWidget):
-    """Asks for all that a new shard needs; what it shows is reported by `Desk`.
-
-    `contents_changed` tells that inputs are others, `changed` that anything is, `write_wanted` and `cancel_wanted` that
-    a button was pressed.
-    """
-
     contents_changed = Signal()
     changed = Signal()
     exact_wanted = Signal()
@@ -251,7 +228,6 @@ class PackForm(QWidget):
         column.addLayout(foot)
 
     def _add(self, side: QVBoxLayout, title: str, widget: QWidget | None, beside: QWidget | None = None) -> QLabel:
-        """Return a part of the form under its title; `beside` is stored at the right of the title."""
         head = QLabel(title, self)
         head.setTextFormat(Qt.TextFormat.PlainText)
         font = sized(head.font(), LARGE)
@@ -286,7 +262,6 @@ class PackForm(QWidget):
 
     @property
     def target(self) -> NewShardTarget | None:
-        """Return where, and how; None while no place is given."""
         path = self.place.path
         if path is None:
             return None
@@ -294,7 +269,6 @@ class PackForm(QWidget):
 
     @property
     def work(self) -> NewShardJob | None:
-        """Return what is to be written; None while something is missing."""
         target = self.target
         if target is None:
             return None
@@ -315,12 +289,10 @@ class PackForm(QWidget):
 
     @property
     def skips(self) -> bool:
-        """Return True when unreadable inputs are skipped."""
         return self.contents is not None and self.contents.skip.isChecked()
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """Return what is read: inputs, or the file that is converted."""
         if self.contents is not None:
             return self.contents.paths
         uri = self.start.request.uri if self.start.request is not None else ""
@@ -328,12 +300,10 @@ class PackForm(QWidget):
 
     @property
     def _has_content(self) -> bool:
-        """Return whether an option names content by itself."""
         return any(field.option.content and field.value() for field in self.options.fields.values())
 
     @property
     def blocked(self) -> str:
-        """Return why nothing can be written as things are, or empty."""
         if self.work is None and self.contents is not None and not self.contents.paths:
             return self.tr("Add files or folders to pack.")
         wrong = self.counted.problem(skip=self.skips) or self.options.problem or self.place.problem
@@ -342,7 +312,6 @@ class PackForm(QWidget):
     # --- what it is reported ---
 
     def tell_counted(self, counted: InputCount) -> None:
-        """Show the counted inputs."""
         self.counted = counted
         if self.contents is not None:
             self.contents.tell(counted)
@@ -350,27 +319,18 @@ class PackForm(QWidget):
         self.refresh()
 
     def tell_plan(self, planned: Planned) -> None:
-        """Show the plan."""
         path = self.place.path
         self._refused = ""
         self.plan.show_plan(planned, path.name if path is not None else planned.name)
         self.refresh()
 
     def tell_refused(self, why: str, option: str, *, final: bool) -> None:
-        """It cannot be written like this.
-
-        Args:
-            why: A sentence.
-            option: The option that is to blame, or empty.
-            final: Whether trying would fail for certain.
-        """
         if not (option and self.options.tell_wrong(option, why)):
             self._refused, self._final = why, final
         self.plan.show_none(self.tr("No plan: see the message below"))
         self.refresh()
 
     def tell_failed(self, why: str) -> None:
-        """Writing failed; everything can be changed again."""
         self.refresh()
         self._say(why, wrong=True)
         self.write.setFocus()
@@ -382,7 +342,6 @@ class PackForm(QWidget):
         self._changed()
 
     def _take_format(self) -> None:
-        """Another format: other options, another ending, another rule for keys."""
         found = self.formats.format
         options = tuple(one for one in found.options_for(OptionPurpose.WRITE) if not one.hidden)
         form = OptionForm(options, self._changed, self)
@@ -404,7 +363,6 @@ class PackForm(QWidget):
 
     @property
     def _many_rows(self) -> bool:
-        """Return whether what is converted has several contents."""
         shard = self.start.shard
         return shard is not None and not shard.views and shard.listing is not None and len(shard.listing) > 1
 
@@ -432,7 +390,6 @@ class PackForm(QWidget):
         self.changed.emit()
 
     def refresh(self) -> None:
-        """Report what is missing or wrong; *Write* waits until nothing is."""
         blocked = self.blocked
         waiting = self.work is None
         self.write.setEnabled(not blocked and not waiting)

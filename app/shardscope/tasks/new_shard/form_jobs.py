@@ -31,13 +31,6 @@ AUTO_EXACT = 16 << 20
 
 
 class FormJobs(QObject):
-    """Serves one form.
-
-    Args:
-        form: It; the desk goes with it.
-        jobs: Runs the work.
-    """
-
     def __init__(self, form: PackForm, jobs: Jobs) -> None:
         super().__init__(form)
         self._form = form
@@ -53,7 +46,6 @@ class FormJobs(QObject):
         self.count()
 
     def count(self) -> None:
-        """Count the inputs, then looks and plans."""
         if self._form.contents is None:
             self._changed()
             return
@@ -66,8 +58,6 @@ class FormJobs(QObject):
         self._clock.start()
 
     def _ask(self, work: Callable[[Job], T], take: Take[T], key: str, *, pool: Pool = Pool.IO) -> None:
-        """Run work, and bring the result home if the form is still there."""
-
         def done(result: T | None, error: BaseException | None) -> None:
             # One that was cancelled may have failed before it knew: that is about what was requested before.
             if alive(self.stop) and not job.cancelled and not isinstance(error, Cancelled):
@@ -76,7 +66,6 @@ class FormJobs(QObject):
         job = self._jobs.submit(work, key=(key, self), pool=pool, priority=JobPriority.SCREEN, done=done)
 
     def stop(self) -> None:
-        """Nobody waits for any of it any more."""
         self._soon.stop()
         self._clock.stop()
         for key in ("count inputs", "plan", "target"):
@@ -92,7 +81,6 @@ class FormJobs(QObject):
         self._changed()
 
     def _changed(self) -> None:
-        """Something is another: the place is looked at, and the plan is made soon."""
         self._look_at_target()
         work = self._form.work
         if work is not None and self._planned is not None and _alike(work, self._planned[0]):
@@ -156,7 +144,6 @@ class FormJobs(QObject):
     # --- how far ---
 
     def _look(self) -> None:
-        """Report how far counting and planning are."""
         if (job := self._jobs.newest(("count inputs", self))) is not None:
             if self._form.contents is not None:
                 self._form.contents.tell_busy(job.done_amount)
@@ -173,7 +160,6 @@ def _planning_text(job: Job) -> str:
 
 
 def _alike(one: NewShardJob, other: NewShardJob) -> bool:
-    """Return whether the plan of one is that of the other, but for the name."""
     if not one.target.alike(other.target):
         return False
     if isinstance(one, PackWork) and isinstance(other, PackWork):

@@ -24,15 +24,12 @@ _WRAP = int(Qt.TextFlag.TextWordWrap)
 
 
 class _FormatRows(QStyledItemDelegate):
-    """Paints the title, and below it the two sentences."""
-
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
         view = self.parent()
         width = view.viewport().width() if isinstance(view, QListView) else 300
         return QSize(width, 2 * _PAD + sum(height + _GAP for _, height, *_ in self._lines(index, option.font, width)))
 
     def _lines(self, index: Index, font: QFont, width: int) -> list[tuple[str, int, QFont]]:
-        """Return the texts with their heights and fonts."""
         found = index.data(FORMAT_ROLE)
         bold, small = QFont(font), sized(font, SMALL)
         bold.setWeight(QFont.Weight.DemiBold)
@@ -44,7 +41,6 @@ class _FormatRows(QStyledItemDelegate):
         ]
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
-        """Paint one format."""
         view = self.parent()
         colours = theme.of(view) if isinstance(view, QWidget) else theme.of(option.widget)
         chosen = isinstance(view, QListView) and view.currentIndex() == index
@@ -82,8 +78,6 @@ class _FormatRows(QStyledItemDelegate):
 
 
 class FormatList(QListView):
-    """Chooses one format; `chosen` reports that it is another. As high as all of them."""
-
     chosen = Signal()
 
     def __init__(self, formats: Sequence[Format], parent: QWidget | None = None) -> None:
@@ -110,17 +104,14 @@ class FormatList(QListView):
 
     @property
     def format(self) -> Format:
-        """The chosen format."""
         found: Format = self.currentIndex().data(FORMAT_ROLE)
         return found
 
     @property
     def names(self) -> list[str]:
-        """The names of the formats, in the order of the list."""
         return [self._model.item(row).data(FORMAT_ROLE).name for row in range(self._model.rowCount())]
 
     def choose(self, name: str) -> None:
-        """Choose a format by its name; the first where there is none of that name."""
         names = self.names
         self.setCurrentIndex(self._model.index(names.index(name) if name in names else 0, 0))
 

@@ -35,12 +35,6 @@ RESULT_PAGE = QSize(640, 360)
 
 
 class NewShardDialog(QDialog):
-    """Shows the form, then how far writing is, then what came out. Open it with `open()`.
-
-    `write_wanted` reports that *Write* was pressed; the answer is `begin_writing`, and then `tell_written` or
-    `tell_failed`.
-    """
-
     write_wanted = Signal()
 
     def __init__(self, start: Start, parent: QWidget | None = None) -> None:
@@ -75,12 +69,6 @@ class NewShardDialog(QDialog):
     # --- what it is reported ---
 
     def begin_writing(self, name: str, stop: Callable[[], object]) -> None:
-        """It is being written.
-
-        Args:
-            name: What.
-            stop: Stops it.
-        """
         self.writing.begin(name)
         self._stop = stop
         self._form_size = self.size()
@@ -89,13 +77,6 @@ class NewShardDialog(QDialog):
         self.writing.hide_button.setFocus()
 
     def tell_written(self, packed: Packed, name: str, *, stay: bool) -> None:
-        """It is written.
-
-        Args:
-            packed: What came out.
-            name: Name.
-            stay: Whether there is something to read.
-        """
         if not stay:
             self.accept()
             return
@@ -105,16 +86,13 @@ class NewShardDialog(QDialog):
 
     @property
     def is_written(self) -> bool:
-        """Return whether it shows what came out."""
         return self.pages.currentWidget() is self.outcome
 
     def leave_form(self) -> None:
-        """Close a form whose source is closed; writing goes on."""
         if self.pages.currentIndex() == 0:
             self.reject()
 
     def tell_failed(self, why: str) -> None:
-        """Writing failed; everything can be changed again."""
         self.pages.setCurrentWidget(self.form)
         self._become(self._form_size)
         self.form.tell_failed(why)
@@ -122,7 +100,6 @@ class NewShardDialog(QDialog):
     # --- inside ---
 
     def _become(self, size: QSize) -> None:
-        """Take another size, about the same middle."""
         place = QRect(QPoint(0, 0), size.boundedTo(self._form_size))
         place.moveCenter(self.geometry().center())
         self.setGeometry(place)
@@ -146,23 +123,10 @@ class NewShardDialog(QDialog):
 
 
 def dropped_paths(event: QDropEvent) -> list[str]:
-    """Return the local files and folders that are dragged."""
     return [url.toLocalFile() for url in event.mimeData().urls() if url.isLocalFile()]
 
 
 class NewShards(QObject):
-    """Opens the dialog, writes what it states, and opens what was written.
-
-    Args:
-        session: The session.
-        settings: Remembers the format and the folder.
-        parent: The window.
-
-    Attributes:
-        new: The action *New shard…*.
-        convert: The action *Convert to…*.
-    """
-
     def __init__(self, session: Session, settings: Settings, parent: QWidget) -> None:
         super().__init__(parent)
         self._session = session
@@ -186,15 +150,9 @@ class NewShards(QObject):
         session.closed.connect(lambda: self.convert.setEnabled(False))
 
     def ask_new(self, paths: tuple[str, ...] = ()) -> Job:
-        """Ask what is packed, and how.
-
-        Args:
-            paths: Files and folders to begin with.
-        """
         return self._ask(paths, None)
 
     def ask_convert(self) -> Job | None:
-        """Ask how what is open becomes a shard of another format."""
         shard = self._session.shard
         return self._ask((), shard) if shard is not None else None
 
@@ -273,7 +231,6 @@ class NewShards(QObject):
         self._session.open_tab(OpenRequest(str(work.target.path), _named_format(work.target), packed.opening))
 
     def _opened(self) -> None:
-        """Report the result after the new shard is open."""
         (path, text), self._to_tell = self._to_tell, ("", "")
         if path and path == self._session.uri:
             QTimer.singleShot(0, self, lambda: self._session.say(text))
@@ -291,11 +248,9 @@ class NewShards(QObject):
 
 
 def _named_format(target: NewShardTarget) -> str | None:
-    """Return the format by which the result is opened; None where its bytes say it."""
     found = format_of(target.format)
     return None if (found.begins or found.marks) and not target.folder else target.format
 
 
 def watches(sheet: NewShardDialog) -> bool:
-    """Return whether somebody still looks at a dialog."""
     return alive(sheet.close) and sheet.isVisible()

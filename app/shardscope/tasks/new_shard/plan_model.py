@@ -28,65 +28,47 @@ ABOUT = "≈ "
 
 
 class PlanModel(QAbstractItemModel):
-    """The files of a plan; below each its sections.
-
-    The internal id of an index is 0 for a file, and the number of its file, counted from 1, for a section.
-    """
-
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._planned: Planned | None = None
         self._name = ""
 
     def set_planned(self, planned: Planned | None, name: str = "") -> None:
-        """Show another plan.
-
-        Args:
-            planned: The plan, or None.
-            name: What the target is called now.
-        """
         self.beginResetModel()
         self._planned, self._name = planned, name
         self.endResetModel()
 
     @property
     def files(self) -> tuple[PlannedFile, ...]:
-        """The files."""
         return self._planned.plan.files if self._planned is not None else ()
 
     def name_of(self, file: PlannedFile) -> str:
-        """Return what a file is called: the target may have got another name since."""
         if self._planned is not None and file.name == self._planned.name:
             return self._name or file.name
         return file.name
 
     def file_number(self, index: Index) -> int:
-        """Return the number of the file that a row is, or belongs to; -1 for none."""
         if not index.isValid():
             return -1
         return index.internalId() - 1 if index.internalId() else index.row()
 
     def section(self, index: Index) -> Section | None:
-        """Return the section that a row is, or None."""
         if not index.isValid() or not index.internalId():
             return None
         return self.files[index.internalId() - 1].sections[index.row()]
 
     def index_of(self, file: int, section: int | None = None) -> QModelIndex:
-        """Return the row of a file, or of one of its sections."""
         above = self.index(file, 0)
         return above if section is None else self.index(section, 0, above)
 
     # --- what Qt asks ---
 
     def index(self, row: int, column: int, parent: Index = QModelIndex()) -> QModelIndex:  # noqa: B008
-        """Return the index of a cell."""
         if not self.hasIndex(row, column, parent):
             return QModelIndex()
         return self.createIndex(row, column, parent.row() + 1 if parent.isValid() else 0)
 
     def parent(self, index: Index = QModelIndex()) -> Any:  # noqa: B008
-        """Return the file of a section."""
         if not index.isValid() or not index.internalId():
             return QModelIndex()
         return self.createIndex(index.internalId() - 1, 0, 0)
@@ -111,7 +93,6 @@ class PlanModel(QAbstractItemModel):
         return None
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        """Texts."""
         if not index.isValid() or self._planned is None:
             return None
         section = self.section(index)
@@ -158,7 +139,6 @@ class PlanModel(QAbstractItemModel):
         return self._about(number, grouped_digits)
 
     def _about(self, number: int, words: Callable[[int], str]) -> str:
-        """Return a size or offset; the first byte is the first in any case."""
         exact = self._planned is None or self._planned.plan.exact or not number
         return f"{'' if exact else ABOUT}{words(number)}"
 

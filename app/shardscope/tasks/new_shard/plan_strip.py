@@ -33,8 +33,6 @@ _SIDE = 3.0
 
 
 class PlanStrip(QWidget):
-    """Shows a file; `chosen` carries the number of a section, by the mouse or by the arrow keys."""
-
     spoken_role = QAccessible.Role.Graphic
 
     chosen = Signal(object)
@@ -52,7 +50,6 @@ class PlanStrip(QWidget):
         self._scale = StripScale(0, (), 1)
 
     def show_file(self, file: PlannedFile | None, *, exact: bool = True) -> None:
-        """Show another file, or none."""
         self._sections = tuple(one for one in file.sections if one.size) if file is not None else ()
         self._size = file.size if file is not None else 0
         self._exact, self.current = exact, -1
@@ -60,17 +57,14 @@ class PlanStrip(QWidget):
         self._rescale()
 
     def mark(self, section: Section | None) -> None:
-        """Mark a section."""
         self.current = self._sections.index(section) if section in self._sections else -1
         self.update()
 
     @property
     def sections(self) -> tuple[Section, ...]:
-        """The sections that are drawn: those with bytes."""
         return self._sections
 
     def label(self, section: Section) -> str:
-        """Return a section in words: name, size and share."""
         about = "" if self._exact else ABOUT
         return f"{section.name} · {about}{size_text(section.size)} · {share_text(section.size, self._size)}"
 
@@ -90,7 +84,6 @@ class PlanStrip(QWidget):
         return QRectF(_SIDE, top, self._scale.width, STRIP_HEIGHT)
 
     def section_at(self, x: float) -> int:
-        """Return the number of the section at a pixel; -1 where there is none."""
         if not self._sections:
             return -1
         return self._sections.index(self._scale.section_at(x - _SIDE))
@@ -139,7 +132,6 @@ class PlanStrip(QWidget):
             super().keyPressEvent(event)
 
     def event(self, event: QEvent) -> bool:
-        """Tool tips."""
         if isinstance(event, QHelpEvent):
             if (number := self.section_at(event.pos().x())) >= 0:
                 QToolTip.showText(event.globalPos(), self.tip_of(number), self)
@@ -147,7 +139,6 @@ class PlanStrip(QWidget):
         return super().event(event)
 
     def tip_of(self, number: int) -> str:
-        """Return what the tool tip says of a section."""
         section = self._sections[number]
         about = "" if self._exact else ABOUT
         lines = (

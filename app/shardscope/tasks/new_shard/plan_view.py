@@ -42,8 +42,6 @@ _ROWS = 8
 
 
 class _SectionRows(QStyledItemDelegate):
-    """Rows with the colour and the letter of the section before its name."""
-
     def initStyleOption(self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex) -> None:
         super().initStyleOption(option, index)
         role = index.data(SECTION_ROLE)
@@ -54,7 +52,6 @@ class _SectionRows(QStyledItemDelegate):
 
 
 def swatch(role: SectionRole, widget: QWidget) -> QPixmap:
-    """Return the colour of a section with its letter."""
     scale = widget.devicePixelRatioF()
     made = QPixmap(QSize(_SWATCH, _SWATCH) * scale)
     made.setDevicePixelRatio(scale)
@@ -67,8 +64,6 @@ def swatch(role: SectionRole, widget: QWidget) -> QPixmap:
 
 
 class PlanView(QWidget):
-    """Shows a plan. `exact_wanted` requests the exact one, where it is an estimate."""
-
     exact_wanted = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -141,11 +136,9 @@ class PlanView(QWidget):
 
     @property
     def planned(self) -> Planned | None:
-        """Return what is shown."""
         return self._planned
 
     def show_none(self, why: str) -> None:
-        """Show that there is no plan, and what is missing."""
         self._planned = None
         self.model.set_planned(None)
         self.strip.show_file(None)
@@ -155,17 +148,10 @@ class PlanView(QWidget):
         self.notes.hide()
 
     def show_busy(self, words: str) -> None:
-        """Report how far planning is; the plan before stays as long."""
         self._say(words)
         self.exact.setEnabled(False)
 
     def show_plan(self, planned: Planned, name: str) -> None:
-        """Show a plan.
-
-        Args:
-            planned: It.
-            name: What the target is called.
-        """
         self._planned = planned
         plan = planned.plan
         self.model.set_planned(planned, name)
@@ -195,7 +181,6 @@ class PlanView(QWidget):
         self.summary.setStyleSheet(f"color: {(colours.text if plan else colours.muted).name()};")
 
     def _choose(self, number: int) -> None:
-        """A section of the strip was chosen: the tree goes there."""
         file = self.model.file_number(self.tree.currentIndex())
         if not 0 <= file < len(self.model.files):
             return
@@ -204,7 +189,6 @@ class PlanView(QWidget):
         self.tree.setCurrentIndex(self.model.index_of(file, section))
 
     def _follow(self, index: QModelIndex) -> None:
-        """The strip shows the file of the current row."""
         number = self.model.file_number(index)
         if not 0 <= number < len(self.model.files) or self._planned is None:
             return
@@ -213,14 +197,12 @@ class PlanView(QWidget):
 
 
 def headline_text(plan: Plan, name: str) -> str:
-    """Return what comes out: the name, and its size."""
     about = "" if plan.exact else ABOUT
     files = f"{plural(len(plan.files), 'file')} · " if len(plan.files) != 1 else ""
     return f"{shown(name)} · {files}{about}{plural(plan.size, 'byte')}"
 
 
 def summary_text(planned: Planned) -> str:
-    """Return what is in it: `41 objects · 12,345 bytes of content · 1,234 bytes of overhead (10.0 %)`."""
     plan = planned.plan
     about = "" if plan.exact else ABOUT
     parts = [plural(planned.objects, "object"), f"{plural(plan.content, 'byte')} of content"]

@@ -31,16 +31,6 @@ _WHOLE = 1_000
 
 @dataclass(frozen=True, slots=True)
 class NewShardTarget:
-    """Target, format and options of a new shard.
-
-    Attributes:
-        format: The name of the format.
-        path: The file, or the folder.
-        folder: Whether it is a folder of several files.
-        options: Options that the format declares for writing, those that were chosen.
-        force: Whether what is there is replaced.
-    """
-
     format: str
     path: Path
     folder: bool = False
@@ -49,27 +39,14 @@ class NewShardTarget:
 
     @property
     def out(self) -> str:
-        """As the library takes it: a folder ends with a stroke."""
         return f"{self.path}{os.sep}" if self.folder else str(self.path)
 
     def alike(self, other: NewShardTarget) -> bool:
-        """Return whether the plan is the same but for the name."""
         return (self.format, self.folder, self.options) == (other.format, other.folder, other.options)
 
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A plan, and what is reported of it.
-
-    Attributes:
-        plan: The files.
-        name: What the target was called in it.
-        objects: Number of objects; parts of others do not count.
-        kinds: Of files with objects of several kinds, how many of each; by the number of the file.
-        notes: What has no place in the format, is left out or was suggested.
-        losses: Those of the notes that are losses.
-    """
-
     plan: Plan
     name: str
     objects: int
@@ -79,13 +56,6 @@ class Planned:
 
 
 class Refused(Exception):
-    """It cannot be written like this.
-
-    Attributes:
-        error: Reason.
-        option: The name of the option that has to be another; empty where it is none.
-    """
-
     def __init__(self, error: ShardError, option: str = "") -> None:
         super().__init__(error.message)
         self.error = error
@@ -93,22 +63,12 @@ class Refused(Exception):
 
 
 class JobStage:
-    """Stage of a job as text: a thread writes it, the window reads it.
-
-    Attributes:
-        verifying: Whether it is written, and verified now.
-        done: Objects.
-        total: All of them; 0 while unknown.
-    """
-
     def __init__(self) -> None:
         self.verifying = False
         self.done = 0
         self.total = 0
 
     def writing_to(self, progress: Progress) -> Progress:
-        """Tell of writing."""
-
         def tell(done: int, total: int) -> None:
             self.done, self.total = done, total
             progress(_WRITING * done // max(total, 1), _WHOLE)
@@ -116,8 +76,6 @@ class JobStage:
         return tell
 
     def verifying_to(self, progress: Progress) -> Progress:
-        """Tell of verifying."""
-
         def tell(done: int, total: int) -> None:
             self.verifying, self.done, self.total = True, done, total
             progress(_WRITING + (_WHOLE - _WRITING) * min(done, total) // max(total, 1), _WHOLE)
@@ -127,13 +85,6 @@ class JobStage:
 
 @dataclass(frozen=True, slots=True)
 class NewShardJob(ABC):
-    """Something that becomes a shard.
-
-    Attributes:
-        target: Where, and how.
-        count: Number of objects; 0 where that is unknown.
-    """
-
     target: NewShardTarget
     count: int = 0
 
@@ -144,12 +95,6 @@ class NewShardJob(ABC):
         """Has the library do it."""
 
     def plan(self, *, unread: bool, progress: Progress) -> Planned:
-        """Return what would be written.
-
-        Args:
-            unread: Whether sizes are enough, and no content is read.
-            progress: Called after every object.
-        """
         added = 0
 
         def tell(done: int, total: int) -> None:
@@ -170,7 +115,6 @@ class NewShardJob(ABC):
         return Planned(plan, self.target.path.name, objects, kinds, found.notes, losses)
 
     def write(self, progress: Progress, stage: JobStage) -> Packed:
-        """Write it, and verifies the result."""
         return self.run(
             plan=False,
             unread=False,
@@ -180,7 +124,6 @@ class NewShardJob(ABC):
         )
 
     def _wrong_option(self) -> str:
-        """Return the option without which there would be no error; empty where options are not to blame."""
         options = self.target.options
         if not options or _can_begin(self.target, options):
             return ""
@@ -192,15 +135,6 @@ class NewShardJob(ABC):
 
 @dataclass(frozen=True, slots=True)
 class PackWork(NewShardJob):
-    """Files become a shard.
-
-    Attributes:
-        inputs: Files and folders.
-        manifest: A manifest, or empty.
-        skip_unreadable: Whether inputs that cannot be read are skipped.
-        report: Whether a report is written beside the target.
-    """
-
     inputs: tuple[str, ...] = ()
     manifest: str = ""
     skip_unreadable: bool = False
@@ -209,7 +143,6 @@ class PackWork(NewShardJob):
     def run(
         self, *, plan: bool, unread: bool, force: bool, progress: Progress, verifying: Progress | None = None
     ) -> Packed:
-        """Has the library pack."""
         return pack(
             self.target.format,
             self.target.out,
@@ -229,14 +162,6 @@ class PackWork(NewShardJob):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ConvertWork(NewShardJob):
-    """An opened shard becomes one of another format.
-
-    Attributes:
-        shard: The opened shard.
-        keys: The rule for keys.
-        deleted: Whether it was opened to return tombstoned objects, which are taken then.
-    """
-
     shard: Shard | None = None
     keys: KeyChoice = KeyChoice.USUAL
     deleted: bool = False
@@ -244,7 +169,6 @@ class ConvertWork(NewShardJob):
     def run(
         self, *, plan: bool, unread: bool, force: bool, progress: Progress, verifying: Progress | None = None
     ) -> Packed:
-        """Has the library convert."""
         if self.shard is None:
             raise UsageError("nothing is open")
         return convert(
@@ -263,13 +187,11 @@ class ConvertWork(NewShardJob):
 
 
 def note_lines(notes: Sequence[str], losses: Sequence[str]) -> list[str]:
-    """Return a line for each note, with a sign of its own for losses."""
     lost = set(losses)
     return [f"{'▲' if note in lost else '●'} {note}" for note in notes]
 
 
 def _can_begin(target: NewShardTarget, options: Mapping[str, Any]) -> bool:
-    """Return whether a writer takes these options; the target is left alone."""
     try:
         create(None, format=target.format, folder=target.folder, plan=True, **options).abort()
     except UsageError:
@@ -278,7 +200,6 @@ def _can_begin(target: NewShardTarget, options: Mapping[str, Any]) -> bool:
 
 
 def _kinds_text(file: PlannedFile) -> str:
-    """Return how many objects of each kind, where there are several kinds."""
     objects = file.objects
     if len(objects.kinds) <= 1 or not len(objects):
         return ""

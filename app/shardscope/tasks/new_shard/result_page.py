@@ -22,8 +22,6 @@ _SIGNS = {Severity.ERROR: "✖", Severity.WARNING: "▲", Severity.NOTE: "●"}
 
 
 class WritingPage(QWidget):
-    """Progress of writing; `stop_wanted` and `hide_wanted` are its buttons."""
-
     stop_wanted = Signal()
     hide_wanted = Signal()
 
@@ -59,13 +57,11 @@ class WritingPage(QWidget):
         column.addWidget(self.buttons)
 
     def begin(self, name: str) -> None:
-        """Another file is written."""
         self.title.tell(self.tr("Writing {0}").format(name))
         self.stop.setEnabled(True)
         self.tell(JobStage(), 0)
 
     def tell(self, stage: JobStage, share: int) -> None:
-        """Show the progress."""
         self.bar.setValue(share)
         done = f"{stage.done:,} of {plural(stage.total, 'object')}" if stage.total else ""
         if stage.verifying:
@@ -75,8 +71,6 @@ class WritingPage(QWidget):
 
 
 class ResultPage(QWidget):
-    """Result of writing: files, objects left out, findings; `closed` when it was read."""
-
     closed = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -113,7 +107,6 @@ class ResultPage(QWidget):
         column.addWidget(buttons)
 
     def tell(self, packed: Packed, name: str) -> None:
-        """Show what came out."""
         sound = packed.report is None or packed.report.ok
         self.title.tell(self.tr("{0} was written and opened").format(name))
         self.verified.set_text(f"{'✔' if sound else '✖'} {report_text(packed.report)}")
@@ -125,14 +118,12 @@ class ResultPage(QWidget):
 
 
 def report_text(report: Report | None) -> str:
-    """Return what verification states, in a sentence."""
     if report is None:
         return "Not verified."
     return f"Read back: {report.summary}"
 
 
 def told_lines(packed: Packed) -> list[str]:
-    """Note, findings and files, one line each."""
     lines = note_lines(packed.notes[:MOST_TOLD], [loss.text for loss in packed.losses])
     lines += [f"● {path} was removed: not part of the new data set" for path in packed.removed[:MOST_TOLD]]
     lines += [f"▲ skipped: {one.why}" for one in packed.skipped[:MOST_TOLD]]
@@ -150,7 +141,6 @@ def told_lines(packed: Packed) -> list[str]:
 
 
 def result_text(packed: Packed, name: str) -> str:
-    """Return what came out, in one line."""
     size = sum(file.size for file in packed.written)
     files = f"{plural(len(packed.written), 'file')}, " if len(packed.written) > 1 else ""
     skipped = f"{plural(len(packed.skipped), 'input')} skipped. " if packed.skipped else ""

@@ -19,8 +19,6 @@ MOST_LISTED = 100_000
 
 
 class TargetStatus(Enum):
-    """Status of the target."""
-
     FREE = "free"
     FILE = "file"
     """A file, which would be replaced."""
@@ -38,25 +36,11 @@ class TargetStatus(Enum):
 
 @dataclass(frozen=True, slots=True)
 class TargetPlace:
-    """Content of the target.
-
-    Attributes:
-        standing: What.
-        shards: Of a folder, how many shards of the format lie in it.
-    """
-
     standing: TargetStatus
     shards: int = 0
 
 
 def look(target: NewShardTarget, inputs: Iterable[str], members: tuple[str, ...]) -> TargetPlace:
-    """Look at the place of a target.
-
-    Args:
-        target: It.
-        inputs: What is read, which must not be replaced.
-        members: Patterns of the names of shards in a folder.
-    """
     path = str(target.path)
     if not os.path.isdir(target.path.parent):  # noqa: PTH112 - Path.is_dir raises where looking is not allowed
         return TargetPlace(TargetStatus.NO_PLACE)
@@ -75,15 +59,6 @@ def look(target: NewShardTarget, inputs: Iterable[str], members: tuple[str, ...]
 
 
 def suggested(inputs: tuple[str, ...], source: str, format: Format, *, folder: bool, home: str) -> Path:
-    """Return a name to begin with: beside what is read, and never that itself.
-
-    Args:
-        inputs: Files and folders; empty where a shard is converted.
-        source: The address of that shard.
-        format: The format to write.
-        folder: Whether it is a folder of several files.
-        home: Where it goes when what is read is remote, or nothing yet.
-    """
     local = inputs or ((source,) if source and not is_address(source) else ())
     if local:
         first = Path(local[0]).absolute()
@@ -106,7 +81,6 @@ def _same(path: str, other: str) -> bool:
 
 
 def _shards_in(folder: str, members: tuple[str, ...]) -> int:
-    """Return how many files of a folder are shards of the format, by their names."""
     found = 0
     try:
         with os.scandir(folder) as entries:

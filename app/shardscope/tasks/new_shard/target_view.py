@@ -33,8 +33,6 @@ WRONG = {
 
 
 class PlaceView(QWidget):
-    """Asks for the place; `changed` reports that it is another, or to be replaced."""
-
     changed = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -97,7 +95,6 @@ class PlaceView(QWidget):
 
     @property
     def path(self) -> Path | None:
-        """The place, or None."""
         text = self.line.text().strip().rstrip("/")
         if not text:
             return None
@@ -109,17 +106,14 @@ class PlaceView(QWidget):
 
     @property
     def folder(self) -> bool:
-        """Return whether it is a folder of several files."""
         return self.several.isChecked()
 
     @property
     def force(self) -> bool:
-        """Return whether what is there is replaced."""
         return self.replace.isChecked() and self._place.standing in (TargetStatus.FILE, TargetStatus.FOLDER)
 
     @property
     def problem(self) -> str:
-        """Return why nothing can be written there, or empty."""
         if self.path is None:
             return self.tr("Choose where to write the new shard.")
         if self._place.standing is TargetStatus.FILE and not self.replace.isChecked():
@@ -127,12 +121,6 @@ class PlaceView(QWidget):
         return self.tr(WRONG.get(self._place.standing, ""))
 
     def offer(self, writes: Writes, *, folder: bool) -> None:
-        """Another format, or other contents: a file or a folder, as the format allows and as the user chose.
-
-        Args:
-            writes: How the format is written.
-            folder: Whether a file cannot hold what is packed.
-        """
         folder = folder or bool(self._chosen)
         self.blockSignals(True)
         self.one.setEnabled(writes.file)
@@ -142,14 +130,12 @@ class PlaceView(QWidget):
         self.blockSignals(False)
 
     def suggest(self, path: Path) -> None:
-        """A name to begin with; one that the user typed stays."""
         if self.line.text() in ("", self._suggested):
             self._suggested = str(path)
             self.line.setText(self._suggested)
             self.line.setCursorPosition(len(self._suggested))
 
     def tell(self, place: TargetPlace) -> None:
-        """Show the present content of the target."""
         if place.standing is not self._place.standing:
             self.replace.setChecked(False)
         self._place = place
@@ -168,7 +154,6 @@ class PlaceView(QWidget):
         self.state.setStyleSheet(f"color: {tone.name()};")
 
     def _choose(self) -> None:
-        """The user chose a file or a folder: that stays, where the format allows it."""
         self._chosen = self.several.isChecked()
 
     def _ask(self) -> None:

@@ -44,19 +44,6 @@ _PLACE = int(Qt.ItemDataRole.UserRole)
 
 
 class RecoverDialog(QDialog):
-    """Lists what was found. `wanted()` reports that it is to be extracted.
-
-    Args:
-        name: The file.
-        sandbox: Whether the bytes are those of a sandbox.
-        parent: The window.
-
-    Attributes:
-        title: Recovered objects, in numbers.
-        rows: Recovered objects.
-        take: The button that takes it out.
-    """
-
     wanted = Signal()
     again = Signal()
     place_chosen = Signal(object)
@@ -115,7 +102,6 @@ class RecoverDialog(QDialog):
         self.resize(760, 460)
 
     def tell(self, done: Salvage) -> None:
-        """Show what was found."""
         self.busy.hide()
         counts = done.counts
         told = [
@@ -147,13 +133,11 @@ class RecoverDialog(QDialog):
         self.take.setEnabled(bool(counts["whole"] + counts["unchecked"] + counts["raw"]) and done.folder is None)
 
     def tell_trouble(self, text: str) -> None:
-        """Say why nothing was found, or not written."""
         self.busy.hide()
         self.title.setText(shown(text))
         self.title.setStyleSheet(f"color: {theme.of(self).error.name()};")
 
     def tell_lost(self, text: str, done: Salvage | None) -> None:
-        """Say that the source is unreachable, and show what was found before; it can be tried again."""
         if done is not None:
             self.tell(done)
         self.busy.hide()
@@ -190,12 +174,6 @@ class RecoverDialog(QDialog):
 
 
 class RecoverTask(QObject):
-    """Opens the dialog, looks, and writes.
-
-    Attributes:
-        sheet: The one that is open, or None.
-    """
-
     written = Signal(object)
     """The `Salvage` whose files were written."""
 
@@ -209,7 +187,6 @@ class RecoverTask(QObject):
         session.jobs.changed.connect(self._progressed)
 
     def ask(self) -> RecoverDialog | None:
-        """Open the dialog, and look what there is."""
         if self._session.shard is None or self._session.shard.source is None:
             return None
         self._close()
@@ -229,7 +206,6 @@ class RecoverTask(QObject):
         return sheet
 
     def take_to(self, folder: Path) -> Job | None:
-        """Write what is whole into a folder."""
         return self._run(folder)
 
     def _ask_folder(self) -> None:
@@ -295,7 +271,6 @@ class RecoverTask(QObject):
 
 
 def _empty_folder(chosen: Path, name: str) -> Path:
-    """Return the chosen folder if it is empty, else the name of a new one in it."""
     try:
         if not any(chosen.iterdir()):
             return chosen

@@ -51,16 +51,6 @@ _TICK = 7.0
 
 
 class AlignedState(QObject):
-    """State of both sides: the rows on the screen, and the difference that is chosen.
-
-    `changed` reports that something else is to be painted, `chosen` carries a `DiffRun` that was found, or None,
-    `counted` reports that all bytes were compared.
-
-    Args:
-        desk: Runs the work.
-        bar: The common scroll bar.
-    """
-
     changed = Signal()
     chosen = Signal(object)
     counted = Signal()
@@ -81,18 +71,15 @@ class AlignedState(QObject):
         self.scroller = RowScroller(bar, self._moved)
 
     def show_bytes(self, sides: BytesSideBySide | None) -> None:
-        """Show other bytes, from their beginning."""
         self.sides, self.shown, self.run, self.counts, self.row, self.error = sides, None, None, None, 0, ""
         self._lay_out()
         self.scroller.go(0)
 
     @property
     def differing(self) -> bool:
-        """Return whether bytes differ, as far as they were compared."""
         return self.counts is not None and any(bool(side.any()) for side in self.counts)
 
     def count(self) -> None:
-        """Compare all bytes, for the strips."""
         aligned = self.bytes
         if aligned is None:
             return
@@ -106,7 +93,6 @@ class AlignedState(QObject):
         self._desk.ask(lambda _, job: aligned.overview(BUCKETS, job.progress), take, key="overview", failed=self._fail)
 
     def set_width(self, width: int, visible: int) -> None:
-        """Set how many bytes and rows fit."""
         self.visible = max(visible, 1)
         if width != self._width:
             self._width = width
@@ -128,19 +114,16 @@ class AlignedState(QObject):
         self.changed.emit()
 
     def offsets_at(self, row: int) -> tuple[int, int]:
-        """Return the offsets of a row on both sides; -1 where there is none or it is not loaded."""
         shown = self.shown
         if shown is None or not shown.top <= row < shown.top + shown.offsets.shape[1]:
             return -1, -1
         return int(shown.offsets[0, row - shown.top]), int(shown.offsets[1, row - shown.top])
 
     def go_to(self, side: int, offset: int) -> None:
-        """Show the row of a byte, at the top third of the screen."""
         if self.bytes is not None:
             self.choose_row(self.bytes.row_of(side, offset), centre=True)
 
     def choose_row(self, row: int, *, centre: bool = False) -> None:
-        """Make a row the current one."""
         if self.bytes is None or not self.bytes.rows:
             return
         self.row = min(max(row, 0), self.bytes.rows - 1)
@@ -150,7 +133,6 @@ class AlignedState(QObject):
         self.changed.emit()
 
     def step(self, *, back: bool) -> None:
-        """Go to the next difference, or to the one before, on both sides."""
         aligned = self.bytes
         if aligned is None:
             return
@@ -171,7 +153,6 @@ class AlignedState(QObject):
         self._desk.ask(work, take, key="run", failed=self._fail)
 
     def _after(self) -> int:
-        """Return the row after the chosen difference, from which the next one is searched."""
         if self.run is None:
             return self.row
         length = max(stop - start for start, stop in (self.run.first, self.run.second))
@@ -187,7 +168,6 @@ class AlignedState(QObject):
         self.changed.emit()
 
     def _ask(self) -> None:
-        """Request the rows on the screen, and some around them, unless they are there."""
         aligned = self.bytes
         if aligned is None or not aligned.rows:
             return
@@ -209,13 +189,6 @@ class AlignedState(QObject):
 
 
 class AlignedHexView(QWidget):
-    """Bytes of one side. Both sides show the same rows of one `AlignedState`.
-
-    Args:
-        state: What is shown.
-        side: 0 for the left, 1 for the right.
-    """
-
     def __init__(self, state: AlignedState, side: int, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.state, self.side = state, side
@@ -233,12 +206,10 @@ class AlignedHexView(QWidget):
 
     @property
     def width_that_fits(self) -> int:
-        """Bytes of a row that fit."""
         return next((width for width in WIDTHS if self._make_grid(width).width <= self.width()), WIDTHS[-1])
 
     @property
     def rows_that_fit(self) -> int:
-        """Rows that are completely on the screen."""
         return int(self.height() // self._grid.row)
 
     def _make_grid(self, width: int) -> HexGrid:
@@ -256,7 +227,6 @@ class AlignedHexView(QWidget):
 
     @property
     def spoken(self) -> str:
-        """Return the current row, or difference, in words."""
         run = self.state.run
         if run is not None:
             return self.tr("difference: {0}").format(range_words(*(run.first, run.second)[self.side]))
@@ -337,7 +307,6 @@ class AlignedHexView(QWidget):
     def _paint_ground(
         self, painter: QPainter, palette: theme.Palette, row: int, offset: int, cells: tuple[int, int], parity: int
     ) -> None:
-        """Paint some cells of a row in the tints of their sections."""
         start, stop = cells
         for section in sections_in(self._sections, offset + start, offset + stop):
             block = Block(row, row + 1, max(section.start - offset, start), min(section.stop - offset, stop))
@@ -362,7 +331,6 @@ class AlignedHexView(QWidget):
                 painter.drawText(QPointF(grid.margin, grid.row_y(row) + rise), text)
 
     def _paint_current(self, painter: QPainter, palette: theme.Palette, count: int) -> None:
-        """Draw a frame around the rows of the chosen difference, or a bar beside the current row."""
         grid, run = self._grid, self.state.run
         row = self.state.row - self.state.scroller.top
         rows = 1
@@ -424,19 +392,11 @@ class AlignedHexView(QWidget):
 
 
 def _stretches(differing: NDArray[np.bool_]) -> list[tuple[int, int]]:
-    """Return the runs of true values: first, one past the last."""
     edges = np.flatnonzero(np.diff(np.concatenate([[False], differing, [False]]).astype(np.int8)))
     return list(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True))
 
 
 class DiffStrip(QWidget):
-    """Overview of one side: its sections, ticks below them where it differs, a frame around what is on the screen.
-
-    Args:
-        state: What is shown.
-        side: 0 for the left, 1 for the right.
-    """
-
     def __init__(self, state: AlignedState, side: int, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.state, self.side = state, side
@@ -473,7 +433,6 @@ class DiffStrip(QWidget):
         return QRectF(_MARGIN, top, self._scale.width, STRIP_HEIGHT)
 
     def ticks(self) -> list[float]:
-        """Return the pixels at which this side differs, one for each."""
         sides, counts = self.state.sides, self.state.counts
         if sides is None or counts is None:
             return []

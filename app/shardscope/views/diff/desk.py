@@ -27,8 +27,6 @@ I64 = NDArray[np.int64]
 
 
 class ShardPair:
-    """Two opened shards, closed when they are not needed any more and no job reads them. Thread-safe."""
-
     def __init__(self, first: Shard, second: Shard) -> None:
         self.first, self.second = first, second
         self._lock = threading.Lock()
@@ -37,7 +35,6 @@ class ShardPair:
 
     @contextmanager
     def used(self) -> Iterator[ShardPair]:
-        """Keep the shards open."""
         with self._lock:
             if self._closing:
                 raise Cancelled
@@ -50,7 +47,6 @@ class ShardPair:
             self._close_unused()
 
     def close(self) -> None:
-        """Close the shards as soon as no job uses them."""
         with self._lock:
             self._closing = True
         self._close_unused()
@@ -66,15 +62,6 @@ class ShardPair:
 
 @dataclass(frozen=True)
 class DiffColumns:
-    """Sizes and places of the objects of one side, one entry per object of the comparison; -1 for none.
-
-    Attributes:
-        size: Decoded bytes, int64.
-        start: First stored byte, int64.
-        member: Index into `members`, int32.
-        members: Names of the shards of a data set; one empty name for a single shard.
-    """
-
     size: I64
     start: I64
     member: NDArray[np.int32]
@@ -83,38 +70,18 @@ class DiffColumns:
 
 @dataclass(frozen=True)
 class ComparedPair:
-    """Two shards and their difference.
-
-    Attributes:
-        pair: The shards.
-        found: The difference.
-        fields: All header fields side by side.
-        columns: Sizes and places of the objects on each side.
-    """
-
     pair: ShardPair
     found: ShardDiff
     fields: tuple[tuple[str, Value | None, Value | None], ...]
     columns: tuple[DiffColumns, DiffColumns]
 
     def damage(self, names: Iterable[str]) -> str:
-        """Return why one of the shards, which have these names, was compared in part only, or empty."""
         pairs = zip(names, (self.pair.first.damage, self.pair.second.damage), strict=True)
         return "; ".join(f"{name}: {plain_words(error)}" for name, error in pairs if error is not None)
 
 
 @dataclass(frozen=True)
 class BytesSideBySide:
-    """Bytes of two files, aligned.
-
-    Attributes:
-        bytes: The aligned bytes.
-        names: Names of the files in their data sets; empty for single shards.
-        sizes: Bytes of each.
-        sections: Sections of each.
-        remote: Whether one of them is remote.
-    """
-
     bytes: ByteDiff
     names: tuple[str, str]
     sizes: tuple[int, int]
@@ -123,15 +90,6 @@ class BytesSideBySide:
 
 
 class DiffDesk(QObject):
-    """Work of one window. `compared` carries a `ComparedPair`, `failed` words, `progressed` the job.
-
-    Its jobs belong to no document: they go on while other tabs are shown, and when these are closed.
-
-    Args:
-        jobs: Runs the work.
-        requests: The requests that open both sides.
-    """
-
     compared = Signal(object)
     failed = Signal(object)
     cancelled = Signal()
@@ -147,11 +105,9 @@ class DiffDesk(QObject):
 
     @property
     def remote(self) -> bool:
-        """Return whether one of the two is on another machine."""
         return any(request.is_remote for request in self.requests)
 
     def begin(self, *, contents: bool) -> None:
-        """Open what is not open yet, and compare."""
         title = self.tr("Diff {0} and {1}").format(*(request.name for request in self.requests))
         work = partial(_compared, self.pair, self.requests, contents)
         # The scope is the window: comparing goes on when another tab of the main window is shown.
@@ -160,7 +116,6 @@ class DiffDesk(QObject):
         )
 
     def cancel(self) -> None:
-        """Stop comparing."""
         if self.job is not None:
             self.job.cancel()
 
@@ -173,7 +128,6 @@ class DiffDesk(QObject):
         failed: Callable[[str], object] | None = None,
         pool: Pool = Pool.IO,
     ) -> None:
-        """Run work that reads the shards as a job; of one key the newest wins."""
         pair = self.pair
         if pair is None:
             return
@@ -193,7 +147,6 @@ class DiffDesk(QObject):
         self._jobs.submit(run, key=key, pool=pool, priority=JobPriority.SCREEN, done=done, scope=self)
 
     def align(self, found: ShardDiff, names: tuple[str, str], take: Callable[[BytesSideBySide], object]) -> None:
-        """Align the bytes of two files."""
         remote = self.remote
 
         def work(pair: ShardPair, _: Job) -> BytesSideBySide:
@@ -205,7 +158,6 @@ class DiffDesk(QObject):
         self.ask(work, take, key="align")
 
     def stop(self) -> None:
-        """Cancel everything, and close the shards when the last job has ended."""
         self._jobs.cancel_where(lambda job: job.scope is self)
         if self.pair is not None:
             self.pair.close()
@@ -232,7 +184,6 @@ def _close_found(found: ComparedPair) -> None:
 def _compared(
     pair: ShardPair | None, requests: tuple[OpenRequest, OpenRequest], contents: bool, job: Job
 ) -> ComparedPair:
-    """Open two shards and compare them, in a job."""
     opened = pair is None
     if pair is None:
         first = requests[0].open(job.progress)
@@ -254,7 +205,6 @@ def _compared(
 
 
 def _columns(shard: Shard, rows: I64, contents: bool) -> DiffColumns:
-    """Return sizes and places of some rows; -1 among the rows gives -1."""
     size, start = np.full(len(rows), -1, np.int64), np.full(len(rows), -1, np.int64)
     member = np.zeros(len(rows), np.int32)
     near = shard.source is not None and shard.source.near

@@ -40,8 +40,6 @@ SIGNS = {
 
 
 class DiffColumn(IntEnum):
-    """Columns of the objects."""
-
     CHANGE = 0
     KEY = 1
     FIRST_SIZE = 2
@@ -51,11 +49,6 @@ class DiffColumn(IntEnum):
 
 
 class DiffObjectModel(TableModel):
-    """Objects of a comparison: arrays, whatever their number. Keys come in pages, by jobs.
-
-    `wanted` carries the numbers of objects whose keys are needed.
-    """
-
     titles = ("Change", "Key", "Size left", "Size right", "Offset left", "Offset right")
     numbers = frozenset({2, 3, 4, 5})
     things: I64 = np.zeros(0, np.int64)
@@ -69,14 +62,12 @@ class DiffObjectModel(TableModel):
         self._asked: set[int] = set()
 
     def show_compared(self, compared: ComparedPair | None, numbers: I64) -> None:
-        """Show some objects of a comparison, in this order."""
         self.compared = compared
         self._keys.clear()
         self._asked.clear()
         self.show_things(numbers)  # type: ignore[arg-type]
 
     def take_keys(self, numbers: I64, page: int, keys: list[str]) -> None:
-        """Take the keys of a page; of other objects than are shown nothing is kept."""
         self._asked.discard(page)
         if self.things[page * PAGE : (page + 1) * PAGE].tolist() != numbers.tolist():
             return
@@ -114,7 +105,6 @@ class DiffObjectModel(TableModel):
 
 
 def keys_of(compared: ComparedPair, numbers: I64, pair: ShardPair, _: Job) -> list[str]:
-    """Return the keys of objects, in a job; both where they differ."""
     sides: list[list[str]] = []
     for shard, rows in ((pair.first, compared.found.first[numbers]), (pair.second, compared.found.second[numbers])):
         texts = [""] * len(rows)
@@ -126,7 +116,6 @@ def keys_of(compared: ComparedPair, numbers: I64, pair: ShardPair, _: Job) -> li
 
 
 def sorted_numbers(compared: ComparedPair, numbers: I64, column: int, down: bool, pair: ShardPair, job: Job) -> I64:
-    """Return numbers of objects sorted by a column, in a job; equal ones keep their order."""
     if column == DiffColumn.KEY:
         texts: list[str] = []
         for at in range(0, len(numbers), 1 << 14):
@@ -143,8 +132,6 @@ def sorted_numbers(compared: ComparedPair, numbers: I64, column: int, down: bool
 
 
 class DiffFieldModel(TableModel):
-    """Header fields side by side; those that differ have a sign and are bold."""
-
     titles = ("", "Field", "Left", "Right")
     things: tuple[tuple[str, Value | None, Value | None], ...] = ()
 
@@ -157,7 +144,6 @@ class DiffFieldModel(TableModel):
         return (self.tr("different") if first != second else self.tr("equal")) if column == 0 else None
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        """Texts; in bold where the field differs."""
         if role == Qt.ItemDataRole.FontRole and index.isValid():
             _, first, second = self.things[index.row()]
             font = QFont()
@@ -167,8 +153,6 @@ class DiffFieldModel(TableModel):
 
 
 class DiffMemberModel(TableModel):
-    """Shards of two data sets."""
-
     titles = ("Change", "Shard", "Bytes left", "Bytes right", "Objects")
     numbers = frozenset({2, 3})
     things: Sequence[MemberDiff] = ()
@@ -181,7 +165,6 @@ class DiffMemberModel(TableModel):
 
 
 def value_text(value: Value | None) -> str:
-    """Return the value of a field for people."""
     match value:
         case None:
             return "–"

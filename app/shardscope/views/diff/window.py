@@ -60,19 +60,6 @@ _COMPARED = {
 
 
 class DiffWindow(QDialog):
-    """Window of one comparison.
-
-    Args:
-        jobs: Runs the work.
-        requests: The requests that open both sides.
-        parent: The main window.
-
-    Attributes:
-        desk: Compares the shards.
-        state: What the bytes show.
-        chips: Buttons that show the objects of a kind, by kind.
-    """
-
     tab_wanted = Signal(object, object)
     """See `Session.tab_wanted`."""
 
@@ -96,7 +83,6 @@ class DiffWindow(QDialog):
         self.resize(1360, 860)
 
     def begin(self) -> None:
-        """Open both shards and compare them; of remote ones, only what does not read contents."""
         self._run(contents=not self.desk.remote)
 
     def _run(self, *, contents: bool) -> None:
@@ -319,7 +305,6 @@ class DiffWindow(QDialog):
 
     @staticmethod
     def _first_names(compared: ComparedPair) -> tuple[str, str] | None:
-        """Return the shards of data sets whose bytes are shown first: the first that differs and is on both sides."""
         members = [columns.members for columns in compared.columns]
         if members == [("",), ("",)]:
             return "", ""
@@ -328,7 +313,6 @@ class DiffWindow(QDialog):
         return (best.name, best.name) if best is not None else None
 
     def _fill(self) -> None:
-        """Show the objects of the chosen kinds, in the order of the chosen column."""
         compared = self.compared
         if compared is None:
             return
@@ -357,7 +341,6 @@ class DiffWindow(QDialog):
             self.choose(int(self.objects.things[now.row()]))
 
     def choose(self, number: int) -> None:
-        """Show the bytes of an object, on both sides."""
         compared = self.compared
         assert compared is not None
         self._number = number
@@ -420,7 +403,6 @@ class DiffWindow(QDialog):
     # --- state ---
 
     def say(self, words: str, *, error: bool = False) -> None:
-        """Show a line below the bytes."""
         colours = theme.of(self)
         self.line.tell(grouped(words))
         self.line.setStyleSheet(f"color: {(colours.error if error else colours.muted).name()};")
@@ -465,19 +447,11 @@ class DiffWindow(QDialog):
 
 
 def _titled(request: OpenRequest) -> str:
-    """Return the path or address of one side; bytes of a sandbox are not those of its file."""
     sandbox = QCoreApplication.translate("DiffWindow", " (sandbox)") if request.sandbox else ""
     return f"{request.shown}{sandbox}"
 
 
 class CompareShards(QObject):
-    """The menu *Diff with*, and the windows that it opens.
-
-    Attributes:
-        menu: A file, a folder or an address is chosen there, or another tab.
-        windows: The windows that are open.
-    """
-
     address_wanted = Signal()
     """An address is to be requested; `compare` takes the answer."""
 
@@ -522,11 +496,9 @@ class CompareShards(QObject):
             action.setEnabled(enabled)
 
     def compare_path(self, path: str) -> DiffWindow:
-        """Compare what is open with a file or a folder."""
         return self.compare(OpenRequest(path))
 
     def compare(self, other: OpenRequest) -> DiffWindow:
-        """Compare what is open with something else."""
         window = DiffWindow(self._session.jobs, (self._session.request, other), self._window)
         window.tab_wanted.connect(self._session.tab_wanted)
         self._session.secrets.changed.connect(window.state.changed)
@@ -537,7 +509,6 @@ class CompareShards(QObject):
         return window
 
     def close(self) -> None:
-        """Close all windows of comparisons."""
         for window in list(self.windows):
             window.reject()
 

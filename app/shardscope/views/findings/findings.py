@@ -47,8 +47,6 @@ DEPTHS = {
 
 
 class SeverityDelegate(QStyledItemDelegate):
-    """Severity by sign, word and colour."""
-
     def __init__(self, table: QTableView) -> None:
         super().__init__(table)
         self._table = table
@@ -64,8 +62,6 @@ class SeverityDelegate(QStyledItemDelegate):
 
 
 class FindingsTable(QWidget):
-    """Buttons for the depths, the state of the last verification, and its findings."""
-
     def __init__(self, session: Session, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._session = session
@@ -127,7 +123,6 @@ class FindingsTable(QWidget):
         return button
 
     def _line(self) -> QWidget:
-        """As high as the button at least: nothing moves where the state needs no second line."""
         line = QWidget(self)
         line.setMinimumHeight(self.stop.sizeHint().height())
         how = QHBoxLayout(line)
@@ -171,7 +166,6 @@ class FindingsTable(QWidget):
             self.menu_of(self.model.finding(index)).popup(self.table.viewport().mapToGlobal(place))
 
     def menu_of(self, finding: Finding) -> QMenu:
-        """Return what can be done with a finding: gone to, looked up, copied."""
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         span, key = finding.span, finding.key

@@ -34,12 +34,6 @@ _PATH = 2
 
 
 class HitModel(TableModel):
-    """Hits of a search: offset, encoding, and field; the fields come later.
-
-    Attributes:
-        hits: What was found.
-    """
-
     titles = ("Offset", "Found as", "Where")
     numbers = (0,)
 
@@ -49,16 +43,13 @@ class HitModel(TableModel):
         self._paths: dict[int, str] = {}
 
     def set_hits(self, hits: HitList) -> None:
-        """Show other hits."""
         self.hits, self._paths = hits, {}
         self.show_things(range(len(hits)))
 
     def unnamed(self, first: int, last: int) -> list[int]:
-        """Return those of the rows `first` to `last`, both included, whose fields are unknown."""
         return [row for row in range(max(first, 0), min(last + 1, len(self.hits))) if row not in self._paths]
 
     def set_paths(self, paths: Mapping[int, str]) -> None:
-        """Take the fields of some rows."""
         self._paths.update(paths)
         if paths:
             self.change(min(paths), max(paths), _PATH)
@@ -78,8 +69,6 @@ _SOON_MILLISECONDS = 30
 
 
 class HitsTable(QWidget):
-    """The hits of the last search; they stay when the search bar is closed."""
-
     def __init__(self, session: Session, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._session = session
@@ -117,7 +106,6 @@ class HitsTable(QWidget):
         return table
 
     def set_hits(self, hits: HitList) -> None:
-        """Show what a search found."""
         self.model.set_hits(hits)
         if not hits.what:
             self.state.clear()
@@ -136,7 +124,6 @@ class HitsTable(QWidget):
             self._select(current.row())
 
     def _select(self, number: int) -> None:
-        """Select the bytes of a hit, or its object."""
         hits = self.model.hits
         span = hits.span(number)
         if span is not None:
@@ -145,7 +132,6 @@ class HitsTable(QWidget):
             self._session.select_row(hits.contents[number].row, self)
 
     def _name(self) -> None:
-        """Ask in which fields the hits on the screen are."""
         hits, height = self.model.hits, self.table.viewport().height()
         first, last = self.table.rowAt(0), self.table.rowAt(height - 1)
         rows = self.model.unnamed(first, last if last >= 0 else len(hits) - 1)[:200]
@@ -174,7 +160,6 @@ class HitsTable(QWidget):
             self.menu_of(index.row()).popup(self.table.viewport().mapToGlobal(place))
 
     def menu_of(self, row: int) -> QMenu:
-        """Return what can be done with a hit."""
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         hits = self.model.hits
@@ -190,7 +175,6 @@ class HitsTable(QWidget):
 
 
 def _where(shard: Shard, hits: HitList, row: int) -> str:
-    """The path to the first byte of a hit, or the object of its content; a byte that cannot be explained has none."""
     span = hits.span(row)
     try:
         if hits.contents:

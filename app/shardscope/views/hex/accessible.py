@@ -31,15 +31,6 @@ _NULL = VoidPtr(0)
 
 
 class RowText:
-    """The row of the caret as one line of text, and the place of its bytes in that text. No Qt.
-
-    Args:
-        layout: The rows.
-        caret: A byte of the row.
-        data: The bytes of the row from its first one on, or None while they are not there.
-        folded: Number of rows of equal bytes that the row stands for, or 0.
-    """
-
     def __init__(self, layout: HexLayout, caret: int, data: bytes | None, folded: int = 0) -> None:
         self.layout = layout
         row = layout.row_of(caret)
@@ -55,11 +46,9 @@ class RowText:
 
     @property
     def first_column(self) -> int:
-        """The character at which the hex part begins."""
         return self.layout.digits + 2
 
     def position(self, offset: int) -> int:
-        """Return the character at which a byte begins; of a byte outside the row, the nearest end of its hex part."""
         if not self._loaded:
             return min(self.first_column, len(self.text))
         if offset >= self.stop:
@@ -68,20 +57,12 @@ class RowText:
         return self.first_column + hex_column(cell)
 
     def offset(self, position: int) -> int:
-        """Return the byte nearest to a character."""
         cell = cell_at_column(position - self.first_column, self.layout.width)
         first = self.layout.column_of(self.start)
         return min(max(self.start + cell - first, self.start), max(self.stop - 1, self.start))
 
 
 class HexAccessibility(QObject):
-    """Tells the news of one hex view to screen readers.
-
-    Attributes:
-        state: What the view shows.
-        place: Where in the structure the caret is, once that is known.
-    """
-
     def __init__(self, state: HexState) -> None:
         super().__init__(state)
         self.state = state
@@ -95,14 +76,12 @@ class HexAccessibility(QObject):
             QAccessible.updateAccessibility(QAccessibleTextCursorEvent(self.state.area, position))
 
     def tell_place(self, place: str) -> None:
-        """Report where in the structure the caret is."""
         self.place = place
         if QAccessible.isActive():
             QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self.state.area, place))
 
     @property
     def description(self) -> str:
-        """Return where the caret is, and how much is selected."""
         size = self.state.selection.span.size
         proposed = about(self.state.proposed, self.state.name)
         side = "" if proposed is None else "new bytes, not written yet" if proposed.shows_new else "old bytes"
@@ -114,7 +93,6 @@ class HexAccessibility(QObject):
         return ", ".join(part for part in (self.place, selected, side) if part)
 
     def row_text(self) -> RowText:
-        """Return the row of the caret as text."""
         rows, caret = self.state.layout, self.state.selection.caret
         start = rows.row_start(rows.row_of(caret))
         start, stop = max(start, 0), min(start + rows.width, rows.size)
@@ -125,8 +103,6 @@ class HexAccessibility(QObject):
 
 
 class _Text(QAccessibleTextInterface):
-    """The current row."""
-
     def __init__(self, news: HexAccessibility) -> None:
         super().__init__()
         self._weak = weakref.ref(news)
@@ -140,7 +116,6 @@ class _Text(QAccessibleTextInterface):
         return self._news.state
 
     def text(self, startOffset: int, endOffset: int) -> str:
-        """Return some characters of the row; all of them up to -1."""
         row = self._news.row_text().text
         return row[startOffset : len(row) if endOffset < 0 else endOffset]
 
@@ -182,8 +157,6 @@ class _Text(QAccessibleTextInterface):
 
 
 class HexAccessible(QAccessibleWidget):
-    """Accessible interface of a hex view. It does not keep the view alive: Qt deletes it with the view."""
-
     def __init__(self, news: HexAccessibility) -> None:
         area = news.state.area
         super().__init__(area, QAccessible.Role.EditableText, area.accessibleName())
@@ -191,19 +164,16 @@ class HexAccessible(QAccessibleWidget):
         self._text = _Text(news)
 
     def interface_cast(self, kind: QAccessible.InterfaceType) -> Any:
-        """Return the text interface."""
         # Any other way to say null, None included, ends in a segmentation fault when a screen reader asks.
         return self._text if kind == QAccessible.InterfaceType.TextInterface else _NULL
 
     def state(self) -> QAccessible.State:
-        """Read-only, can be selected in."""
         state = super().state()
         state.readOnly = True
         state.selectableText = True
         return state
 
     def text(self, kind: QAccessible.Text) -> str:
-        """Return the name; as value the current row; as description where the caret is."""
         news = _alive(self._weak)
         if kind == QAccessible.Text.Value:
             return news.row_text().text

@@ -12,43 +12,6 @@ _WINDOW = Qt.ShortcutContext.WindowShortcut
 
 
 class HexActions:
-    """Makes the actions; the panel says what they do.
-
-    Attributes:
-        copy: As seen.
-        copy_as: The other forms.
-        copy_command: The command that explains the bytes.
-        copy_python: Lines of Python that read them.
-        copy_curl: The command that fetches them; for addresses of the web only.
-        copy_offset: The offset of the selection.
-        paste: Overwrites bytes with those on the clipboard.
-        fill: Overwrites the selected bytes with repeated ones.
-        replace: Overwrites all hits of the search.
-        select_field: What owns the byte with the caret.
-        select_record: The record around it.
-        select_section: The section of the byte with the caret.
-        note: A note on the selected bytes.
-        next_note: The note after the selected bytes.
-        previous_note: The note before them.
-        follow: To where the field points.
-        leads: Which bytes point to those that are selected.
-        decoded: Between stored and decoded bytes.
-        inside: Opens the object of the bytes, or the decoded bytes, where they are a shard or an archive.
-        drawing: To the drawings, and back to the bytes.
-        copy_drawing: The drawing that is shown, as SVG and as a picture.
-        save_drawing: The same, in a file.
-        goto: To the address field.
-        find: To the search bar.
-        find_these: Where else the selected bytes are.
-        find_next: The next hit.
-        find_previous: The hit before.
-        letters: Whether runs begin with a letter.
-        fields: Whether the fields are beside the bytes.
-        fold: Whether rows of equal bytes share a line.
-        larger: Larger bytes.
-        smaller: Smaller bytes.
-    """
-
     def __init__(self, panel: QWidget) -> None:
         self._panel = panel
         self.copy = self._action(self.tr("&Copy"), QKeySequence.StandardKey.Copy)
@@ -96,7 +59,6 @@ class HexActions:
         self.smaller = self._action(self.tr("S&maller bytes"), "Ctrl+Alt+-")
 
     def set_open(self, is_open: bool) -> None:
-        """Enable the actions that need bytes; the caret enables *follow* and *decoded*."""
         always = (self.copy, *self.copies, self.copy_offset, self.select_field, self.select_section, self.find_these)
         for action in (*always, self.leads, self.goto, self.find, self.find_next, self.find_previous):
             action.setEnabled(is_open)
@@ -105,11 +67,9 @@ class HexActions:
 
     @property
     def copies(self) -> list[QAction]:
-        """All other forms of the selected bytes."""
         return [*self.copy_as.values(), self.copy_command, self.copy_python, self.copy_curl]
 
     def tr(self, text: str) -> str:
-        """Return a text in the language of the window; `lupdate` finds it by this name and class."""
         return QCoreApplication.translate("HexActions", text)
 
     def _action(

@@ -19,12 +19,6 @@ from shardscope.widgets.plain_text import tip
 
 
 class PressThrough(QObject):
-    """Watches a popup: Qt's completer closes its list at a press beside it, and forgets the press.
-
-    Args:
-        popup: The list. Whoever watches it already hears of such presses no more.
-    """
-
     def __init__(self, popup: QWidget) -> None:
         super().__init__(popup)
         self._popup = popup
@@ -57,13 +51,6 @@ _SHARE = 0.55
 
 
 class AddressBar(QWidget):
-    """`chosen` carries the offset to go to, `key_chosen` a key to look up; `left` gives the keyboard to the bytes.
-
-    Args:
-        known: What entries are compared with.
-        parent: The parent.
-    """
-
     chosen = Signal(object)
     key_chosen = Signal(object)
     left = Signal()
@@ -116,23 +103,16 @@ class AddressBar(QWidget):
         self.field.installEventFilter(self)
 
     def start(self) -> None:
-        """Take the keyboard, with the old text selected."""
         self._offer()
         self.field.setFocus(Qt.FocusReason.ShortcutFocusReason)
         self.field.selectAll()
         self._preview()
 
     def clear(self) -> None:
-        """Forget the entry and those before: another file is open."""
         self._recent.clear()
         self.field.clear()
 
     def show_place(self, offset: int | None) -> None:
-        """Show the present place instead of an entry that means another one.
-
-        Args:
-            offset: The first selected byte; None where nothing is selected.
-        """
         self._place = offset
         if not self.field.hasFocus():
             self._show_present()
@@ -151,7 +131,6 @@ class AddressBar(QWidget):
 
     @property
     def key(self) -> str:
-        """The entry, when it may be a key; else empty."""
         text = self.field.text().strip()
         return text if text and self._known().is_key(text) else ""
 
@@ -187,7 +166,6 @@ class AddressBar(QWidget):
         return self.list.isVisible()
 
     def _offer(self) -> None:
-        """List what the entry may mean. Enter takes the first, and reports it where there are two."""
         found = choices(self.field.text().strip(), self._known(), tuple(self._recent))
         text = self.field.text().strip()
         same = [one for one in found if one.text == text]

@@ -21,23 +21,12 @@ _DIGITS = re.compile(r"[0-9a-f]*[a-f][0-9a-f]*", re.IGNORECASE)
 
 
 class EntryAction(Enum):
-    """Action of an entry."""
-
     GO = "byte"
     LOOK_UP = "object"
 
 
 @dataclass(frozen=True, slots=True)
 class EntryMeaning:
-    """One meaning of an entry.
-
-    Attributes:
-        deed: What is done.
-        text: The content in the field then: an expression, a name or a key.
-        words: How the choice is shown.
-        offset: Where it goes; 0 for objects.
-    """
-
     deed: EntryAction
     text: str
     words: str
@@ -46,21 +35,12 @@ class EntryMeaning:
 
 @dataclass(frozen=True)
 class EntryContext:
-    """Data that entries are compared with; nothing of it is read for that.
-
-    Attributes:
-        places: What names mean.
-        is_key: Whether the format takes a text for a key.
-        keys: Keys of objects that were loaded already.
-    """
-
     places: GotoNames
     is_key: Callable[[str], bool]
     keys: Iterable[str] = ()
 
 
 def meanings(text: str, known: EntryContext) -> list[EntryMeaning]:
-    """Return what a whole entry means, the default first: a place where it names one, else an object."""
     trouble = GotoError("a number, a name or a key is missing")
     found: list[EntryMeaning] = []
     try:
@@ -75,7 +55,6 @@ def meanings(text: str, known: EntryContext) -> list[EntryMeaning]:
 
 
 def choices(text: str, known: EntryContext, recent: Sequence[EntryMeaning] = ()) -> list[EntryMeaning]:
-    """Return the offers for an entry: its meanings, then names, keys and earlier entries like it."""
     if not text:
         return list(recent)
     try:
@@ -115,7 +94,6 @@ def _place(text: str, places: GotoNames) -> EntryMeaning:
 
 
 def _begins_key(text: str, known: EntryContext) -> bool:
-    """Return whether the text is the beginning of a loaded key, or of any key where keys are hexadecimal digits."""
     if len(text) < LEAST_PREFIX:
         return False
     return _DIGITS.fullmatch(text) is not None or any(key.startswith((text, text.lower())) for key in known.keys)

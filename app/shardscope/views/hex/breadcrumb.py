@@ -22,12 +22,6 @@ _ROOM = 12
 
 
 class Breadcrumb(QLabel):
-    """`chosen` carries the `Span` of the part that was clicked; `file_chosen` is emitted for the first.
-
-    It is one stop of Tab: left and right go from part to part, Return follows. Qt would make a stop of each link, and
-    keep Shift+Tab there.
-    """
-
     chosen = Signal(object)
     file_chosen = Signal()
 
@@ -44,18 +38,15 @@ class Breadcrumb(QLabel):
         self.linkActivated.connect(self._follow)
 
     def set_path(self, file: str, path: Sequence[Node]) -> None:
-        """Show a path; without one, the name of the file alone."""
         self._file, self._path = file, tuple(path)
         self._go_to(self._last if self.hasFocus() else -1)
 
     @property
     def _last(self) -> int:
-        """The number of the last part."""
         return max(len(self._path) - 1, 0)
 
     @property
     def plain(self) -> str:
-        """The path as plain text."""
         return shown(" › ".join([self._file, *(node_name(node) for node in self._path[1:])]))
 
     def focusInEvent(self, event: QFocusEvent) -> None:
@@ -79,7 +70,6 @@ class Breadcrumb(QLabel):
             super().keyPressEvent(event)
 
     def _go_to(self, number: int) -> None:
-        """The part where the keyboard is; -1 where it is elsewhere."""
         self._at = number
         self.setAccessibleDescription(self._names()[number] if 0 <= number < len(self._names()) else "")
         self._show()
@@ -106,7 +96,6 @@ class Breadcrumb(QLabel):
         self.setAccessibleName(self.plain)
 
     def _kept(self, names: Sequence[str]) -> list[int]:
-        """Return the parts that fit, by number; -1 stands for those left out. The middle of a path says least."""
         bold = self.font()
         bold.setBold(True)
         metrics = QFontMetricsF(bold)
@@ -142,5 +131,4 @@ class Breadcrumb(QLabel):
 
 
 def _cut(name: str) -> str:
-    """Return a name without its middle where it is long; of a file inside another, each part of the path by itself."""
     return _ARROW.join(cut_middle(part) for part in name.split(_ARROW))

@@ -23,8 +23,6 @@ SHADES = 2 * len(FieldRole)
 
 
 class CellState(IntEnum):
-    """State of a cell."""
-
     BLANK = 0
     LOADED = 1
     MISSING = 2
@@ -33,8 +31,6 @@ class CellState(IntEnum):
 
 @dataclass(frozen=True)
 class Gap:
-    """Bytes on the screen that are not there: `[start, stop)`, and why."""
-
     start: int
     stop: int
     state: PageState
@@ -43,20 +39,6 @@ class Gap:
 
 @dataclass(frozen=True)
 class ByteCells:
-    """The cells of some rows, all arrays of shape `(rows, width)`.
-
-    Attributes:
-        first: Offset of the first cell; negative where the first row begins with blank cells.
-        data: The bytes; 0 where there are none.
-        state: `CellState`.
-        shade: Index of the section role times `SHADES` plus role times 2 plus parity.
-        begins: `FieldRole` plus 1 where a run begins, else 0.
-        before: Start of the run that owns the byte before the first cell, counted from the first cell; `NO_RUN`
-            where that is unknown, or there is none.
-        coloured: Whether the runs of all loaded bytes are known.
-        gaps: The bytes that are not there.
-    """
-
     first: int
     data: NDArray[np.uint8]
     state: NDArray[np.uint8]
@@ -67,7 +49,6 @@ class ByteCells:
     gaps: tuple[Gap, ...]
 
     def under_another(self) -> NDArray[np.bool_]:
-        """Return the cells below a byte of another run, shape `(rows, width)`: a border belongs between them."""
         width = self.data.shape[1]
         places = np.arange(self.data.size)
         begun = np.where(self.begins.ravel() > 0, places, self.before)
@@ -80,7 +61,6 @@ class ByteCells:
 
     @property
     def there(self) -> NDArray[np.bool_]:
-        """Return which rows have a cell that is not blank, shape `(rows,)`."""
         there: NDArray[np.bool_] = (self.state != CellState.BLANK).any(axis=1)
         return there
 
@@ -88,7 +68,6 @@ class ByteCells:
 def gather(
     layout: HexLayout, top: int, rows: int, pages: PageCache, name: str, sections: Sequence[Section]
 ) -> ByteCells:
-    """Return the cells of the rows `[top, top + rows)`, from what is in memory."""
     first, count = layout.row_start(top), rows * layout.width
     data = np.zeros(count, np.uint8)
     state = np.zeros(count, np.uint8)
@@ -127,14 +106,12 @@ def gather(
 
 
 def roles_in(parts: Iterable[ByteCells]) -> list[tuple[SectionRole, FieldRole]]:
-    """Return the section and field roles of some cells, without repetition, in the order of the roles."""
     kinds = (cells.shade[cells.state == CellState.LOADED] // 2 for cells in parts)
     shades = sorted({shade for kind in kinds for shade in np.unique(kind).tolist()})
     return [(SECTION_ROLES[shade // len(FieldRole)], FieldRole(shade % len(FieldRole))) for shade in shades]
 
 
 def failed_in(pages: PageCache, name: str, start: int, stop: int) -> list[tuple[tuple[int, int], str]]:
-    """Return the bytes of `[start, stop)` that could not be read, and why; neighbours of one reason are one stretch."""
     gaps = []
     for number in range(start // PAGE, -(-stop // PAGE) if stop > start else 0):
         page = pages.get(name, number)
@@ -145,7 +122,6 @@ def failed_in(pages: PageCache, name: str, start: int, stop: int) -> list[tuple[
 
 
 def run_at(pages: PageCache, name: str, offset: int) -> tuple[int, int, int] | None:
-    """Return the run around a byte, `(start, stop, role)`, as far as neighbouring pages in memory know it."""
     found = run_in(pages.get(name, offset // PAGE), offset)
     if found is None:
         return None
@@ -164,7 +140,6 @@ def run_at(pages: PageCache, name: str, offset: int) -> tuple[int, int, int] | N
 
 
 def run_in(page: BytePage | None, offset: int) -> tuple[int, int, int, int] | None:
-    """Return the run of a page around a byte, `(start, stop, role, parity)`."""
     if page is None or page.runs is None:
         return None
     runs = page.runs
@@ -177,7 +152,6 @@ def run_in(page: BytePage | None, offset: int) -> tuple[int, int, int, int] | No
 def _colour(
     page: BytePage, start: int, stop: int, first: int, shade: NDArray[np.uint16], begins: NDArray[np.uint8]
 ) -> bool:
-    """Write the shades of the bytes `[start, stop)` of a page; False when its runs are unknown."""
     runs = page.runs
     if runs is None:
         return False

@@ -21,8 +21,6 @@ LineForm = Callable[[str, Span, Again], str]
 
 
 class HexCopier(QObject):
-    """Copies what is selected in one hex view. `message` and `failed` carry a sentence."""
-
     message = Signal(object)
     failed = Signal(object)
 
@@ -31,7 +29,6 @@ class HexCopier(QObject):
         self._state = state
 
     def copy(self, form: CopyAs = CopyAs.SEEN) -> None:
-        """Put the selected bytes on the clipboard; too many are refused with a message."""
         span, rows = self._state.selection.span, self._state.layout
         if not span.size:
             return
@@ -56,12 +53,10 @@ class HexCopier(QObject):
         self._state.pages.read(span.source, work, key=("copy", id(self)), title="", done=done)
 
     def copy_line(self, form: LineForm, uri: str, how: Again) -> None:
-        """Put on the clipboard what the user types to get at the selected bytes."""
         if text := form(uri, self._state.selection.span, how):
             copy_lines(text)
             self.message.emit(self.tr("{0} copied").format(shown(text.splitlines()[-1].strip())))
 
     def copy_text(self, text: str) -> None:
-        """Put a text on the clipboard."""
         copy_lines(text)
         self.message.emit(self.tr("{0} copied").format(text))

@@ -30,14 +30,6 @@ _SHARES = (72, 28)
 
 
 class DrawingPlace(QObject):
-    """Knows what can be drawn of what is open, and makes the panel when somebody first wants to see it.
-
-    Attributes:
-        splitter: Holds the drawings, once they are there, and the bytes.
-        panel: Shows the drawings; None until then.
-        remembered: The sketch that was looked at last, by format.
-    """
-
     shown_changed = Signal(bool)
     """Emitted with true when the drawings are shown, false when hidden."""
     remembered_changed = Signal(object)
@@ -81,17 +73,14 @@ class DrawingPlace(QObject):
 
     @property
     def sketches(self) -> tuple[Sketch, ...]:
-        """Return what can be drawn now: of the file, of the lookup, of its current step."""
         step = _step_drawing(self._session.walk)
         return (*self._sketches, step) if step is not None else self._sketches
 
     @property
     def in_front(self) -> bool:
-        """Return whether the drawings are shown."""
         return self._tabs.drawing_in_front
 
     def opened(self) -> None:
-        """Something is open, and the tabs are gone. Where it is the same file, with other bytes, drawings stay."""
         before, self._uri = self._uri, self._session.request.uri
         again = self._uri == before
         if again and self.panel is not None and not self.panel.isHidden():
@@ -104,11 +93,9 @@ class DrawingPlace(QObject):
         self._learn()
 
     def view_state(self) -> object:
-        """Return whether the drawings are shown."""
         return self.in_front or self._to_front
 
     def restore_view_state(self, state: object) -> None:
-        """Show the drawings again as soon as it is known which there are, or the bytes alone."""
         self._to_front = state is True
         if self._to_front and self._known:
             self._refresh()
@@ -128,7 +115,6 @@ class DrawingPlace(QObject):
         self._enable()
 
     def _learn(self, *_: object) -> None:
-        """Ask what can be drawn, in a job; while a key is looked up, nothing but that lookup is waited for."""
         if self._session.walk.waits:
             return
         trace, key = self._session.walk.trace, self._key
@@ -158,10 +144,6 @@ class DrawingPlace(QObject):
         self._learn()
 
     def _follow(self, selection: Selection) -> None:
-        """Draw the selected object where no control stands for it.
-
-        During a lookup only a row that is chosen counts: the bytes of a step may belong to another object.
-        """
         if not selection.complete:
             self._chosen_row = selection.row if selection.span is None else None
         if not selection.complete or not self.in_front:
@@ -199,7 +181,6 @@ class DrawingPlace(QObject):
     # --- showing ---
 
     def made(self) -> DrawingPanel:
-        """Return the panel, made when it is first needed."""
         if self.panel is None:
             from shardscope.learning.drawings.panel import DrawingPanel
 
@@ -216,18 +197,10 @@ class DrawingPlace(QObject):
         return self.panel
 
     def show(self, name: str = "", values: Mapping[str, str] | None = None, item: str = "") -> None:
-        """Bring the drawings to the front; as soon as it is known which there are.
-
-        Args:
-            name: The sketch that is needed; without it the one that was looked at last.
-            values: Values of its controls, as texts.
-            item: The name of an item to point out.
-        """
         self._wish = DrawingRequest(name, dict(values or {}), item) if name else None
         self._show()
 
     def _show(self) -> None:
-        """Show what can be shown; a sketch that is needed and not there yet waits for the lookup that has it."""
         self._to_front = not self._known or not self.sketches
         if self._to_front:
             return
@@ -242,17 +215,14 @@ class DrawingPlace(QObject):
             panel.fulfil(wish)
 
     def hide(self) -> None:
-        """Show the bytes alone."""
         self._to_front, self._wish = False, None
         self._bring(False)
 
     def to_bytes(self) -> None:
-        """Show the bytes alone, with the keyboard in them."""
         self.hide()
         self._view.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def toggle(self) -> None:
-        """To the drawings, with the keyboard; or back to the bytes."""
         if self.in_front:
             self.to_bytes()
         else:
@@ -261,12 +231,10 @@ class DrawingPlace(QObject):
                 self.panel.setFocus(Qt.FocusReason.ShortcutFocusReason)
 
     def light(self, span: Span | None) -> None:
-        """Frames what stands for bytes that are pointed at elsewhere."""
         if self.panel is not None and self.in_front:
             self.panel.light_spans((span,) if span is not None else ())
 
     def fit(self) -> None:
-        """Under a drawing there are bytes where there is room for both."""
         both = self.splitter.height() >= LEAST_HEIGHT + _BYTES
         if self.in_front and not both and self.panel is not None and self._view.hasFocus():
             # Else the keyboard would go to whatever comes next.
@@ -285,7 +253,6 @@ class DrawingPlace(QObject):
         self.shown_changed.emit(in_front)
 
     def _reveal(self) -> None:
-        """Keep the selected item in view."""
         state = self._view.state
         if state.layout.size and not self._view.isHidden():
             state.reveal(state.selection.caret)
@@ -306,7 +273,6 @@ class DrawingPlace(QObject):
 
 
 def _step_drawing(walk: TraceWalk) -> StaticSketch | None:
-    """Return the drawing of the current step as a sketch."""
     step = walk.trace.steps[walk.step] if walk.trace is not None and walk.step >= 0 else None
     return (
         StaticSketch(STEP, QCoreApplication.translate("Drawings", "This step"), step.drawing)

@@ -34,8 +34,6 @@ _KEPT = 500
 
 @dataclass(frozen=True, slots=True)
 class FieldText:
-    """A text of a row: where it begins, and in which colour of the palette."""
-
     x: float
     text: QStaticText
     colour: str
@@ -43,8 +41,6 @@ class FieldText:
 
 @dataclass(frozen=True, slots=True)
 class FieldPosition:
-    """Position of a field in a row, in pixels from the left of the column; its arrow starts at `arrow`."""
-
     field: NamedField
     left: float
     arrow: float
@@ -53,29 +49,12 @@ class FieldPosition:
 
 @dataclass(frozen=True, slots=True)
 class FieldLine:
-    """The fields of a row, laid out.
-
-    Attributes:
-        pieces: What is painted.
-        places: Where the fields stand; those that are cut off have none.
-        fields: All fields of the row.
-    """
-
     pieces: tuple[FieldText, ...]
     places: tuple[FieldPosition, ...]
     fields: tuple[NamedField, ...]
 
 
 class FieldColumn(QObject):
-    """Lays out and paints the names of fields; says what stands under a point.
-
-    Attributes:
-        names: The fields.
-        wanted: Whether the user wants the column.
-        shown: Whether it is needed and has room.
-        source: The source whose fields are shown.
-    """
-
     changed = Signal()
     """Rows look otherwise."""
 
@@ -95,7 +74,6 @@ class FieldColumn(QObject):
         self.changed.emit()
 
     def fit(self, grid: HexGrid, width: float, source: str, font: QFont) -> None:
-        """The room changed, the source, or the size of the bytes."""
         room = width - grid.width - grid.margin
         self.shown = self.wanted and room >= type_.px(LEAST)
         self.source = source
@@ -107,15 +85,12 @@ class FieldColumn(QObject):
 
     @property
     def most(self) -> float:
-        """Pixels beyond which the column is hardly ever filled; 0 where the user does not want it."""
         return QFontMetricsF(self._font).horizontalAdvance("0" * MOST_DIGITS) if self.wanted else 0.0
 
     def left(self, grid: HexGrid) -> float:
-        """Return where the column begins, in pixels of the viewport."""
         return grid.width
 
     def line(self, grid: HexGrid, row: int) -> FieldLine:
-        """Return the fields of a row."""
         if (kept := self._lines.get(row)) is not None:
             return kept
         start = grid.layout.row_start(row)
@@ -135,7 +110,6 @@ class FieldColumn(QObject):
         least = metrics.horizontalAdvance(f"{_BETWEEN}name …")
 
         def add(text: str, colour: str) -> bool:
-            """Add a text; False when it had to be cut."""
             nonlocal x
             wide = metrics.horizontalAdvance(text)
             fits = x + wide <= self._room
@@ -166,7 +140,6 @@ class FieldColumn(QObject):
         return FieldLine(tuple(pieces), tuple(places), fields)
 
     def paint(self, painter: QPainter, grid: HexGrid, palette: Palette, rows: ScreenRows) -> None:
-        """Paint the fields of some rows."""
         if not self.shown:
             return
         painter.setFont(self._font)
@@ -180,14 +153,12 @@ class FieldColumn(QObject):
     # --- the pointer ---
 
     def place_at(self, grid: HexGrid, point: QPointF, rows: ScreenRows) -> FieldPosition | None:
-        """Return the field under a point of the viewport, which shows these rows."""
         line, x = self._line_at(grid, point, rows), point.x() - self.left(grid)
         if line is None:
             return None
         return next((place for place in line.places if place.left <= x < place.right), None)
 
     def target_at(self, grid: HexGrid, point: QPointF, rows: ScreenRows) -> Span | None:
-        """Return what a click on a point selects: a field, or what it points to when the click is on its arrow."""
         place = self.place_at(grid, point, rows)
         if place is None:
             return None
@@ -201,7 +172,6 @@ class FieldColumn(QObject):
         return self.line(grid, rows.row_at(line))
 
     def tip_at(self, grid: HexGrid, point: QPointF, rows: ScreenRows) -> str:
-        """Return all fields that begin in a row, whole: what is cut off can be read here."""
         line = self._line_at(grid, point, rows)
         fields = line.fields if line is not None else ()
         lines = [

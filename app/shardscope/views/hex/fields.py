@@ -29,16 +29,6 @@ _NAME, _VALUE, _RECORD = 24, 26, 14
 
 @dataclass(frozen=True, slots=True)
 class NamedField:
-    """A field, in words.
-
-    Attributes:
-        span: Its bytes.
-        name: Name; with its record where both begin.
-        value: What it holds; empty where its bytes say all.
-        path: Where it stands, from the section on.
-        target: What it points to.
-    """
-
     span: Span
     name: str
     value: str
@@ -47,7 +37,6 @@ class NamedField:
 
     @staticmethod
     def of(path: Sequence[Node]) -> NamedField:
-        """Return the field at the end of a path."""
         leaf, name = path[-1], cut_middle(shown(path[-1].name), _NAME)
         record = path[-2] if len(path) > 3 else None
         if record is not None and record.span.start == leaf.span.start:
@@ -59,8 +48,6 @@ class NamedField:
 
 
 class FieldNames(QObject):
-    """The names and values of the fields of the sources of a page cache. `changed` reports that more are known."""
-
     changed = Signal()
 
     def __init__(self, pages: PageCache, parent: QObject | None = None) -> None:
@@ -72,13 +59,11 @@ class FieldNames(QObject):
         pages.cleared.connect(self.forget)
 
     def forget(self) -> None:
-        """Forget the fields: another shard is open, or more of it is read."""
         self._round += 1
         self._known.clear()
         self.changed.emit()
 
     def want(self, name: str, ranges: Iterable[tuple[int, int]]) -> None:
-        """Request the fields that begin in some bytes of a source; of several requests the newest wins."""
         numbers = {number for start, stop in ranges for number in range(start // STRETCH, -(-stop // STRETCH))}
         missing = sorted(number for number in numbers if (name, number) not in self._known)[:MOST]
         if not missing:
@@ -109,7 +94,6 @@ class FieldNames(QObject):
             self._known.popitem(last=False)
 
     def begin_in(self, name: str, start: int, stop: int) -> list[NamedField]:
-        """Return the fields that begin in `[start, stop)`, as far as they are known."""
         found: list[NamedField] = []
         for number in range(max(start, 0) // STRETCH, -(-stop // STRETCH)):
             if (fields := self._known.get((name, number))) is None:

@@ -20,12 +20,10 @@ KEPT = 8 * REACH
 
 
 def fold_words(rows: int, value: int) -> str:
-    """Return the text of a fold: `22 rows of 00`."""
     return f"{plural(rows, 'row')} of {value:02x}"
 
 
 def folds_of(layout: HexLayout, page: BytePage) -> tuple[range, ...]:
-    """Return the rows of a page that can be folded: two or more of one value, in one field, whole in the page."""
     width, runs = layout.width, page.runs
     first = layout.row_of(page.start + width - 1)
     start = layout.row_start(first)
@@ -44,13 +42,6 @@ def folds_of(layout: HexLayout, page: BytePage) -> tuple[range, ...]:
 
 
 class RowFolds:
-    """The folds of one source. The line of a fold is its first row, which stands for the others.
-
-    Args:
-        pages: Where the bytes are.
-        cut: Returns whether bytes must not be folded.
-    """
-
     def __init__(self, pages: PageCache, cut: Callable[[int, int], bool]) -> None:
         self._pages = pages
         self._cut = cut
@@ -59,17 +50,14 @@ class RowFolds:
         self._known: dict[int, tuple[BytePage, tuple[range, ...]]] = {}
 
     def use(self, name: str, layout: HexLayout) -> None:
-        """Fold the rows of a source."""
         self._name, self._layout = name, layout
         self._known.clear()
 
     def at(self, row: int) -> range | None:
-        """Return the rows that are folded with a row."""
         fold = self._equal(row)
         return fold if fold is not None and not self._is_cut(fold) else None
 
     def screen(self, top: int, lines: int) -> ScreenRows:
-        """Return the rows on the lines below `top`; a fold that begins above it begins there."""
         layout = self._layout
         end = layout.row_of((max(layout.row_start(top), 0) // PAGE + REACH) * PAGE)
         folds: list[range] = []
@@ -85,7 +73,6 @@ class RowFolds:
         return ScreenRows(top, lines - left, tuple(folds))
 
     def away(self, row: int, lines: int) -> int:
-        """Return the row some lines below a row, or above it where negative; outside of the source a line is a row."""
         if lines >= 0:
             return self.screen(row, lines).row_at(lines)
         while lines < 0 < row:
@@ -108,7 +95,6 @@ class RowFolds:
         return known[1]
 
     def _equal(self, row: int) -> range | None:
-        """Return the rows of equal bytes around a row, `REACH` pages to each side at most."""
         folds = self._of_page(max(self._layout.row_start(row), 0) // PAGE)
         at = bisect_right(folds, row, key=lambda fold: fold.stop)
         if at == len(folds) or row not in folds[at]:
@@ -125,7 +111,6 @@ class RowFolds:
         return range(start, stop)
 
     def _across(self, row: int) -> tuple[range, range] | None:
-        """Return the folds above and below the beginning of a page that are one; None where there are none."""
         edge = self._layout.row_start(row)
         if edge % PAGE or edge <= 0:
             return None
@@ -136,6 +121,5 @@ class RowFolds:
         return (above[-1], below[0]) if one == other else None
 
     def _owned(self, offset: int) -> tuple[bytes | None, tuple[int, ...]]:
-        """Return a byte, and the role and parity of its field."""
         run = run_in(self._pages.get(self._name, offset // PAGE), offset)
         return self._pages.bytes_at(self._name, offset, offset + 1), run[2:] if run is not None else ()

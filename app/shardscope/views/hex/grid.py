@@ -18,16 +18,12 @@ _MARGIN, _TIGHT = 10, 6
 
 
 class HexPart(Enum):
-    """Hex pairs or text column."""
-
     HEX = "hex"
     TEXT = "text"
 
 
 @dataclass(frozen=True)
 class Block:
-    """A rectangle of cells: rows `[row, last)` counted from the top of the screen, cells `[cell, stop)`."""
-
     row: int
     last: int
     cell: int
@@ -35,20 +31,6 @@ class Block:
 
 
 class HexGrid:
-    """The geometry of a hex view.
-
-    Attributes:
-        tight: Whether margins are narrow, and the gaps between bytes.
-        font: The fixed font, spaced so that every character is `cell` wide.
-        cell: Width of a character.
-        gap: Between two bytes; twice that between groups.
-        row: Height of a row.
-        header: Height of the line with the column numbers.
-        hex_x: Where the hex part begins.
-        text_x: Where the text part begins.
-        width: Width of everything.
-    """
-
     def __init__(self, font: QFont, layout: HexLayout, ratio: float, *, tight: bool = False) -> None:
         self.layout = layout
         self.tight = tight
@@ -77,19 +59,15 @@ class HexGrid:
         self.width = self.rounded(self.text_x + layout.width * self.cell + self.margin)
 
     def rounded(self, length: float) -> float:
-        """Return the nearest whole number of device pixels, at least one."""
         return max(round(length * self.ratio), 1) / self.ratio
 
     def row_y(self, row: int) -> float:
-        """Return the upper edge of a row, counted from the top of the screen."""
         return self.header + row * self.row
 
     def byte_x(self, cell: int) -> float:
-        """Return the left edge of the first digit of a byte."""
         return self.hex_x + cell * (2 * self.cell + self.gap) + cell // GROUP * self.gap
 
     def edge(self, cell: int, part: HexPart) -> float:
-        """Return the left edge of a cell; of the cell after the last one, the right edge of the row."""
         if part is HexPart.TEXT:
             return self.text_x + cell * self.cell
         if cell == self.layout.width:
@@ -97,17 +75,14 @@ class HexGrid:
         return self.byte_x(cell) - (self.gap if cell % GROUP == 0 and cell > 0 else self.gap / 2)
 
     def rect(self, block: Block, part: HexPart) -> QRectF:
-        """Return the pixels of a block."""
         left, right = self.edge(block.cell, part), self.edge(block.stop, part)
         return QRectF(left, self.row_y(block.row), right - left, (block.last - block.row) * self.row)
 
     def reach(self, rows: ScreenRows) -> tuple[int, int]:
-        """Return the bytes of the rows of a screen, and of those beside it, which frames reach into."""
         layout = self.layout
         return max(layout.row_start(rows.top - 1), 0), layout.row_start(rows.row_at(rows.lines) + 1)
 
     def blocks(self, start: int, stop: int, rows: ScreenRows) -> Iterator[Block]:
-        """Yield the bytes `[start, stop)` as at most three blocks, cut to the rows of a screen."""
         layout = self.layout
         start = max(start, layout.row_start(rows.top))
         stop = min(stop, layout.row_start(rows.row_at(rows.lines)))
@@ -131,7 +106,6 @@ class HexGrid:
             yield Block(last, last + 1, 0, right)
 
     def fill(self, painter: QPainter, start: int, stop: int, rows: ScreenRows, brush: QBrush) -> None:
-        """Fill the bytes `[start, stop)`, and their text."""
         for block in self.blocks(start, stop, rows):
             self.fill_block(painter, block, brush)
 
@@ -140,17 +114,11 @@ class HexGrid:
             painter.fillRect(self.rect(block, part), brush)
 
     def frame(self, painter: QPainter, start: int, stop: int, rows: ScreenRows) -> None:
-        """Draw a line around the bytes `[start, stop)`, and around their text."""
         for part in HexPart:
             for line in self.outlines(start, stop, rows, part):
                 painter.drawPolyline(line)
 
     def outlines(self, start: int, stop: int, rows: ScreenRows, part: HexPart) -> list[QPolygonF]:
-        """The outline of the bytes `[start, stop)`, as lines: one that is closed, or two where the rows do not touch.
-
-        Those two are open where the bytes go on, so that they read as one. Edges above and below the screen lie
-        outside it.
-        """
         blocks = list(self.blocks(start, stop, ScreenRows(rows.top - 1, rows.lines + 2, rows.folds)))
         rects = [self.rect(block, part).translated(0, -self.row) for block in blocks]
         if len(rects) == 1:
@@ -171,7 +139,6 @@ class HexGrid:
         return [QPolygonF([*right, *reversed(left), right[0]])]
 
     def cell_at(self, point: QPointF, part: HexPart | None = None) -> tuple[int, HexPart]:
-        """Return the cell nearest to a point, and in which part; `part` decides beforehand."""
         if part is None:
             part = HexPart.TEXT if point.x() >= self.text_x - self.margin else HexPart.HEX
         if part is HexPart.TEXT:

@@ -28,18 +28,6 @@ def caret_after(
     sections: Sequence[Section],
     away: Callable[[int, int], int] = operator.add,
 ) -> int | None:
-    """Return the byte a key goes to; None for keys that do not move the caret.
-
-    Args:
-        key: A `Qt.Key`.
-        control: Whether the control key is down: Home and End go to the ends of the source, PgUp and PgDown to the
-            previous and next section.
-        caret: Where the caret is.
-        layout: The rows.
-        page: Lines of a screen.
-        sections: Of the source.
-        away: Returns the row some lines below a row.
-    """
     if layout.size == 0:
         return None
     if control:
@@ -83,7 +71,6 @@ _HEX_DIGITS = "0123456789abcdefABCDEF"
 
 
 def wheel(state: HexState, event: QWheelEvent) -> None:
-    """Scroll by rows; with control, make the bytes larger or smaller; with shift, scroll sideways."""
     down, across = event.angleDelta().y() / _NOTCH, event.angleDelta().x() / _NOTCH
     if event.modifiers() & Qt.KeyboardModifier.ControlModifier:
         state.set_zoom(fonts.zoomed(state.zoom, larger=down > 0))
@@ -95,7 +82,6 @@ def wheel(state: HexState, event: QWheelEvent) -> None:
 
 
 def is_typed(state: HexState, event: QKeyEvent) -> bool:
-    """Return whether a key stands for a byte or half of one: a hex digit, or in the text any character."""
     held = event.modifiers() & ~(Qt.KeyboardModifier.ShiftModifier | Qt.KeyboardModifier.KeypadModifier)
     text = event.text()
     if held or not text or state.name or not state.layout.size:
@@ -115,7 +101,6 @@ def _type(state: HexState, text: str) -> None:
 
 
 def key(state: HexState, event: QKeyEvent) -> bool:
-    """Move the caret, extend the selection with shift, select all; False for keys that mean nothing here."""
     control = bool(event.modifiers() & Qt.KeyboardModifier.ControlModifier)
     if control and event.key() == Qt.Key.Key_A:
         state.select_all()

@@ -24,16 +24,12 @@ _MARGIN = 10.0
 
 @dataclass(frozen=True)
 class LegendEntry:
-    """One entry: a letter on the bytes or on the strip, its name, and what it stands for."""
-
     letter: str
     name: str
     role: SectionRole | FieldRole
 
 
 class Legend(QWidget):
-    """One line; the tool tip has what does not fit."""
-
     spoken_role = QAccessible.Role.Graphic
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -45,13 +41,11 @@ class Legend(QWidget):
         self._roles: tuple[tuple[SectionRole, FieldRole], ...] = ()
 
     def set_roles(self, sections: Sequence[SectionRole], on_screen: Sequence[tuple[SectionRole, FieldRole]]) -> None:
-        """Show the roles of the sections of the file, and the field roles on the screen with their section."""
         self._sections, self._roles = tuple(dict.fromkeys(sections)), tuple(on_screen)
         self.setAccessibleName(self.tr("Legend: {0}").format(", ".join(f"{e.letter} {e.name}" for e in self.entries())))
         self.update()
 
     def entries(self) -> list[LegendEntry]:
-        """Return the roles that are shown: sections, then keys, pointers and sizes."""
         on_screen = {field for _, field in self._roles}
         return [LegendEntry(theme.SECTION_LETTERS[role], role.value, role) for role in self._sections] + [
             LegendEntry(theme.FIELD_LETTERS[role], _NAMES.get(role, role.name.lower()), role)
@@ -66,7 +60,6 @@ class Legend(QWidget):
         return QSize(40, self.sizeHint().height())
 
     def event(self, event: QEvent) -> bool:
-        """Return the tool tip tells everything."""
         if isinstance(event, QHelpEvent):
             kinds = {SectionRole: self.tr("section"), FieldRole: self.tr("field")}
             lines = [f"{e.letter} · {e.name} ({kinds[type(e.role)]})" for e in self.entries()]

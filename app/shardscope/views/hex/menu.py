@@ -17,15 +17,6 @@ translate = QCoreApplication.translate
 
 @dataclass(frozen=True)
 class HexMenuActions:
-    """Actions of the context menu of the bytes.
-
-    Attributes:
-        go: Goes to the object that the bytes belong to.
-        look_up: Looks it up.
-        extract: Extracts it.
-        told: Takes a sentence about what became of a picture.
-    """
-
     go: Callable[[], object]
     look_up: Callable[[], object]
     extract: Callable[[], object]
@@ -33,7 +24,6 @@ class HexMenuActions:
 
 
 def add_looks(menu: QMenu, actions: HexActions, rows: RowChoice) -> None:
-    """Add how the bytes are shown to a menu."""
     rows.fill(menu)
     menu.addActions([actions.fold, actions.fields, actions.letters, actions.larger, actions.smaller])
 
@@ -41,16 +31,6 @@ def add_looks(menu: QMenu, actions: HexActions, rows: RowChoice) -> None:
 def hex_menu(
     view: QWidget, parent: QWidget, actions: HexActions, deeds: HexMenuActions, rows: RowChoice, *, row: int | None
 ) -> QMenu:
-    """Return the menu of the hex view.
-
-    Args:
-        view: Shows the bytes.
-        parent: Owns the menu.
-        actions: What can be done with bytes.
-        deeds: What else the panel does.
-        rows: The choice of the bytes per row.
-        row: The row of the object that the selected bytes belong to, if they do.
-    """
     menu = QMenu(parent)
     menu.addAction(actions.copy)
     forms = menu.addMenu(translate("HexMenu", "Copy &as"))
@@ -87,6 +67,5 @@ def hex_menu(
 
 
 def open_menu(menu: QMenu, place: QPoint) -> None:
-    """Open a menu without waiting for it; it is gone when it closes."""
     menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     menu.popup(place)

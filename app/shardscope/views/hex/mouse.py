@@ -20,8 +20,6 @@ _FASTEST_ROWS = 40
 
 
 class HexMouse(QObject):
-    """Handles the events of one viewport. `chosen` carries the bytes of a field that was clicked beside the bytes."""
-
     chosen = Signal(object)
 
     def __init__(self, state: HexState, column: FieldColumn) -> None:
@@ -37,7 +35,6 @@ class HexMouse(QObject):
         self._timer.timeout.connect(self._drag_on)
 
     def handle(self, event: QEvent) -> bool:
-        """Take an event of the viewport; False when it is not about selecting or telling."""
         if isinstance(event, QHelpEvent):
             self._ask_tip(event)
             return True
@@ -83,7 +80,6 @@ class HexMouse(QObject):
         self._state.move_caret(offset, extend=extend, part=self._part)
 
     def _press_right(self, event: QMouseEvent) -> None:
-        """The menu is about the selection when the pointer is on it, else about the byte under the pointer."""
         found = self._state.offset_at(event.position())
         if found is not None and not self._state.selection.span.covers(found[0]):
             self._state.move_caret(found[0], part=found[1])
@@ -116,7 +112,6 @@ class HexMouse(QObject):
             QToolTip.hideText()
 
     def _beyond(self) -> int:
-        """Return how many rows the pointer is below the viewport, or above it when negative."""
         grid, area = self._state.grid, self._viewport.rect()
         top = grid.header
         if self._pointer.y() < top:
@@ -126,7 +121,6 @@ class HexMouse(QObject):
         return 0
 
     def _drag_on(self) -> None:
-        """Scroll while the pointer is held outside, faster when it is farther away."""
         rows = self._beyond()
         if rows == 0 or self._part is None:
             self._timer.stop()

@@ -56,15 +56,6 @@ Place = Callable[[int], float]
 def paint_strip_lights(
     painter: QPainter, colours: theme.Palette, strip: QRectF, x_of: Place, lights: Sequence[Light]
 ) -> None:
-    """Paint lights; numbers that would stand on each other stand side by side.
-
-    Args:
-        painter: The painter.
-        colours: The theme.
-        strip: The place of the strip.
-        x_of: Where an offset is.
-        lights: Those of the source that the strip shows.
-    """
     if not lights:
         return
     painter.save()
@@ -91,14 +82,6 @@ def paint_strip_lights(
 
 
 def side_by_side(middles: Sequence[float], widths: Sequence[float], left: float, right: float) -> list[float]:
-    """Return where things begin that want their middles at ascending places, moved so that none stands on another.
-
-    Args:
-        middles: Where their middles should be.
-        widths: How wide they are.
-        left: Where the first may begin.
-        right: Where the last may end; where there is no room for all, they stand on each other.
-    """
     found: list[float] = []
     free = left
     for middle, width in zip(middles, widths, strict=True):
@@ -114,7 +97,6 @@ def side_by_side(middles: Sequence[float], widths: Sequence[float], left: float,
 def paint_strip_arrows(
     painter: QPainter, colours: theme.Palette, strip: QRectF, x_of: Place, arrows: Sequence[Arrow]
 ) -> None:
-    """Paint arrows as bows over the strip; see `paint_strip_lights`."""
     if not arrows:
         return
     painter.save()
@@ -149,8 +131,6 @@ _RANK = {Severity.NOTE: 0, Severity.WARNING: 1, Severity.ERROR: 2}
 
 
 class Overview(QWidget):
-    """Shows one source; `jumped` carries the offset that was clicked."""
-
     spoken_role = QAccessible.Role.Slider
 
     jumped = Signal(object)
@@ -192,7 +172,6 @@ class Overview(QWidget):
         pages.cleared.connect(self.update)
 
     def set_source(self, name: str, size: int, sections: Sequence[Section] = ()) -> None:
-        """Show another source."""
         self.name, self._size = name, size
         self._view = self._selection = (0, 0)
         self._marks = Marks()
@@ -201,19 +180,16 @@ class Overview(QWidget):
         self.set_sections(sections)
 
     def set_sections(self, sections: Sequence[Section]) -> None:
-        """Set the sections of the same bytes."""
         self._sections = tuple(sections)
         self._rescale()
         self.setAccessibleDescription(", ".join(self.label(section) for section in self._scale.sections))
 
     def set_view(self, start: int, stop: int) -> None:
-        """Mark the bytes that are on the screen."""
         if (start, stop) != self._view:
             self._view = (start, stop)
             self.update()
 
     def set_selection(self, start: int, stop: int) -> None:
-        """Mark the selected bytes."""
         if (start, stop) != self._selection:
             self._selection = (start, stop)
             self.update()
@@ -222,45 +198,37 @@ class Overview(QWidget):
 
     @property
     def spoken_value(self) -> str:
-        """Return where the selection is, for screen readers: `0x1171 of 0x13c8, index`."""
         start = self._selection[0]
         names = (section.name for section in sections_in(self._sections, start, start + 1))
         place = self.secrets.text(f"{start:#x} of {self._size:#x}", Aspect.OFFSET)
         return ", ".join((place, *names)) if self._size else ""
 
     def set_findings(self, findings: Iterable[Finding]) -> None:
-        """Mark what findings are about."""
         self._marks = Marks(findings, self.name)
         self._place_marks()
 
     def set_notes(self, notes: Sequence[Note]) -> None:
-        """Mark where the notes on the source begin."""
         self._notes = tuple(notes)
         self._place_marks()
 
     def set_lights(self, lights: Sequence[Light], arrows: Sequence[Arrow]) -> None:
-        """Mark what is highlighted, and what leads where; those of other sources are seen there."""
         self.lights, self._arrows = tuple(lights), tuple(arrows)
         self.update()
 
     def set_fetched(self, fetched: tuple[tuple[int, int], ...] | None) -> None:
-        """Mark ranges that a remote source holds, besides the pages in memory; None: no line of loaded bytes."""
         if fetched != self._fetched:
             self._fetched = fetched
             self.update()
 
     def set_changed(self, ranges: Iterable[tuple[int, int]]) -> None:
-        """Mark what was changed in a sandbox, below the strip; an empty range is a place where bytes are gone."""
         self._changed = tuple(ranges)
         self.update()
 
     def set_hits(self, offsets: Sequence[int]) -> None:
-        """Mark where a search found something."""
         self._hits = offsets
         self._place_marks()
 
     def label(self, section: Section) -> str:
-        """Return a section in words: name, size and share."""
         size = self.secrets.text(size_text(section.size), Aspect.SIZE)
         return f"{section.name} · {size} · {share_text(section.size, self._size)}"
 
@@ -273,11 +241,9 @@ class Overview(QWidget):
     # --- geometry ---
 
     def x_of(self, offset: int) -> float:
-        """Return the pixel of an offset, in the widget."""
         return _MARGIN + self._scale.x_of(offset)
 
     def offset_at(self, x: float) -> int:
-        """Return the offset at a pixel of the widget."""
         return self._scale.offset_at(x - _MARGIN)
 
     def _rescale(self) -> None:
@@ -286,14 +252,12 @@ class Overview(QWidget):
         self._place_marks()
 
     def set_schematic(self, schematic: bool) -> None:
-        """Show sections by their order of magnitude, or to scale."""
         if schematic != self.schematic:
             self.schematic = schematic
             self._rescale()
             self.scale_changed.emit(schematic)
 
     def _place_marks(self) -> None:
-        """Place the marks of findings and hits: one mark per pixel, in the colour of the worst."""
         worst: dict[int, Severity] = {}
         for mark in self._marks.all[:_MOST_MARKS]:
             for x in {round(self.x_of(mark.start)), round(self.x_of(mark.stop))}:
@@ -359,7 +323,6 @@ class Overview(QWidget):
             done = last
 
     def loaded(self) -> list[tuple[int, int]]:
-        """Return the ranges of whole pages that are in memory, or that the source holds: the others are hatched."""
         whole = (
             (-(-start // PAGE) * PAGE, stop if stop == self._size else stop // PAGE * PAGE)
             for start, stop in self._fetched or ()
@@ -405,14 +368,12 @@ class Overview(QWidget):
         self._rescale()
 
     def event(self, event: QEvent) -> bool:
-        """Tool tips."""
         if isinstance(event, QHelpEvent) and self._size:
             QToolTip.showText(event.globalPos(), self.tip_at(event.pos().x()), self)
             return True
         return super().event(event)
 
     def tip_at(self, x: float) -> str:
-        """Return what the tool tip says at a pixel: the section, its range and share, the byte, the findings near."""
         offset = self.offset_at(x)
         section = self._scale.section_at(x - _MARGIN)
         share = share_text(section.size, self._size)
@@ -436,7 +397,6 @@ class Overview(QWidget):
             self.menu_at(event.pos().x()).popup(event.globalPos())
 
     def menu_at(self, x: float) -> QMenu:
-        """Return the menu at a pixel."""
         section, offset = self._scale.section_at(x - _MARGIN), self.offset_at(x)
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)

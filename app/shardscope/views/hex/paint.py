@@ -42,7 +42,6 @@ _HEAD = 7.0
 
 
 def paint_lights(painter: QPainter, grid: HexGrid, palette: Palette, scene: HexScene) -> None:
-    """Paint light on bytes, and a line around them; only the line, dashed, for those that are hollow."""
     fill = QColor(palette.accent)
     fill.setAlphaF(_FILL)
     for light in scene.lights:
@@ -55,7 +54,6 @@ def paint_lights(painter: QPainter, grid: HexGrid, palette: Palette, scene: HexS
 
 
 def paint_numbers(painter: QPainter, grid: HexGrid, palette: Palette, scene: HexScene) -> None:
-    """Paint the numbers of what is highlighted, at its upper left corner, where it covers no digit."""
     if not scene.lights:
         return
     painter.setFont(badge_font(grid.font))
@@ -74,12 +72,10 @@ def paint_numbers(painter: QPainter, grid: HexGrid, palette: Palette, scene: Hex
 
 
 def _reach(span: Span) -> tuple[int, int]:
-    """Return the bytes of a light or a note; a place between bytes is shown on the byte after it."""
     return span.start, max(span.stop, span.start + 1)
 
 
 def _corner(grid: HexGrid, scene: HexScene, light: Light) -> QPointF | None:
-    """Return the upper left corner of what can be seen of a light; None where nothing can."""
     start, stop = _reach(light.span)
     block = next(grid.blocks(start, stop, scene.rows), None)
     return grid.rect(block, HexPart.HEX).topLeft() if block is not None else None
@@ -89,14 +85,12 @@ def _corner(grid: HexGrid, scene: HexScene, light: Light) -> QPointF | None:
 
 
 def paint_notes(painter: QPainter, grid: HexGrid, palette: Palette, scene: HexScene) -> None:
-    """Paint a dashed line around the bytes of notes."""
     painter.setPen(QPen(palette.text, grid.rounded(1), Qt.PenStyle.DashLine))
     for note in scene.notes:
         grid.frame(painter, *_reach(note.span), scene.rows)
 
 
 def paint_flags(painter: QPainter, grid: HexGrid, palette: Palette, scene: HexScene) -> None:
-    """Paint a flag in the gap before the first byte of each note."""
     for note in scene.notes:
         start = note.span.start
         for block in grid.blocks(start, start + 1, scene.rows):
@@ -109,7 +103,6 @@ def paint_flags(painter: QPainter, grid: HexGrid, palette: Palette, scene: HexSc
 
 
 def paint_arrows(painter: QPainter, grid: HexGrid, palette: Palette, scene: HexScene) -> None:
-    """Paint arrows from bytes to bytes; of those with one end on the screen the other may lie beyond its edge."""
     if not scene.arrows:
         return
     painter.save()
@@ -132,7 +125,6 @@ def paint_arrows(painter: QPainter, grid: HexGrid, palette: Palette, scene: HexS
 
 
 def _middle(grid: HexGrid, scene: HexScene, offset: int) -> QPointF:
-    """Return the middle of a byte; beyond the screen just outside of it."""
     layout = grid.layout
     row = scene.rows.line_of(layout.row_of(offset))
     cell = layout.column_of(offset)
@@ -145,7 +137,6 @@ def _middle(grid: HexGrid, scene: HexScene, offset: int) -> QPointF:
 
 
 def arrow_path(one: QPointF, other: QPointF) -> tuple[QPainterPath, float]:
-    """Return a curve from one point to another, and the direction in which it arrives, in radians."""
     across, down = other.x() - one.x(), other.y() - one.y()
     length = math.hypot(across, down) or 1.0
     bow = min(length * 0.22, 70.0)
@@ -157,7 +148,6 @@ def arrow_path(one: QPointF, other: QPointF) -> tuple[QPainterPath, float]:
 
 
 def arrow_head(tip: QPointF, angle: float) -> QPolygonF:
-    """Return the head of an arrow that arrives from a direction."""
     sides = [
         QPointF(tip.x() - _HEAD * math.cos(angle + turn), tip.y() - _HEAD * math.sin(angle + turn))
         for turn in (0.45, -0.45)
@@ -170,12 +160,6 @@ Paint = Callable[[QPainter, int, int], None]
 
 
 class RowCanvas:
-    """The lines of one screen, in places around a ring: those that stay on the screen keep theirs.
-
-    Attributes:
-        painted: Number of rows painted so far.
-    """
-
     def __init__(self) -> None:
         self._image = QImage()
         self._keys: list[Hashable] = []
@@ -183,7 +167,6 @@ class RowCanvas:
         self.painted = 0
 
     def forget(self) -> None:
-        """All rows look otherwise."""
         self._keys = [None] * len(self._keys)
 
     def draw(
@@ -195,16 +178,6 @@ class RowCanvas:
         keys: Sequence[Hashable],
         paint: Paint,
     ) -> None:
-        """Show rows, painting those that are not kept.
-
-        Args:
-            painter: The painter.
-            place: Where the rows stand there; cut at its bottom.
-            row: Height of a row.
-            ratio: Device pixels per pixel.
-            keys: Which row it is, and what it looks like: equal keys are equal pictures.
-            paint: Paints rows.
-        """
         self._fit(place.width(), row, len(keys), ratio)
         places = len(self._keys)
         kept = {key: slot for slot, key in enumerate(self._keys) if key is not None}
@@ -235,7 +208,6 @@ class RowCanvas:
         self._image = QImage(round(width * ratio), round(shape[2] * row * ratio), QImage.Format.Format_RGB32)
 
     def _missing(self, top: int, keys: Sequence[Hashable]) -> Iterator[tuple[int, int]]:
-        """Rows to be painted: first and count; each stretch in one piece of the picture."""
         places, first = len(self._keys), -1
         for number in range(len(keys) + 1):
             slot = (top + number) % places
@@ -265,13 +237,6 @@ _FAINT = 0.55
 
 
 class HexPainter:
-    """Paints with one palette and one grid.
-
-    Attributes:
-        rows: Paints rows.
-        canvas: Keeps them.
-    """
-
     def __init__(self, grid: HexGrid, palette: Palette, column: FieldColumn | None = None) -> None:
         self.grid = grid
         self.palette = palette
@@ -281,19 +246,9 @@ class HexPainter:
         self._columns: list[QStaticText] = []
 
     def forget(self) -> None:
-        """The bytes are others, or look otherwise."""
         self.canvas.forget()
 
     def paint(self, painter: QPainter, scene: HexScene, cells_of: CellsOf, area: QRectF, scroll: float) -> None:
-        """Paint everything.
-
-        Args:
-            painter: On the viewport.
-            scene: What.
-            cells_of: Gives the cells of rows.
-            area: The viewport.
-            scroll: Pixels that the view is scrolled to the right.
-        """
         grid = self.grid
         below = grid.row_y(scene.rows.lines)
         bottom = QRectF(0, below, area.width(), max(area.height() - below, 0))
@@ -344,14 +299,12 @@ class HexPainter:
             painter.translate(0, -line * self.grid.row)
 
     def _key(self, scene: HexScene, line: int, scroll: float) -> Hashable:
-        """Return what a line looks like, besides its bytes and what `forget` receives."""
         start, stop = (self.grid.layout.row_start(scene.rows.row_at(at)) for at in (line, line + 1))
         return scroll, start, stop, _inside(scene.selection, start, stop)
 
     # --- over the rows ---
 
     def _current_row(self, painter: QPainter, scene: HexScene) -> None:
-        """The offset of the row with the caret is stronger than the others."""
         grid = self.grid
         row = scene.rows.line_of(grid.layout.row_of(scene.caret)) if scene.caret >= 0 else -1
         if not 0 <= row < scene.rows.lines:
@@ -389,7 +342,6 @@ class HexPainter:
                 self._half(painter, block)
 
     def _half(self, painter: QPainter, block: Block) -> None:
-        """A bar below the digit that is typed next."""
         grid, high = self.grid, self.grid.rounded(3)
         left = grid.byte_x(block.cell) + grid.cell
         bottom = grid.row_y(block.row) + grid.row - high
@@ -400,7 +352,6 @@ class HexPainter:
         self.grid.frame(painter, start, stop, scene.rows)
 
     def _reasons(self, painter: QPainter, scene: HexScene) -> None:
-        """Paint the reason why bytes are missing, on their first row."""
         painter.setFont(self.grid.font)
         for (start, _), reason in scene.failed:
             row = max(scene.rows.line_of(self.grid.layout.row_of(start)), 0)
@@ -443,7 +394,6 @@ class HexPainter:
 
 
 def _inside(span: Range | None, start: int, stop: int) -> Range | None:
-    """Return the part of some bytes inside of others, or None."""
     if span is None or span[0] >= stop or span[1] <= start:
         return None
     return max(span[0], start), min(span[1], stop)

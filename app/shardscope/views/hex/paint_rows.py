@@ -34,7 +34,6 @@ _CROSSED = 0.5
 
 
 def paint_crossed(painter: QPainter, grid: HexGrid, palette: Palette, scene: HexScene) -> None:
-    """Draw what stands behind the bytes that were changed."""
     if scene.sandboxed is None:
         return
     colour = QColor(palette.warning)
@@ -44,7 +43,6 @@ def paint_crossed(painter: QPainter, grid: HexGrid, palette: Palette, scene: Hex
 
 
 def paint_over(painter: QPainter, grid: HexGrid, palette: Palette, scene: HexScene) -> None:
-    """Draw the frames around them, and the wedges."""
     if scene.sandboxed is None:
         return
     painter.setPen(QPen(palette.warning, grid.rounded(1.5), Qt.PenStyle.DotLine))
@@ -84,13 +82,6 @@ _LETTERS = np.frombuffer(b" " + b"".join(FIELD_LETTERS[role].encode() for role i
 
 
 class _Face:
-    """The glyphs of a font, by the code of their character.
-
-    Attributes:
-        font: The font.
-        rise: From the upper edge of a text to its base line, on a whole device pixel.
-    """
-
     def __init__(self, font: QFont, grid: HexGrid) -> None:
         self.font = font
         self.raw = QRawFont.fromFont(font)
@@ -103,7 +94,6 @@ class _Face:
             self._glyphs[32:127] = glyphs
 
     def run(self, codes: Codes, places: list[QPointF]) -> QGlyphRun:
-        """Characters at places, the left ends of their base lines."""
         run = QGlyphRun()
         run.setRawFont(self.raw)
         run.setGlyphIndexes(self._glyphs[codes].tolist())
@@ -112,8 +102,6 @@ class _Face:
 
 
 class RowGlyphs:
-    """Draws the characters of rows of one grid: offsets, bytes, text and the letters of roles."""
-
     def __init__(self, grid: HexGrid) -> None:
         self._grid = grid
         self._face = _Face(grid.font, grid)
@@ -128,7 +116,6 @@ class RowGlyphs:
     def bytes(
         self, painter: QPainter, cells: ByteCells, full: QColor, faint: QColor, strong: Mask | np.bool_ = _NONE
     ) -> None:
-        """Draw bytes and their text; zeros, and dots for what has no letter, are faint where they are not strong."""
         loaded = cells.state == CellState.LOADED
         zero, letter = (cells.data == 0) & ~strong, _IS_TEXT[cells.data] | strong
         pairs, text = _PAIRS[cells.data], _TEXT[cells.data]
@@ -139,11 +126,9 @@ class RowGlyphs:
             self._draw(painter, self._face, "text", self._text_x, text, texts)
 
     def letters(self, painter: QPainter, cells: ByteCells) -> None:
-        """Draw the letters of the runs that begin in these rows, in the gaps before their first bytes."""
         self._draw(painter, self._small, "letter", self._letter_x, _LETTERS[cells.begins], cells.begins > 0)
 
     def offsets(self, painter: QPainter, cells: ByteCells) -> None:
-        """Draw the offsets of rows."""
         grid, there = self._grid, cells.there
         width, digits = grid.layout.width, grid.layout.digits
         starts = [max(cells.first + row * width, 0) for row in range(len(there))]
@@ -160,7 +145,6 @@ class RowGlyphs:
         codes: Codes,
         shown: Mask,
     ) -> None:
-        """Draw the characters that are shown: `codes` and `shown` in the order of rows, then of `lefts`."""
         chosen = np.flatnonzero(shown)
         if not len(chosen):
             return
@@ -181,7 +165,6 @@ class RowGlyphs:
         painter.drawText(start, text)
 
     def _places_of(self, kind: str, face: _Face, lefts: list[float], rows: int) -> list[QPointF]:
-        """Return the places of all characters of some rows, made once; more rows are added as they are needed."""
         grid, known = self._grid, self._places.setdefault(kind, [])
         down = grid.letter_y if face is self._small else grid.text_y
         for row in range(len(known) // max(len(lefts), 1), rows):
@@ -191,12 +174,6 @@ class RowGlyphs:
 
 
 class HexRowPainter:
-    """Paints rows with one palette and one grid.
-
-    Attributes:
-        glyphs: Draws characters.
-    """
-
     def __init__(self, grid: HexGrid, palette: Palette, column: FieldColumn | None = None) -> None:
         self.grid = grid
         self.palette = palette
@@ -208,15 +185,6 @@ class HexRowPainter:
         self._edges = [[grid.edge(cell, part) for cell in range(grid.layout.width + 1)] for part in HexPart]
 
     def paint(self, painter: QPainter, scene: HexScene, cells: ByteCells, width: float, scroll: float) -> None:
-        """Paint the rows of a scene; the first one begins below the height of the header.
-
-        Args:
-            painter: The painter.
-            scene: What. Its rows follow each other, or are one fold.
-            cells: The cells of the rows of the scene, of a fold those of its first row.
-            width: Of the viewport.
-            scroll: Pixels that the view is scrolled to the right.
-        """
         top = self.grid.header
         painter.fillRect(QRectF(0, top, width, scene.rows.lines * self.grid.row), self.palette.base)
         painter.translate(-scroll, 0)
@@ -259,7 +227,6 @@ class HexRowPainter:
                 self.grid.fill_block(painter, Block(row, last, cell, stop), lines)
 
     def _field_edges(self, painter: QPainter, scene: HexScene, cells: ByteCells) -> None:
-        """A thin line around each field: before its first byte, and over all of its bytes below another field's."""
         grid, thin = self.grid, self.grid.rounded(1)
         loaded = cells.state == CellState.LOADED
         section = np.where(loaded, cells.shade // SHADES + 1, 0)
@@ -283,7 +250,6 @@ class HexRowPainter:
         painter.setBrush(Qt.BrushStyle.NoBrush)
 
     def _underlines(self, painter: QPainter, cells: ByteCells) -> None:
-        """A line below the hex pairs of keys, pointers and sizes, a pixel short of their ends."""
         shades, (edges, _) = cells.shade % SHADES, self._edges
         wide, thin = self.grid.rounded(2), self.grid.rounded(1)
         for role in UNDERLINED:
@@ -322,7 +288,6 @@ class HexRowPainter:
     # --- over the text ---
 
     def _hits(self, painter: QPainter, scene: HexScene) -> None:
-        """A box around what a search found; one in each row that it touches."""
         thin = self.grid.rounded(1)
         boxes: list[QRectF] = []
         for start, stop in scene.hits if not scene.rows.folds else ():
@@ -351,7 +316,6 @@ class HexRowPainter:
                         painter.fillRect(QRectF(left, bottom, right - left, thick), colours[mark.severity])
 
     def _borders(self, painter: QPainter, scene: HexScene) -> None:
-        """A line where a section begins; of one that begins in the row above, the part that lies in this one."""
         layout, rows = self.grid.layout, scene.rows
         start, stop = layout.row_start(max(rows.top - 1, 0)), layout.row_start(rows.row_at(rows.lines))
         thin = self.grid.rounded(1)
@@ -384,7 +348,6 @@ _HIT_TINT = 0.12
 
 
 def _stretches(values: NDArray[Any]) -> Iterator[tuple[int, int, int, int]]:
-    """Neighbours of one value in a row: the row, the first cell, one past the last, the value; zeros are left out."""
     changes = np.ones(values.shape, np.bool_)
     changes[:, 1:] = values[:, 1:] != values[:, :-1]
     rows, places = np.nonzero(changes)
@@ -397,7 +360,6 @@ def _stretches(values: NDArray[Any]) -> Iterator[tuple[int, int, int, int]]:
 
 
 def _blocks(stretches: Iterable[tuple[int, int, int, int]]) -> Iterator[tuple[int, int, int, int, int]]:
-    """Stretches below each other as one: first row, one past the last, first cell, one past the last, value."""
     top = last = 0
     shape: tuple[int, int, int] | None = None
     for row, *rest in stretches:
@@ -419,7 +381,6 @@ def _within(cells: ByteCells, ranges: Sequence[Range]) -> Mask:
 
 
 def _tint(colours: NDArray[np.uint32], chosen: Mask, tint: QColor, alpha: float) -> None:
-    """Lay a translucent colour over the opaque ARGB colours of some bytes, in place; what is not painted stays so."""
     chosen = chosen & (colours > 0)
     under = colours[chosen]
     mixed = np.full(len(under), 255 << 24, np.uint32)
@@ -430,12 +391,6 @@ def _tint(colours: NDArray[np.uint32], chosen: Mask, tint: QColor, alpha: float)
 
 
 def shade_table(palette: Palette, fields: Collection[FieldRole]) -> NDArray[np.uint32]:
-    """The colours of all shades, as ARGB: indexed by section role times `SHADES`, plus role times 2, plus parity.
-
-    Args:
-        palette: The colours.
-        fields: The roles that have a background of their own; all others have that of their section.
-    """
     return np.array(
         [
             (palette.field(role) if role in fields else palette.section(section, parity)).rgba()

@@ -49,12 +49,6 @@ from shardscope.widgets import fonts
 
 
 class Naming:
-    """The names of a hex panel.
-
-    Attributes:
-        keys: Gives keys that were loaded already; the window sets it.
-    """
-
     def __init__(self, session: Session, state: HexState) -> None:
         self._session = session
         self._state = state
@@ -62,12 +56,9 @@ class Naming:
         self.keys: Callable[[], Iterable[str]] = tuple
 
     def forget(self) -> None:
-        """Something else is open, or nothing."""
         self._starts = {}
 
     def learn(self) -> None:
-        """Find out where the fields lie."""
-
         def take(starts: dict[str, int]) -> None:
             self._starts = starts
 
@@ -76,7 +67,6 @@ class Naming:
         )
 
     def places(self) -> GotoNames:
-        """Return what names mean."""
         shard = self._session.shard
         # The value of a name may be what a question asks.
         stored = self._state.name == "" and shard is not None and not self._state.secrets
@@ -89,7 +79,6 @@ class Naming:
         )
 
     def known(self) -> EntryContext:
-        """Return what entries are compared with."""
         return EntryContext(self.places(), self._is_key, self.keys())
 
     def _is_key(self, text: str) -> bool:
@@ -104,13 +93,6 @@ class Naming:
 
 
 def file_title(shard: Shard | None, source: str, path: Sequence[Node]) -> str:
-    """Return the content before a path: the file, or the data set, whose paths begin with the member.
-
-    Args:
-        shard: The opened shard.
-        source: The name of the source that is shown.
-        path: The path.
-    """
     name = SourceName.parse(source)
     if isinstance(shard, DataSet):
         return short_name(shard.uri) if path else name.path
@@ -120,12 +102,6 @@ def file_title(shard: Shard | None, source: str, path: Sequence[Node]) -> str:
 
 
 def frames_of(path: Sequence[Node], source: str) -> tuple[Range, ...]:
-    """Return the field at the end of a path, then its record; fewer where there are none.
-
-    Args:
-        path: From the root of the source down to what is named.
-        source: The name of the source.
-    """
     inside = [node for node in path if node.span.source == source and node.span.size]
     if len(inside) < 2:
         return ()
@@ -144,36 +120,11 @@ LOW = 330
 
 @dataclass(frozen=True, slots=True)
 class HexPlace:
-    """View state of the bytes of a document.
-
-    Attributes:
-        sources: What is in the tabs, each with its first byte on the screen.
-        name: The source that is shown.
-    """
-
     sources: tuple[OpenSource, ...]
     name: str
 
 
 class HexPanel(QWidget):
-    """The central part of the window. It follows the session, and selects through it.
-
-    The window puts `address` into its bar and `status` into its status line.
-
-    Attributes:
-        pages: The page cache, fed by the open shard.
-        view: `hexView`.
-        state: What it shows.
-        overview: `overview`; it stands over the bytes.
-        address: The field for places and keys.
-        status: What is selected.
-        naming: What names in the field mean.
-        rows: Number of bytes that a row has.
-        drawings: Where drawings are shown.
-        actions_: For the menus of the window.
-        room: The height that is there without notices: they take it from the rows, not from overview and legend.
-    """
-
     full_width_changed = Signal()
     """Other bytes are shown, or they are shown otherwise: see `full_width`."""
     look_up_wanted = Signal(object)
@@ -239,17 +190,14 @@ class HexPanel(QWidget):
         column.addWidget(self.legend)
 
     def add_beside_tabs(self, line: QWidget, last: QWidget) -> None:
-        """Add what is beside the tabs, in the place of what is reported of the bytes, and what comes last there."""
         self._line.addWidget(line, 1)
         self._line.addWidget(last)
 
     def tell_about(self, shown: bool) -> None:
-        """Show the path of the selected bytes, or not: they are not seen."""
         self._about.setVisible(shown)
 
     @property
     def full_width(self) -> float:
-        """Pixels beyond which there is nothing to show; drawings take whatever there is."""
         by_record = self.rows.width.mode is RowMode.RECORD
         return math.inf if self.drawings.in_front or by_record else self.view.full_width
 
@@ -366,12 +314,10 @@ class HexPanel(QWidget):
         self.status.clear()
 
     def view_state(self) -> object:
-        """Return the sources in the tabs, and what is seen of them."""
         self._note_place()
         return HexPlace(tuple(self.tabs.sources), self.state.name)
 
     def restore_view_state(self, state: object) -> None:
-        """Show the same bytes of the same sources."""
         if not isinstance(state, HexPlace) or not state.sources:
             return
         for source in state.sources:
@@ -384,7 +330,6 @@ class HexPanel(QWidget):
         self.overview.set_selection(*self._selected())
 
     def _note_place(self) -> None:
-        """Keep what is seen of the source that is shown."""
         if (before := self.tabs.known(self.state.name)) is not None:
             before.top, before.span = max(self.state.visible_bytes[0], 0), self.state.selection.span
 
@@ -411,7 +356,6 @@ class HexPanel(QWidget):
         self.overview.set_notes(notes)
 
     def _lights_changed(self) -> None:
-        """Highlight bytes; where nothing is selected, those that a step computes with are brought into view."""
         lights, arrows = self._session.lights, self._session.arrows
         self.state.set_lights(lights, arrows)
         self.overview.set_lights(lights, arrows)
@@ -426,7 +370,6 @@ class HexPanel(QWidget):
             self.state.reveal(here[0].span.start)
 
     def show_source(self, name: str, select: Span | None = None) -> None:
-        """Show a source, opening a tab when there is none, and select some of its bytes."""
         known = self.tabs.known(name)
         if known is not None:
             self._show(known, select)
@@ -459,12 +402,6 @@ class HexPanel(QWidget):
         self._refresh_status()
 
     def _lay_bytes(self, source: OpenSource, *, chosen: bool = True) -> None:
-        """Lay out the bytes of a source as they were seen last.
-
-        Args:
-            source: The source.
-            chosen: Whether what was selected in it is selected again.
-        """
         sections = self._session.secrets.now.sections(source.sections, source.name)
         self.state.set_source(source.name, source.size, sections)
         self.overview.set_source(source.name, source.size, sections)
@@ -510,14 +447,12 @@ class HexPanel(QWidget):
         return span.start, span.stop
 
     def _show_sections(self) -> None:
-        """Show the sections of the source, without names where one of them is asked for."""
         if (source := self.tabs.known(self.state.name)) is not None:
             sections = self._session.secrets.now.sections(source.sections, source.name)
             self.state.set_sections(sections)
             self.overview.set_sections(sections)
 
     def _secrets_changed(self) -> None:
-        """Other texts are hidden, or offsets have another notation: all texts are written again."""
         self.state.secrets = self.overview.secrets = self._session.secrets.now
         self.state.fit_font()
         self.view.names.forget()
@@ -555,13 +490,11 @@ class HexPanel(QWidget):
         return next((node.decoded for node in reversed(self._path) if node.decoded), "")
 
     def follow_pointer(self) -> None:
-        """Select what the field under the caret points to."""
         target = self._pointer()
         if target is not None:
             self._session.select_span(target)
 
     def toggle_decoded(self) -> None:
-        """From stored bytes to what they decode to, and back."""
         stored = stored_span(self.state.name)
         if stored is not None:
             self._session.select_span(stored)
@@ -569,24 +502,20 @@ class HexPanel(QWidget):
             self._session.select_span(Span(name, 0, 1))
 
     def _inner(self) -> int | SourceName | None:
-        """Return what *Open inside* opens: the object of the bytes, or else what they decode to."""
         if (row := nearest_row(self._path)) is not None:
             return row
         name = self._decoded() or (self.state.name if stored_span(self.state.name) is not None else "")
         return SourceName.parse(name) if name else None
 
     def open_inside(self) -> None:
-        """Open the object of the bytes with the caret in another tab, or what they decode to."""
         if (inner := self._inner()) is not None:
             self._session.open_inside(inner)
 
     def select_record(self) -> None:
-        """Select the record around the field of the byte with the caret."""
         if len(self.state.frames) > 1:
             self._session.select_span(Span(self.state.name, *self.state.frames[1]))
 
     def select_section(self) -> None:
-        """Select the section of the byte with the caret."""
         section = section_at(self.state.sections, self.state.selection.caret)
         if section is not None:
             self._session.select_span(Span(self.state.name, section.start, section.stop))
@@ -601,14 +530,12 @@ class HexPanel(QWidget):
         return Span(self.state.name, offset, min(offset + 1, self.state.layout.size))
 
     def _jump(self, offset: int) -> None:
-        """The overview was clicked: shows the place, and puts the caret there."""
         self.state.scroll_to(offset)
         self.state.move_caret(offset)
 
     # --- the drawings ---
 
     def _drawing_shown(self, in_front: bool) -> None:
-        """The keyboard comes to what is in front."""
         drawn = self.drawings.panel if in_front else None
         self.setFocusProxy(drawn if drawn is not None else self.view)
         self.legend.setVisible(self.room() >= fonts.px(LOW) and not in_front)
@@ -622,7 +549,6 @@ class HexPanel(QWidget):
         self.legend.set_roles([s.role for s in self.state.sections if s.size], fields)
 
     def _fetched(self) -> tuple[tuple[int, int], ...] | None:
-        """Return what a remote source holds; None for bytes that are local or decoded."""
         shard = self._session.shard
         if shard is None or not self._session.request.is_remote or stored_span(self.state.name) is not None:
             return None

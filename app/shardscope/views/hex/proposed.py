@@ -23,11 +23,6 @@ _HATCH = 0.45
 
 
 def with_new(cells: ByteCells, proposed: Proposed | None) -> ByteCells:
-    """Return the cells with the new bytes in them, where these are needed.
-
-    Bytes that are going to be cut off are blank. Where only the first of long new bytes are known, the others are as if
-    they were not loaded.
-    """
     if proposed is None or not proposed.shows_new:
         return cells
     start, stop = max(cells.first, 0), cells.first + cells.data.size
@@ -52,7 +47,6 @@ def with_new(cells: ByteCells, proposed: Proposed | None) -> ByteCells:
 
 
 def paint_hatch(painter: QPainter, grid: HexGrid, palette: Palette, scene: HexScene) -> None:
-    """Draw the lines behind the bytes that change."""
     proposed = scene.proposed
     if proposed is None:
         return
@@ -64,7 +58,6 @@ def paint_hatch(painter: QPainter, grid: HexGrid, palette: Palette, scene: HexSc
 
 
 def paint_frames(painter: QPainter, grid: HexGrid, palette: Palette, scene: HexScene) -> None:
-    """Draw the frames around them."""
     proposed = scene.proposed
     if proposed is None:
         return

@@ -19,12 +19,6 @@ _LONGEST = 16
 
 
 class RowChoice(QObject):
-    """Holds the choice, and applies it.
-
-    Attributes:
-        width: The choice.
-    """
-
     def __init__(self, state: HexState) -> None:
         super().__init__(state)
         self._state = state
@@ -32,7 +26,6 @@ class RowChoice(QObject):
         self.width = RowWidth(RowMode.AUTO)
 
     def choose(self, width: RowWidth) -> None:
-        """Change how many bytes a row has."""
         self.width = width
         if width.mode is RowMode.FIXED:
             self._state.set_row_width(width.width)
@@ -42,7 +35,6 @@ class RowChoice(QObject):
             self._apply()
 
     def fill(self, menu: QMenu) -> None:
-        """Add the choices to a menu, as a menu of their own."""
         rows = menu.addMenu(self.tr("Bytes per &row: {0}").format(self.width.text))
         for width in dict.fromkeys((*CHOICES, RowWidth(RowMode.RECORD), self.width)):
             text = self._record if width.mode is RowMode.RECORD else width.text
@@ -52,7 +44,6 @@ class RowChoice(QObject):
         rows.addAction(self.tr("&Other…"), self.ask)
 
     def ask(self) -> QInputDialog:
-        """Ask for a number of bytes."""
         dialog = QInputDialog(self._state.area)
         dialog.setObjectName("rowWidth")
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
@@ -66,7 +57,6 @@ class RowChoice(QObject):
         return dialog
 
     def set_path(self, path: Sequence[Node]) -> None:
-        """The caret is elsewhere."""
         self._path = tuple(path)
         if path and self.width.mode is RowMode.RECORD:
             self._apply()
@@ -79,7 +69,6 @@ class RowChoice(QObject):
 
     @property
     def _record(self) -> str:
-        """Return what a row of the record is called: that of the table of the caret by its name."""
         record = table_record_of(self._path, self._state.name)
         if record is None:
             return RowWidth(RowMode.RECORD).text

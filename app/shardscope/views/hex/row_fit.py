@@ -12,23 +12,11 @@ from shardscope.views.hex.layout import HexLayout
 
 @dataclass(frozen=True)
 class RowRule:
-    """Rule for the bytes per row.
-
-    Attributes:
-        width: Bytes in a row.
-        origin: Some row starts at this offset.
-        shrinks: Whether rows get narrower margins, then half of the bytes, until they fit; never more than `width`.
-    """
-
     width: int
     origin: int = 0
     shrinks: bool = False
 
     def grid(self, font: QFont, size: int, ratio: float, room: float, beside: float = 0) -> HexGrid:
-        """Return the geometry for a source of `size` bytes in `room` pixels.
-
-        Rows are tight, too, where that leaves `beside` pixels for the fields.
-        """
         layout = HexLayout.aligned(size, self.width, self.origin)
         made = HexGrid(font, layout, ratio)
         if self.shrinks and made.width + beside > room > 0:

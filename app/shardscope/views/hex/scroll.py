@@ -12,18 +12,6 @@ THUMB = 100_000
 
 
 class RowScroller:
-    """Holds the top row, and keeps a scroll bar in step with it.
-
-    Args:
-        bar: The bar. Its values are 32-bit; nothing but this class reads them.
-        moved: Called when the top row changed.
-        away: Returns the row some lines below a row; a line has a row, or several.
-
-    Attributes:
-        top: The first row on the screen.
-        last_top: The top row when the last row is at the bottom.
-    """
-
     def __init__(
         self, bar: QScrollBar, moved: Callable[[], None], away: Callable[[int, int], int] = operator.add
     ) -> None:
@@ -38,11 +26,9 @@ class RowScroller:
 
     @property
     def visible(self) -> int:
-        """Lines that are completely on the screen."""
         return self._visible
 
     def resize(self, total: int, visible: int) -> None:
-        """Set the number of rows and of lines that fit; keep the top row, or the last one at the bottom."""
         at_end = total == self._total and 0 < self.top == self.last_top
         self._total, self._visible = total, max(visible, 1)
         last = self.last_top = max(self._away(total, -self._visible), 0)
@@ -52,7 +38,6 @@ class RowScroller:
         self._to(last if at_end else min(self.top, max(total - self._visible, 0)))
 
     def go(self, top: int) -> None:
-        """Scroll to a top row, as far as there are rows."""
         self._to(min(max(top, 0), self.last_top))
 
     def _to(self, top: int) -> None:
@@ -65,7 +50,6 @@ class RowScroller:
         return min(max(self._away(self.top, lines), 0), max(self.last_top, self.top))
 
     def roll(self, rows: float) -> None:
-        """Scroll by parts of lines, as fine wheels do; what is less than one is kept for the next time."""
         if rows * self._rest < 0:
             self._rest = 0.0
         whole, self._rest = divmod(abs(rows) + abs(self._rest), 1)
@@ -74,7 +58,6 @@ class RowScroller:
         self._to(self._lines_away(sign * int(whole)))
 
     def show(self, row: int, *, centre: bool = False) -> None:
-        """Scroll as little as needed to show a row; with `centre`, to a third of the screen when it was not shown."""
         if self.top <= row < self._away(self.top, self._visible):
             return
         above = self._visible // 3 if centre else 0 if row < self.top else self._visible - 1

@@ -22,12 +22,6 @@ from shardscope.views.hex.state import HexState
 
 
 class Searching(QObject):
-    """Connects a search bar with what it searches.
-
-    Attributes:
-        bar: The bar.
-    """
-
     def __init__(self, session: Session, state: HexState, overview: Overview) -> None:
         super().__init__(state)
         self._session = session
@@ -43,7 +37,6 @@ class Searching(QObject):
         session.jobs.changed.connect(self.bar.show_progress)
 
     def again(self, *, backward: bool) -> None:
-        """Repeat the search; without one, ask what for."""
         if self.bar.field.text():
             self.bar.show()
             self.bar.look(backward=backward)
@@ -51,7 +44,6 @@ class Searching(QObject):
             self.bar.start()
 
     def find_these(self) -> None:
-        """Search the selected bytes elsewhere."""
         span = self._state.selection.span
         data = self._state.pages.bytes_at(self._state.name, span.start, min(span.stop, span.start + MAX_PATTERN))
         if data is None or span.size > MAX_PATTERN:
@@ -64,11 +56,9 @@ class Searching(QObject):
         self._contents = HitList()
 
     def _look_in_contents(self, patterns: Sequence[Pattern]) -> None:
-        """Search the decoded contents in a job, and go to the next hit."""
         self._session.with_index(self.tr("Searching the contents"), lambda: self._begin_contents(patterns))
 
     def _begin_contents(self, patterns: Sequence[Pattern]) -> None:
-        """List the hits in the contents; once they are listed, go to the next one."""
         if self._contents.contents and tuple(self._contents.patterns) == tuple(patterns):
             self._go_to((self._at + 1) % len(self._contents))
             return
@@ -107,7 +97,6 @@ class Searching(QObject):
         self.bar.show_contents(job, self.tr("searching the contents …"))
 
     def _go_to(self, number: int) -> None:
-        """Select a hit in the contents."""
         self._at, hit = number, self._contents.contents[number]
         at = self.tr("{0} of {1}, in the content of row {2}, at {3}")
         told = at.format(f"{number + 1:,}", f"{len(self._contents):,}", f"{hit.row:,}", offset_words(hit.offset))
@@ -118,7 +107,6 @@ class Searching(QObject):
             self._session.select_row(hit.row)
 
     def _when_agreed(self, go: Callable[[], object]) -> None:
-        """Search; where that fetches much, ask first."""
         shard = self._session.shard
         source = shard.source if shard is not None and not self._state.name else None
         size = missing_of(source) if source is not None else 0

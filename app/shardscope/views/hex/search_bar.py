@@ -39,8 +39,6 @@ Entry = tuple[str, str]
 
 
 class SearchHistory(QObject):
-    """Searches that were made. `changed` carries them when there is another one."""
-
     changed = Signal(object)
 
     def __init__(self, parent: QObject | None = None) -> None:
@@ -50,23 +48,15 @@ class SearchHistory(QObject):
         self._typed: Entry = ("", "")
 
     def set_entries(self, entries: Iterable[Entry]) -> None:
-        """Set the remembered entries."""
         self.entries = list(entries)[:MOST]
 
     def add(self, entry: Entry) -> None:
-        """A search was made."""
         self._at = -1
         if self.entries[:1] != [entry]:
             self.entries = [entry, *(other for other in self.entries if other != entry)][:MOST]
             self.changed.emit(self.entries)
 
     def step(self, by: int, now: Entry) -> Entry | None:
-        """Return an older entry, or a newer one when negative; what was being typed comes back after the newest.
-
-        Args:
-            by: 1 or -1.
-            now: What is in the field.
-        """
         shown = self._typed if self._at < 0 else self.entries[self._at]
         if self._at < 0 or now != shown:
             # Something else was typed: that is the newest, and the latest search comes before it.
@@ -107,21 +97,6 @@ _SIGN = 28
 
 
 class SearchBar(QWidget):
-    """Searches the source that is shown, as a job.
-
-    `found` carries the `Span` of a hit, `patterns_changed` the patterns whose hits are to be marked, `hits_changed` the
-    `HitList`, `list_wanted` reports that it should be seen, `left` that the keyboard should go back to the bytes.
-
-    Args:
-        selected: Gives the selected bytes of the source that is shown.
-        pages: Reads it.
-        parent: Where the bar stands.
-
-    Attributes:
-        history: What was searched before.
-        hits: What was found, of the last search of which all is known.
-    """
-
     found = Signal(object)
     patterns_changed = Signal(object)
     hits_changed = Signal(object)
@@ -203,26 +178,22 @@ class SearchBar(QWidget):
         self._running(None)
 
     def start(self) -> None:
-        """Show the bar, and take the keyboard."""
         self.show()
         self.field.setFocus(Qt.FocusReason.ShortcutFocusReason)
         self.field.selectAll()
 
     def look_for(self, kind: str, text: str) -> None:
-        """Show the bar with a search, and go to its next hit."""
         self.kind.setCurrentText(kind)
         self.field.setText(text)
         self.start()
         self.look()
 
     def close_bar(self) -> None:
-        """Stop, unmark the hits, and go away; the list of hits stays."""
         self.forget()
         self.hide()
         self.left.emit()
 
     def forget(self) -> None:
-        """Stop, and unmark the hits."""
         self.cancel()
         self._last = None
         self.hits = HitList()
@@ -230,7 +201,6 @@ class SearchBar(QWidget):
         self.patterns_changed.emit(())
 
     def look(self, *, backward: bool = False) -> None:
-        """Look for the next hit after the caret, or the one before it; go on at the other end, and report so."""
         patterns = self._patterns()
         if not patterns:
             return
@@ -259,19 +229,11 @@ class SearchBar(QWidget):
         self._run(span.source, self.tr("Search {0}").format(self.field.text()), work, done)
 
     def look_in_contents(self) -> None:
-        """Look for the next hit in the decoded contents of the objects, after the last one."""
         if patterns := self._patterns():
             self.history.add(self._entry())
             self.contents_wanted.emit(patterns)
 
     def show_contents(self, job: Job | None, text: str, *, wrong: bool = False) -> None:
-        """Show the state of a search in the contents.
-
-        Args:
-            job: The job; None when it ended.
-            text: What it found, or that it runs.
-            wrong: Whether it found nothing.
-        """
         self._running(job)
         self._say(text, wrong=wrong)
 
@@ -294,7 +256,6 @@ class SearchBar(QWidget):
         self.look(backward=backward)
 
     def list_all(self) -> None:
-        """Look for all hits, and list them."""
         patterns = self._patterns()
         if not patterns:
             return
@@ -316,7 +277,6 @@ class SearchBar(QWidget):
         self.hits_changed.emit(hits)
 
     def cancel(self) -> None:
-        """Stop the search that runs."""
         if self._job is not None:
             self._job.cancel()
 
@@ -348,7 +308,6 @@ class SearchBar(QWidget):
         menu.popup(self.earlier.mapToGlobal(self.earlier.rect().bottomLeft()))
 
     def earlier_menu(self) -> QMenu:
-        """Return what was searched before, the latest first; choosing one searches again."""
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         for kind, text in self.history.entries:
@@ -388,12 +347,10 @@ class SearchBar(QWidget):
         self.progress.setValue(0)
 
     def show_progress(self, job: Job) -> None:
-        """Take the news of jobs; those of other jobs are left alone."""
         if job is self._job and job.total_amount:
             self.progress.setValue(_STEPS * job.done_amount // job.total_amount)
 
     def _patterns(self) -> Sequence[Pattern]:
-        """Return what is searched for; its hits on the screen are marked at once. Empty where it is nothing."""
         text = self.field.text()
         if not text:
             return ()

@@ -43,16 +43,6 @@ MOST = 2000
 def hits_in(
     pages: PageCache, name: str, patterns: Sequence[Pattern], start: int, stop: int, size: int
 ) -> tuple[Range, ...]:
-    """Return the bytes in `[start, stop)` that a pattern fits, those that reach in from outside included; ascending.
-
-    Args:
-        pages: Where the bytes are, as far as they are in memory.
-        name: Which source.
-        patterns: What is searched for.
-        start: First byte.
-        stop: One past the last byte.
-        size: Of the source.
-    """
     if not patterns or stop <= start:
         return ()
     reach = max(pattern.size for pattern in patterns) - 1
@@ -71,7 +61,6 @@ def hits_in(
 
 
 def _loaded(pages: PageCache, name: str, start: int, stop: int) -> list[Range]:
-    """Return the stretches of `[start, stop)` that are in memory."""
     stretches: list[Range] = []
     for number in range(start // PAGE, -(-stop // PAGE)):
         first, last = max(start, number * PAGE), min(stop, (number + 1) * PAGE)
@@ -86,8 +75,6 @@ def _loaded(pages: PageCache, name: str, start: int, stop: int) -> list[Range]:
 
 
 class ByteEdits(Protocol):
-    """Takes bytes that are typed over those of the file."""
-
     def put(self, pieces: Sequence[tuple[int, bytes]], what: str = "", *, second: bool = False) -> None:
         """Overwrite bytes in one step.
 
@@ -99,32 +86,6 @@ class ByteEdits(Protocol):
 
 
 class HexState(QObject):
-    """State of one scroll area, on one source of a `PageCache`.
-
-    Attributes:
-        area: The scroll area; its viewport and its bars are laid out here.
-        pages: Where the bytes come from.
-        name: Which source.
-        sections: Sorted, tiling the source; empty when there are none.
-        layout: Where the bytes are stored in rows.
-        grid: Where the cells stand on the screen.
-        marks: The findings about the source.
-        part: The part where the caret is strong.
-        hover: The run under the pointer, or None.
-        letters: Whether runs begin with the letter of their role; in the safe palettes they always do.
-        frames: The field of the caret, then its record; fewer where there are none.
-        patterns: What was searched for: its hits are marked.
-        proposed: What is going to change in some source, or None.
-        lights: What is highlighted, in all sources.
-        arrows: What leads where, in all sources.
-        sandboxed: What was changed of the file in a sandbox, or None.
-        notes: The notes on the source.
-        edits: Takes what is typed; None where the file is read only.
-        beside: Pixels that are wanted right of the rows.
-        folding: Whether rows of equal bytes share a line.
-        folds: Finds them.
-    """
-
     read_only = Signal()
     """Something was typed, and the file is read only."""
     hovered = Signal(object)
@@ -187,45 +148,37 @@ class HexState(QObject):
 
     @property
     def selection(self) -> HexSelection:
-        """Return what is selected."""
         return HexSelection(Span(self.name, *self._span), self._caret)
 
     @property
     def top_row(self) -> int:
-        """The first row on the screen."""
         return self._scroller.top
 
     @property
     def page_rows(self) -> int:
-        """Rows that are completely on the screen."""
         return self._scroller.visible
 
     @property
     def rows_on_screen(self) -> ScreenRows:
-        """Return the rows on the screen, whole ones only; what is left below them is blank."""
         return self.folds.screen(self._scroller.top, self._scroller.visible)
 
     @property
     def visible_bytes(self) -> tuple[int, int]:
-        """The bytes on the screen, half-open, those in folds included."""
         rows = self.rows_on_screen
         return self._bytes_of(rows.top, rows.row_at(rows.lines))
 
     @property
     def stretches(self) -> list[Range]:
-        """Return the bytes on the screen that are seen: of a fold those of its first row."""
         return [self._bytes_of(part.top, part.top + part.lines) for _, part in self.rows_on_screen.parts()]
 
     def _bytes_of(self, row: int, stop: int) -> Range:
         return max(self.layout.row_start(row), 0), min(self.layout.row_start(stop), self.layout.size)
 
     def cells_of(self, top: int, rows: int) -> ByteCells:
-        """Return the cells of some rows."""
         found = gather(self.layout, top, rows, self.pages, self.name, self.sections)
         return with_new(found, about(self.proposed, self.name))
 
     def scene(self, *, focused: bool) -> HexScene:
-        """Return what is to be painted."""
         span, start, stop = self._span, *self.visible_bytes
         return HexScene(
             rows=self.rows_on_screen,
@@ -249,7 +202,6 @@ class HexState(QObject):
         )
 
     def roles_on_screen(self) -> list[tuple[SectionRole, FieldRole]]:
-        """The section and field roles of the bytes on the screen, without repetition, in the order of the roles."""
         return roles_in(self.cells_of(part.top, part.lines) for _, part in self.rows_on_screen.parts())
 
     def _hits(self) -> tuple[Range, ...]:
@@ -258,21 +210,12 @@ class HexState(QObject):
         return tuple(sorted({hit for hits in found for hit in hits})[:MOST])
 
     def marks_at(self, offset: int) -> list[Mark]:
-        """Return the findings about a byte, the worst first."""
         return self.marks.at(offset)
 
     def notes_at(self, offset: int) -> list[Note]:
-        """Return the notes on a byte."""
         return notes_in(self.notes, offset, offset + 1)
 
     def set_source(self, name: str, size: int, sections: Sequence[Section] = ()) -> None:
-        """Show the beginning of another source.
-
-        Args:
-            name: As the page cache knows it.
-            size: Number of bytes.
-            sections: Sorted, tiling the source; empty when there are none.
-        """
         self.name, self.sections = name, tuple(sections)
         self._caret = self._anchor = 0
         self._span = (0, min(size, 1))
@@ -286,43 +229,35 @@ class HexState(QObject):
         self._relayout(size)
 
     def set_sections(self, sections: Sequence[Section]) -> None:
-        """Set the sections of the same bytes."""
         self.sections = tuple(sections)
         self._look_otherwise()
 
     def set_findings(self, findings: Iterable[Finding]) -> None:
-        """Underline what findings are about."""
         self.marks = Marks(findings, self.name)
         self._look_otherwise()
 
     def set_notes(self, notes: Sequence[Note]) -> None:
-        """Show the notes on the source."""
         self.notes = tuple(notes)
         self._look_otherwise()
 
     def set_patterns(self, patterns: Sequence[Pattern]) -> None:
-        """Mark all bytes that one of some patterns fits."""
         self.patterns = tuple(patterns)
         self._look_otherwise()
 
     def set_proposed(self, proposed: Proposed | None) -> None:
-        """Mark what is going to change, and show it in place where that is needed; the source stays as it is."""
         self.proposed = proposed
         self._look_otherwise()
 
     def set_sandboxed(self, sandboxed: Sandboxed | None) -> None:
-        """Mark what was changed of the file in a sandbox; None where there is no sandbox."""
         self.sandboxed = sandboxed
         self._look_otherwise()
 
     def set_frames(self, frames: Iterable[Range]) -> None:
-        """Frames the field of the caret, and fainter its record."""
         if (found := tuple(frames)) != self.frames:
             self.frames = found
             self.changed.emit()
 
     def set_lights(self, lights: Sequence[Light], arrows: Sequence[Arrow]) -> None:
-        """Highlight bytes, with their numbers, and draw arrows; those of other sources are seen there."""
         self.lights, self.arrows = tuple(lights), tuple(arrows)
         self.changed.emit()
 
@@ -334,36 +269,30 @@ class HexState(QObject):
         self.changed.emit()
 
     def set_row_width(self, width: int, origin: int = 0) -> None:
-        """Set the bytes per row. A row starts at the offset `origin`."""
         self.set_row_rule(RowRule(min(max(width, 1), MAX_WIDTH), origin))
 
     def set_row_rule(self, rule: RowRule) -> None:
-        """Set the rule for the bytes per row."""
         self._rule = rule
         self._relayout(self.layout.size)
 
     def set_letters(self, shown: bool) -> None:
-        """Set whether runs begin with the letter of their role."""
         self.letters = shown
         self._look_otherwise()
 
     # --- folds ---
 
     def set_folding(self, wanted: bool) -> None:
-        """Set whether rows of equal bytes share a line; all that were unfolded are folded again."""
         line = self._caret_line
         self.folding = wanted
         self._unfolded.clear()
         self._fold_anew(line)
 
     def _fold_anew(self, line: int) -> None:
-        """Rows are folded otherwise: the caret stays on its line, if it was on the screen."""
         self._look_otherwise()
         if line >= 0:
             self._hold(line)
 
     def unfold(self, offset: int) -> bool:
-        """Show all rows that are folded with the row of a byte; False where none are."""
         fold = self.folds.at(self.layout.row_of(offset))
         if fold is None:
             return False
@@ -374,13 +303,11 @@ class HexState(QObject):
         return True
 
     def _show_row(self, offset: int) -> None:
-        """Unfold the row of a byte, unless it is the one that its fold shows."""
         fold = self.folds.at(self.layout.row_of(offset))
         if fold is not None and self.layout.row_of(offset) > fold.start:
             self.unfold(offset)
 
     def _cut(self, start: int, stop: int) -> bool:
-        """Return whether bytes must not be folded: they may change, or something begins or ends inside of them."""
         if not self.folding or self.edits is not None or about(self.proposed, self.name) is not None:
             return True
         edges = [section.start for section in sections_in(self.sections, start, stop)]
@@ -393,17 +320,14 @@ class HexState(QObject):
     # --- looks ---
 
     def set_zoom(self, zoom: float) -> None:
-        """Make the bytes larger or smaller than everything else in the window."""
         self.zoom = min(max(zoom, type_.ZOOMS[0]), type_.ZOOMS[-1])
         self.fit_font()
 
     def fit_font(self) -> None:
-        """Write the bytes as large as window and zoom want them."""
         self._font.setPointSizeF(type_.points(type_.NORMAL) * self.zoom)
         self._relayout(self.layout.size)
 
     def set_hover(self, run: tuple[int, int] | None) -> None:
-        """Highlight the run under the pointer."""
         if run != self.hover:
             self.hover = run
             self.hovered.emit(Span(self.name, *run) if run is not None else None)
@@ -412,7 +336,6 @@ class HexState(QObject):
     # --- selection ---
 
     def select(self, span: Span, *, reveal: bool = True) -> None:
-        """Select bytes of this source, with the caret on the first one; tell nobody."""
         start = self.layout.clamp(span.start)
         stop = min(max(span.stop, start), self.layout.size)
         self._caret, self._anchor, self._span = start, max(stop - 1, start), (start, stop)
@@ -422,18 +345,15 @@ class HexState(QObject):
         self._caret_changed()
 
     def reveal(self, offset: int) -> None:
-        """Scroll until a byte can be seen."""
         self._scroller.show(self.layout.row_of(self.layout.clamp(offset)), centre=True)
         self._show_column(offset)
 
     @property
     def caret_seen(self) -> bool:
-        """Return whether the row of the caret is on the screen."""
         return self._caret_line >= 0
 
     @property
     def _caret_line(self) -> int:
-        """Return the line of the caret; -1 where it is not on the screen."""
         rows = self.rows_on_screen
         line = rows.line_of(self._caret_row)
         return line if line < rows.lines else -1
@@ -443,37 +363,30 @@ class HexState(QObject):
         return self.layout.row_of(self._caret)
 
     def show_caret(self) -> None:
-        """Scroll as little as needed to show the row of the caret."""
         self._scroller.show(self._caret_row)
 
     def _hold(self, line: int) -> None:
-        """Keep the caret on a line of the screen; bring it into view where it is not on the screen."""
         self._resize_bars()
         above = line if 0 <= line < self._scroller.visible else self._scroller.visible // 3
         self._scroller.go(self.folds.away(self._caret_row, -above))
         self._request()
 
     def keep_line(self, offset: int) -> None:
-        """Scroll until a byte is on the line of the caret, if that is on the screen."""
         self._ahead = 1 if offset > self._caret else -1
         if self.caret_seen:
             self._scroller.go(self.folds.away(self.layout.row_of(offset), -self._caret_line))
 
     def scroll_by(self, lines: float) -> None:
-        """Scroll some lines down, or up when negative; parts of lines add up."""
         self._ahead = 1 if lines > 0 else -1
         self._scroller.roll(lines)
 
     def scroll_to(self, offset: int) -> None:
-        """Make the row of a byte the top row."""
         self._scroller.go(self.layout.row_of(self.layout.clamp(offset)))
 
     def scroll_across(self, steps: float) -> None:
-        """Scroll to the right, or to the left when negative."""
         self._across.setValue(self._across.value() + round(steps * self._across.singleStep()))
 
     def move_caret(self, offset: int, *, extend: bool = False, part: HexPart | None = None) -> None:
-        """Move the caret to a byte, and with it the selection."""
         self._half_at = -1
         self.part = part or self.part
         self._caret = self.layout.clamp(offset)
@@ -491,16 +404,13 @@ class HexState(QObject):
 
     @property
     def editable(self) -> bool:
-        """Return whether bytes can be typed over those that are shown."""
         return self.edits is not None and not self.name and self.layout.size > 0
 
     @property
     def half(self) -> bool:
-        """Return whether the second digit of the byte with the caret is next."""
         return self.editable and self._half_at == self._caret
 
     def set_edits(self, edits: ByteEdits | None) -> None:
-        """Let bytes be typed, or not."""
         if edits is not self.edits:
             line = self._caret_line
             self.edits, self._half_at = edits, -1
@@ -508,7 +418,6 @@ class HexState(QObject):
             self._fold_anew(line)
 
     def type_digit(self, digit: int) -> None:
-        """Overwrite half of the byte with the caret; after the second half the caret goes on."""
         at = self._begin_typing()
         old = self.byte_at(at)
         if self.edits is None:
@@ -525,7 +434,6 @@ class HexState(QObject):
         self.changed.emit()
 
     def type_text(self, text: str) -> None:
-        """Overwrite bytes with the UTF-8 of a text; the caret goes on behind it."""
         at = self._begin_typing()
         data = text.encode("utf-8", "replace")
         if self.edits is not None and at + len(data) <= self.layout.size:
@@ -533,7 +441,6 @@ class HexState(QObject):
             self.move_caret(at + len(data))
 
     def byte_at(self, offset: int) -> int | None:
-        """Return the byte that is shown; None while it is not loaded."""
         data = self.pages.bytes_at(self.name, offset, offset + 1)
         if not data:
             return None
@@ -541,17 +448,14 @@ class HexState(QObject):
         return (proposed.seen(offset, data) if proposed is not None else data)[0]
 
     def _begin_typing(self) -> int:
-        """Return the byte that is overwritten first: of selected ones the first, and the caret goes there."""
         if self._span[1] - self._span[0] > 1:
             self.move_caret(self._span[0])
         return self._caret
 
     def select_all(self) -> None:
-        """Select every byte."""
         self._choose(0, self.layout.size)
 
     def select_field(self, offset: int) -> None:
-        """Select what owns a byte: its run at once, the exact field when it is known."""
         run = run_at(self.pages, self.name, offset)
         if run is not None:
             self._choose(run[0], run[1])
@@ -578,11 +482,9 @@ class HexState(QObject):
 
     @property
     def full_width(self) -> float:
-        """Return the pixels of rows that have all their bytes."""
         return self._rule.grid(self._font, self.layout.size, self.area.devicePixelRatioF(), math.inf).width
 
     def fit_area(self) -> None:
-        """The scroll area has another size, or stands on a screen of another scale."""
         ratio = self.area.devicePixelRatioF()
         fitting = self._fitted(self.layout.size)
         same = (fitting.layout, fitting.tight) == (self.layout, self.grid.tight)
@@ -597,7 +499,6 @@ class HexState(QObject):
         self._request()
 
     def _relayout(self, size: int) -> None:
-        """Make layout and grid again; the caret stays on its row of the screen when it was on it."""
         line = self._caret_line
         self.grid = self._fitted(size)
         self.layout = self.grid.layout
@@ -629,7 +530,6 @@ class HexState(QObject):
             bar.setValue(int(right + grid.margin) - self.area.viewport().width())
 
     def offset_at(self, point: QPointF, part: HexPart | None = None) -> tuple[int, HexPart] | None:
-        """Return the byte nearest to a point of the viewport, and the part; None beside and below the bytes."""
         grid = self.grid
         place = QPointF(point.x() + self._across.value(), point.y())
         cell, found = grid.cell_at(place, part)
@@ -643,7 +543,6 @@ class HexState(QObject):
         return self.layout.clamp(offset), found
 
     def byte_rect(self, offset: int) -> QRectF:
-        """Return where a byte is, in pixels of the viewport, in the part where the caret is strong."""
         grid = self.grid
         line, cell = self.rows_on_screen.line_of(self.layout.row_of(offset)), self.layout.column_of(offset)
         left, right = grid.edge(cell, self.part), grid.edge(cell + 1, self.part)

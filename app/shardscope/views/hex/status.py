@@ -19,8 +19,6 @@ VALUE = 220
 
 
 class HexStatus(QWidget):
-    """A part of the status line of the window; its texts are copied by their menus."""
-
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("hexStatus")
@@ -39,7 +37,6 @@ class HexStatus(QWidget):
         row.addWidget(self.whole)
 
     def show_selection(self, span: Span, size: int, path: Sequence[Node], sections: Sequence[Section]) -> None:
-        """Report what is selected in a source of `size` bytes."""
         hidden = self.secrets.text
         offset = hidden(offset_words(span.start), Aspect.OFFSET)
         self.offset.setText(self.tr("offset {0}").format(offset) if size else self.tr("no bytes"))
@@ -53,7 +50,6 @@ class HexStatus(QWidget):
         self._give_room()
 
     def _give_room(self) -> None:
-        """Hide the size of the source first, then the length; never the offset."""
         row = self.layout()
         gap = row.spacing() if row is not None else 0
         value = min(self.fontMetrics().horizontalAdvance(self.value.text()), VALUE)
@@ -62,7 +58,6 @@ class HexStatus(QWidget):
         self.whole.setVisible(self.width() >= sum(wish.values()) + value)
 
     def clear(self) -> None:
-        """Say nothing: nothing is open."""
         for label in (self.offset, self.length, self.value, self.whole):
             label.clear()
 
@@ -75,7 +70,6 @@ class HexStatus(QWidget):
 
 
 def _value(path: Sequence[Node], span: Span, sections: Sequence[Section]) -> str:
-    """Return the field and its value; where it is is stored in the path over the bytes."""
     if len(path) > 1:
         said = headline(path[-1])
         return f"{path[-1].name}: {said}" if said else path[-1].name

@@ -23,16 +23,6 @@ MOST = 8
 
 @dataclass
 class OpenSource:
-    """A source in a tab, and what was seen of it last.
-
-    Attributes:
-        name: As spans name it.
-        size: Number of bytes.
-        sections: Tiling it.
-        top: Offset of the first byte on the screen.
-        span: What was selected.
-    """
-
     name: str
     size: int
     sections: tuple[Section, ...]
@@ -41,14 +31,6 @@ class OpenSource:
 
 
 class SourceTabs(QTabBar):
-    """`chosen` carries the name of the source whose tab was clicked.
-
-    Attributes:
-        sources: What is open, in the order of the tabs.
-        drawing_in_front: Whether the tab of the drawings, which is the last one, is chosen.
-        seen: Returns a name as it may be shown.
-    """
-
     chosen = Signal(object)
     drawing_chosen = Signal()
     """The tab of the drawings was clicked."""
@@ -69,16 +51,13 @@ class SourceTabs(QTabBar):
         self.currentChanged.connect(self._changed)
 
     def known(self, name: str) -> OpenSource | None:
-        """Return the source of that name, if a tab shows it."""
         return next((source for source in self.sources if source.name == name), None)
 
     def retitle(self) -> None:
-        """Write the names of the sources again: others may be seen now."""
         for number in range(len(self.sources)):
             self._name(number)
 
     def _name(self, number: int) -> None:
-        """Write the name of a source, and its tool tip."""
         name = self.sources[number].name
         title, decoded = shown(self.seen(tab_title(name))), stored_span(name)
         # An ampersand before a letter would become a shortcut.
@@ -88,7 +67,6 @@ class SourceTabs(QTabBar):
         self.setTabToolTip(number, tip(title))
 
     def show_source(self, source: OpenSource) -> None:
-        """Bring a source to the front; a stored one takes the place of the stored one before."""
         open_one = self.known(source.name)
         if open_one is not None:
             self._set_current(self.sources.index(open_one))
@@ -113,7 +91,6 @@ class SourceTabs(QTabBar):
         self.show()
 
     def set_drawing(self, there: bool) -> None:
-        """Add the tab of the drawings, or take it away."""
         if there == self._drawing:
             return
         blocked = self.blockSignals(True)
@@ -127,7 +104,6 @@ class SourceTabs(QTabBar):
         self.blockSignals(blocked)
 
     def bring_drawing(self, in_front: bool, name: str = "") -> None:
-        """Bring the drawings to the front, or the source of that name."""
         self.drawing_in_front = in_front and self._drawing
         open_one = self.known(name)
         blocked = self.blockSignals(True)
@@ -138,7 +114,6 @@ class SourceTabs(QTabBar):
         self.blockSignals(blocked)
 
     def close_source(self, name: str, checked: bool = False) -> None:
-        """Close a decoded source; the stored one stays."""
         source = self.known(name)
         if source is not None and stored_span(name) is not None:
             blocked = self.blockSignals(True)
@@ -157,7 +132,6 @@ class SourceTabs(QTabBar):
         return button
 
     def clear(self) -> None:
-        """Close all, the drawings too."""
         self.set_drawing(False)
         blocked = self.blockSignals(True)
         while self.sources:
@@ -170,7 +144,6 @@ class SourceTabs(QTabBar):
         self.setVisible(bool(self.sources))
 
     def _set_current(self, number: int) -> None:
-        """Another source is shown; the drawings stay in front of it."""
         if self.drawing_in_front:
             return
         blocked = self.blockSignals(True)
@@ -186,7 +159,6 @@ class SourceTabs(QTabBar):
 
 
 def stored_span(name: str) -> Span | None:
-    """Return the stored bytes that a decoded source comes from; None for stored sources."""
     parsed = SourceName.parse(name)
     if parsed.stretch is None or parsed.stretch[0] > parsed.stretch[1]:
         return None
@@ -194,7 +166,6 @@ def stored_span(name: str) -> Span | None:
 
 
 def tab_title(name: str) -> str:
-    """Return the content on the tab of a source."""
     stored = stored_span(name)
     if stored is not None:
         ends = numbers(ends_text(stored.start, stored.stop))

@@ -25,15 +25,6 @@ def tip_text(
     marks: Sequence[Mark],
     notes: Sequence[Note] = (),
 ) -> str:
-    """Rich text: the path, the value, a sentence, the range, the findings, the notes.
-
-    Args:
-        offset: The byte.
-        path: From the source down to the smallest node that owns the byte; empty while it is unknown.
-        sections: Of the source.
-        marks: Findings about the byte, the worst first.
-        notes: Notes on it.
-    """
     lines = [f"<b>{escape(path_text(path, offset, sections))}</b>"]
     if path:
         node = path[-1]
@@ -58,7 +49,6 @@ def tip_text(
 
 
 def path_text(path: Sequence[Node], offset: int, sections: Sequence[Section]) -> str:
-    """Return the path in words: `index › slot 3 › key`; the section while the path is unknown."""
     if len(path) > 1:
         return " › ".join(cut_middle(node.name) for node in path[1:])
     section = section_at(sections, offset)

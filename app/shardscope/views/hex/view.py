@@ -22,20 +22,6 @@ _LOOKS = 28
 
 
 class HexView(QAbstractScrollArea):
-    """Paints a `HexState`, and hands events to those that change it.
-
-    `menu_requested` and `header_menu_requested` carry the global position, `field_chosen` the bytes of a field that was
-    clicked beside the bytes.
-
-    Attributes:
-        state: What is shown.
-        accessibility: For screen readers.
-        names: The names of the fields on the screen, while they are shown.
-        column: Shows them.
-        looks: Opens the menu of the header: how the bytes are shown.
-        paints: Number of times it was painted.
-    """
-
     menu_requested = Signal(object)
     header_menu_requested = Signal(object)
     field_chosen = Signal(object)
@@ -82,17 +68,14 @@ class HexView(QAbstractScrollArea):
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOn)
 
     def spoken_interface(self) -> HexAccessible:
-        """Return the interface for screen readers."""
         return HexAccessible(self.accessibility)
 
     @property
     def full_width(self) -> float:
-        """Pixels beyond which there is nothing to show: rows, the fields beside them, the scroll bar."""
         margin, bar = self.state.grid.margin, self.verticalScrollBar().sizeHint().width()
         return self.state.full_width + margin + self.column.most + bar
 
     def set_column(self, wanted: bool) -> None:
-        """Set whether the fields are shown beside the bytes, if there is room."""
         self.column.wanted = wanted
         self.state.beside = WISH if wanted else 0
         self.state.fit_area()
@@ -136,7 +119,6 @@ class HexView(QAbstractScrollArea):
             self.viewport().update()
 
     def event(self, event: QEvent) -> bool:
-        """Return the window came to a screen of another scale; keys that are typed are no shortcuts."""
         if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.ShortcutOverride and self.state.editable:
             if hex_input.is_typed(self.state, event):
                 event.accept()

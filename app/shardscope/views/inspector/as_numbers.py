@@ -40,25 +40,12 @@ _LATEST = int(datetime(2050, 1, 1, tzinfo=UTC).timestamp()) * 1000
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One way to read the bytes.
-
-    Attributes:
-        name: `u32`, `f64`, `time` …
-        little: Read as little-endian; the only one where the order of bytes makes no difference.
-        big: Read as big-endian, or None where the order makes no difference.
-    """
-
     name: str
     little: str
     big: str | None = None
 
 
 def readings(data: bytes) -> tuple[Reading, ...]:
-    """Return the bytes as all number types, a time where one is plausible, a GUID, text, and the bits of the first.
-
-    Args:
-        data: The bytes from the place on; fewer than `MOST` only at the end of the source.
-    """
     return (
         *(_number(name, code, data) for name, code in _NUMBERS),
         Reading("time", next(_times(data), TOO_FEW)),
@@ -69,7 +56,6 @@ def readings(data: bytes) -> tuple[Reading, ...]:
 
 
 def text_of(data: bytes) -> str:
-    """Return the printable text, as UTF-8, that the bytes begin with; cut at the first byte that is none."""
     # A character may be cut in two at the end of what is looked at.
     text = getincrementaldecoder("utf-8")("replace").decode(data[:MOST])
     end = next((at for at, c in enumerate(text) if not c.isprintable() or c == "\ufffd"), len(text))
@@ -87,7 +73,6 @@ def _number(name: str, code: str, data: bytes) -> Reading:
 
 
 def _times(data: bytes) -> Iterator[str]:
-    """Yield the moments that counts since 1970 at the place may mean, where these are plausible."""
     for name, size, milliseconds in _TIMES:
         for order in ("little", "big"):
             count = int.from_bytes(data[:size], "little" if order == "little" else "big") * milliseconds

@@ -36,8 +36,6 @@ _PRINT_RESOLUTION = 144
 
 
 class CardView(ResourceFreeText):
-    """The details as a page."""
-
     def __init__(self, card: Card) -> None:
         super().__init__()
         self._card = card
@@ -56,7 +54,6 @@ class CardView(ResourceFreeText):
         return page
 
     def _paint(self, device: QPaintDevice, page: QTextDocument, scale: float = 1) -> None:
-        """Paint the page in black: pictures are for paper and pages."""
         context = QAbstractTextDocumentLayout.PaintContext()
         context.palette.setColor(QPalette.ColorRole.Text, Qt.GlobalColor.black)
         painter = QPainter(device)
@@ -65,7 +62,6 @@ class CardView(ResourceFreeText):
         painter.end()
 
     def picture(self) -> QImage:
-        """Return the page as points."""
         page = self._page()
         image = QImage(page.size().toSize() * SCALE, QImage.Format.Format_RGB32)
         image.setDevicePixelRatio(SCALE)
@@ -74,11 +70,6 @@ class CardView(ResourceFreeText):
         return image
 
     def write(self, path: Path) -> bool:
-        """Write the page; the ending says how: `.md`, `.svg`, `.pdf`, else PNG.
-
-        Returns:
-            Whether it could be written.
-        """
         kind = path.suffix.lower()
         try:
             path.write_text(markdown(self._card) if kind == ".md" else "", encoding="utf-8")
@@ -109,8 +100,6 @@ class CardView(ResourceFreeText):
 
 
 class DetailsDialog(QDialog):
-    """Shows the details, with what can be done with them."""
-
     def __init__(self, card: Card, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("cardSheet")
@@ -150,7 +139,6 @@ class DetailsDialog(QDialog):
         self.said.setText(self.tr("Copied."))
 
     def ask_save(self) -> QFileDialog:
-        """Ask where the card goes, and as what."""
         kinds = {
             self.tr("Picture, lines and letters (*.svg)"): "svg",
             self.tr("Picture, points (*.png)"): "png",

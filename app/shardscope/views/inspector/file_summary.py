@@ -44,8 +44,6 @@ _PICTURE = 132
 
 @dataclass(frozen=True, slots=True)
 class FilePart:
-    """A section, or a shard of a data set; `role` is that of a section."""
-
     name: str
     span: Span
     role: SectionRole | None = None
@@ -54,15 +52,12 @@ class FilePart:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Rows and parts of the summary of a file, from what opening read, and a slice of a small array."""
-
     rows: tuple[DetailRow, ...]
     parts: tuple[tuple[str, tuple[FilePart, ...]], ...]
     picture: QImage | None
 
 
 def summary_of(shard: Shard, *, remote: bool) -> Summary:
-    """Return the summary of a shard; runs in a job."""
     try:
         known = format_of(shard.format)
     except UsageError:
@@ -101,7 +96,6 @@ def _plain(value: object) -> object:
 
 
 def _object_rows(shard: Shard, *, remote: bool) -> Iterator[DetailRow]:
-    """Yield how many objects there are, by kind where there are several, and how they are compressed."""
     total, listing = shard.declared_objects, shard.listing
     if total is None or listing is None or len(listing) > MOST_COUNTED_FAR or (remote and not shard.loaded):
         yield DetailRow("objects", "not counted yet" if total is None else f"{total:,}", strong=total is not None)
@@ -117,7 +111,6 @@ def _object_rows(shard: Shard, *, remote: bool) -> Iterator[DetailRow]:
 
 
 def _parts(shard: Shard) -> Iterator[tuple[str, tuple[FilePart, ...]]]:
-    """Yield the shards of a data set, and the sections of the file that is shown first."""
     members = members_at_hand(shard) if isinstance(shard, DataSet) else ()
     if members:
         yield (
@@ -140,8 +133,6 @@ def _named(name: str, role: SectionRole) -> str:
 
 
 class ShareBar(QWidget):
-    """Share of a part in the whole."""
-
     def __init__(self, role: SectionRole | None, share: float) -> None:
         super().__init__()
         self._role, self._share = role, share
@@ -157,8 +148,6 @@ class ShareBar(QWidget):
 
 
 class FileSummary(QWidget):
-    """Shows the summary of what is open, and what most people do next."""
-
     def __init__(self, session: Session) -> None:
         super().__init__()
         self.setObjectName("fileSummary")
@@ -185,7 +174,6 @@ class FileSummary(QWidget):
         first.addStretch(1)
 
     def offer(self, *actions: tuple[str, QAction]) -> None:
-        """Add a button for each action, with a short text of its own."""
         row = QHBoxLayout(self.buttons)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(4)
@@ -201,7 +189,6 @@ class FileSummary(QWidget):
         self._sides.setDirection(QBoxLayout.Direction.LeftToRight if wide else QBoxLayout.Direction.TopToBottom)
 
     def refresh(self) -> None:
-        """Look again at what is open."""
         remote = self._session.request.is_remote
         self.title.set_text(self._session.request.title)
         self._session.ask(

@@ -36,20 +36,6 @@ class ToPage:
 
 @dataclass(frozen=True, slots=True)
 class DetailRow:
-    """One row of the passport.
-
-    Attributes:
-        name: What it is.
-        text: The value, as shown.
-        copied: The value, as copied; empty: as shown.
-        mono: In the font of bytes.
-        tone: The name of a colour of `theme.Palette`.
-        target: Where a click leads, or None.
-        strong: In heavier type.
-        elsewhere: Bytes of another file where a click leads, or None.
-        page: Whether a click leads to the page of the format.
-    """
-
     name: str
     text: str
     copied: str = ""
@@ -62,13 +48,11 @@ class DetailRow:
 
     @property
     def leads(self) -> Span | ExternalBytes | ToPage | None:
-        """Return where a click leads: here, in another file, or on the page of the format."""
         if self.page:
             return ToPage()
         return self.target if self.target is not None else self.elsewhere
 
     def seen(self, secrets: Secrets) -> DetailRow:
-        """Return the row as it may be shown; raw bytes are there to be read."""
         if not secrets or self.name == "raw":
             return self
         text = HIDDEN if self.name == "key" and secrets.keys else secrets.text(self.text, _ASPECTS.get(self.name))
@@ -79,12 +63,6 @@ _ASPECTS = {"size": Aspect.SIZE, "stored": Aspect.SIZE}
 
 
 def node_rows(node: Node, raw: bytes | None) -> list[DetailRow]:
-    """Return the passport of a node.
-
-    Args:
-        node: What is selected.
-        raw: Its first bytes, up to `RAW`; None while they are not there.
-    """
     rows = [DetailRow("role", node.role.name.lower(), page=True)] if node.role is not FieldRole.GROUP else []
     if node.type:
         rows.append(DetailRow("type", node.type, strong=True))
@@ -114,7 +92,6 @@ def node_rows(node: Node, raw: bytes | None) -> list[DetailRow]:
 
 
 def value_texts(value: Value, size: int) -> list[str]:
-    """Return a value as text: integers in decimal and in hex, negative ones as the two's complement of `size` bytes."""
     if value is None or isinstance(value, bytes):
         return []
     if isinstance(value, bool):
@@ -126,13 +103,11 @@ def value_texts(value: Value, size: int) -> list[str]:
 
 
 def first_bytes(source: Source, start: int, count: int) -> bytes:
-    """Up to `count` bytes from a place on; fewer, or none, at the end of the source."""
     stop = min(start + count, source.size)
     return source.read(start, stop) if start < stop else b""
 
 
 def place_row(name: str, span: Span, *, link: bool) -> DetailRow:
-    """Return a row about bytes: where they are, and how many."""
     text = span_words(span)
     return DetailRow(name, f"→ {text}" if link else text, f"{span.start}..{span.stop}", target=span if link else None)
 
@@ -146,5 +121,4 @@ def _raw_row(size: int, raw: bytes | None) -> DetailRow:
 
 
 def cut_row(name: str, text: str, *, mono: bool = False) -> DetailRow:
-    """Return a row whose value is cut where it is long, and copied whole."""
     return DetailRow(name, text if len(text) <= LONGEST else text[:LONGEST] + "…", text, mono=mono)

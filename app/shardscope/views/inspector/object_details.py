@@ -35,12 +35,6 @@ _SAID_ALREADY = frozenset({MEMBER_ROW, "record", "stop"})
 
 
 def object_rows(ref: ObjectRef, details: Mapping[str, Detail] = MappingProxyType({})) -> list[DetailRow]:
-    """Return what is known about an object.
-
-    Args:
-        ref: The object.
-        details: Presentation of the facts of its format.
-    """
     rows = [cut_row("key", ref.key, mono=True)] if ref.key is not None else [DetailRow("key", "none", tone="muted")]
     if ref.kind != "object":
         rows.append(DetailRow("kind", ref.kind))
@@ -64,7 +58,6 @@ def object_rows(ref: ObjectRef, details: Mapping[str, Detail] = MappingProxyType
 
 
 def _extra_rows(ref: ObjectRef, details: Mapping[str, Detail]) -> list[DetailRow]:
-    """Return what the format knows besides; what is stated already, or is nothing, is left out."""
     facts = {name: value for name, value in ref.extras.items() if name not in _SAID_ALREADY and not _is_nothing(value)}
     rows = []
     for name, value in facts.items():
@@ -82,7 +75,6 @@ def _is_nothing(value: object) -> bool:
 
 
 def _is_raw(value: object) -> bool:
-    """Digest, keys and names out of the file are in the font of bytes."""
     return isinstance(value, (str, bytes, int)) and not isinstance(value, bool)
 
 
@@ -94,7 +86,6 @@ def _plain(value: Any) -> str:
 
 
 def detail_text(detail: Detail, value: Any, facts: Mapping[str, Any]) -> str:
-    """Return a fact as its format presents it."""
     if detail.yes:
         return detail.yes if value else detail.no or _plain(value)
     if detail.unit and isinstance(value, int):
@@ -112,5 +103,4 @@ def detail_text(detail: Detail, value: Any, facts: Mapping[str, Any]) -> str:
 
 
 def _cut(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return values with long texts cut in the middle."""
     return {name: cut_middle(value, 16) if isinstance(value, str) else value for name, value in values.items()}

@@ -55,14 +55,6 @@ SHOWN = 12
 
 
 class LeadsForm(QWidget):
-    """The question as a link, and the answer below it. `followed` carries the `Span` of a lead that was clicked.
-
-    Attributes:
-        ask: Asks.
-        clear: Takes list and arrows away.
-        links: The leads, as links.
-    """
-
     followed = Signal(object)
 
     def __init__(self) -> None:
@@ -87,7 +79,6 @@ class LeadsForm(QWidget):
         self.show_question(None)
 
     def show_question(self, question: ReferenceQuery | None) -> None:
-        """Show the answer to a question; None shows that none was asked."""
         for part in self._parts:
             self._column.removeWidget(part)
             part.setParent(None)
@@ -141,15 +132,6 @@ SHORT = 24
 
 @dataclass(frozen=True, slots=True)
 class _Bytes:
-    """Bytes that a job read.
-
-    Attributes:
-        node: The place of the passport's node, or None.
-        raw: Its first bytes.
-        caret: The place of the caret, or None.
-        at_caret: The bytes from the caret on.
-    """
-
     node: Span | None = None
     raw: bytes = b""
     caret: Span | None = None
@@ -157,11 +139,6 @@ class _Bytes:
 
 
 class Inspector(QScrollArea):
-    """Follows the selection of a session; reads the few bytes that it shows by jobs.
-
-    `page_wanted()` reports that the row of the selected field on the page of its format is to be shown.
-    """
-
     page_wanted = Signal()
 
     def __init__(self, session: Session, parent: QWidget | None = None) -> None:
@@ -188,7 +165,6 @@ class Inspector(QScrollArea):
     # --- what is shown ---
 
     def _show_selection(self, *_: object) -> None:
-        """Follow the selection. What is shown stays until all is known of the new one, but not for long."""
         selection, shard = self._session.selection, self._session.shard
         self.pages.setCurrentIndex(1 if shard is None else 0)
         if shard is None:
@@ -208,13 +184,11 @@ class Inspector(QScrollArea):
         self._trouble = ""
 
     def _show_late(self) -> None:
-        """Something takes its time: what is known already is shown, with dots for the rest."""
         if not self._session.selection.complete:
             self._ask()
         self._show()
 
     def _show(self) -> None:
-        """Everything, with the bytes that are there."""
         self._late.stop()
         secrets, ref = self._session.secrets.now, self._session.selection.ref
         is_file = self._session.selection.is_file
@@ -244,7 +218,6 @@ class Inspector(QScrollArea):
         self._show_numbers()
 
     def _show_value(self, node: Node) -> None:
-        """The value in large letters, and below it how it adds up."""
         value, adds = headline(node), sum_text(node)
         self.value.set_text(cut_end(value, MOST_LARGE), copied=value)
         # Of a digest or a key all letters count, and they stand as they do everywhere else.
@@ -256,7 +229,6 @@ class Inspector(QScrollArea):
         self.sum.setVisible(bool(adds))
 
     def _show_numbers(self) -> None:
-        """The numbers from the caret on; the field's own reading stands out where the caret is at its beginning."""
         caret, node = self._caret, self._node
         self.numbers_title.setVisible(caret is not None)
         self.numbers.setVisible(caret is not None)
@@ -273,7 +245,6 @@ class Inspector(QScrollArea):
     # --- bytes ---
 
     def _ask(self) -> bool:
-        """Read what is shown, as a job; False when it is there already."""
         node, caret = self._node, self._caret
         place = node.span if node is not None else None
         if self._bytes.node == place and self._bytes.caret == caret:
@@ -306,7 +277,6 @@ class Inspector(QScrollArea):
     # --- going elsewhere ---
 
     def _follow(self, leads: Span | ExternalBytes | ToPage) -> None:
-        """Go where a link leads; into another file as far as that is within reach, else says what is missing."""
         if isinstance(leads, ToPage):
             self.page_wanted.emit()
             return
@@ -329,7 +299,6 @@ class Inspector(QScrollArea):
         )
 
     def _show_leads(self, question: ReferenceQuery | None) -> None:
-        """Show who leads to some bytes; the answer comes into view."""
         self.leads.show_question(question)
         if question is not None and question.leads is not None:
             # The list gets its height first.
@@ -397,7 +366,6 @@ class Inspector(QScrollArea):
         self.setWidget(self.pages)
 
     def _make_menu(self) -> QToolButton:
-        """Return the menu of what can be done with the details."""
         self.more = QToolButton()
         self.more.setObjectName("inspectorMore")
         self.more.setText("⋯")
@@ -415,7 +383,6 @@ class Inspector(QScrollArea):
     # --- cards ---
 
     def card(self) -> Card | None:
-        """Return what is selected, as a card; None where nothing is, or not all is known of it yet."""
         if not self._path or self._node is None or self._session.shard is None:
             return None
         request, ref = self._session.request, self._session.selection.ref
@@ -433,7 +400,6 @@ class Inspector(QScrollArea):
             self._session.message.emit(self.tr("Copied as Markdown."))
 
     def show_card(self) -> DetailsDialog | None:
-        """Show what is selected as a card."""
         card = self.card()
         if card is None:
             return None
@@ -457,7 +423,6 @@ class Inspector(QScrollArea):
 
 
 def _with_elsewhere(path: tuple[Node, ...]) -> Node | None:
-    """Return the last node of a path; it leads into another file, and differs in practice, where what it is in does."""
     if len(path) > 1 and path[-1].differs is None and path[-2].differs is not None:
         path = (*path[:-1], replace(path[-1], differs=path[-2].differs))
     if len(path) > 1 and path[-1].elsewhere is None and path[-2].elsewhere is not None:

@@ -40,8 +40,6 @@ _LONG = ("time", "GUID", "text")
 
 
 class Form(QWidget):
-    """Names on the left, values on the right. `followed` carries what a row `leads` to."""
-
     followed = Signal(object)
 
     def __init__(self, title: str) -> None:
@@ -63,7 +61,6 @@ class Form(QWidget):
         column.addLayout(self._grid)
 
     def set_rows(self, rows: Sequence[DetailRow]) -> None:
-        """Show these; widgets of unchanged shape are used again, so that moving the caret does not flicker."""
         rows = tuple(rows)
         if rows == self.rows:
             return
@@ -76,7 +73,6 @@ class Form(QWidget):
             value.set_tone(row.tone)
 
     def value(self, name: str) -> WrapText | None:
-        """Return the widget of the first row of that name."""
         return next((w for w, row in zip(self.values, self.rows, strict=True) if row.name == name), None)
 
     def _build(self, rows: Sequence[DetailRow]) -> None:
@@ -102,8 +98,6 @@ class Form(QWidget):
 
 
 class Numbers(QTableWidget):
-    """The bytes at the caret as numbers; every cell can be copied."""
-
     def __init__(self) -> None:
         super().__init__(0, 3)
         self.setObjectName("inspectorNumbers")
@@ -132,13 +126,6 @@ class Numbers(QTableWidget):
         self.set_data(None)
 
     def set_data(self, data: bytes | None, own: str = "", *, hidden: bool = False) -> None:
-        """Show the readings of the bytes.
-
-        Args:
-            data: The bytes; None: they are not there yet, and nothing is stated about them.
-            own: The type and order of the field that begins here, as layouts state it; that reading is bold.
-            hidden: Whether an open question asks to read the bytes by hand.
-        """
         if hidden:
             rows: Sequence[Reading] = [Reading(name, HIDDEN, HIDDEN) for name in _NAMES]
             own = ""
@@ -162,7 +149,6 @@ class Numbers(QTableWidget):
         self.setFixedHeight(height)
 
     def _embolden(self, row: int, reading: Reading, own: str) -> None:
-        """The reading of the field itself is in heavier type; the others are what it might be."""
         kind, _, order = own.partition(" ")
         big = order == "BE"
         column = 2 if big and reading.big is not None else 1
@@ -175,13 +161,11 @@ class Numbers(QTableWidget):
                 item.setFont(font)
 
     def value(self, name: str, column: int = 1) -> str:
-        """The text of a cell by the name of its row: column 1 little-endian, 2 big-endian; empty when there is none."""
         if name in _WIDE:
             name, column = _ordered(name, big=column == 2), 1
         return next((self._text(row, column) for row in range(self.rowCount()) if self._text(row, 0) == name), "")
 
     def copy(self) -> None:
-        """Put the selected cells on the clipboard: tabs between columns, lines between rows."""
         lines = [
             "\t".join(self._text(row, column) for column in range(area.leftColumn(), area.rightColumn() + 1))
             for area in self.selectedRanges()
@@ -219,7 +203,6 @@ class Numbers(QTableWidget):
 
 
 def _lines(reading: Reading) -> list[Reading]:
-    """Return the rows of a reading."""
     if reading.name not in _WIDE or reading.big is None:
         return [reading]
     little, big = (_ordered(reading.name, big=big) for big in (False, True))

@@ -13,18 +13,6 @@ from shardscope.widgets.elided import Elided
 
 
 class NoteDialog(QDialog):
-    """Dialog for the text of a note. `written` carries the bytes and the text.
-
-    Args:
-        span: The bytes of the note.
-        place: The field that they are, or empty.
-        text: The text that it has so far.
-        parent: The window.
-
-    Attributes:
-        field: The text.
-    """
-
     written = Signal(object, str)
 
     def __init__(self, span: Span, place: str, text: str, parent: QWidget | None = None) -> None:
@@ -70,7 +58,6 @@ class NoteDialog(QDialog):
         self.limit.setText(over if characters > MOST_LETTERS * 0.9 else self.tr("Ctrl+Return saves"))
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Ctrl+Return in the text saves."""
         if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress and watched is self.field:
             command = event.modifiers() & Qt.KeyboardModifier.ControlModifier
             if command and event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):

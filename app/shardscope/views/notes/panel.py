@@ -38,8 +38,6 @@ Index = QModelIndex | QPersistentModelIndex
 
 
 class NoteModel(TableModel):
-    """Notes: offset, size, field, text."""
-
     titles = ("Offset", "Size", "Field", "Note")
     numbers = (0, 1)
     things: tuple[Note, ...] = ()
@@ -49,7 +47,6 @@ class NoteModel(TableModel):
         self._places: dict[Span, str] = {}
 
     def show_notes(self, notes: tuple[Note, ...], places: dict[Span, str]) -> None:
-        """Show notes, with the fields that they are about."""
         if notes == self.things:
             self._places = places
             self.change()
@@ -82,8 +79,6 @@ class NoteModel(TableModel):
 
 
 class NotesPanel(QWidget):
-    """Lists the notes on what is open; a row that is chosen is gone to."""
-
     def __init__(self, session: Session, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._session = session
@@ -185,7 +180,6 @@ class NotesPanel(QWidget):
     # --- what is done ---
 
     def ask(self) -> NoteDialog | None:
-        """Ask for a note on the selected bytes."""
         span = self._session.selection.span
         if span is None:
             return None
@@ -195,7 +189,6 @@ class NotesPanel(QWidget):
         return self._ask(span)
 
     def go(self, *, backward: bool = False) -> None:
-        """Select the bytes of the next note, or of the one before."""
         note = self._notes.next_from(self._session.selection.span, backward=backward)
         if note is None:
             self._session.message.emit(self.tr("No notes on this file."))
@@ -241,7 +234,6 @@ class NotesPanel(QWidget):
             self.menu_of(self.model.things[index.row()]).popup(self.table.viewport().mapToGlobal(place))
 
     def menu_of(self, note: Note) -> QMenu:
-        """Return what can be done with a note."""
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         menu.addAction(self.tr("&Select bytes"), lambda: self._session.select_span(note.span, self))

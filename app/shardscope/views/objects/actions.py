@@ -37,23 +37,6 @@ MAX_ROWS = 100_000
 
 
 class ObjectActions(QObject):
-    """Actions on the selected rows of an object table.
-
-    Attributes:
-        extracting: Writes objects into files.
-        extract: Asks how the selected objects become files.
-        extract_all: The same for everything.
-        copy_keys: Puts the keys on the clipboard, one per line.
-        copy_rows: Puts the visible columns of the selected rows on the clipboard, with tabs between them.
-        copy_json: The same as a JSON array of objects.
-        copy_files: Puts the selected objects on the clipboard, as files; the window connects it.
-        go: Opens the current row: its bytes are selected.
-        inside: Opens the first of the selected objects, where it is a shard or an archive itself.
-        leads: Asks who leads to the current row's bytes.
-        trace: Hands the key to `trace_requested`.
-        check: Reads the objects and tells size and SHA-256.
-    """
-
     trace_requested = Signal(object)
 
     def __init__(self, session: Session, table: ObjectTable, settings: Settings, parent: QWidget) -> None:
@@ -117,7 +100,6 @@ class ObjectActions(QObject):
     # --- keys ---
 
     def copy(self) -> None:
-        """Put the keys of the selected rows on the clipboard; their text is made in the job, however long it is."""
         chosen, seen = self._table.selected_ranges(), self._session.secrets.now.text
         if self._hides_keys():
             return
@@ -128,7 +110,6 @@ class ObjectActions(QObject):
         )
 
     def _copy_rows(self, text_of: Callable[[list[str], list[Values]], str]) -> None:
-        """Put the visible columns of the selected rows on the clipboard."""
         chosen, names = self._table.selected_ranges(), self._table.visible_columns
         seen = self._session.secrets.now.text
         if not len(chosen) or self._hides_keys():
@@ -151,7 +132,6 @@ class ObjectActions(QObject):
         )
 
     def _hides_keys(self) -> bool:
-        """Return whether a question asks for the row of a key; then none is copied."""
         hidden = self._session.secrets.now.keys
         if hidden:
             self._session.message.emit(self.tr("Keys can be copied once the question is answered"))
@@ -174,18 +154,15 @@ class ObjectActions(QObject):
         self._keys(self._table.selected_ranges().head(1), list, take)
 
     def _open_inside(self) -> None:
-        """Open what the first of the selected objects is, in a tab of its own."""
         for rows in self._table.selected_ranges().head(1).pieces():
             self._session.open_inside(int(rows[0]))
 
     def _ask_leads(self) -> None:
-        """Ask who leads to the first of the selected objects."""
         for rows in self._table.selected_ranges().head(1).pieces():
             self._session.select_row(int(rows[0]))
             self._session.ask_leads()
 
     def _keys(self, chosen: RowRanges, make: Callable[[list[str]], T], take: Callable[[T], None]) -> None:
-        """Read keys, and make something of them, in a job."""
         if not len(chosen):
             return
 
@@ -201,7 +178,6 @@ class ObjectActions(QObject):
     # --- check ---
 
     def check_selected(self) -> Job | None:
-        """Read the selected objects to their ends; report size and SHA-256 of one, or how many are sound."""
         chosen = self._table.selected_ranges()
         if not len(chosen):
             return None
@@ -244,7 +220,6 @@ class ObjectActions(QObject):
 
 
 def _table_text(names: list[str], rows: list[Values]) -> str:
-    """Return lines with tabs between the cells, the names of the columns first."""
     lines = [names, *(["" if value is None else key_text(str(value)) for value in row] for row in rows)]
     return "\n".join(map("\t".join, lines))
 

@@ -15,11 +15,6 @@ GAP = 4
 
 
 class Chips(QWidget):
-    """One line; what does not fit is in a menu at its end, so that it never requests room.
-
-    `chosen(name, value)` reports that a chip was clicked: `state` or `kind`, and which.
-    """
-
     spoken_role = QAccessible.Role.Grouping
 
     chosen = Signal(str, str)
@@ -41,7 +36,6 @@ class Chips(QWidget):
         self.more.hide()
 
     def show_census(self, census: Census | None) -> None:
-        """Create a chip for each kind, where there are several, and for each state."""
         self._census = census
         for button in self.buttons.values():
             button.deleteLater()
@@ -57,12 +51,10 @@ class Chips(QWidget):
         self._place()
 
     def hide_counts(self, secrets: Secrets) -> None:
-        """Hide all counts while a question asks for one: the others may sum up to it."""
         self._hides_counts = Aspect.COUNT in secrets.aspects
         self.show_census(self._census)
 
     def show_filter(self, text: str) -> None:
-        """Press the chips that a filter names."""
         for (name, value), button in self.buttons.items():
             button.setChecked(value in wanted_names(text, name))
 
@@ -89,7 +81,6 @@ class Chips(QWidget):
         self._place()
 
     def _place(self) -> None:
-        """Put as many as fit side by side, the others into the menu."""
         widths = [button.sizeHint().width() for button in self.buttons.values()]
         room = self.width() + GAP
         if sum(widths) + GAP * len(widths) > room:

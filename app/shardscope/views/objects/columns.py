@@ -19,13 +19,6 @@ PENDING = frozenset({"state", "stored"})
 
 
 class ColumnVisibility(QObject):
-    """Hides and shows the columns of a table; its header's context menu chooses.
-
-    Attributes:
-        reset_widths: Gives every column the width that suits it.
-        automatic: Forgets what the user has chosen.
-    """
-
     def __init__(self, session: Session, table: ObjectTable, settings: Settings) -> None:
         super().__init__(table)
         self._session = session
@@ -42,34 +35,25 @@ class ColumnVisibility(QObject):
         table.objects.modelReset.connect(self._apply)
 
     def expect(self, *, counted: bool) -> None:
-        """Something was opened: says what is known of its columns without looking.
-
-        Args:
-            counted: Whether `learn` will be called.
-        """
         listing = self._session.listing
         plain = {"codec"} if listing is not None and tuple(listing.codecs) == ("none",) else set()
         self._constant = frozenset(plain) | (PENDING if counted else frozenset())
         self._apply()
 
     def learn(self, census: Census | None) -> None:
-        """All rows were looked at, or cannot be."""
         self._constant = census.constant if census is not None else self._constant - PENDING
         self._apply()
 
     def shown(self, name: str) -> bool:
-        """Return whether a column is shown."""
         if name in ALWAYS:
             return True
         return self._settings.columns(self._format).get(name, name not in self._constant)
 
     def choose(self, name: str, shown: bool) -> None:
-        """The user wants a column, or does not; remembered for the format."""
         self._settings.set_columns(self._format, self._settings.columns(self._format) | {name: shown})
         self._apply()
 
     def menu(self) -> QMenu:
-        """Return a check mark for each column that can be hidden."""
         menu = QMenu(self._table)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         for column in self._table.objects.columns:

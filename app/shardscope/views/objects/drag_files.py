@@ -40,17 +40,6 @@ class TooLarge(Exception):
 
 @dataclass(frozen=True)
 class Prepared:
-    """Files that are ready.
-
-    Attributes:
-        folder: Their folder, of their own.
-        files: Their paths, complete.
-        size: Bytes of all of them.
-        problems: Reasons why objects have no file, a sentence each.
-        left_out: Tombstoned objects, which are never dragged unless the shard was opened to serve them.
-        remedy: What would help against the first of the problems.
-    """
-
     folder: Path
     files: tuple[Path, ...]
     size: int
@@ -60,45 +49,31 @@ class Prepared:
 
     @property
     def there(self) -> bool:
-        """Return whether nobody took the files away."""
         return bool(self.files) and all(path.is_file() for path in self.files)
 
     def remove(self) -> None:
-        """Nobody wants the files any more."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
 @dataclass(frozen=True, slots=True)
 class DraggedNode:
-    """A node of the tree that is dragged: its object where it is one, else its bytes.
-
-    Attributes:
-        name: Name.
-        span: Its bytes.
-        row: The row of its object, or None.
-    """
-
     name: str
     span: Span
     row: int | None = None
 
     @classmethod
     def of(cls, node: Node | None) -> DraggedNode | None:
-        """Return what dragging a node means; None where there is nothing to drag."""
         if node is None or (node.row is None and not node.span.size):
             return None
         return cls(node.name, node.span, node.row)
 
 
 class DragFolders:
-    """A private folder of this process; a new one inside it for each set of files. It goes when the process ends."""
-
     def __init__(self, base: Path | None = None) -> None:
         self._base = base or Path(tempfile.gettempdir())
         self._root: Path | None = None
 
     def new(self) -> Path:
-        """Return an empty folder that nobody else can read."""
         try:
             if self._root is None or not self._root.is_dir():
                 # mkdtemp gives mode 0700.
@@ -109,16 +84,10 @@ class DragFolders:
             raise SourceError(f"cannot make a temporary folder: {error.strerror}") from error
 
     def remove(self) -> None:
-        """Remove all files of this process; the next set makes a new folder."""
         if self._root is not None:
             shutil.rmtree(self._root, ignore_errors=True)
 
     def remove_stale(self) -> list[Path]:
-        """Remove what dead processes of this user left behind.
-
-        Returns:
-            The folders that were removed.
-        """
         removed = []
         for path in self._base.glob(f"{_PREFIX}*"):
             match = _NAME.fullmatch(path.name)
@@ -137,16 +106,6 @@ def prepare(
     limit: int | None = None,
     deleted: bool = False,
 ) -> Prepared:
-    """Write objects to files with safe names.
-
-    Args:
-        shard: The shard that has the objects.
-        rows: Rows of its objects; unused ones are left out.
-        folders: Where the files go.
-        progress: Called with bytes done and in all; may raise `Cancelled`, and nothing stays behind.
-        limit: Bytes that may be written.
-        deleted: Whether the shard serves tombstoned objects; else they are left out.
-    """
     columns = shard.objects.columns(np.asarray(rows, np.int64), sizes=True)
     dead = columns.state == State.TOMBSTONED
     used = (columns.state != State.UNUSED) & (~dead | deleted)
@@ -182,7 +141,6 @@ def prepare_node(
     limit: int | None = None,
     deleted: bool = False,
 ) -> Prepared:
-    """Write the object of a node, or its bytes as `<name>.bin`; see `prepare`."""
     if node.row is not None and _is_object(shard, node):
         return prepare(shard, [node.row], folders, progress, limit=limit, deleted=deleted)
     span = node.span
@@ -207,7 +165,6 @@ def prepare_node(
 
 
 def _is_object(shard: Shard, node: DraggedNode) -> bool:
-    """Return whether a node holds the stored bytes of its object; an entry that points to one is not it."""
     if node.row is None:
         return False
     ref = shard.objects.ref(node.row)
@@ -219,7 +176,6 @@ def _is_object(shard: Shard, node: DraggedNode) -> bool:
 
 
 def _watch(progress: Progress, total: int, limit: int | None) -> Callable[[int], None]:
-    """Report how many bytes are written, and end where there is too much."""
     done = 0
 
     def each_piece(size: int) -> None:
@@ -234,7 +190,6 @@ def _watch(progress: Progress, total: int, limit: int | None) -> Callable[[int],
 
 
 def _is_ours(path: Path) -> bool:
-    """Return a real folder of this user, not a link to somewhere else."""
     try:
         status = path.lstat()
     except OSError:

@@ -42,12 +42,10 @@ from shardscope.widgets import theme
 
 
 def files_text(prepared: Prepared) -> str:
-    """Number and size of files, in words."""
     return f"{plural(len(prepared.files), 'file')} ({size_text(prepared.size)})"
 
 
 def drag_pixmap(prepared: Prepared, widget: QWidget) -> QPixmap:
-    """Return the picture for a drag of these files."""
     colours = theme.of(widget)
     count = len(prepared.files)
     first = prepared.files[0].name if count == 1 else f"{count:,} files"
@@ -100,21 +98,6 @@ _Then = Callable[[Prepared], None]
 
 
 class DragOut(QObject):
-    """Lets what is selected in a view be dragged to other programs.
-
-    Args:
-        session: The session.
-        view: A table or a tree, of which a row is dragged, or another widget, which is dragged itself; lives as long as
-            this object.
-        selected: Gives the selected rows of `Shard.objects`, of which more than `MOST_FILES` + 1 are not needed; or a
-            node.
-        small: Bytes that are written on a press already.
-
-    Attributes:
-        small: Bytes that are written on a press already.
-        run_drag: Begins the drag; it returns when the drag has ended.
-    """
-
     def __init__(self, session: Session, view: QWidget, selected: Selected, *, small: int = SMALL) -> None:
         super().__init__(view)
         self.small = small
@@ -141,8 +124,6 @@ class DragOut(QObject):
     # --- what others call ---
 
     def copy_files(self) -> None:
-        """Put the selected objects on the clipboard, as files that can be pasted in a file manager."""
-
         def take(prepared: Prepared) -> None:
             QGuiApplication.clipboard().setMimeData(_mime(prepared, clipboard=True))
             self._session.message.emit(self.tr("{0} copied: paste in a file manager").format(files_text(prepared)))
@@ -150,7 +131,6 @@ class DragOut(QObject):
         self._prepare(take, whole=True)
 
     def close(self) -> None:
-        """Remove all files; for the end of the program, when no job writes any more."""
         self._port.removeEventFilter(self)
         self._view.removeEventFilter(self)
         self._folders.remove()
@@ -228,12 +208,6 @@ class DragOut(QObject):
             self._prepare(None, whole=False)
 
     def _prepare(self, then: _Then | None, *, whole: bool) -> None:
-        """Has the files of the selection written, unless they are there.
-
-        Args:
-            then: Takes them when they are ready.
-            whole: Whether they are needed, however large; else only small ones are written, quietly.
-        """
         shard, chosen = self._session.shard, self._selected()
         if shard is None or not chosen:
             return
@@ -294,13 +268,11 @@ class DragOut(QObject):
         self._job, self._asked = job, key
 
     def _limit(self, whole: bool) -> int | None:
-        """Bytes that are written: what is far costs whoever owns it, and takes its time."""
         if self._session.request.is_remote:
             return FAR_MOST if whole else min(self.small, FAR_SMALL)
         return None if whole else self.small
 
     def _keep(self, key: _Key, prepared: Prepared) -> None:
-        """Remember files; those of an earlier press that nobody got are removed."""
         for other in [other for other in self._ready if other not in self._handed and other != key]:
             self._drop(self._ready.pop(other))
         self._ready[key] = prepared
@@ -338,13 +310,11 @@ class DragOut(QObject):
         QToolTip.hideText()
 
     def _progressed(self, job: Job) -> None:
-        """Show the progress at the pointer."""
         if job is self._job and self._dragging and job.total_amount:
             share = 100 * job.done_amount // job.total_amount
             QToolTip.showText(QCursor.pos(), self.tr("Preparing {0} % · Esc cancels").format(share), self._view)
 
     def _forget(self) -> None:
-        """The shard is closed: its files stay for whoever got them."""
         for key in list(self._ready):
             prepared = self._ready.pop(key)
             if key not in self._handed:
@@ -377,7 +347,6 @@ def _what(chosen: tuple[int, ...] | DraggedNode) -> str:
 
 
 def _discard(prepared: Prepared | None, old: Prepared | None) -> None:
-    """Files that came after the cancel."""
     if prepared is not None and prepared is not old:
         prepared.remove()
 
@@ -387,7 +356,6 @@ def _identity(shard: Shard) -> str:
 
 
 def _mime(prepared: Prepared, *, clipboard: bool = False) -> QMimeData:
-    """Return the files as every program understands them: addresses, and paths as text."""
     mime = QMimeData()
     urls = [QUrl.fromLocalFile(str(path)) for path in prepared.files]
     mime.setUrls(urls)

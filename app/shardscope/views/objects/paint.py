@@ -30,15 +30,6 @@ _STRUCK = (State.DELETED, State.TOMBSTONED)
 
 @dataclass(frozen=True, slots=True)
 class _PaintedRow:
-    """One row, ready to be drawn.
-
-    Attributes:
-        texts: Cut to the width of their columns.
-        places: Where each begins, from the left of its column.
-        state: The state, None while it is unknown.
-        share: The size beside the largest, from 0 to 1.
-    """
-
     texts: list[str]
     places: list[float]
     state: State | None
@@ -46,8 +37,6 @@ class _PaintedRow:
 
 
 class ObjectRowPainter:
-    """Paints for one table, which shows one model."""
-
     def __init__(self, table: QTableView, model: ObjectModel) -> None:
         self._table = table
         self._model = model
@@ -55,11 +44,9 @@ class ObjectRowPainter:
         self.restyle()
 
     def forget(self, *_: object) -> None:
-        """Texts or widths have changed."""
         self._rows.clear()
 
     def restyle(self) -> None:
-        """The font or the theme has changed."""
         self._rows.clear()
         self._plain = self._table.font()
         self._mono = theme.fixed_font()
@@ -69,7 +56,6 @@ class ObjectRowPainter:
         self._metrics = {False: QFontMetricsF(self._plain), True: QFontMetricsF(self._mono)}
 
     def paint(self, painter: QPainter, area: QRect) -> None:
-        """Paint what is visible of the rows."""
         table = self._table
         colours = theme.of(table)
         painter.fillRect(area, colours.base)
@@ -101,11 +87,9 @@ class ObjectRowPainter:
         self._outline(painter, first, last, top)
 
     def width_of(self, text: str, column: str) -> float:
-        """Return how wide a text of a column is."""
         return self._metrics[column == "key"].horizontalAdvance(text)
 
     def sign(self, column: str, state: State | None) -> str:
-        """Return what is painted before a text."""
         return "✖ " if column == "state" and state is State.DAMAGED else ""
 
     def _selected(self, first: int, last: int) -> set[int]:
@@ -125,7 +109,6 @@ class ObjectRowPainter:
         selected: set[int],
         first: int,
     ) -> None:
-        """Column by column, so that font and colour seldom change."""
         colours, height = theme.of(self._table), row_height(self._table)
         key = name == "key"
         painter.setFont(self._mono if key else self._plain)
@@ -153,7 +136,6 @@ class ObjectRowPainter:
         selected: set[int],
         first: int,
     ) -> None:
-        """Paint the share of the largest size left of the digits, where there is room for both."""
         colours, height = theme.of(self._table), row_height(self._table)
         room = min((row.places[number] for row in rows), default=0.0) - 2 * MARGIN
         if room < _LEAST_BAR:
@@ -192,7 +174,6 @@ class ObjectRowPainter:
         return _PaintedRow(texts, places, state, self._model.share_of(place))
 
     def _outline(self, painter: QPainter, first: int, last: int, top: int) -> None:
-        """A frame around the current row, for the keyboard."""
         table = self._table
         current = table.currentIndex()
         if not (table.hasFocus() and current.isValid() and first <= current.row() <= last):
@@ -205,17 +186,14 @@ class ObjectRowPainter:
 
 
 def row_height(table: QTableView) -> int:
-    """Pixels of a row; all are of one height."""
     return max(table.verticalHeader().defaultSectionSize(), 1)
 
 
 def selected_places(table: QTableView) -> list[range]:
-    """Return the selected rows of a view, as ranges."""
     return [range(part.top(), part.bottom() + 1) for part in table.selectionModel().selection().toList()]
 
 
 def row_colour(colours: theme.Palette, state: State | None) -> QColor | None:
-    """Return the colour of all texts of a row; None where each column has its own."""
     match state:
         case State.DAMAGED:
             return colours.error

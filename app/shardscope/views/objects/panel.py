@@ -42,21 +42,12 @@ from shardscope.widgets.object_model import ObjectModel, place_in
 
 
 class FileSeeker(QObject):
-    """Seeks one file after the other, and selects the object that it is.
-
-    Args:
-        session: The session.
-        note: Takes what is to be reported: that it is looked for, then how that ended.
-        parent: The panel.
-    """
-
     def __init__(self, session: Session, note: Callable[[str], object], parent: QObject) -> None:
         super().__init__(parent)
         self._session = session
         self._note = note
 
     def seek(self, path: Path) -> None:
-        """Ask about a file; reading it, and the objects, is a job."""
         if self._session.shard is None:
             return
         # It ends with a look at all objects, unless a key tells.
@@ -91,8 +82,6 @@ PAUSE_MILLISECONDS = 60
 
 
 class SelectionSums(QObject):
-    """Follows the selection of a table; `changed()` reports that `text` is another."""
-
     changed = Signal()
 
     def __init__(self, session: Session, table: ObjectTable) -> None:
@@ -106,7 +95,6 @@ class SelectionSums(QObject):
 
     @property
     def text(self) -> str:
-        """Return what to say; empty when at most one row is selected."""
         count = self._table.selected_count()
         if count < 2:
             return ""
@@ -142,8 +130,6 @@ class SelectionSums(QObject):
 
 
 class FilterField(QLineEdit):
-    """A line to type a filter into; a file that is dropped on it is sought among the objects."""
-
     file_dropped = Signal(object)
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -185,7 +171,6 @@ class FilterField(QLineEdit):
 
 
 def why_none(session: Session) -> str | None:
-    """Return what to say instead of how many rows there are; None where there are rows, or none for no reason."""
     shard = session.shard
     if shard is None:
         return ""
@@ -204,7 +189,6 @@ def why_none(session: Session) -> str | None:
 
 
 def none_by_damage(session: Session) -> bool:
-    """Return whether damage hides all objects of a file whose format is known."""
     shard = session.shard
     damage = shard.damage if shard is not None else None
     return damage is not None and not isinstance(damage, NotAShard) and not len(session.listing or ())
@@ -225,25 +209,12 @@ MANY_ROWS = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class ListPlace:
-    """View state of the objects of a document.
-
-    Attributes:
-        text: The filter.
-        view: The filter and the order that were applied last.
-        top: Scroll position of the table.
-    """
-
     text: str
     view: View
     top: int
 
 
 class ObjectPanel(QWidget):
-    """Follows the selection of the session, and makes it.
-
-    `bytes_wanted()` reports that the user went from an object to its bytes: whoever shows them may take the keyboard.
-    """
-
     bytes_wanted = Signal()
 
     def __init__(self, session: Session, settings: Settings, parent: QWidget | None = None) -> None:
@@ -316,7 +287,6 @@ class ObjectPanel(QWidget):
         layout.addWidget(line)
 
     def offer_salvage(self, action: QAction) -> None:
-        """Show the button that recovers objects while damage hides all of them."""
         button = self.salvage_button = QPushButton(action.text().replace("&", ""), self)
         button.setToolTip(action.toolTip())
         button.setAccessibleName(button.text())
@@ -381,7 +351,6 @@ class ObjectPanel(QWidget):
         self._update()
 
     def _rows_known(self) -> None:
-        """Rows, or more about them, are known now; order and filter stay."""
         if self._view.plain or not self.model.listed:
             self.model.load()
         if not self._view.plain:
@@ -392,8 +361,6 @@ class ObjectPanel(QWidget):
         self._update()
 
     def _count(self) -> None:
-        """Look at all rows in a job, for chips, bars and columns that state the same everywhere."""
-
         def learn(census: Census | None) -> None:
             self.model.largest = census.largest if census is not None else 0
             self.chips.show_census(census)
@@ -414,12 +381,10 @@ class ObjectPanel(QWidget):
         )
 
     def view_state(self) -> object:
-        """Return the filter, the order and the first row on the screen."""
         self._typing.stop()
         return ListPlace(self.filter.text(), self._view, self.table.verticalScrollBar().value())
 
     def restore_view_state(self, state: object) -> None:
-        """Show the same rows again."""
         if not isinstance(state, ListPlace):
             return
         self.filter.setText(state.text)
@@ -431,7 +396,6 @@ class ObjectPanel(QWidget):
             self._show(wanted)
 
     def _return_to_top(self) -> None:
-        """Scroll to where the list was left, once its rows and the selected one of them are found."""
         waits = self._looking is not None or self._session.jobs.newest(("place", self)) is not None
         if self._top is not None and not waits:
             self.table.executeDelayedItemsLayout()
@@ -441,13 +405,11 @@ class ObjectPanel(QWidget):
     # --- filter and order ---
 
     def _set_filter(self, text: str) -> None:
-        """Put a text into the filter, at once."""
         self.filter.setText(text)
         self._typing.stop()
         self._apply()
 
     def show_only(self, text: str) -> None:
-        """Show the rows of a filter, which somebody else chose."""
         self._set_filter(text)
 
     def _hide(self, hidden: bool) -> None:
@@ -455,7 +417,6 @@ class ObjectPanel(QWidget):
         self._set_filter(" ".join([*words, HIDE] if hidden else words))
 
     def _show_filter(self) -> None:
-        """Chips and menus say what the text states."""
         self.chips.show_filter(self.filter.text())
         self.hide_unused.setChecked(HIDE in self.filter.text().split())
 
@@ -491,7 +452,6 @@ class ObjectPanel(QWidget):
         self._show(View(self._view.text, order, descending))
 
     def _show(self, view: View) -> None:
-        """Find the rows of a view, in a job, and show them."""
         if self._session.shard is None:
             return
         # What an earlier look for the same rows reports, that it was stopped say, is of no interest any more.
@@ -534,7 +494,6 @@ class ObjectPanel(QWidget):
         find(whole=not self._large_ahead)
 
     def _say(self, note: str, view: View) -> None:
-        """Report what became of a view, if it is still the one that is needed."""
         if self._view is view:
             self.table.dim(False)
             self._note, self._refused = note, True
@@ -548,7 +507,6 @@ class ObjectPanel(QWidget):
         header.setSortIndicator(section, side)
 
     def seek(self, path: Path) -> None:
-        """Ask whether a file is among the objects; select the one it is."""
         self._seeker.seek(path)
 
     def _tell(self, note: str) -> None:
@@ -558,7 +516,6 @@ class ObjectPanel(QWidget):
     # --- selection and state ---
 
     def _follow(self, selection: Selection, *, replaced: bool = False) -> None:
-        """Select the row of the session; what was selected here is selected already, unless the rows were replaced."""
         if selection.origin is self and selection.row is not None and not replaced:
             return
         if not selection.complete and selection.row is None:
@@ -580,7 +537,6 @@ class ObjectPanel(QWidget):
         self._session.ask(lambda shard, job: place_in(order, row), take, key=("place", self), pool=Pool.CPU)
 
     def _is_looked_up(self, origin: object) -> bool:
-        """Return whether a step of the lookup of the selected object selected bytes: the object stays selected."""
         if not isinstance(origin, TraceWalk) or self.table.selected_count() != 1:
             return False
         ref = origin.trace.ref if origin.trace is not None else None
@@ -589,12 +545,10 @@ class ObjectPanel(QWidget):
         return self.model.row_of(current) == ref.row if ref is not None else self.model.key_of(current) == origin.key
 
     def _open_row(self, row: int) -> None:
-        """Go to the bytes of an object."""
         self._session.select_row(row, self)
         self.bytes_wanted.emit()
 
     def _find_typed(self, text: str) -> None:
-        """Select the next row whose key begins with what was typed into the table."""
         order, start = self.model.order, self.model.block[0] + max(self.table.currentIndex().row(), 0)
 
         def take(place: int | None) -> None:
@@ -627,18 +581,15 @@ class ObjectPanel(QWidget):
 
     @property
     def _looking(self) -> Job | None:
-        """The job that finds the rows of the filter."""
         return self._session.jobs.newest(("rows", self))
 
     @property
     def _large_ahead(self) -> bool:
-        """Return whether looking at all rows fetches so much from another machine that it is requested first."""
         far = self._session.request.is_remote
         return far and self._session.index_ahead > 0 and not self._session.reads_index_at_once
 
     @property
     def _total(self) -> int:
-        """Return how many rows there are, where known."""
         return len(self._session.listing) if self._session.listing is not None else 0
 
     def _update(self) -> None:

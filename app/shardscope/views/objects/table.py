@@ -57,12 +57,6 @@ LONG_KEY = 14
 
 
 class ObjectTable(QTableView):
-    """Shows an `ObjectModel`, as many rows as Qt can scroll at once.
-
-    `rows_chosen(row)` carries the selected row of `Shard.objects` that is to be shown, as the user's hand left it;
-    `row_opened(row)` one that was clicked twice, or left with Enter.
-    """
-
     rows_chosen = Signal(object)
     row_opened = Signal(object)
     key_typed = Signal(object)
@@ -119,7 +113,6 @@ class ObjectTable(QTableView):
     # --- geometry ---
 
     def _measure(self) -> None:
-        """Row height from the font, and as many rows as its pixels allow."""
         height = self.fontMetrics().height() + 7
         self.verticalHeader().setDefaultSectionSize(height)
         room = self.viewport().height() + self.horizontalHeader().height() + 4096
@@ -135,12 +128,10 @@ class ObjectTable(QTableView):
                 self._measure_texts()
 
     def set_largest(self, offset: int) -> None:
-        """Report how large offsets are, so that they fit."""
         self._largest = offset
         self._size_columns()
 
     def _size_columns(self) -> None:
-        """Forget how wide texts were, where columns, file or font are other ones."""
         digit = self._painter.width_of("0", "size")
         grown = {"row": len(f"{self.objects.total:,}"), "start": len(f"{self._largest:,}")}
         columns = tuple(column.name for column in self.objects.columns)
@@ -151,30 +142,25 @@ class ObjectTable(QTableView):
 
     @property
     def _key(self) -> int:
-        """The number of the column of keys."""
         return next(number for number, column in enumerate(self.objects.columns) if column.name == "key")
 
     @property
     def visible_columns(self) -> list[str]:
-        """The columns that are shown."""
         return [column.name for n, column in enumerate(self.objects.columns) if not self.isColumnHidden(n)]
 
     def show_columns(self, names: Collection[str]) -> None:
-        """Show these columns; where there is no room for all, the table scrolls."""
         self._names = frozenset(names)
         self._fit()
         self._painter.forget()
         self.viewport().update()
 
     def reset_widths(self) -> None:
-        """Give every column the width that suits it, whatever the user did."""
         self._by_hand.clear()
         self._sized = (), {}, 0.0
         self._size_columns()
         self._measure_texts()
 
     def _room(self, number: int) -> Room:
-        """Return the pixels that a column needs."""
         column = self.objects.columns[number]
         header = self.horizontalHeader()
         title = max(header.sectionSizeHint(number), header.minimumSectionSize())
@@ -192,7 +178,6 @@ class ObjectTable(QTableView):
         return Room(wanted, needed)
 
     def _fit(self) -> None:
-        """Shares the width of the table."""
         shown = [n for n, column in enumerate(self.objects.columns) if column.name in self._names]
         if self._key not in shown or self._sizing:
             return
@@ -210,7 +195,6 @@ class ObjectTable(QTableView):
         self._sizing = False
 
     def _resized(self, number: int, _: int, width: int) -> None:
-        """Keep the width that a user sets, but never below the numbers of the column."""
         if not self._sizing and width and QApplication.mouseButtons() & Qt.MouseButton.LeftButton:
             self._by_hand[self.objects.columns[number].name] = width
             least = self._room(number).least
@@ -220,7 +204,6 @@ class ObjectTable(QTableView):
                 self._sizing = False
 
     def _measure_texts(self) -> None:
-        """Rows are on the screen that were not before: their texts say how much room they want."""
         before = dict(self._texts)
         for place in self.visible_places():
             texts, state = self.objects.row_texts(place)
@@ -246,7 +229,6 @@ class ObjectTable(QTableView):
         painter.end()
 
     def dim(self, outdated: bool) -> None:
-        """Dim rows that do not fit the filter or the order that is being computed."""
         if outdated is not self._outdated:
             self._outdated = outdated
             self.viewport().update()
@@ -254,26 +236,21 @@ class ObjectTable(QTableView):
     # --- rows ---
 
     def selected_ranges(self) -> RowRanges:
-        """Return the selected rows, as ranges; costs the same for one row and for millions."""
         return self.objects.ranges_of(selected_places(self))
 
     def selected_count(self) -> int:
-        """Return how many rows are selected."""
         return len(self.selected_ranges())
 
     def visible_places(self) -> range:
-        """Return the rows of the view that are on the screen."""
         first = self.rowAt(0)
         last = self.rowAt(self.viewport().height() - 1)
         last = self.objects.rowCount() - 1 if last < 0 else last
         return range(max(first, 0), last + 1)
 
     def follow(self, row: int | None) -> None:
-        """Make a row current without telling that the user did; None clears the selection."""
         self.follow_place(None if row is None else self.objects.place_of(row))
 
     def follow_place(self, place: int | None) -> None:
-        """Make a place among all rows current."""
         self._following = True
         try:
             if place is None:
@@ -329,7 +306,6 @@ class ObjectTable(QTableView):
         return done
 
     def _choose(self) -> None:
-        """Show the current row if it is selected, else what is shown while that is, else the first selected row."""
         chosen = self.selectionModel()
         if self._following or not chosen.hasSelection():
             return
@@ -359,7 +335,6 @@ class ObjectTable(QTableView):
             super().mouseDoubleClickEvent(event)
 
     def open_current(self) -> None:
-        """Go to the bytes of the current row."""
         if self.currentIndex().isValid():
             self._open(self.currentIndex())
 
@@ -369,12 +344,10 @@ class ObjectTable(QTableView):
         self.row_opened.emit(self.objects.row_of(index))
 
     def _click(self, index: QModelIndex) -> None:
-        """A click on the current row chooses it again: something else may be selected by now."""
         if self.selectionModel().isSelected(index):
             self.rows_chosen.emit(self.objects.row_of(index))
 
     def event(self, event: QEvent) -> bool:
-        """Ctrl+C is about the table while the keyboard is here: the menu has it for the bytes."""
         asked = event if event.type() == QEvent.Type.ShortcutOverride and isinstance(event, QKeyEvent) else None
         if asked is not None and asked.matches(QKeySequence.StandardKey.Copy):
             event.accept()

@@ -20,17 +20,6 @@ UP = ".."
 
 
 class FolderBrowser(QObject):
-    """Folder of a store, and the names that were listed so far.
-
-    `moved` reports that another folder is shown, `listed(places)` that more names came, `told` that the state is other.
-
-    Attributes:
-        uri: The folder; empty while none is shown.
-        places: What is listed.
-        more: Whether there are more names.
-        problem: Reason why nothing more comes, or empty.
-    """
-
     moved = Signal()
     listed = Signal(object)
     told = Signal()
@@ -47,16 +36,9 @@ class FolderBrowser(QObject):
 
     @property
     def busy(self) -> bool:
-        """Return whether names are being requested."""
         return self._session.jobs.newest(("browse", self)) is not None
 
     def go(self, uri: str, way: RemoteOptions | None = None) -> Job:
-        """Show a folder.
-
-        Args:
-            uri: Its address.
-            way: How it is reached; None as the user said before.
-        """
         self._leave()
         self._way = way if way is not None else self._session.reach(uri)
         address = parse_address(uri)
@@ -67,12 +49,10 @@ class FolderBrowser(QObject):
         return self._ask()
 
     def stop(self) -> None:
-        """Show no folder any more."""
         self._leave()
         self.uri, self.places, self.more, self.problem = "", [], False, ""
 
     def want_more(self) -> None:
-        """Request the next page, when there is one and nothing is under way."""
         if self._pages is not None and self.more and not self.busy:
             self._ask()
 
@@ -126,7 +106,6 @@ class FolderBrowser(QObject):
 
 
 def _opened(uri: str, way: RemoteOptions | None) -> RemoteFolder:
-    """Return the folder of a store."""
     folder = folder_of(uri, way)
     if not isinstance(folder, RemoteFolder) or not folder.listable:
         folder.close()

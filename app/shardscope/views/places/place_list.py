@@ -25,13 +25,10 @@ Index = QModelIndex | QPersistentModelIndex
 
 
 class PlaceDelegate(QStyledItemDelegate):
-    """Two lines: the title, and below it what is known, or what is wrong. A bar marks where one is."""
-
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
         return QSize(120, 2 * option.fontMetrics.height() + 12)
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
-        """Paint one place."""
         view = option.widget
         state = option.state
         rect = option.rect
@@ -61,8 +58,6 @@ class PlaceDelegate(QStyledItemDelegate):
 
 
 class PlaceList(QListView):
-    """`gone(index)` is emitted by a click or Return."""
-
     gone = Signal(object)
 
     def __init__(self, model: PlaceModel, parent: QWidget | None = None) -> None:

@@ -58,8 +58,6 @@ Index = QModelIndex | QPersistentModelIndex
 
 
 class Group(Enum):
-    """Kinds of places, with the labels of the combo box."""
-
     NEAR = "Folder"
     RECENT = "Recent"
     SAMPLES = "Samples"
@@ -67,8 +65,6 @@ class Group(Enum):
 
 
 class PlacesPanel(QWidget):
-    """Members are shown at once; `chosen(uri)` requests something else to be opened."""
-
     chosen = Signal(object)
 
     def __init__(self, session: Session, settings: Settings, parent: QWidget | None = None) -> None:
@@ -125,11 +121,9 @@ class PlacesPanel(QWidget):
 
     @property
     def group(self) -> Group:
-        """Return what is listed now."""
         return list(Group)[self.groups.currentIndex()]
 
     def refresh_recent(self) -> None:
-        """Something was opened, or forgotten."""
         if self.group is Group.RECENT:
             self._refill()
 
@@ -185,7 +179,6 @@ class PlacesPanel(QWidget):
         )
 
     def _learn(self) -> None:
-        """Count and problems of members, as far as they are known."""
         shard = self._session.shard
         if isinstance(shard, DataSet):
             unreadable = shard.unreadable
@@ -238,7 +231,6 @@ class PlacesPanel(QWidget):
 
     @property
     def _noun(self) -> str:
-        """One of what is listed."""
         shard = self._session.shard
         if self.group is not Group.NEAR:
             return {Group.RECENT: "recent file", Group.SAMPLES: "sample", Group.REMOTE: "address"}[self.group]
@@ -249,7 +241,6 @@ class PlacesPanel(QWidget):
     # --- folders of a store ---
 
     def _browsed(self, count: int) -> str:
-        """Return where one is in a store, and how much of it is listed."""
         browsing = self.browsing
         if browsing.problem:
             return f"{browsing.uri}: {browsing.problem}"
@@ -274,14 +265,12 @@ class PlacesPanel(QWidget):
         QTimer.singleShot(0, self, self._want_more)
 
     def _want_more(self) -> None:
-        """Request the next page when the end of what is listed comes near."""
         if self.group is Group.NEAR and self.browsing.uri and self.isVisible():
             last = self.list.indexAt(QPoint(1, self.list.viewport().height() - 1)).row()
             if last < 0 or last + NEAR_THE_END >= self.model.rowCount():
                 self.browsing.want_more()
 
     def _to_here_once(self) -> None:
-        """Mark where one is, while the first page is looked at."""
         if self.list.verticalScrollBar().value() == 0 and not self.list.selectionModel().hasSelection():
             self._to_here()
 
@@ -307,7 +296,6 @@ class PlacesPanel(QWidget):
             self.menu_of(index).popup(self.list.viewport().mapToGlobal(place))
 
     def menu_of(self, index: Index) -> QMenu:
-        """Return what can be done with a place: gone to, copied."""
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         place = self.model.place(index)
@@ -326,7 +314,6 @@ class PlacesPanel(QWidget):
         return menu
 
     def _here(self) -> str:
-        """Return the member that is selected, or the file that is open."""
         shard = self._session.shard
         if isinstance(shard, DataSet):
             span = self._session.selection.span
@@ -337,7 +324,6 @@ class PlacesPanel(QWidget):
         return _inside(source.folder, source.name) if source.folder is not None else source.uri
 
     def _follow(self, selection: Selection) -> None:
-        """Mark where the user is."""
         here = self._here()
         if here == self.model.here:
             return
@@ -362,7 +348,6 @@ class PlacesPanel(QWidget):
 
 
 def shards_in(folder: Folder, name: str, job: Job) -> list[PlaceEntry]:
-    """Return the files of a folder whose names end as those of shards do, or as that of the open one does."""
     endings = {suffix for one in all_formats() for suffix in one.suffixes} | {PurePosixPath(name).suffix}
     found = []
     for entry in folder.list():
@@ -375,8 +360,6 @@ def shards_in(folder: Folder, name: str, job: Job) -> list[PlaceEntry]:
 
 
 class KeySpaceCards(QScrollArea):
-    """A card for each key space of a data set, in the place of the bytes; `chosen` carries the address of one."""
-
     chosen = Signal(object)
 
     def __init__(self, parent: QWidget) -> None:
@@ -387,7 +370,6 @@ class KeySpaceCards(QScrollArea):
         self.setWidgetResizable(True)
 
     def fill(self, shard: DataSet) -> None:
-        """Show the key spaces of a data set; of very many the first: the list of places has all."""
         page, title = QWidget(), QLabel(self.tr("Choose a key space"))
         grid = QGridLayout(page)
         grid.setContentsMargins(16, 16, 16, 16)
@@ -413,12 +395,10 @@ def _inside(folder: Folder, name: str) -> str:
 
 
 def recent_places(settings: Settings) -> list[PlaceEntry]:
-    """Return what was opened, the last first."""
     return [PlaceEntry(uri, name_of(uri), _folder_of(uri)) for uri in settings.recent]
 
 
 def _folder_of(uri: str) -> str:
-    """Return where something lies, for people."""
     if is_address(uri):
         return uri
     folder, home = str(Path(file_of(uri)).parent), str(Path.home())

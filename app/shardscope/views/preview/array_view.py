@@ -54,14 +54,11 @@ _MEASURED = 50
 
 
 class NumbersModel(TableModel):
-    """Elements of a plane as text."""
-
     def __init__(self) -> None:
         super().__init__()
         self.plane: NDArray[Any] = np.zeros((0, 0))
 
     def show_plane(self, plane: NDArray[Any]) -> None:
-        """Show other numbers: shape `(rows, columns)`."""
         self.plane = plane
         self.titles = tuple(map(str, range(min(plane.shape[1], MOST_COLUMNS))))
         self.numbers = range(len(self.titles))
@@ -77,7 +74,6 @@ class NumbersModel(TableModel):
 
 
 def _plane_of(array: NDArray[Any], large: list[int]) -> tuple[int, int]:
-    """Return the axes of the picture of an array whose axes have no names: the last two, but channels."""
     if len(large) < 2:
         return large[0], large[0]
     kept = large[:-1] if len(large) > 2 and array.shape[large[-1]] <= _CHANNELS else large
@@ -85,19 +81,15 @@ def _plane_of(array: NDArray[Any], large: list[int]) -> tuple[int, int]:
 
 
 def _is_line(array: NDArray[Any], pair: tuple[int, int]) -> bool:
-    """Return whether a plane is so long that its picture is a line in most views."""
     lengths = sorted(array.shape[axis] for axis in pair)
     return bool(lengths[1] > _LONG * lengths[0])
 
 
 def type_text(dtype: np.dtype[Any]) -> str:
-    """Return the type of elements as NumPy spells it: `int16`; of texts with their length: `U3`."""
     return dtype.str.lstrip("<>=|") if dtype.kind in "US" else dtype.name
 
 
 class ArrayView(ContentView):
-    """Array with controls for its axes."""
-
     label = "Array"
 
     def __init__(self, session: Session, parent: QWidget | None = None) -> None:
@@ -173,7 +165,6 @@ class ArrayView(ContentView):
         table.selectionModel().currentChanged.connect(self._move)
 
     def _move(self, now: QModelIndex, before: QModelIndex) -> None:
-        """Keys choose the element that becomes current; a click does so anyway."""
         walked = self.table.hasFocus() and not QGuiApplication.mouseButtons() & Qt.MouseButton.LeftButton
         if walked and not self._marking and now.isValid():
             self._choose(self.index_of(now.column(), now.row()))
@@ -201,13 +192,6 @@ class ArrayView(ContentView):
         self.show_array(array, preview.content.read_layout, statistics)
 
     def show_array(self, array: NDArray[Any], layout: ArrayLayout, statistics: ArrayStatistics) -> None:
-        """Show an array.
-
-        Args:
-            array: The array; at least one element.
-            layout: Its layout, for the names of the axes and the bytes of the elements.
-            statistics: Its statistics.
-        """
         if not array.ndim:
             array, layout = array.reshape(1), replace(layout, shape=(1,))
         same = layout == self._layout
@@ -239,7 +223,6 @@ class ArrayView(ContentView):
         return self._layout.axes[axis] if self._layout.axes else self.tr("axis {0}").format(axis)
 
     def _choose_axes(self) -> None:
-        """Give each axis that is not in the picture a slider."""
         shown = self._shown
         while (item := self._grid.takeAt(0)) is not None:
             if (widget := item.widget()) is not None:
@@ -274,7 +257,6 @@ class ArrayView(ContentView):
         self._choose_axes()
 
     def _move_to(self) -> None:
-        """Show another slice, which does not have the marked element."""
         self.plane.set_mark(None)
         self._show()
 
@@ -284,7 +266,6 @@ class ArrayView(ContentView):
         return across, down
 
     def plane_shown(self) -> NDArray[Any]:
-        """The plane in the picture, shape `(rows, columns)`; the first chosen axis runs across."""
         across, down = self._shown
         places: Any = tuple(
             slice(None) if axis in (across, down) else self._sliders[axis].value() if axis in self._sliders else 0
@@ -326,7 +307,6 @@ class ArrayView(ContentView):
         return True
 
     def _numbers_text(self) -> str:
-        """Return the selected elements, or all of the plane, with tabs between them."""
         chosen = sorted((index.row(), index.column()) for index in self.table.selectedIndexes())
         plane = self.numbers.plane[:, :MOST_COLUMNS]
         if len(chosen) == 1:
@@ -342,7 +322,6 @@ class ArrayView(ContentView):
         return None if self.pages.currentIndex() else self.plane.image.copy()
 
     def index_of(self, x: int, y: int) -> tuple[int, ...]:
-        """Return the index of the element at a column and row of the picture."""
         across, down = self._shown
         index = [self._sliders[axis].value() if axis in self._sliders else 0 for axis in range(self._array.ndim)]
         index[down] = y
@@ -351,7 +330,6 @@ class ArrayView(ContentView):
         return tuple(index)
 
     def mark(self, start: int, stop: int) -> None:
-        """Mark the elements of some bytes, and show the slice that has the first."""
         box = self._layout.box_of(start, stop)
         if box is None:
             self.plane.set_mark(None)
@@ -386,7 +364,6 @@ class ArrayView(ContentView):
         self.zoom_bar.tell(f"[{place}] = {self._array[index]!s}")
 
     def _about(self) -> str:
-        """Return type and shape, and how many elements are no numbers."""
         words = [self.tr("record") if self._array.dtype.names is not None else type_text(self._array.dtype)]
         words.append(" × ".join(map(str, self._array.shape)))
         if self._array.dtype.kind == "c" and not self.pages.currentIndex():

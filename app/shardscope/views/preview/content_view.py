@@ -17,20 +17,6 @@ from shardscope.session.session import Session
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """Content of an object, prepared for the window by a job.
-
-    Attributes:
-        ref: The object.
-        content: Its content.
-        parts: Parts of the object and where they are stored.
-        prepared: Result of `ContentView.prepare` of the view that shows it.
-        begin: Offset of the content in the object; not 0 for a part of it, such as a tensor.
-        name: Name of that part; empty for the object.
-        widened: Bytes of the content per byte of the object: 2 for 16-bit floats that are shown as 32-bit ones.
-        held: Bytes `[start, stop)` of the object that hold all of the content, where they are not its own: those of a
-            compressed member.
-    """
-
     ref: ObjectRef
     content: Content
     parts: Sequence[ContentPart]
@@ -41,10 +27,6 @@ class Preview:
     held: tuple[int, int] | None = None
 
     def span_of(self, start: int, stop: int) -> Span | None:
-        """Return where bytes of the content are stored: exact, or the blocks that hold them.
-
-        Blocks of one source become one span, from the first to the last; of others only the first counts.
-        """
         start, stop = start // self.widened + self.begin, -(-stop // self.widened) + self.begin
         if self.held is not None:
             start, stop = self.held
@@ -60,7 +42,6 @@ class Preview:
         return Span(found.source, min(found.start, end.start), max(found.stop, end.stop))
 
     def inside(self, span: Span | None) -> tuple[int, int] | None:
-        """Return the bytes of the content that are selected; None where none of them is."""
         part = part_stored_at(self.parts, span) if span is not None else None
         if span is None or part is None:
             return None
@@ -75,17 +56,6 @@ class Preview:
 
 
 class ContentView(QWidget):
-    """View of one kind of content: a class derives, and is one line in `VIEWS` of the panel.
-
-    It never reads: `prepare` runs in a job, `show_preview` gets its result. Bytes are offsets in the content.
-
-    Args:
-        session: What is open; for jobs of the view's own.
-
-    Attributes:
-        keys: The part that gets the keyboard.
-    """
-
     pointed = Signal(object, object)
     """Bytes `[start, stop)` of what is under the pointer; 0, 0 for none."""
     chosen = Signal(object, object)
@@ -105,29 +75,23 @@ class ContentView(QWidget):
 
     @classmethod
     def shows(cls, content: Content) -> bool:
-        """Return whether this view can show a content."""
         raise NotImplementedError
 
     @classmethod
     def prepare(cls, shard: Shard, ref: ObjectRef, content: Content) -> Any:
-        """Return what the view needs to show a content: `Preview.prepared`. Runs in a job, and may read."""
         return None
 
     def show_preview(self, preview: Preview) -> None:
-        """Show a content."""
         raise NotImplementedError
 
     def mark(self, start: int, stop: int) -> None:
         """Mark what has bytes `[start, stop)`, and bring it into view."""
 
     def open_find(self) -> bool:
-        """Open a find line; returns False where the view has none."""
         return False
 
     def copy(self) -> bool:
-        """Put the content, or what is selected of it, on the clipboard; return False where there is nothing to copy."""
         return False
 
     def picture(self) -> QImage | None:
-        """Return the picture to save: whole pixels, as it is coloured; None where the view has none."""
         return None

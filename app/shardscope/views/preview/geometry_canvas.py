@@ -49,21 +49,6 @@ Painter = Callable[[Scene, Camera, int, int, float, Drawn], None]
 
 
 class GeometryCanvas(QWidget):
-    """Scene with its box, axes and a scale.
-
-    A drag or the arrow keys turn it, the wheel, + and - zoom, 0 resets; page keys go from thing to thing.
-    `pointed(thing)` carries the number of the thing under the pointer, -1 for none; `chosen(thing)` one that was
-    clicked or reached with a key.
-
-    Args:
-        draw: Draws the scene in full, not on this thread.
-
-    Attributes:
-        camera: Direction and zoom.
-        scene: What is shown.
-        shaded: The picture of it that is shown; None until there is one.
-    """
-
     pointed = Signal(int)
     chosen = Signal(int)
     spoken_role = QAccessible.Role.Graphic
@@ -104,15 +89,6 @@ class GeometryCanvas(QWidget):
     # --- what is shown ---
 
     def show_scene(self, scene: Scene, coarse: Scene, colour: QColor, unit: str, *, keep: bool = False) -> None:
-        """Show another scene.
-
-        Args:
-            scene: The scene.
-            coarse: The same with fewer details.
-            colour: Its colour in full light.
-            unit: Unit of its coordinates.
-            keep: Whether the direction stays: the same thing in other detail.
-        """
         self.scene, self._coarse, self.colour, self.unit = scene, coarse, colour, unit
         self._hover = self._mark = -1
         if not keep:
@@ -123,27 +99,22 @@ class GeometryCanvas(QWidget):
 
     @property
     def full(self) -> bool:
-        """Return whether the picture has all details."""
         return self._full
 
     @property
     def mark(self) -> int:
-        """Number of the marked thing; -1 for none."""
         return self._mark
 
     @property
     def image(self) -> QImage:
-        """Return the picture of the scene alone; transparent where it has nothing."""
         return self._image
 
     def set_mark(self, thing: int) -> None:
-        """Mark a thing; -1 for none."""
         if thing != self._mark:
             self._mark = thing
             self._colour()
 
     def place_of(self, thing: int) -> QPointF | None:
-        """Return where the first anchor of a thing, or else some pixel of it, is on the canvas; None for nowhere."""
         scene, shaded = self.scene, self.shaded
         if scene is None or shaded is None:
             return None
@@ -161,7 +132,6 @@ class GeometryCanvas(QWidget):
         return QPointF((columns[middle] + 0.5) * factor, (rows[middle] + 0.5) * factor)
 
     def thing_at(self, place: QPointF) -> int:
-        """Return the thing at a place: the triangle there, or the nearest vertex within reach; -1 for none."""
         scene, shaded = self.scene, self.shaded
         if scene is None or shaded is None or not self._full:
             return -1
@@ -181,18 +151,11 @@ class GeometryCanvas(QWidget):
     # --- drawing ---
 
     def _pixels(self, divisor: float = 0.0) -> tuple[int, int, float]:
-        """Columns and rows of a picture, and its pixels per pixel of the widget.
-
-        Args:
-            divisor: Factor by which it is coarser than the screen; 0 for a full picture, which is finer where pixels
-                are large: its edges are smooth then.
-        """
         screen = self.devicePixelRatioF()
         ratio = screen / divisor if divisor else 2 * screen if screen < 1.5 else screen
         return max(round(self.width() * ratio), 1), max(round(self.height() * ratio), 1), ratio
 
     def _quick(self) -> None:
-        """Draw at once with fewer details, and in full when the moves have ended."""
         coarse = self._coarse
         if coarse is None or not self.isVisible():
             return
@@ -223,7 +186,6 @@ class GeometryCanvas(QWidget):
         self._colour()
 
     def _colour(self) -> None:
-        """Give the picture its colours: that of the scene, and of the things under the pointer and selected."""
         shaded, scene = self.shaded, self.scene
         if shaded is None or scene is None:
             return
@@ -264,7 +226,6 @@ class GeometryCanvas(QWidget):
             painter.drawRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5))
 
     def _box(self) -> tuple[list[QLineF], list[QLineF]]:
-        """Edges of the box of the scene on the canvas: those behind it, and those that end in its nearest corner."""
         assert self.scene is not None
         assert self.shaded is not None
         low, high = self.scene.bounds
@@ -288,7 +249,6 @@ class GeometryCanvas(QWidget):
             painter.drawEllipse(place, 6, 6)
 
     def _paint_axes(self, painter: QPainter, colours: theme.Palette) -> None:
-        """Directions of x, y and z in the lower left corner; the nearest is drawn last."""
         painter.setFont(sized(painter.font(), SMALL))
         middle = QPointF(34, self.height() - 34)
         rotation = self.camera.rotation
@@ -302,7 +262,6 @@ class GeometryCanvas(QWidget):
             painter.drawText(QRectF(letter.x() - 8, letter.y() - 8, 16, 16), Qt.AlignmentFlag.AlignCenter, name)
 
     def _paint_scale(self, painter: QPainter, colours: theme.Palette) -> None:
-        """Draw a line of a round length, with its unit."""
         assert self.shaded is not None
         per_unit = self.shaded.scale * self.width() / self.shaded.light.shape[1]
         if per_unit <= 0 or not math.isfinite(per_unit):
@@ -320,22 +279,18 @@ class GeometryCanvas(QWidget):
     # --- moves ---
 
     def turn(self, across: float, down: float) -> None:
-        """Turn the scene, in degrees."""
         self.camera = self.camera.turn(math.radians(across), math.radians(down))
         self._quick()
 
     def zoom(self, factor: float) -> None:
-        """Multiply the zoom."""
         self.camera = self.camera.zoomed(factor)
         self._quick()
 
     def reset(self) -> None:
-        """Show the scene from where it was seen first."""
         self.camera = Camera.first()
         self._quick()
 
     def _step(self, step: int) -> None:
-        """Choose the next thing."""
         scene = self.scene
         if scene is None:
             return
@@ -413,20 +368,17 @@ class GeometryCanvas(QWidget):
 
 
 def shades(colour: QColor) -> NDArray[np.uint32]:
-    """Return a colour in 256 levels of light as ARGB values, black first."""
     levels = np.arange(256, dtype=np.uint32)
     red, green, blue = (levels * part // 255 for part in (colour.red(), colour.green(), colour.blue()))
     return np.asarray(np.uint32(0xFF000000) | red << 16 | green << 8 | blue, np.uint32)
 
 
 def round_length(length: float) -> float:
-    """Return the longest of 1, 2 or 5 times a power of ten that is not longer than a length over 0."""
     power = 10.0 ** math.floor(math.log10(length))
     return next(step * power for step in (5, 2, 1) if step * power <= length * 1.000001)
 
 
 def length_text(length: float, unit: str) -> str:
-    """Return a length for people: nanometres from 1,000 on as micrometres, from 1,000,000 on as millimetres."""
     if unit == "nm":
         for name, size in (("mm", 1e6), ("µm", 1e3)):
             if abs(length) >= size:

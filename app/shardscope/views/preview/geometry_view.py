@@ -33,29 +33,17 @@ from shardscope.widgets.while_visible import WhileVisible
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PreparedGeometry:
-    """Content with its scene, and the same with fewer details."""
-
     content: GeometryContent
     scene: Scene
     coarse: Scene
 
 
 def prepared_geometry(found: GeometryContent) -> PreparedGeometry:
-    """Return a content with its scenes; runs in a job."""
     scene = scene_of(found)
     return PreparedGeometry(found, scene, coarse_scene(scene))
 
 
 class GeometryView(ContentView):
-    """Scene of a content, with its counts and size; of a mesh, the choice of a level.
-
-    Attributes:
-        canvas: The scene.
-        levels: The levels of a mesh.
-        counts: Number of triangles and vertices.
-        value: What is under the pointer, or else what is marked, or else the size of the box.
-    """
-
     label = "3D"
 
     def __init__(self, session: Session, parent: QWidget | None = None) -> None:
@@ -96,7 +84,6 @@ class GeometryView(ContentView):
 
     @property
     def content(self) -> GeometryContent | None:
-        """Content that is shown; of a mesh with its triangles of the shown level."""
         return self._found
 
     @classmethod
@@ -137,7 +124,6 @@ class GeometryView(ContentView):
         self._tell(-1)
 
     def show_level(self, level: int) -> None:
-        """Decode and show a level of a mesh, in a job."""
         found = self._found
         if isinstance(found, MeshContent) and level != found.level:
             work = lambda shard, _job: prepared_geometry(decode_level(shard, found, level))  # noqa: E731
@@ -165,7 +151,6 @@ class GeometryView(ContentView):
     # --- bytes ---
 
     def _span_of(self, thing: int) -> Span | None:
-        """Return the bytes of a fragment, vertex or row."""
         found, preview = self._found, self._preview
         if preview is None or thing < 0:
             return None
@@ -194,7 +179,6 @@ class GeometryView(ContentView):
             self.value.tell(thing_text(self._found, thing) if thing >= 0 else size_of_box(self._found))
 
     def _follow(self, selection: Selection) -> None:
-        """Mark the fragment that has the selected bytes: they are not in the content of a mesh."""
         found, span = self._found, selection.span
         if not selection.complete or selection.origin is self or span is None or not isinstance(found, MeshContent):
             return
@@ -219,7 +203,6 @@ class GeometryView(ContentView):
 
 
 def segment_colour(key: str | None) -> QColor:
-    """Return the hue that a segment has in its volume, in a lightness that suits a surface."""
     if key is None or not key.isdecimal() or not 0 < int(key) < 1 << 64:
         return QColor("#7fa3c7")
     colour = QColor.fromRgb(int(label_colours(np.array([int(key)], np.uint64))[0]))
@@ -227,12 +210,10 @@ def segment_colour(key: str | None) -> QColor:
 
 
 def coarsest(found: MeshContent) -> int:
-    """Return the coarsest level that has fragments; 0 where none has."""
     return max((number for number, level in enumerate(found.layout.levels) if len(level)), default=0)
 
 
 def counts_text(found: GeometryContent) -> str:
-    """Return how much a content has."""
     if isinstance(found, MeshContent):
         if found.level < 0:
             return plural(len(found.layout.levels[coarsest(found)]), "box", "boxes") if found.layout.levels else ""
@@ -244,7 +225,6 @@ def counts_text(found: GeometryContent) -> str:
 
 
 def size_of_box(found: GeometryContent) -> str:
-    """Return the size of the box around a content: `Box of 793.8 nm × 605.6 nm × 295.3 nm`; empty for none."""
     bounds = found.bounds()
     if bounds is None:
         return ""
@@ -254,7 +234,6 @@ def size_of_box(found: GeometryContent) -> str:
 
 
 def thing_text(found: GeometryContent, thing: int) -> str:
-    """Return what a fragment, vertex or row is, in a line."""
     unit = f" {found.geometry().unit}".rstrip()
     if isinstance(found, MeshContent):
         level = found.level if found.level >= 0 else coarsest(found)

@@ -35,18 +35,6 @@ Index = QModelIndex | QPersistentModelIndex
 
 @dataclass(eq=False, slots=True)
 class _Item:
-    """Value in the tree, or the members `[first, last)` of one.
-
-    Attributes:
-        parent: The item it belongs to; None for the root.
-        row: Its number there.
-        value: The value; of a group, the value of which it has members.
-        key: Text of the first column.
-        first: First member that it shows.
-        last: One past the last.
-        group: Whether it is a group of members.
-    """
-
     parent: _Item | None
     row: int
     value: JsonValue
@@ -58,8 +46,6 @@ class _Item:
 
 
 class JsonTree(QAbstractItemModel):
-    """Tree of a JSON text, computed as far as it is unfolded."""
-
     def __init__(self, view: QWidget) -> None:
         super().__init__(view)
         self._view = view
@@ -67,7 +53,6 @@ class JsonTree(QAbstractItemModel):
         self._root = self._item(None, 0, self._spans.root, "")
 
     def show_json(self, spans: JsonSpans) -> None:
-        """Show another text."""
         self.beginResetModel()
         self._spans = spans
         self._root = self._item(None, 0, spans.root, "")
@@ -94,13 +79,11 @@ class JsonTree(QAbstractItemModel):
         return item.items
 
     def of(self, index: Index) -> _Item:
-        """Return the item of an index; the root for none."""
         found = index.internalPointer() if index.isValid() else self._root
         assert isinstance(found, _Item)
         return found
 
     def bytes_of(self, index: Index) -> tuple[int, int]:
-        """Return the bytes of a value with its name; of a group, of its members."""
         item = self.of(index)
         if item.group:
             inner = [next(self._spans.members(item.value, at, at + 1)) for at in (item.first, item.last - 1)]
@@ -108,12 +91,10 @@ class JsonTree(QAbstractItemModel):
         return item.value.key_start, item.value.stop
 
     def value_bytes(self, index: Index) -> tuple[int, int]:
-        """Return the bytes of a value without its name."""
         item = self.of(index)
         return (item.value.start, item.value.stop) if not item.group else self.bytes_of(index)
 
     def index_at(self, offset: int) -> QModelIndex:
-        """Return the index of the smallest value with a byte."""
         found = QModelIndex()
         if not self._root.value.count:
             return self.index(0, 0) if self.rowCount() else found
@@ -126,11 +107,9 @@ class JsonTree(QAbstractItemModel):
         return found
 
     def source_text(self, value: JsonValue) -> str:
-        """Return a value as it is written in the text."""
         return self._spans.raw(value.start, value.stop)
 
     def path_of(self, index: Index) -> str:
-        """Return the path of a value: `a.b[3]`."""
         parts: list[str] = []
         item: _Item | None = self.of(index)
         while item is not None and item.parent is not None:
@@ -191,7 +170,6 @@ class JsonTree(QAbstractItemModel):
         return None
 
     def value_text(self, item: _Item) -> str:
-        """Return the text of the second column."""
         value = item.value
         if item.group:
             return ""
@@ -203,8 +181,6 @@ class JsonTree(QAbstractItemModel):
 
 
 class JsonView(ContentView):
-    """Tree of a JSON text."""
-
     label = "Tree"
 
     def __init__(self, session: Session, parent: QWidget | None = None) -> None:
@@ -252,7 +228,6 @@ class JsonView(ContentView):
         self.view.setColumnWidth(0, min(max(width + 12, 90), max(self.width() // 2, 140)))
 
     def _unfold(self, parent: QModelIndex, room: int) -> int:
-        """Unfold small objects of the first levels while there is room; returns the room that is left."""
         rows = [self.tree.index(row, 0, parent) for row in range(self.tree.rowCount(parent))]
         room -= len(rows)
         for index in rows:
@@ -292,7 +267,6 @@ class JsonView(ContentView):
         self.chosen.emit(*self._bytes(index))
 
     def _move(self, now: QModelIndex, before: QModelIndex) -> None:
-        """Keys choose the value that becomes current; a click does so anyway."""
         walked = self.view.hasFocus() and not QGuiApplication.mouseButtons() & Qt.MouseButton.LeftButton
         if walked and not self._marking and now.isValid():
             self._choose(now)

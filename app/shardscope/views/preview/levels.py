@@ -30,16 +30,6 @@ _LARGE = 1e30
 
 @dataclass(frozen=True, slots=True)
 class ArrayStatistics:
-    """Statistics of the elements of an array.
-
-    Attributes:
-        low: Smallest finite value.
-        high: Largest finite value.
-        auto: Values at 1 % and 99 %.
-        counts: Elements in each bin from `low` to `high`; of a sample where the array is large.
-        odd: Elements that are not finite.
-    """
-
     low: float = 0.0
     high: float = 1.0
     auto: tuple[float, float] = (0.0, 1.0)
@@ -48,7 +38,6 @@ class ArrayStatistics:
 
 
 def scalars(array: NDArray[Any]) -> NDArray[Any]:
-    """Return numbers that can be ordered: of complex ones their magnitude, of booleans 0 and 1."""
     if array.dtype.kind == "c":
         magnitude: NDArray[Any] = np.abs(array)
         return magnitude
@@ -56,12 +45,10 @@ def scalars(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def is_pictured(dtype: np.dtype[Any]) -> bool:
-    """Return whether elements of a type can be pixels."""
     return dtype.kind in "iufbc"
 
 
 def statistics_of(array: NDArray[Any]) -> ArrayStatistics:
-    """Return the statistics of an array; of one whose elements are no numbers, those of nothing."""
     if not is_pictured(array.dtype) or not array.size:
         return ArrayStatistics()
     flat = array.reshape(-1, order="A")
@@ -102,7 +89,6 @@ _MAPS = {
 
 @functools.cache
 def colour_table(name: str) -> NDArray[np.uint32]:
-    """Return the 256 ARGB colours of a colour map: `grey`, `viridis` or `magma`."""
     steps = np.array(_MAPS[name], np.uint32)
     places, at = np.linspace(0, 255, len(steps)), np.arange(256)
     table = np.full(256, 0xFF000000, np.uint32)
@@ -113,14 +99,6 @@ def colour_table(name: str) -> NDArray[np.uint32]:
 
 
 def level_colours(plane: NDArray[Any], low: float, high: float, name: str = "grey") -> NDArray[np.uint32]:
-    """Return the pixels of a plane of numbers as ARGB values.
-
-    Args:
-        plane: The numbers, of shape `(rows, columns)`.
-        low: Value of the first colour; what is less has it, too.
-        high: Value of the last colour.
-        name: The colour map.
-    """
     table = colour_table(name)
     if plane.dtype.itemsize == 1:
         # Each value has its colour, whatever the number of pixels.
@@ -138,7 +116,6 @@ def level_colours(plane: NDArray[Any], low: float, high: float, name: str = "gre
 
 
 def _shades(block: NDArray[Any], low: float, high: float) -> NDArray[np.uint8]:
-    """Return the number in the colour table of each value."""
     if not high > low:
         return (block >= high).astype(np.uint8) * np.uint8(255)
     # In halves: the difference of bounds far apart is no number.
@@ -155,8 +132,6 @@ def _shades(block: NDArray[Any], low: float, high: float) -> NDArray[np.uint8]:
 
 
 class Histogram(QWidget):
-    """Histogram with the levels as two lines that can be dragged. `levels_changed(low, high)` while they are."""
-
     levels_changed = Signal(float, float)
     spoken_role = QAccessible.Role.Graphic
 
@@ -177,7 +152,6 @@ class Histogram(QWidget):
         return QSize(60, 30)
 
     def show_statistics(self, statistics: ArrayStatistics, low: float, high: float) -> None:
-        """Show other counts and levels."""
         self._statistics, self._levels = statistics, (low, high)
         odd = self._statistics.odd
         self.setToolTip(self.tr("{0} elements are not finite").format(f"{odd:,}") if odd else "")
@@ -237,13 +211,10 @@ class Histogram(QWidget):
 
 
 def level_text(value: float) -> str:
-    """Return a level as short text: integers are exact, others have 5 digits."""
     return number_text(value) if float(value).is_integer() else f"{value:.5g}"
 
 
 class LevelsBar(QWidget):
-    """Levels of an array: the least and the largest value, the histogram between them, *Auto* and *All*."""
-
     levels_changed = Signal(float, float)
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -293,12 +264,10 @@ class LevelsBar(QWidget):
             button.setVisible(visible)
 
     def show_statistics(self, statistics: ArrayStatistics, levels: tuple[float, float]) -> None:
-        """Show the statistics of another array."""
         self._statistics, self.levels = statistics, levels
         self._fill()
 
     def set_levels(self, low: float, high: float) -> None:
-        """Set the levels."""
         self.levels = low, high
         self._fill()
         self.levels_changed.emit(low, high)

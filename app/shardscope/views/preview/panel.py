@@ -106,22 +106,10 @@ WHOLE = 64 << 20
 
 
 def views_of(found: Content) -> tuple[type[ContentView], ...]:
-    """Return the views that show a content; the first is its default."""
     return tuple(view for view in VIEWS if view.shows(found))
 
 
 def preview_of(shard: Shard, ref: ObjectRef, limit: int | None, labels: Mapping[str, str]) -> tuple[Preview, str]:
-    """Read and prepare the content of an object; runs in a job.
-
-    Args:
-        shard: The shard.
-        ref: The object.
-        limit: Bytes that are read at most; None for the default of each kind.
-        labels: Label of the view that was chosen last, by kind of content.
-
-    Returns:
-        The content, and the label of the view that it is prepared for; empty where no view shows it.
-    """
     found = content(shard, ref, limit=limit)
     try:
         parts = shard.content_parts(ref)
@@ -132,7 +120,6 @@ def preview_of(shard: Shard, ref: ObjectRef, limit: int | None, labels: Mapping[
 
 
 def prepared(shard: Shard, preview: Preview, labels: Mapping[str, str]) -> tuple[Preview, str]:
-    """Prepare a content for the view of its label, or for its default; see `preview_of`."""
     found = preview.content
     views = views_of(found)
     views = tuple(sorted(views, key=lambda view: view.label != labels.get(found.kind)))
@@ -150,7 +137,6 @@ def prepared(shard: Shard, preview: Preview, labels: Mapping[str, str]) -> tuple
 
 
 def tensor_preview(shard: Shard, shown: Preview, number: int, labels: Mapping[str, str]) -> tuple[Preview, str]:
-    """Read a tensor as an array; see `preview_of`."""
     assert isinstance(shown.content, TensorsContent)
     tensor = shown.content.tensors[number]
     size = tensor.stop - tensor.start
@@ -168,7 +154,6 @@ def tensor_preview(shard: Shard, shown: Preview, number: int, labels: Mapping[st
 
 
 def member_preview(shard: Shard, shown: Preview, number: int, labels: Mapping[str, str]) -> tuple[Preview, str] | None:
-    """Read a member of an archive; see `preview_of`. None where it is one that opens in a tab of its own."""
     assert isinstance(shown.content, ArchiveContent)
     member = shown.content.members[number]
     try:
@@ -190,8 +175,6 @@ def member_preview(shard: Shard, shown: Preview, number: int, labels: Mapping[st
 
 
 class DragHandle(QWidget):
-    """Sheet that is dragged out of the preview: the object as a file."""
-
     spoken_role = QAccessible.Role.Graphic
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -220,13 +203,6 @@ class DragHandle(QWidget):
 
 
 class PreviewPanel(QWidget):
-    """Follows the selected object while it is visible; reads by jobs.
-
-    Attributes:
-        shown: What is shown; None for nothing.
-        view: The view that shows it; None for none.
-    """
-
     def __init__(self, session: Session, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("preview")
@@ -328,7 +304,6 @@ class PreviewPanel(QWidget):
         column.addWidget(self.pages, 1)
 
     def page(self, kind: type[ContentView]) -> ContentView:
-        """Return the view of a kind; it is created when it is needed first."""
         if kind not in self._views:
             view = self._views[kind] = kind(self._session)
             view.pointed.connect(self._point)
@@ -349,7 +324,6 @@ class PreviewPanel(QWidget):
         self.shown = self._whole = None
 
     def _say(self, text: str, where: Span | None = None) -> None:
-        """Show a sentence instead of a content, and the way to the place that it is about."""
         self._late.stop()
         self.title.clear()
         for part in (self.handle, self.copy, self.menu, self._notes):
@@ -361,7 +335,6 @@ class PreviewPanel(QWidget):
         self.pages.setCurrentWidget(self.empty)
 
     def _follow(self, selection: Selection) -> None:
-        """Show the selected object; bytes of what is shown are marked in it."""
         if not selection.complete or self.scope.whole:
             return
         shown, ref = self.shown, selection.ref
@@ -379,17 +352,14 @@ class PreviewPanel(QWidget):
             self._clear()
 
     def _is_looked_up(self, origin: object) -> bool:
-        """Return whether a step of the lookup of the object that is shown selected bytes."""
         trace = origin.trace if isinstance(origin, TraceWalk) else None
         return self.shown is not None and trace is not None and trace.ref == self.shown.ref
 
     def _tell_reading(self) -> None:
-        """Show nothing of another object while reading takes its time."""
         self._forget()
         self._say(self.tr("Reading …"))
 
     def _show_scope(self, whole: bool) -> None:
-        """Show the whole volume, or the selected chunk of it."""
         self._clear()
         if whole:
             self.title.tell(self.volume.title)
@@ -398,7 +368,6 @@ class PreviewPanel(QWidget):
             self._follow(self._session.selection)
 
     def _first_limit(self, ref: ObjectRef) -> int | None:
-        """Return how many bytes are read without a click; None for the default of each kind."""
         if self._session.request.is_remote:
             return REMOTE
         return MOST_TEXT if ref.size > WHOLE else None
@@ -454,7 +423,6 @@ class PreviewPanel(QWidget):
             self.view.mark(*marked)
 
     def _tell_title(self) -> None:
-        """Name the object, the part of it that is shown, its kind and size."""
         if self.shown is None:
             return
         one, key = self.shown.content, self.shown.ref.key
@@ -480,7 +448,6 @@ class PreviewPanel(QWidget):
         self.pages.setCurrentWidget(self.view)
 
     def _without_view(self, found: Content) -> str:
-        """Return the text in place of a content that no view shows."""
         if isinstance(found, ArrayContent) and not found.layout.nbytes:
             shape = " × ".join(map(str, found.layout.shape))
             return self.tr("{0} of {1}, {2}: no elements").format(found.title, shape, found.layout.dtype.name)
@@ -491,7 +458,6 @@ class PreviewPanel(QWidget):
         return self.tr("Empty") if found.size == 0 else found.title
 
     def _offer(self, views: tuple[type[ContentView], ...], label: str) -> None:
-        """Offer the views of a content, where it has several."""
         names = [view.label for view in views] if len(views) > 1 else []
         buttons = [item.widget() for n in range(self._switch.count()) if (item := self._switch.itemAt(n)) is not None]
         if names != [button.property("label") for button in buttons if button is not None]:
@@ -508,7 +474,6 @@ class PreviewPanel(QWidget):
                 button.setChecked(button.property("label") == label)
 
     def _fit_bar(self) -> None:
-        """Leave the title its room in a narrow dock: *Copy* is in the menu as well."""
         room = self._switch.count() == 0 or self.width() >= px(_WIDE)
         self.copy.setVisible(self.view is not None and room)
 
@@ -527,7 +492,6 @@ class PreviewPanel(QWidget):
         return button
 
     def show_as(self, label: str) -> None:
-        """Show the content in the view of a label; contents of the same kind are shown so from now on."""
         shown = self.shown
         if shown is not None:
             self._labels[shown.content.kind] = label
@@ -538,7 +502,6 @@ class PreviewPanel(QWidget):
     # --- parts of what is shown ---
 
     def _open_part(self, number: int) -> None:
-        """Open a tensor as an array, or a member of an archive."""
         shown = self.shown
         if shown is None:
             return
@@ -556,12 +519,10 @@ class PreviewPanel(QWidget):
             self._session.ask(work, self._take, failed=self._not_opened, key=("preview", self))
 
     def open_member(self, name: str) -> None:
-        """Open a member of an archive in another tab, where it is a shard or an archive itself."""
         if self.shown is not None and self.shown.ref.row >= 0:
             self._session.open_inside(self.shown.ref.row, name)
 
     def _not_opened(self, error: BaseException) -> None:
-        """The list stays: only this part cannot be shown."""
         self.note.setText(plain_words(error))
         self._notes.show()
         for part in (self.back, self.more):
@@ -601,7 +562,6 @@ class PreviewPanel(QWidget):
             menu.popup(event.globalPos())
 
     def copy_content(self) -> None:
-        """Put the content, or what is selected of it, on the clipboard."""
         if self.view is not None and self.view.copy():
             self._session.message.emit(self.tr("Copied"))
 
@@ -617,19 +577,16 @@ class PreviewPanel(QWidget):
         return f"{name}{ending}" if ending and not name.endswith(ending) else name
 
     def ask_save(self) -> None:
-        """Ask under which name the content is written."""
         if self.shown is not None and not self._is_sandbox():
             ask_target(self, self.tr("Save as"), lambda path: self.save_to(Path(path)), name=self._proposed())
 
     def _is_sandbox(self) -> bool:
-        """Return whether what is open is a sandbox, and tell so: changed bytes are no content of the file."""
         if self._session.request.sandbox:
             told = self.tr("Not available in the sandbox: save a copy and open it")
             self._session.say(told, failed=True)
         return self._session.request.sandbox
 
     def save_to(self, path: Path) -> None:
-        """Write the content into a file, by a job; a file that exists is replaced."""
         shown = self.shown
         if shown is None:
             return
@@ -655,7 +612,6 @@ class PreviewPanel(QWidget):
         self._write(work, path)
 
     def ask_picture(self) -> None:
-        """Ask under which name the picture is written, as PNG."""
         if self.shown is not None and not self._is_sandbox():
             kinds = {self.tr("PNG (*.png)"): "png"}
             name = self._proposed(".png")
@@ -664,7 +620,6 @@ class PreviewPanel(QWidget):
             )
 
     def save_picture(self, path: Path) -> None:
-        """Write what is pictured as PNG: one pixel per pixel or element."""
         image = self.view.picture() if self.view is not None else None
         if image is not None:
             self._write(lambda _shard, _job: _write_png(image, path), path)
@@ -680,7 +635,6 @@ class PreviewPanel(QWidget):
     # --- keys ---
 
     def event(self, event: QEvent) -> bool:
-        """Ctrl+F and Ctrl+C are about the preview while the keyboard is here: menus have them for the bytes."""
         if event.type() == QEvent.Type.ShortcutOverride and isinstance(event, QKeyEvent) and self._is_ours(event):
             event.accept()
             return True
@@ -705,19 +659,16 @@ class PreviewPanel(QWidget):
     # --- the bytes of what is shown ---
 
     def _point(self, start: int, stop: int) -> None:
-        """Highlight the bytes of what is pointed at; none for an empty range."""
         span = self.shown.span_of(start, stop) if self.shown is not None and start < stop else None
         self._session.point_at([span] if span is not None else [])
 
     def _choose_bytes(self, start: int, stop: int) -> None:
-        """Select the bytes of what was clicked."""
         span = self.shown.span_of(start, stop) if self.shown is not None and start < stop else None
         if span is not None:
             self._session.select_span(span, self)
 
 
 def _write_png(image: QImage, path: Path) -> Path:
-    """Write a picture; runs in a job."""
     buffer = QBuffer()
     buffer.open(QIODevice.OpenModeFlag.WriteOnly)
     if not image.save(buffer, "PNG"):  # type: ignore[call-overload]

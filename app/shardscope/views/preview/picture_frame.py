@@ -18,17 +18,6 @@ _LEAST = 120
 
 
 class PictureFrame(QWidget):
-    """Picture between its controls and the lines about it. In a low and wide panel both stand beside it and scroll.
-
-    Attributes:
-        beside: Whether the controls stand beside the picture.
-
-    Args:
-        above: The controls.
-        picture: The picture.
-        below: Lines about it; None for none.
-    """
-
     def __init__(self, above: QWidget, picture: QWidget, below: QWidget | None = None) -> None:
         super().__init__()
         self.setObjectName("previewFrame")
@@ -69,7 +58,6 @@ class PictureFrame(QWidget):
         self.side.setVisible(self.beside)
 
     def reveal(self, part: QWidget) -> None:
-        """Bring a control or a line into view."""
         if self.beside:
             self.side.ensureWidgetVisible(part, 0, 0)
 

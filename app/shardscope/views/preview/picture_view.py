@@ -15,8 +15,6 @@ from shardscope.views.preview.plane import PlaneView, ZoomBar
 
 
 class PictureView(ContentView):
-    """Decoded picture. Its pixels are compressed together: each stands for all of its bytes."""
-
     label = "Picture"
 
     def __init__(self, session: Session, parent: QWidget | None = None) -> None:
@@ -67,7 +65,6 @@ class PictureView(ContentView):
         return self.plane.image.copy()
 
     def value_at(self, x: int, y: int) -> str:
-        """Return position and value of a pixel in words."""
         red, green, blue, alpha = (int(value) for value in self._pixels[y, x])
         faint = self.tr(", alpha {0}").format(alpha) if alpha < 255 else ""
         return f"({x}, {y}) = #{red:02x}{green:02x}{blue:02x}{faint}"

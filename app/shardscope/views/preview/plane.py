@@ -38,12 +38,6 @@ ARROWS = {
 
 
 class PlaneView(QWidget):
-    """Image with whole pixels. The wheel zooms, a drag moves, + and - zoom, 0 fits, 1 shows real pixels.
-
-    `pointed(x, y)` carries the pixel under the pointer, -1 for none; `chosen(x, y)` one that was clicked, or reached
-    with the arrow keys.
-    """
-
     pointed = Signal(int, int)
     chosen = Signal(int, int)
     zoomed = Signal()
@@ -73,16 +67,13 @@ class PlaneView(QWidget):
 
     @property
     def image(self) -> QImage:
-        """Return the image that is shown."""
         return self._image
 
     @property
     def mark(self) -> tuple[int, int] | None:
-        """The marked pixel: x and y; None for none."""
         return self._mark
 
     def show_image(self, image: QImage) -> None:
-        """Show another image; zoom and mark stay where the size is the same."""
         if image.size() != self._image.size():
             self._zoom, self._offset, self._mark = 0.0, QPointF(), None
         self._image = image
@@ -90,18 +81,11 @@ class PlaneView(QWidget):
         self.zoomed.emit()
 
     def set_mark(self, pixel: tuple[int, int] | None, size: tuple[int, int] = (1, 1)) -> None:
-        """Mark some pixels.
-
-        Args:
-            pixel: The first: x and y; None for none.
-            size: Pixels across and down.
-        """
         if (pixel, size) != (self._mark, self._marked):
             self._mark, self._marked = pixel, size
             self.update()
 
     def zoom(self, factor: float | None) -> None:
-        """Multiply the zoom; None fits the image into the widget, 0 shows a pixel of it on each of the screen."""
         if factor is None:
             self._zoom, self._offset = 0.0, QPointF()
         else:
@@ -112,12 +96,10 @@ class PlaneView(QWidget):
 
     @property
     def fits(self) -> bool:
-        """Return whether the image is fitted into the widget."""
         return not self._zoom
 
     @property
     def screen_pixels(self) -> float:
-        """Screen pixels per pixel of the image."""
         return self._scale * self.devicePixelRatioF()
 
     @property
@@ -133,20 +115,17 @@ class PlaneView(QWidget):
 
     @property
     def _frame(self) -> QRectF:
-        """The rectangle of the image on the widget."""
         width, height = self._image.width() * self._scale, self._image.height() * self._scale
         corner = QPointF((self.width() - width) / 2, (self.height() - height) / 2) + self._offset
         return QRectF(corner.x(), corner.y(), width, height)
 
     def pixel_at(self, place: QPointF) -> tuple[int, int] | None:
-        """Return the pixel at a place of the widget."""
         frame = self._frame
         x = int((place.x() - frame.x()) // self._scale)
         y = int((place.y() - frame.y()) // self._scale)
         return (x, y) if 0 <= x < self._image.width() and 0 <= y < self._image.height() else None
 
     def place_of(self, x: int, y: int) -> QPoint:
-        """Return the middle of a pixel on the widget."""
         frame = self._frame
         return QPointF(frame.x() + (x + 0.5) * self._scale, frame.y() + (y + 0.5) * self._scale).toPoint()
 
@@ -177,7 +156,6 @@ class PlaneView(QWidget):
             painter.drawRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5))
 
     def _checks(self) -> QPixmap:
-        """Return the squares behind transparent pixels."""
         colours = theme.of(self)
         tile = QPixmap(2 * _CHECK, 2 * _CHECK)
         tile.fill(colours.base)
@@ -255,8 +233,6 @@ class PlaneView(QWidget):
 
 
 class ZoomBar(QWidget):
-    """Buttons for the zoom of a plane, and a text about the pixel under the pointer."""
-
     def __init__(self, plane: PlaneView, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("previewZoomBar")
@@ -288,11 +264,9 @@ class ZoomBar(QWidget):
         return button
 
     def tell(self, text: str) -> None:
-        """Show a text about a pixel, or about the picture."""
         self.text.tell(text)
 
     def show_zoom(self, shown: bool) -> None:
-        """Show or hide what is about the zoom."""
         for part in (self.percent, self.fit, self.real):
             part.setVisible(shown)
 

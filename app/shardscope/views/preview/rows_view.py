@@ -35,8 +35,6 @@ _WIDE = ("utf-16", "utf-32")
 
 
 class ContentRows:
-    """Rows whose cells are listed, each with its bytes in the content."""
-
     def __init__(
         self, titles: Sequence[str], rows: Sequence[tuple[str, ...]], spans: Sequence[tuple[int, int]]
     ) -> None:
@@ -49,27 +47,21 @@ class ContentRows:
         return len(self._rows)
 
     def cells(self, row: int) -> tuple[str, ...]:
-        """Return the texts of a row."""
         return self._rows[row]
 
     def column(self, column: int) -> list[str]:
-        """Return the texts of a column."""
         rows = (self.cells(row) for row in range(len(self)))
         return [cells[column] if column < len(cells) else "" for cells in rows]
 
     def bytes_of(self, row: int, column: int) -> tuple[int, int]:
-        """Return the bytes of a cell, or of its row; an empty range where it has none."""
         return self._spans[row]
 
     def cell_at(self, offset: int) -> tuple[int, int] | None:
-        """Return row and column that have a byte."""
         found = next((n for n, (start, stop) in enumerate(self._spans) if start <= offset < stop), None)
         return None if found is None else (found, 0)
 
 
 class DelimitedRows(ContentRows):
-    """Rows of a table with a delimiter: cells are found in the bytes when they are shown."""
-
     def __init__(self, content: TableContent) -> None:
         encoding = "utf-8" if content.encoding == "utf-8-sig" else content.encoding
         data = content.data
@@ -133,12 +125,10 @@ class DelimitedRows(ContentRows):
 
 
 def _length(tensor: Tensor) -> str:
-    """Return the bytes of a tensor; empty where the type has an unknown size."""
     return f"{tensor.stop - tensor.start:,}" if tensor.stop >= 0 else ""
 
 
 def rows_of(found: Content) -> ContentRows:
-    """Return the rows of a content that is shown as a table."""
     if isinstance(found, TensorsContent):
         cells = [
             (one.name, one.dtype, " × ".join(map(str, one.shape)), _length(one), offset_words(one.start))
@@ -164,7 +154,6 @@ def rows_of(found: Content) -> ContentRows:
 
 
 def number_of(text: str) -> float | None:
-    """Return the number that a cell states, thousands separated or not; None where it states none."""
     try:
         return float(text.replace(",", "").strip())
     except ValueError:
@@ -172,8 +161,6 @@ def number_of(text: str) -> float | None:
 
 
 class RowsModel(TableModel):
-    """Rows in an order of their own."""
-
     def __init__(self) -> None:
         super().__init__()
         self.source = ContentRows((), (), ())
@@ -181,7 +168,6 @@ class RowsModel(TableModel):
         self._kept: tuple[int, tuple[str, ...]] = (-1, ())
 
     def show_rows(self, source: ContentRows) -> None:
-        """Show other rows, in their own order."""
         self.beginResetModel()
         self.source, self.ordered_by = source, -1
         self.titles, self.things, self._kept = source.titles, range(len(source)), (-1, ())
@@ -206,7 +192,6 @@ class RowsModel(TableModel):
         return super().headerData(section, orientation, role)
 
     def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:
-        """Sort by a column: numbers as numbers, cells without one last; -1 for the order of the content."""
         count, source = len(self.source), self.source
         self.layoutAboutToBeChanged.emit()
         self.ordered_by = column
@@ -223,7 +208,6 @@ class RowsModel(TableModel):
         self.layoutChanged.emit()
 
     def row_of(self, number: int) -> int:
-        """Return the row in the table of a row of the content."""
         if isinstance(self.things, range):
             return number
         return int(np.flatnonzero(self.things == number)[0])
@@ -235,7 +219,6 @@ def _all_numbers(sample: list[tuple[str, ...]], column: int) -> bool:
 
 
 def _sorted(texts: list[str], *, falling: bool) -> list[int]:
-    """Return the order of some cells; equal ones stay in order."""
     filled = [row for row, text in enumerate(texts) if text.strip()]
     numbers = [number_of(texts[row]) for row in filled]
     if filled and all(number is not None for number in numbers):
@@ -248,8 +231,6 @@ def _sorted(texts: list[str], *, falling: bool) -> list[int]:
 
 
 class _RowTable(QTableView):
-    """Table whose Return opens a row."""
-
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self.currentIndex().isValid():
             self.activated.emit(self.currentIndex())
@@ -258,8 +239,6 @@ class _RowTable(QTableView):
 
 
 class RowsView(ContentView):
-    """Table of the rows of a content."""
-
     label = "Table"
 
     def __init__(self, session: Session, parent: QWidget | None = None) -> None:
@@ -326,7 +305,6 @@ class RowsView(ContentView):
             table.setColumnWidth(column, min(max(wide, 48), MOST_WIDTH))
 
     def bytes_of(self, index: QModelIndex) -> tuple[int, int]:
-        """Return the bytes of a cell, or of its row."""
         if not index.isValid():
             return 0, 0
         return self.rows.source.bytes_of(int(self.rows.things[index.row()]), index.column())
@@ -359,7 +337,6 @@ class RowsView(ContentView):
             self.part_wanted.emit(int(self.rows.things[index.row()]))
 
     def _move(self, now: QModelIndex, before: QModelIndex) -> None:
-        """Keys choose the cell that becomes current; a click does so anyway."""
         walked = self.table.hasFocus() and not QGuiApplication.mouseButtons() & Qt.MouseButton.LeftButton
         if walked and not self._marking and self.table.selectionModel().isSelected(now):
             self.chosen.emit(*self.bytes_of(now))

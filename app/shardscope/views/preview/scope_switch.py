@@ -7,8 +7,6 @@ from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QToolButton, QWidget
 
 
 class ScopeSwitch(QWidget):
-    """Two buttons, one of which is down; hidden where the shard has no array of many chunks."""
-
     changed = Signal(bool)
     """Choice of a scope: true for the whole volume, false for the selected chunk."""
 
@@ -38,15 +36,8 @@ class ScopeSwitch(QWidget):
 
     @property
     def whole(self) -> bool:
-        """Return whether the whole volume is chosen."""
         return self.volume.isChecked()
 
     def offer(self, there: bool, *, whole: bool) -> None:
-        """Offer the choice, or not.
-
-        Args:
-            there: Whether there is a volume.
-            whole: Whether it is shown at first.
-        """
         self.setVisible(there)
         (self.volume if there and whole else self.chunk).setChecked(True)

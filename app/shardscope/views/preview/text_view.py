@@ -66,7 +66,6 @@ _ROLES = (
 
 
 def shown_text(text: str) -> str:
-    """Return a text as it is shown: as many lines, nothing in it acts, long lines are cut."""
     lines = visible(text.replace("\r\n", "\n"), keep="\n\t").split("\n")
     return "\n".join(
         line if len(line) <= MOST_LINE else f"{line[:MOST_LINE]} … ({len(line):,} characters)" for line in lines
@@ -74,13 +73,11 @@ def shown_text(text: str) -> str:
 
 
 def qt_position(text: str) -> Callable[[int], int]:
-    """Return a function from offsets in a text to positions in Qt, where characters beyond U+FFFF count twice."""
     wide = [match.start() for match in _BEYOND.finditer(text)]
     return lambda offset: offset + bisect_left(wide, offset)
 
 
 def tokens_of(text: str, language: str) -> list[Token]:
-    """Return the tokens of a text that get a colour, in positions of Qt; by Pygments, which has names of languages."""
     from pygments.lexers import find_lexer_class
 
     lexer = find_lexer_class(language) if language else None
@@ -98,8 +95,6 @@ def tokens_of(text: str, language: str) -> list[Token]:
 
 
 class _Colours(QSyntaxHighlighter):
-    """Colours of tokens that were found before."""
-
     def __init__(self, document: QTextDocument, view: QWidget) -> None:
         super().__init__(document)
         self._view = view
@@ -108,7 +103,6 @@ class _Colours(QSyntaxHighlighter):
         self._forms: dict[str, QTextCharFormat] = {}
 
     def show_tokens(self, tokens: list[Token]) -> None:
-        """Take other tokens, for the text that is set next."""
         self.tokens, self._stops = tokens, [stop for _, stop, _ in tokens]
         colours = theme.of(self._view)
         self._forms = {}
@@ -126,8 +120,6 @@ class _Colours(QSyntaxHighlighter):
 
 
 class _Numbers(QWidget):
-    """Numbers of the lines, beside them."""
-
     spoken_role = QAccessible.Role.RowHeader
 
     def __init__(self, view: TextLines) -> None:
@@ -143,12 +135,6 @@ class _Numbers(QWidget):
 
 
 class TextLines(QPlainTextEdit):
-    """Text with line numbers.
-
-    `pointed(line)` carries the line under the pointer, -1 for none; `chosen(line)` a line that was clicked, or reached
-    with a key.
-    """
-
     pointed = Signal(int)
     chosen = Signal(int)
 
@@ -175,14 +161,12 @@ class TextLines(QPlainTextEdit):
         self._make_room()
 
     def show_text(self, text: str, tokens: list[Token]) -> None:
-        """Show another text."""
         self._colours.show_tokens(tokens)
         self._marked, self._found, self._at = [], [], -1
         self.setPlainText(text)
         self._paint_selections()
 
     def mark(self, first: int, last: int) -> None:
-        """Mark lines `first` to `last`, both included, and show the first."""
         self._marked = []
         for line in range(first, min(last, first + _MARKED) + 1):
             block = self.document().findBlockByNumber(line)
@@ -199,7 +183,6 @@ class TextLines(QPlainTextEdit):
                 self.centerCursor()
 
     def find_all(self, text: str) -> int:
-        """Highlight the places of a text, case ignored, and show the first from the cursor on; returns their number."""
         self._found, self._at = [], -1
         if text:
             whole = self.toPlainText()
@@ -217,7 +200,6 @@ class TextLines(QPlainTextEdit):
         return len(self._found)
 
     def step(self, by: int) -> int:
-        """Show the next place (1) or the one before (-1); returns its number from 0 on, -1 for none."""
         if not self._found:
             return -1
         self._at = (self._at + by) % len(self._found)
@@ -232,12 +214,10 @@ class TextLines(QPlainTextEdit):
 
     @property
     def found(self) -> int:
-        """The number of places that were found."""
         return len(self._found)
 
     @property
     def at(self) -> int:
-        """The number of the place that is shown, from 0 on; -1 for none."""
         return self._at
 
     def _paint_selections(self) -> None:
@@ -270,11 +250,9 @@ class TextLines(QPlainTextEdit):
     # --- numbers ---
 
     def numbers_width(self) -> int:
-        """Return the width of the numbers of the lines."""
         return self.fontMetrics().horizontalAdvance("9") * max(len(str(self.blockCount())), 2) + 14
 
     def paint_numbers(self, strip: QWidget, area: QRect) -> None:
-        """Paint the numbers of the lines."""
         colours = theme.of(self)
         painter = QPainter(strip)
         painter.fillRect(area, colours.raised)
@@ -305,7 +283,6 @@ class TextLines(QPlainTextEdit):
     # --- mouse ---
 
     def line_at(self, place: QPoint) -> int:
-        """Return the line at a place of the viewport; -1 below the last one."""
         cursor = self.cursorForPosition(place)
         box = self.cursorRect(cursor)
         return cursor.blockNumber() if place.y() <= box.bottom() else -1
@@ -334,8 +311,6 @@ class TextLines(QPlainTextEdit):
 
 
 class _FindLine(QLineEdit):
-    """Line for the searched text: Return goes on, Shift+Return goes back, Escape leaves."""
-
     stepped = Signal(int)
     left = Signal()
 
@@ -351,8 +326,6 @@ class _FindLine(QLineEdit):
 
 
 class FindBar(QWidget):
-    """Find line of a text: next, previous, the number of places. `left` is emitted when it closes."""
-
     left = Signal()
 
     def __init__(self, lines: TextLines, parent: QWidget | None = None) -> None:
@@ -384,7 +357,6 @@ class FindBar(QWidget):
         self.hide()
 
     def open_line(self) -> None:
-        """Open the line; what is selected in the text is searched."""
         chosen = self._lines.textCursor().selectedText()
         self.show()
         if chosen and "\u2029" not in chosen:
@@ -394,19 +366,16 @@ class FindBar(QWidget):
         self.search()
 
     def close_line(self) -> None:
-        """Close the line; nothing is highlighted any more."""
         self._lines.find_all("")
         self.hide()
         self._lines.setFocus(Qt.FocusReason.OtherFocusReason)
         self.left.emit()
 
     def search(self) -> None:
-        """Search what is in the line."""
         if self.isVisible():
             self._tell(self._lines.find_all(self.field.text()))
 
     def step(self, by: int) -> None:
-        """Go to the next place or the one before."""
         self._lines.step(by)
         self._tell(self._lines.found)
 
@@ -421,8 +390,6 @@ class FindBar(QWidget):
 
 
 class TextView(ContentView):
-    """Text of a content; each line has its bytes."""
-
     label = "Text"
 
     def __init__(self, session: Session, parent: QWidget | None = None) -> None:

@@ -26,18 +26,10 @@ LEAST_EDGE = 4.0
 
 
 def shard_colour(number: int, alpha: float = 1.0) -> QColor:
-    """Return the colour of a shard by its number in the legend."""
     return theme.colour(0.72, 0.15, HUES[number % len(HUES)], alpha)
 
 
 class VolumePlane(PlaneView):
-    """Picture of a slice. `moved` is emitted when other pixels are visible.
-
-    Attributes:
-        edges: Whether the edges of chunks are drawn.
-        shards: Numbers of the shards by their names, where their colours are laid over the picture; else None.
-    """
-
     moved = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -49,14 +41,12 @@ class VolumePlane(PlaneView):
         self._slice: VolumeSlice | None = None
 
     def show_slice(self, shown: VolumeSlice | None) -> None:
-        """Show what a slice has by now."""
         self._slice = shown
         if shown is not None:
             self.show_image(shown.image())
         self.update()
 
     def visible(self) -> tuple[int, int, int, int]:
-        """Return the pixels that can be seen: left, top, right, bottom."""
         frame, scale = self._frame, self._scale
         left, top = (int(max(-place / scale, 0)) for place in (frame.x(), frame.y()))
         right = min(int((self.width() - frame.x()) / scale) + 1, self._image.width())
@@ -64,14 +54,12 @@ class VolumePlane(PlaneView):
         return left, top, right, bottom
 
     def shift(self, columns: int, rows: int) -> None:
-        """Keep the picture where it is on the screen when its window has moved by some pixels."""
         self._offset += QPointF(columns, rows) * self._scale
         if self._mark is not None:
             self._mark = self._mark[0] - columns, self._mark[1] - rows
         self.update()
 
     def reveal(self, x: int, y: int) -> None:
-        """Bring a pixel into view."""
         left, top, right, bottom = self.visible()
         if not (left <= x < right and top <= y < bottom):
             middle = QPointF(self._image.width() / 2, self._image.height() / 2)

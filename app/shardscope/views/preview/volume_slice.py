@@ -32,8 +32,6 @@ MOST_CHUNK = 64 << 20
 
 
 class ChunkState(Enum):
-    """State of a chunk in the picture."""
-
     PENDING = "not loaded"
     SHOWN = "shown"
     MISSING = "not stored"
@@ -46,25 +44,21 @@ Kept = LruCache[tuple[str, tuple[int, ...]], tuple[Chunk]]
 
 
 def is_shown(grid: ChunkGrid) -> bool:
-    """Return whether an array can be shown as slices: numbers on two axes or more, in chunks that are not too large."""
     return grid.dtype.kind in "iufb" and sum(length > 1 for length in grid.shape) > 1 and chunk_size(grid) <= MOST_CHUNK
 
 
 def planes_of(grid: ChunkGrid) -> list[tuple[int, int]]:
-    """Return the pairs of axes that make a plane, across and down; the first is the one that is shown first."""
     pairs = list(combinations([axis for axis, length in enumerate(grid.shape) if length > 1], 2))
     # Rows of a matrix are rows of the picture; named axes (x, y, z) begin with the one across.
     return pairs if grid.axes else [(across, down) for down, across in reversed(pairs)]
 
 
 def chunk_size(grid: ChunkGrid) -> int:
-    """Return the decoded bytes of a chunk."""
     size = int(np.prod([min(a, b) for a, b in zip(grid.chunk, grid.shape, strict=True)], dtype=object))
     return size * grid.dtype.itemsize * int(np.prod(grid.inner, dtype=object))
 
 
 def first_slice(grid: ChunkGrid) -> QImage | None:
-    """Return the slice that is shown first, read at once; None where it takes more than `MOST_CHUNK` bytes."""
     shown = VolumeSlice(grid, *planes_of(grid)[0], Kept(KEPT))
     if len(shown.chunks) * chunk_size(grid) > MOST_CHUNK:
         return None
@@ -73,23 +67,12 @@ def first_slice(grid: ChunkGrid) -> QImage | None:
 
 
 def keep(kept: Kept, grid: ChunkGrid, cell: GridCell, chunk: Chunk) -> None:
-    """Keep a chunk that arrived; on any thread."""
     size = chunk.nbytes if isinstance(chunk, np.ndarray) else 64
     kept.put((grid.name, cell.at), (chunk,), size)
 
 
 @dataclass(frozen=True, slots=True)
 class ShownChunk:
-    """A chunk in the picture.
-
-    Attributes:
-        cell: The chunk.
-        x: First column.
-        y: First row.
-        width: Columns.
-        height: Rows.
-    """
-
     cell: GridCell
     x: int
     y: int
@@ -97,35 +80,15 @@ class ShownChunk:
     height: int
 
     def meets(self, left: int, top: int, right: int, bottom: int) -> bool:
-        """Return whether it has pixels of a rectangle."""
         return self.x < right and left < self.x + self.width and self.y < bottom and top < self.y + self.height
 
 
 def _count(lengths: Sequence[int], steps: Sequence[int], edge: int) -> float:
-    """Return about how many chunks a window with such an edge has pixels of."""
     across, down = (min(edge, length) / step + 1 for length, step in zip(lengths, steps, strict=True))
     return across * down
 
 
 class VolumeSlice:
-    """Pixels of a window of a plane. Lives on the GUI thread.
-
-    Attributes:
-        grid: The array.
-        across: The axis from left to right.
-        down: The axis from top to bottom.
-        at: The coordinate on each axis; on the two axes of the plane that of the first pixel.
-        channel: Which value of an element is shown.
-        size: Columns and rows.
-        chunks: The chunks that the window has pixels of.
-        states: The state of each, by its place in the grid.
-        error: What is wrong with the first chunk that cannot be read; None for none.
-        values: The elements, shape `(rows, columns)`.
-        look: Name of the colour map, or `labels`.
-        levels: The least and the largest value that are shown.
-        chosen: The values of the first and last colour where the user chose them; else None.
-    """
-
     def __init__(self, grid: ChunkGrid, across: int, down: int, kept: Kept) -> None:
         self.grid, self.across, self.down = grid, across, down
         self._kept = kept
@@ -144,7 +107,6 @@ class VolumeSlice:
         self.centre_on(*middle)
 
     def _window(self) -> tuple[int, int]:
-        """Return columns and rows of the window: the plane, or as much of it as may be shown."""
         grid = self.grid
         lengths = [grid.shape[axis] for axis in (self.across, self.down)]
         steps = [grid.chunk[axis] for axis in (self.across, self.down)]
@@ -155,23 +117,16 @@ class VolumeSlice:
 
     @property
     def is_whole(self) -> bool:
-        """Return whether the window has the whole plane."""
         return self.size == (self.grid.shape[self.across], self.grid.shape[self.down])
 
     @property
     def box(self) -> VoxelBox:
-        """The elements in the window."""
         begin, end = list(self.at), [one + 1 for one in self.at]
         for axis, length in zip((self.across, self.down), self.size, strict=True):
             end[axis] = begin[axis] + length
         return VoxelBox(tuple(begin), tuple(end))
 
     def centre_on(self, x: int, y: int) -> tuple[int, int]:
-        """Move the window so that a coordinate is in its middle, as far as the plane goes.
-
-        Returns:
-            Columns and rows that it moved by.
-        """
         before = self.at[self.across], self.at[self.down]
         for axis, middle, length in zip((self.across, self.down), (x, y), self.size, strict=True):
             first, last = self.grid.box.begin[axis], self.grid.box.end[axis] - length
@@ -180,13 +135,11 @@ class VolumeSlice:
         return self.at[self.across] - before[0], self.at[self.down] - before[1]
 
     def move_to(self, axis: int, place: int) -> None:
-        """Show the plane at a coordinate of one of the other axes."""
         if self.at[axis] != place:
             self.at[axis] = place
             self.plan()
 
     def plan(self) -> None:
-        """Plan the chunks of the window; those that are kept are shown at once."""
         grid, box = self.grid, self.box
         cells = tuple(
             ((a - first) // step, -(-(b - first) // step))
@@ -214,7 +167,6 @@ class VolumeSlice:
         return ShownChunk(cell, x, y, width, height)
 
     def pending(self, left: int, top: int, right: int, bottom: int) -> list[GridCell]:
-        """Return the chunks of a rectangle of pixels that are not loaded."""
         return [
             one.cell
             for one in self.chunks
@@ -222,7 +174,6 @@ class VolumeSlice:
         ]
 
     def put(self, found: Sequence[tuple[GridCell, Chunk]]) -> None:
-        """Show chunks that arrived; those of other windows are passed over."""
         places = {one.cell.at: one for one in self.chunks}
         for cell, chunk in found:
             if (one := places.get(cell.at)) is not None:
@@ -240,14 +191,12 @@ class VolumeSlice:
             self._copy(chunk, one.cell.box)
 
     def _copy(self, chunk: NDArray[Any], place: VoxelBox) -> None:
-        """Copy the plane of a chunk into the window."""
         elements = chunk[..., self.channel] if self.grid.inner else chunk
         out = self.values.T if self.across < self.down else self.values
         others = tuple(axis for axis in range(elements.ndim) if axis not in (self.across, self.down))
         copy_box(elements, place, np.expand_dims(out, others), self.box)
 
     def colour(self) -> None:
-        """Compute the pixels of what is shown."""
         if self.look == "labels":
             self.pixels = label_colours(self.values)
             return
@@ -258,7 +207,6 @@ class VolumeSlice:
         self.pixels = level_colours(self.values, *(self.chosen or self.levels), self.look)
 
     def seen(self) -> NDArray[Any]:
-        """Return the elements that are shown."""
         states = set(self.states.values())
         return self.values.ravel() if states == {ChunkState.SHOWN} else self.values[self._mask()]
 
@@ -270,24 +218,20 @@ class VolumeSlice:
         return mask
 
     def image(self) -> QImage:
-        """Return the picture."""
         pixels = np.ascontiguousarray(self.pixels, np.uint32)
         rows, columns = pixels.shape
         return QImage(pixels.tobytes(), columns, rows, 4 * columns, QImage.Format.Format_RGB32).copy()
 
     def index_of(self, x: int, y: int) -> tuple[int, ...]:
-        """Return the coordinates of the element at a column and row."""
         index = list(self.at)
         index[self.across] += x
         index[self.down] += y
         return tuple(index)
 
     def pixel_of(self, index: Sequence[int]) -> tuple[int, int]:
-        """Return the column and row of an element; outside the window they are negative or too large."""
         return index[self.across] - self.at[self.across], index[self.down] - self.at[self.down]
 
     def value_at(self, x: int, y: int) -> str:
-        """Return an element as text; the state of its chunk where it is not shown."""
         one = next((one for one in self.chunks if one.meets(x, y, x + 1, y + 1)), None)
         state = self.states[one.cell.at] if one is not None else ChunkState.PENDING
         return str(self.values[y, x]) if state is ChunkState.SHOWN else state.value

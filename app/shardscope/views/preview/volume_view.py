@@ -61,21 +61,12 @@ FACTS = ("Voxel", "Value", "Chunk", "Offset in chunk", "Shard", "Minishard", "Ke
 
 @dataclass(frozen=True, slots=True)
 class GridFound:
-    """Array that is open.
-
-    Attributes:
-        grid: Its chunks.
-        own: Whether its chunks are objects of the open shard; those of another scale are not.
-        uri: Address of what has the chunks, where it is not the open shard.
-    """
-
     grid: ChunkGrid
     own: bool
     uri: str = ""
 
 
 def grid_of(shard: Shard, scale: str) -> GridFound | None:
-    """Return the array that the chunks of a shard make up, if it can be shown; runs in a job."""
     grid = shard.chunk_grid(scale)
     if grid is None or not is_shown(grid):
         return None
@@ -84,7 +75,6 @@ def grid_of(shard: Shard, scale: str) -> GridFound | None:
 
 
 def elements_of(shard: Shard, selection: Selection, grid: ChunkGrid) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
-    """Return the first and last element that selected bytes store; None where they store none. Runs in a job."""
     ref, span = selection.ref, selection.span
     if ref is None or span is None:
         return None
@@ -108,13 +98,6 @@ def elements_of(shard: Shard, selection: Selection, grid: ChunkGrid) -> tuple[tu
 
 
 class VolumeView(QWidget):
-    """Slice of the array whose chunks are open. Reads by jobs while it is visible, and only what can be seen.
-
-    Attributes:
-        found: The array; None where there is none.
-        slice: What is shown of it.
-    """
-
     offered = Signal(bool)
     """True if the open shard has an array of many chunks."""
     look_up_requested = Signal(str)
@@ -233,7 +216,6 @@ class VolumeView(QWidget):
         return self._facts
 
     def _clear_facts(self) -> None:
-        """Show no voxel. The lines stay: the picture does not move under the pointer at the first click."""
         for text in self.facts.values():
             text.tell("–")
         self.look_up.setEnabled(False)
@@ -260,7 +242,6 @@ class VolumeView(QWidget):
     # --- what is open ---
 
     def look_for(self) -> None:
-        """Look whether the open shard has an array of many chunks; in a job."""
         self._open_scale("")
 
     def _opened(self) -> None:
@@ -304,7 +285,6 @@ class VolumeView(QWidget):
 
     @property
     def title(self) -> str:
-        """Return what is open, in a few words."""
         if self.found is None:
             return ""
         grid = self.found.grid
@@ -318,7 +298,6 @@ class VolumeView(QWidget):
     # --- the slice ---
 
     def _show_axes(self) -> None:
-        """Show the middle plane of two axes; each other axis gets a slider."""
         if self.found is None or self.axes.currentData() is None:
             return
         grid = self.found.grid
@@ -382,20 +361,17 @@ class VolumeView(QWidget):
             self.plane.show_slice(self.slice)
 
     def _count_levels(self) -> None:
-        """Show the histogram of what can be seen, once all of it is there."""
         if self.slice is not None and not self.levels.isHidden():
             statistics = statistics_of(self.slice.seen())
             self.levels.show_statistics(statistics, self.slice.chosen or (statistics.low, statistics.high))
 
     def _refresh(self) -> None:
-        """Show what there is, and read the rest soon."""
         self.levels.setVisible(self.slice is not None and self.slice.look != "labels")
         self.plane.show_slice(self.slice)
         self._tell_state()
         self._soon.start()
 
     def _moved(self) -> None:
-        """Move the window along where what can be seen reaches its edge; read what has come into view."""
         shown = self.slice
         if shown is None:
             return
@@ -410,7 +386,6 @@ class VolumeView(QWidget):
         self._soon.start()
 
     def _lay_over(self) -> None:
-        """Draw edges and colours of shards as chosen."""
         self.plane.edges = self.edges.isChecked()
         names = sorted({one.cell.shard for one in self.slice.chunks}) if self.slice is not None else []
         files = self.found is not None and len(names) == len(self.slice.chunks if self.slice is not None else ())
@@ -434,7 +409,6 @@ class VolumeView(QWidget):
         self.note.setVisible(bool(text))
 
     def _tell_state(self) -> None:
-        """State what part of the plane is shown, and which of its chunks are not."""
         shown = self.slice
         if shown is None:
             self._tell("")
@@ -462,7 +436,6 @@ class VolumeView(QWidget):
             job.cancel()
 
     def _read(self) -> None:
-        """Read the next chunks that can be seen and are not loaded."""
         shown = self.slice
         if shown is None or not self.isVisible():
             return
@@ -504,7 +477,6 @@ class VolumeView(QWidget):
         self.value.tell(f"[{', '.join(map(str, index))}] = {self.slice.value_at(x, y)}")
 
     def _show_pixel(self, index: tuple[int, ...]) -> None:
-        """Bring an element of the plane into view; the window moves when it is at its edge."""
         shown = self.slice
         if shown is None:
             return
@@ -515,7 +487,6 @@ class VolumeView(QWidget):
         self.plane.reveal(*shown.pixel_of(index))
 
     def _highlight(self) -> None:
-        """Highlight the bytes of the voxel under the pointer; of remote chunks nothing is read for that."""
         index, found = self._pointed, self.found
         if index is None or found is None or not found.own or self._session.request.is_remote:
             self._session.point_at([])
@@ -528,7 +499,6 @@ class VolumeView(QWidget):
         self._session.ask(lambda _shard, _job: found.grid.locate(index), take, key=("volume point", self))
 
     def _choose(self, x: int, y: int) -> None:
-        """Show where a voxel is stored, and select its bytes."""
         shown = self.slice
         if shown is None:
             return
@@ -566,13 +536,11 @@ class VolumeView(QWidget):
         return all(index[axis] == place for axis, place in enumerate(at) if axis in self._sliders)
 
     def _mark_place(self) -> None:
-        """Mark the voxel that is described where the plane has it, and nothing else."""
         shown, place = self.slice, self._place
         there = shown is not None and place is not None and self._is_in_plane(place.index)
         self.plane.set_mark(shown.pixel_of(place.index) if there and shown is not None and place is not None else None)
 
     def _tell_value(self) -> None:
-        """Show the value of the voxel, once its chunk is there."""
         shown, place = self.slice, self._place
         if shown is None or place is None:
             return
@@ -584,7 +552,6 @@ class VolumeView(QWidget):
                 self._look_for_mesh()
 
     def _look_for_mesh(self) -> None:
-        """Offer the mesh of the segment, where the volume has meshes."""
         self.mesh.hide()
         place, found = self._place, self.found
         if place is None or found is None or not found.grid.labels or self.slice is None:
@@ -600,7 +567,6 @@ class VolumeView(QWidget):
         self._session.ask(lambda shard, _: shard.mesh_of(int(text)), take, key=("volume mesh", self))
 
     def _show_mesh(self) -> None:
-        """Open the meshes in another tab, with the mesh of the segment selected."""
         if self._mesh is None:
             return
         uri, key = self._mesh
@@ -615,7 +581,6 @@ class VolumeView(QWidget):
         self._session.ask(work, take, failed=failed, key=("volume mesh", self))
 
     def _look_up(self) -> None:
-        """Look up the chunk; of another scale, open it in another tab."""
         place, found = self._place, self.found
         if place is None or found is None:
             return
@@ -625,7 +590,6 @@ class VolumeView(QWidget):
             self._session.tab_wanted.emit(replace(self._session.request, uri=found.uri).unbroken(), place.span)
 
     def _follow(self, selection: Selection) -> None:
-        """Mark the voxels that selected bytes store."""
         found = self.found
         if found is None or not found.own or selection.origin is self or not selection.complete:
             return
@@ -649,12 +613,10 @@ class VolumeView(QWidget):
 
 
 def times(lengths: Any) -> str:
-    """Return lengths as people write them: `64 × 64 × 32`."""
     return " × ".join(f"{length:,}" for length in lengths)
 
 
 def stored_text(place: ElementLocation) -> str:
-    """Return the stored bytes of a voxel in words."""
     span: Span | None = place.span
     if span is None:
         return "–"

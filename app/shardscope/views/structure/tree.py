@@ -65,15 +65,6 @@ translate = QCoreApplication.translate
 
 @dataclass(frozen=True)
 class NodeMenuActions:
-    """Actions of the context menu of the tree.
-
-    Attributes:
-        look_up: Looks up the object of a row.
-        extract: Extracts the object of a row.
-        elsewhere: Goes to bytes of another file.
-        collapse_all: Leaves what is directly in the root.
-    """
-
     look_up: Callable[[int], object]
     extract: Callable[[int], object]
     elsewhere: Callable[[ExternalBytes], object]
@@ -81,14 +72,6 @@ class NodeMenuActions:
 
 
 def node_menu(tree: QTreeView, session: Session, deeds: NodeMenuActions, path: tuple[Node, ...]) -> QMenu:
-    """Return the menu of a node.
-
-    Args:
-        tree: Where it was requested.
-        session: The session.
-        deeds: What the tree does.
-        path: The nodes from the root down to it.
-    """
     menu = QMenu(tree)
     menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     if path:
@@ -177,23 +160,10 @@ _Place = tuple[str, Span]
 
 @dataclass(frozen=True)
 class LitNodes:
-    """The nodes on the way to what is highlighted.
-
-    Attributes:
-        ends: The nodes that are highlighted themselves.
-        ways: Those around them, which are highlighted while they are closed.
-    """
-
     ends: dict[_Place, list[Light]] = field(default_factory=dict)
     ways: dict[_Place, list[Light]] = field(default_factory=dict)
 
     def at(self, node: object, *, expanded: bool) -> list[Light]:
-        """Return the lights of a row of the tree.
-
-        Args:
-            node: Its node; anything else has none.
-            expanded: Whether its children are shown.
-        """
         if not isinstance(node, Node):
             return []
         place = (node.name, node.span)
@@ -202,7 +172,6 @@ class LitNodes:
 
 
 def lit_nodes(shard: Shard, lights: Iterable[Light]) -> LitNodes:
-    """Return the nodes of what is highlighted; may read. What no node explains lights none."""
     found = LitNodes()
     for light in lights:
         try:
@@ -243,8 +212,6 @@ _LEAST_NAME, _SHORT_NAME, _LEAST_VALUE = 24, 16, 8
 
 
 class NodeDelegate(QStyledItemDelegate):
-    """Paints nodes: damage in the colour of errors, values in the font of bytes, sections with their colour."""
-
     def __init__(self, tree: StructureTree) -> None:
         super().__init__(tree)
         self._tree = tree
@@ -279,7 +246,6 @@ class NodeDelegate(QStyledItemDelegate):
         return self._tree.lit.at(index.data(NODE_ROLE), expanded=self._tree.isExpanded(index))
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
-        """Paint a row; left of its name stands a bar in the colour of its section."""
         self._painting = True
         super().paint(painter, option, index)
         self._painting = False
@@ -295,7 +261,6 @@ class NodeDelegate(QStyledItemDelegate):
         painter.fillRect(place.adjusted(1, 1, -1, -1), colour)
 
     def _paint_badges(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
-        """The numbers of what is highlighted, at the right end of the name."""
         lights = self._lights(index)
         selected = bool(option.state & QStyle.StateFlag.State_Selected)
         colours = theme.of(self._tree)
@@ -323,7 +288,6 @@ class NodeDelegate(QStyledItemDelegate):
 
 
 def joined_tip(own: str, notes: str) -> str:
-    """Return the tool tip of a row with the notes on it below; the first may be markup."""
     if own.startswith("<span>"):
         return f"{own}<br>{escape(shown_lines(notes))}".replace("\n", "<br>")
     return tip("\n".join(part for part in (own, notes) if part))
@@ -335,28 +299,12 @@ def _badge_sizes(lights: Sequence[Light], font: QFont) -> list[QSizeF]:
 
 @dataclass(frozen=True, slots=True)
 class TreePlace:
-    """View state of the tree of a document.
-
-    Attributes:
-        uri: The file.
-        expanded: The names of the expanded nodes, each from the root down.
-        top: Scroll position of the tree.
-    """
-
     uri: str
     expanded: frozenset[tuple[str, ...]]
     top: int
 
 
 class StructureTree(QTreeView):
-    """Follows the selection of the session, and makes it.
-
-    Attributes:
-        session: The session.
-        lit: Which rows are highlighted.
-        noted: Which rows have notes, by the number of the note.
-    """
-
     look_up_requested = Signal(object)
     """A key that is to be looked up."""
     extract_requested = Signal(object)
@@ -414,7 +362,6 @@ class StructureTree(QTreeView):
         self._size_columns()
 
     def _make_differs(self) -> None:
-        """The switch at the head of the tree: all of it, or only where page and practice differ."""
         self.differs = QToolButton(self.header())
         self.differs.setObjectName("structureDiffers")
         self.differs.setText(self.tr("≠ differs"))
@@ -429,12 +376,10 @@ class StructureTree(QTreeView):
         self.differs.toggled.connect(self.nodes.show_differing)
 
     def section_colour(self, index: Index) -> QColor | None:
-        """Return the colour of the section that a node lies in; None for a whole file."""
         role = index.data(SECTION_ROLE)
         return theme.of(self).section(role) if isinstance(role, SectionRole) else None
 
     def _lights_changed(self) -> None:
-        """Find the nodes of what is highlighted, in a job."""
         lights = self.session.lights
 
         def take(lit: LitNodes) -> None:
@@ -448,7 +393,6 @@ class StructureTree(QTreeView):
             self.session.ask(lambda shard, _: lit_nodes(shard, lights), take, key=("lit", self))
 
     def notes_at(self, index: Index) -> str:
-        """Return the notes on a row, as lines; those on what is in it while that is closed. Empty for none."""
         if not self.noted.ends:
             return ""
         notes = self.session.notes.all
@@ -457,7 +401,6 @@ class StructureTree(QTreeView):
         return "\n".join(f"{FLAG} {text}" for text in texts[:_MOST_TOLD])
 
     def _notes_changed(self) -> None:
-        """Find the nodes of the notes, in a job."""
         notes = self.session.notes.all[:MOST_FLAGS]
 
         def take(noted: LitNodes) -> None:
@@ -476,7 +419,6 @@ class StructureTree(QTreeView):
         )
 
     def viewportEvent(self, event: QEvent) -> bool:
-        """Show the tool tip of a row, with the notes on it."""
         if isinstance(event, QHelpEvent) and (index := self.indexAt(event.pos())).isValid():
             notes = self.notes_at(index.siblingAtColumn(0))
             if notes:
@@ -499,7 +441,6 @@ class StructureTree(QTreeView):
             self._by_hand[column] = width
 
     def _longest_number(self) -> int:
-        """Return the pixels of the widest value on the screen that is a number."""
         longest, index = 0, self.indexAt(QPoint(0, 0))
         while index.isValid() and self.visualRect(index).top() < self.viewport().height():
             text = str(index.siblingAtColumn(_VALUE).data() or "")
@@ -509,7 +450,6 @@ class StructureTree(QTreeView):
         return longest
 
     def _size_columns(self) -> None:
-        """Give offsets and size the room of the widest on the screen so far; name and value share the rest."""
         header, digit = self.header(), self.fontMetrics().horizontalAdvance("0")
         hints = [max(self.sizeHintForColumn(n) + 2, header.sectionSizeHint(n)) for n in range(len(COLUMNS))]
         hints[0] = max(hints[0], header.sectionSizeHint(0) + self.differs.sizeHint().width() + 6)
@@ -544,13 +484,10 @@ class StructureTree(QTreeView):
         self.menu_of(self.nodes.path(index.siblingAtColumn(0)) if index.isValid() else ()).popup(event.globalPos())
 
     def menu_of(self, path: tuple[Node, ...]) -> QMenu:
-        """Return what can be done with the last node of a path."""
         deeds = NodeMenuActions(self.look_up_row, self.extract_requested.emit, self.go_elsewhere, self.collapse_all)
         return node_menu(self, self.session, deeds, path)
 
     def look_up_row(self, row: int) -> None:
-        """Request the lookup of the object of a row; reading its key is a job."""
-
         def take(key: str | None) -> None:
             if key is not None:
                 self.look_up_requested.emit(key)
@@ -562,7 +499,6 @@ class StructureTree(QTreeView):
         )
 
     def go_elsewhere(self, elsewhere: ExternalBytes) -> None:
-        """Go to bytes of another file, or say what is missing; opening that file is a job."""
         self.session.ask(
             lambda _shard, _job: elsewhere.find(),
             self.session.select_span,
@@ -571,7 +507,6 @@ class StructureTree(QTreeView):
         )
 
     def collapse_all(self) -> None:
-        """Leave the root and what is directly in it."""
         self.collapseAll()
         self._expanded[1].clear()
         self._expand_root()
@@ -586,22 +521,18 @@ class StructureTree(QTreeView):
         self.nodes.load()
 
     def view_state(self) -> object:
-        """Return what is expanded, and where the tree is scrolled to."""
         return TreePlace(self._expanded[0], frozenset(self._expanded[1]), self.verticalScrollBar().value())
 
     def restore_view_state(self, state: object) -> None:
-        """Expand the same nodes as they are read again, and scroll to the same place."""
         if isinstance(state, TreePlace):
             self._expanded = (state.uri, set(state.expanded))
             self._top = state.top
 
     def _return_to_top(self) -> None:
-        """Scroll to where the tree was left, as far as its rows are read, until something else is selected."""
         if self._top is not None:
             self.verticalScrollBar().setValue(self._top)
 
     def _stay(self) -> None:
-        """The user scrolls or selects: what was seen before is over."""
         self._top = None
 
     def _expand_root(self) -> None:
@@ -620,7 +551,6 @@ class StructureTree(QTreeView):
         return tuple(node.name for node in self.nodes.path(index))
 
     def _expand_again(self, parent: Index, first: int, last: int) -> None:
-        """Expand rows that were expanded before the tree was read again."""
         if self.nodes.only_differing or not parent.isValid():
             return
         above = self._names(parent)
@@ -635,7 +565,6 @@ class StructureTree(QTreeView):
                 self.expand(index)
 
     def _index_loaded(self) -> None:
-        """The tree has grown; what was selected is shown again."""
         self.nodes.load()
 
         def again() -> None:
@@ -684,7 +613,6 @@ class StructureTree(QTreeView):
             super().keyPressEvent(event)
 
     def _clicked(self, index: QModelIndex) -> None:
-        """Choose a row that was current already: something else may be selected by now."""
         if self.session.selection.path != self.nodes.path(index.siblingAtColumn(0)):
             self._choose(index)
 

@@ -12,28 +12,18 @@ from shardscope.widgets.wrap_text import WrapText
 
 
 def cost_text(requests: int, size: int) -> str:
-    """Cost of a step in words: `read 2 ranges, 44 bytes`, or `cached`."""
     if not requests:
         return "cached, nothing read"
     return f"read {plural(requests, 'range')}, {plural(size, 'byte')}"
 
 
 def cold_text(cost: ColdCost) -> str:
-    """Return a cold cost in words: `2 requests, 44 bytes, 1 round trip`."""
     if not cost.requests:
         return "already cached"
     return f"{plural(cost.requests, 'request')}, {plural(cost.bytes, 'byte')}, {plural(cost.rounds, 'round trip')}"
 
 
 class CostSwitch(QWidget):
-    """The switch between warm and cold costs; `cold_wanted` carries whether cold ones are shown.
-
-    Attributes:
-        warm: The button for the cost with the cache.
-        cold: The button for the cost from a cold start.
-        told: The cold cost of opening, and in all; or why it is not available.
-    """
-
     cold_wanted = Signal(object)
 
     def __init__(self) -> None:
@@ -69,12 +59,6 @@ class CostSwitch(QWidget):
         self.cold.toggled.connect(self.cold_wanted.emit)
 
     def tell(self, cold: ColdTrace | None, error: str = "") -> None:
-        """Show the cold cost.
-
-        Args:
-            cold: What was measured; None while it is not.
-            error: Why it cannot be.
-        """
         self.told.setVisible(self.cold.isChecked())
         self.told.set_tone("error" if error else "muted")
         if error:

@@ -36,14 +36,6 @@ _LOOKS = MappingProxyType(
 
 
 class OutcomeBand(QWidget):
-    """Hidden until there is something to tell.
-
-    Attributes:
-        outcome: The word.
-        verdict: The sentence.
-        show_object: The button for an object that was found.
-    """
-
     spoken_role = QAccessible.Role.Grouping
 
     def __init__(self) -> None:
@@ -71,13 +63,6 @@ class OutcomeBand(QWidget):
         self.hide()
 
     def tell(self, kind: str | State | None, sentence: str = "", *, word: str = "") -> None:
-        """Tell an outcome.
-
-        Args:
-            kind: One of `shardcore.shards.trace`, `FAILED` or the state of what was found; None hides the band.
-            sentence: What follows.
-            word: In place of the word of the kind.
-        """
         self.setVisible(kind is not None)
         if kind is None:
             return
@@ -95,7 +80,6 @@ class OutcomeBand(QWidget):
         self.update()
 
     def set_current(self, current: bool) -> None:
-        """Show the outcome as that of the key in the field, or in grey as that of another key."""
         if current == self._current:
             return
         self._current = current
@@ -135,7 +119,6 @@ _STATES = MappingProxyType(
 
 
 def outcome_of(trace: Trace) -> str | State:
-    """Return the outcome to tell: of an object that is found but not live, its state; of one without content, that."""
     if trace.described:
         return ELSEWHERE
     state = trace.ref.state if trace.outcome == FOUND and trace.ref is not None else None
@@ -143,7 +126,6 @@ def outcome_of(trace: Trace) -> str | State:
 
 
 def verdict(trace: Trace) -> str:
-    """Return how a lookup ended and what it cost, in a sentence."""
     requests = sum(step.requests for step in trace.steps)
     cost = cost_text(requests, sum(step.bytes for step in trace.steps))
     steps = f"{plural(len(trace.steps), 'step')}, {cost}"

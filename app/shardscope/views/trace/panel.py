@@ -44,15 +44,6 @@ STEP_MILLISECONDS = 1200
 
 
 class TracePanel(QWidget):
-    """Shows the lookup that the session walks through, and drives it.
-
-    Attributes:
-        trace: The lookup whose steps are shown, or None.
-        previous_step: Goes one step back.
-        next_step: Goes one step on.
-        play: Walks by itself, and pauses.
-    """
-
     def __init__(self, session: Session, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("tracePanel")
@@ -83,18 +74,15 @@ class TracePanel(QWidget):
 
     @property
     def current(self) -> int:
-        """The number of the current step, from 0; -1 when there is none."""
         return self._session.walk.step
 
     # --- what others call ---
 
     def start(self) -> None:
-        """Take the keyboard, with the old key selected."""
         self.field.setFocus(Qt.FocusReason.ShortcutFocusReason)
         self.field.selectAll()
 
     def clear(self, *_: object) -> None:
-        """Forget the lookup."""
         self._set_trace(None)
         self.field.clear()
         self._filled = ("", "")
@@ -105,7 +93,6 @@ class TracePanel(QWidget):
         self._message(self.tr("Open a shard to look up its keys.") if shard is None else self._teach())
 
     def _teach(self) -> str:
-        """Return what this panel is for, and how to begin."""
         return self.tr(
             "Type a key, or select an object and press Ctrl+T.\n\n"
             "Each step of the lookup shows the bytes that are read, what they mean and what they cost. "
@@ -126,7 +113,6 @@ class TracePanel(QWidget):
         self._session.look_up(key)
 
     def _walk_changed(self, walk: TraceWalk) -> None:
-        """A lookup began, or ended: the steps of the last one stay until there are others."""
         self.timer.stop()
         if walk.trace is None and walk.error is None:
             if (self.field.text(), walk.key) != self._filled:
@@ -149,14 +135,12 @@ class TracePanel(QWidget):
         self._compare_key()
 
     def _secrets_changed(self) -> None:
-        """Other texts are hidden: the steps are written again."""
         walk = self._session.walk
         if walk.trace is not None:
             self._walk_changed(walk)
             self._step_changed(walk)
 
     def _step_changed(self, walk: TraceWalk) -> None:
-        """Another step is the current one."""
         for place, card in enumerate(self.cards):
             behind = Progress.BEHIND if place < walk.step else Progress.AHEAD
             card.set_progress(Progress.CURRENT if place == walk.step else behind)
@@ -188,7 +172,6 @@ class TracePanel(QWidget):
         self._tell()
 
     def _show_costs(self, *_: object) -> None:
-        """The steps report what they cost here, or what a first reader pays, which is measured when it is requested."""
         walk, wanted = self._session.walk, self.costs.cold.isChecked() and bool(self.cards)
         cold = walk.cold if wanted else None
         if wanted and cold is None and walk.cold_error is None:
@@ -200,7 +183,6 @@ class TracePanel(QWidget):
         self._settling.start()
 
     def _selected(self, selection: Selection) -> None:
-        """The field follows the selected object, unless somebody is typing."""
         ref = selection.ref
         ours = selection.origin is self or isinstance(selection.origin, TraceWalk)
         if not ours and ref is not None and ref.key is not None and not self.field.hasFocus():
@@ -214,7 +196,6 @@ class TracePanel(QWidget):
         self._compare_key()
 
     def _compare_key(self, *_: object) -> None:
-        """The outcome is that of the key in the field, or is reported to be of another."""
         # Of a beginning that was looked up, the trace has the whole key.
         walk, text = self._session.walk, self.field.text()
         keys = {walk.key.strip(), walk.trace.key if walk.trace is not None else walk.key}
@@ -244,7 +225,6 @@ class TracePanel(QWidget):
         self._tell()
 
     def _pace(self) -> None:
-        """Play at the speed that is chosen now."""
         self.timer.setInterval(max(round(self.timer.interval() * self._speed / motion.speed()), 1))
         self._speed = motion.speed()
 
@@ -272,7 +252,6 @@ class TracePanel(QWidget):
                 self.area.ensureWidgetVisible(card, 0, 24)
 
     def _tell(self) -> None:
-        """Buttons and counter."""
         count, playing = len(self.cards), self.timer.isActive()
         self.previous_step.setEnabled(self.current > 0)
         hidden = self._session.secrets.now.hides_step(self.current + 1)
@@ -360,7 +339,6 @@ class TracePanel(QWidget):
         return self.pages
 
     def _built_empty(self) -> QWidget:
-        """Return what is shown before the first lookup: how to begin, and keys to begin with."""
         self.hint = WrapText(tone="muted")
         self.hint.setObjectName("traceHint")
         empty = QWidget()

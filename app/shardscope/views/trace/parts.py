@@ -13,20 +13,12 @@ from shardscope.widgets.fonts import SMALL, px, sized
 
 
 class Progress(Enum):
-    """Progress of a step: behind, current or ahead."""
-
     AHEAD = "ahead"
     CURRENT = "current"
     BEHIND = "behind"
 
 
 class Sign(QWidget):
-    """A round sign: a number, or a tick, a circle, an exclamation mark.
-
-    Attributes:
-        mark: `tick`, `none`, `alarm`, or the text inside.
-    """
-
     def __init__(self, mark: str, tone: str, *, size: int = 24, filled: bool = True) -> None:
         super().__init__()
         self.mark, self._tone, self._filled = mark, tone, filled
@@ -34,7 +26,6 @@ class Sign(QWidget):
         self._name()
 
     def set_look(self, mark: str, tone: str, *, filled: bool) -> None:
-        """Show another mark in another colour of the palette."""
         self.mark, self._tone, self._filled = mark, tone, filled
         self._name()
         self.update()

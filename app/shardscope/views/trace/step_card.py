@@ -47,12 +47,10 @@ _LINES = 3
 
 
 def value_text(value: Any) -> str:
-    """Return a value that a step produced, as text."""
     return said(value, MOST_LETTERS)
 
 
 def with_commas(value: Any) -> str:
-    """Return a value as the window shows it: of numbers, alone or in a row, with commas."""
     if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 1 << 64:
         return f"{value:,}"
     if isinstance(value, (list, tuple)) and value and all(type(one) is int for one in value[:LONGEST_VALUE]):
@@ -61,10 +59,6 @@ def with_commas(value: Any) -> str:
 
 
 def values_of(step: Step, secrets: Secrets = NOTHING) -> QWidget | None:
-    """Name and values in the font of bytes, and what they mean; None for a step without any.
-
-    What a value means is beside it where names and values are short, else below it; what several mean, once.
-    """
     if not step.values:
         return None
     box = QWidget()
@@ -90,8 +84,6 @@ def values_of(step: Step, secrets: Secrets = NOTHING) -> QWidget | None:
 
 @dataclass(frozen=True, slots=True)
 class _ValueRow:
-    """A value as it is shown: name, text with its unit, what is copied, what it means."""
-
     name: str
     text: str
     copied: str
@@ -110,7 +102,6 @@ class _ValueRow:
         return _ValueRow(name, told, copied, grouped(meaning.text), meaning.unit)
 
     def seen(self, secrets: Secrets) -> _ValueRow:
-        """Return the value as it may be shown."""
         text = secrets.lookup(self.text)
         return self if text == self.text else replace(self, text=text, copied=text)
 
@@ -153,13 +144,6 @@ def _add(grid: QGridLayout, line: int, row: _ValueRow, *, beside: bool, known: b
 
 
 class NumberSign(QWidget):
-    """The number of some bytes, as stored at them everywhere.
-
-    Attributes:
-        number: The number.
-        hollow: Whether the bytes are only computed with.
-    """
-
     def __init__(self, number: int, *, hollow: bool) -> None:
         super().__init__()
         self.number, self.hollow = number, hollow
@@ -175,13 +159,6 @@ class NumberSign(QWidget):
 
 
 class StepPlaces(QWidget):
-    """`followed` carries the `Span` that was clicked.
-
-    Attributes:
-        links: The links, in the order of their numbers.
-        computed: Says that no bytes are looked at; None for a step that looks at some.
-    """
-
     followed = Signal(object)
 
     def __init__(self, step: Step, secrets: Secrets = NOTHING) -> None:
@@ -217,15 +194,6 @@ class StepPlaces(QWidget):
 
 
 class StepCard(QWidget):
-    """One step: number, title, sentence, why, values, bytes, cost.
-
-    `chosen` reports that it was clicked, `followed` carries a `Span` that was clicked.
-
-    Attributes:
-        step: The step.
-        progress: Where it is stored in the walk.
-    """
-
     chosen = Signal()
     followed = Signal(object)
 
@@ -265,7 +233,6 @@ class StepCard(QWidget):
         self.set_progress(Progress.AHEAD)
 
     def set_progress(self, progress: Progress) -> None:
-        """The current step tells everything, those behind their sentence, those ahead only their title."""
         self.progress = progress
         current, ahead = progress is Progress.CURRENT, progress is Progress.AHEAD
         self.sign.set_look(
@@ -287,16 +254,10 @@ class StepCard(QWidget):
         self.update()
 
     def set_keyboard(self, here: bool) -> None:
-        """Show that the list of the steps has the keyboard: its arrows walk on from the current step.
-
-        Args:
-            here: Whether it has.
-        """
         self._keyboard = here
         self.update()
 
     def set_cold(self, cold: ColdCost | None) -> None:
-        """Show the cold cost of the step, whether or not it is the current one; None shows what was paid."""
         self._cold = cold
         here = cost_text(self.step.requests, self.step.bytes)
         self.cost.set_text(here if cold is None else self.tr("{0}\nhere: {1}").format(cold_text(cold), here))

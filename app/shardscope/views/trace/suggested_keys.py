@@ -29,11 +29,6 @@ MOST_FILES = 50
 
 
 def sample_of(uri: str) -> Sample | None:
-    """Return the sample that lies at a place, or of which a copy lies there; None for any other file or folder.
-
-    Args:
-        uri: What was opened; an address of something remote is no sample.
-    """
     path = Path(uri)
     try:
         if is_address(uri) or not path.exists():
@@ -56,7 +51,6 @@ def _copied(path: Path, found: Sequence[Sample]) -> Sample | None:
 
 
 def _files(path: Path) -> list[Path]:
-    """Return the file, or the files below the folder, in an order of their own; none where there are too many."""
     if path.is_file():
         return [path]
     pending, found, seen = [path], [], 0
@@ -72,12 +66,10 @@ def _files(path: Path) -> list[Path]:
 
 
 def _size(path: Path) -> int:
-    """Bytes of all files."""
     return sum(file.stat().st_size for file in _files(path))
 
 
 def _digest(path: Path) -> str:
-    """Return a digest of the names below a folder and of the bytes; of a file, whose name is free, of its bytes."""
     digest = hashlib.sha256()
     for file in _files(path):
         data = file.read_bytes()
@@ -95,28 +87,12 @@ LONGEST = 26
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A key that is offered.
-
-    Attributes:
-        key: In the text form of the format.
-        word: What it is an example of, one word.
-        about: What its lookup shows, a sentence; empty where nobody said.
-    """
-
     key: str
     word: str
     about: str = ""
 
 
 class KeyOffers(QWidget):
-    """Asks what is open for keys, and shows each as a link.
-
-    Attributes:
-        sample: The sample that is open, or of which a copy is; None otherwise, and until it is known.
-        offers: The keys.
-        links: What is clicked, one for each.
-    """
-
     chosen = Signal(str)
     """A key that is to be looked up."""
     changed = Signal()
@@ -165,7 +141,6 @@ class KeyOffers(QWidget):
         self._session.ask(lambda _, job: sample_of(uri), take, key=("sample", self), priority=JobPriority.PREFETCH)
 
     def _look_for_first(self) -> None:
-        """Of a file that is no sample: the first key of the rows that are shown first anyway."""
         if not self._known or self.sample is not None or self.offers or self._session.listing is None:
             return
 
@@ -221,12 +196,6 @@ class KeyOffers(QWidget):
 
 
 class KeyMenu(QToolButton):
-    """Menu of the suggested keys, also shown while there are steps.
-
-    Args:
-        offers: What requests the keys, and is reported which one is chosen.
-    """
-
     def __init__(self, offers: KeyOffers) -> None:
         super().__init__()
         self.setObjectName("traceKeys")

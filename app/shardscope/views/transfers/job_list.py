@@ -40,8 +40,6 @@ SIGNS = {
 
 
 class JobDelegate(QStyledItemDelegate):
-    """Paints the state with its sign and colour, and progress as a bar."""
-
     def __init__(self, table: QTableView) -> None:
         super().__init__(table)
         self._table = table
@@ -61,7 +59,6 @@ class JobDelegate(QStyledItemDelegate):
             option.palette.setColor(option.palette.ColorRole.Text, colour if index.column() == 1 else colours.text)
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
-        """Paint a cell."""
         job = index.data(THING_ROLE)
         if index.column() != 2 or not isinstance(job, Job) or job.state.ended:
             super().paint(painter, option, index)
@@ -79,8 +76,6 @@ class JobDelegate(QStyledItemDelegate):
 
 
 class JobList(QWidget):
-    """The list of jobs, a button that cancels, and one that clears what has ended."""
-
     def __init__(self, jobs: Jobs, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.model = TransferModel(jobs, self)
@@ -147,7 +142,6 @@ class JobList(QWidget):
         self._update()
 
     def cancel_selected(self) -> None:
-        """Stop the selected jobs; all that run when none is selected."""
         rows = self.table.selectionModel().selectedRows() or [
             self.model.index(row, 0) for row in range(self.model.rowCount())
         ]
@@ -156,13 +150,11 @@ class JobList(QWidget):
 
     @property
     def _resumable(self) -> Job | None:
-        """The job that goes on: the selected one, or without a selection the latest that was left open."""
         chosen = self.table.selectionModel().selectedRows()
         rows = chosen or [self.model.index(row, 0) for row in range(self.model.rowCount())]
         return next((job for job in map(self.model.job, rows) if job.resume is not None), None)
 
     def resume_selected(self) -> None:
-        """Go on with a job that a broken line ended."""
         job = self._resumable
         if job is not None and job.resume is not None:
             job.resume()

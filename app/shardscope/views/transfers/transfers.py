@@ -17,13 +17,6 @@ _SHARES = (2, 3)
 
 
 class Transfers(QSplitter):
-    """The jobs and, of remote files, the requests beside them; below them where the panel is high.
-
-    Attributes:
-        jobs: The jobs.
-        tape: The requests; hidden while there is no request log.
-    """
-
     def __init__(self, session: Session, settings: Settings, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("activity")
@@ -48,5 +41,4 @@ class Transfers(QSplitter):
 
     @property
     def model(self) -> TransferModel:
-        """The jobs that are listed."""
         return self.jobs.model

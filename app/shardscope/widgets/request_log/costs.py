@@ -13,22 +13,12 @@ _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """Prices of a store, in US dollars.
-
-    Attributes:
-        name: Whose price it is, and for what.
-        reads: For a thousand requests that read.
-        listings: For a thousand requests that list.
-        gigabyte: For 10^9 bytes that leave the store.
-    """
-
     name: str
     reads: float
     listings: float
     gigabyte: float
 
     def of(self, requests: int, size: int, listings: int = 0) -> float:
-        """Return what so many requests cost, of which some list, and so many bytes."""
         asked = ((requests - listings) * self.reads + listings * self.listings) / 1000
         return asked + size * self.gigabyte / GIGABYTE
 
@@ -43,12 +33,10 @@ PRICES = (
 
 
 def price_called(name: str) -> Price:
-    """Return the prices of that name; the first of the list if there are none."""
     return next((one for one in PRICES if one.name == name), PRICES[0])
 
 
 def money_text(amount: float) -> str:
-    """Return an amount in dollars with two digits that count: `$0.0000016`, `$9.00`."""
     if amount <= 0:
         return "$0"
     # Binary fractions have digits that nobody meant.
@@ -56,7 +44,6 @@ def money_text(amount: float) -> str:
 
 
 def seconds_text(seconds: float) -> str:
-    """Return a duration: `0.45 s`, `12 s`, `3 min 20 s`, `2 h 13 min`, `9 days`."""
     if seconds < 1:
         return f"{seconds:.2f} s"
     if seconds < 10:
@@ -73,19 +60,6 @@ def seconds_text(seconds: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """The sums of a request log.
-
-    Attributes:
-        requests: Number of requests.
-        size: Bytes received.
-        busy: Seconds during which at least one request was open.
-        listings: Number of requests that list.
-        files: Number of files that were read from.
-        full: Size of these files in bytes.
-        round_trips: Number of requests that had to wait for one another.
-        hits: Number of reads that the cache answered.
-    """
-
     requests: int
     size: int
     busy: float
@@ -96,7 +70,6 @@ class Totals:
     hits: int = 0
 
     def spent(self, price: Price) -> str:
-        """Return what was fetched, in one line."""
         of = f" of {size_text(self.full)}" if self.full else ""
         cost = money_text(price.of(self.requests, self.size, self.listings))
         fetched = f"{plural(self.requests, 'request')} · {size_text(self.size)}{of}"
@@ -105,7 +78,6 @@ class Totals:
         return f"{fetched}{trips} · {seconds_text(self.busy)} · about {cost}{cached}"
 
     def download(self, price: Price) -> str:
-        """Return what a full download would be, in one line."""
         cost = money_text(price.of(self.files, self.full))
         many = f"{plural(self.files, 'request')} · " if self.files > 1 else ""
         return f"{many}{size_text(self.full)} · about {cost}"

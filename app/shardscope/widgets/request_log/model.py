@@ -27,12 +27,6 @@ LONGEST_PAUSE = 0.02
 
 
 class RequestColumns:
-    """Records in the order in which they ended, and one array per thing that is computed with.
-
-    Attributes:
-        records: The records themselves.
-    """
-
     def __init__(self) -> None:
         self.records: list[Request] = []
         self._times = np.zeros((3, _FIRST_ROOM))
@@ -48,39 +42,29 @@ class RequestColumns:
 
     @property
     def begin(self) -> Times:
-        """Seconds at which each was requested."""
         return self._times[0, : len(self)]
 
     @property
     def answer(self) -> Times:
-        """Seconds at which its answer began."""
         return self._times[1, : len(self)]
 
     @property
     def end(self) -> Times:
-        """Seconds at which its answer ended."""
         return self._times[2, : len(self)]
 
     @property
     def sizes(self) -> npt.NDArray[np.int64]:
-        """Bytes that came."""
         return self._sizes[: len(self)]
 
     @property
     def hits(self) -> npt.NDArray[np.bool_]:
-        """Return whether the cache answered."""
         return self._hits[: len(self)]
 
     @property
     def rounds(self) -> npt.NDArray[np.int64]:
-        """The round of each request, from 1: it began after one of the round before had ended.
-
-        A read that the cache answered has the round that was over by then; 0 before the first.
-        """
         return self._rounds[: len(self)]
 
     def extend(self, records: Sequence[Request]) -> None:
-        """Add records that ended after those that are there."""
         first, count = len(self), len(self) + len(records)
         self._make_room(count)
         self.records.extend(records)
@@ -103,7 +87,6 @@ class RequestColumns:
         self._highest = np.pad(self._highest, (0, more))
 
     def _find_rounds(self, first: int, count: int) -> None:
-        """Compute the rounds: a request depends on those that had ended when it began."""
         before = self._latest[first - 1] if first else 0.0
         ends = np.where(self._hits[first:count], 0.0, self._times[2, first:count])
         self._latest[first:count] = np.maximum.accumulate(np.maximum(ends, before))
@@ -119,16 +102,6 @@ class RequestColumns:
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """Times of the records of a request log.
-
-    Attributes:
-        begin: Seconds, one per record.
-        answer: Seconds at the first byte of each answer.
-        end: Seconds at the last byte of each answer.
-        span: End of the last request: the width of the waterfall.
-        busy: Seconds during which at least one request was open.
-    """
-
     begin: Times
     answer: Times
     end: Times
@@ -137,7 +110,6 @@ class Schedule:
 
 
 def measured(columns: RequestColumns) -> Schedule:
-    """Return the times of the requests, with long pauses cut short."""
     if not len(columns):
         none = np.zeros(0)
         return Schedule(none, none, none, 0.0, 0.0)
@@ -162,14 +134,6 @@ Index = QModelIndex | QPersistentModelIndex
 
 
 class RequestLogModel(TableModel):
-    """Records of a request log, with their times.
-
-    Attributes:
-        columns: The records.
-        schedule: Times of the records, as they are drawn.
-        listings: Number of requests that listed.
-    """
-
     titles = ("For", "Range", "Bytes", "Answer")
     numbers = (BYTES,)
     things: Any
@@ -187,21 +151,13 @@ class RequestLogModel(TableModel):
 
     @property
     def tape(self) -> RequestLog | None:
-        """Return where the records come from."""
         return self._tape
 
     def set_tape(self, tape: RequestLog | None, main: str = "") -> None:
-        """Show another tape.
-
-        Args:
-            tape: The request log, or None.
-            main: The address of what is open; requests for others are listed with their name.
-        """
         self._tape, self._main = tape, main
         self._restart()
 
     def read_again(self, main: str) -> None:
-        """Read the purposes again: more is known of the shard now."""
         self._main = main
         self._restart()
 
@@ -214,7 +170,6 @@ class RequestLogModel(TableModel):
         self.take_new()
 
     def take_new(self) -> bool:
-        """Take what was recorded meanwhile; whether there was anything."""
         tape = self._tape
         if tape is None or (count := tape.requests + tape.hits) == self._seen:
             return False
@@ -237,18 +192,15 @@ class RequestLogModel(TableModel):
         return True
 
     def show_hits(self, wanted: bool) -> None:
-        """List reads that the cache answered, or leave them out."""
         self.beginResetModel()
         self._hits = wanted
         self.things = np.arange(len(self.columns)) if wanted else np.flatnonzero(~self.columns.hits)
         self.endResetModel()
 
     def record(self, row: int) -> Request:
-        """Return the record of a row."""
         return self.columns.records[int(self.things[row])]
 
     def bar(self, row: int) -> tuple[float, float, float]:
-        """When the request of a row began, was answered and ended, as shares of the whole time."""
         number, plan, span = int(self.things[row]), self.schedule, max(self.schedule.span, 1e-9)
         return float(plan.begin[number]) / span, float(plan.answer[number]) / span, float(plan.end[number]) / span
 
@@ -291,12 +243,10 @@ class RequestLogModel(TableModel):
 
 
 def called_off(record: Request) -> bool:
-    """Return whether a request ended because nobody wanted its bytes any more: that is no failure."""
     return record.error == CALLED_OFF
 
 
 def answer_text(record: Request) -> str:
-    """Return what became of a request: the status, with a sign where it failed or was asked again."""
     if record.cached:
         return "cache"
     if called_off(record):

@@ -27,19 +27,15 @@ _BETWEEN = 6.0
 
 @dataclass(frozen=True, slots=True)
 class _BitLine:
-    """One line of cells: the bits from `low` to below `high`, the highest at the left."""
-
     low: int
     high: int
     left: float
     cell: float
 
     def x(self, edge: float) -> float:
-        """Return the place of an edge between two bits: that under bit `edge`."""
         return self.left + (self.high - edge) * self.cell
 
     def part(self, item: Item) -> tuple[float, float] | None:
-        """Return the edges of what it has of a field: left, right."""
         low, high = max(item.at, self.low), min(item.at + item.size, self.high)
         # A field without bits is seen by its handle, which makes it larger.
         empty = item.size == 0 and item.handle != "" and self.low <= item.at < self.high
@@ -47,7 +43,6 @@ class _BitLine:
 
 
 def place_bits(sheet: DrawingPage, figure: Bits, first: int, top: float) -> float:
-    """Place a row of bits; return where it ends."""
     y = sheet.title(top, figure.title)
     for row in _rows(sheet, figure):
         y = _place_row(sheet, figure, first, row, y) + _BETWEEN
@@ -97,14 +92,12 @@ def _place_row(sheet: DrawingPage, figure: Bits, first: int, row: _BitLine, top:
 
 
 def _empty_field(sheet: DrawingPage, item: Item, number: int, edge: Rect, cell: float) -> None:
-    """A field without bits: a handle at its edge, a little to the left, where it grows to, beside that of another."""
     x = max(edge.x - cell / 2, sheet.left)
     sheet.area(Rect(x, edge.y, max(edge.x - x, 1), edge.h), number)
     sheet.grip(item, number, Rect(x, edge.y, 0, edge.h), -cell)
 
 
 def _cells(sheet: DrawingPage, figure: Bits, row: _BitLine, y: float, fields: Sequence[Item]) -> None:
-    """The letters and digits, and the lines between cells, stronger between bytes."""
     edges = {int(item.at) for item in fields}
     covered = {bit for item in fields for bit in range(int(item.at), int(item.at + item.size))}
     for bit in range(row.low, row.high):
@@ -126,7 +119,6 @@ def _cells(sheet: DrawingPage, figure: Bits, row: _BitLine, y: float, fields: Se
 
 
 def _numbers(sheet: DrawingPage, figure: Bits, row: _BitLine, y: float) -> float:
-    """Numbers of bits: the highest of the row, the lowest, and the first of each byte."""
     wanted = [row.high - 1, row.low, *(bit for bit in range(row.low, row.high) if bit % _BYTE == 0)]
     for bit in dict.fromkeys(wanted):
         text = str(bit)

@@ -29,16 +29,6 @@ _MANY = 5
 
 @dataclass(frozen=True, slots=True)
 class _Grid:
-    """Grid of the cells.
-
-    Attributes:
-        left: Where the first column begins.
-        columns: Cells in a row.
-        rows: Number of rows.
-        wide: Width of a cell with its gap.
-        board: Whether rows lie close and have their numbers at the left.
-    """
-
     left: float
     columns: int
     rows: int
@@ -46,17 +36,14 @@ class _Grid:
     board: bool
 
     def x(self, cell: int) -> float:
-        """Return where a cell begins."""
         return self.left + cell % self.columns * self.wide
 
     @property
     def height(self) -> float:
-        """Of a cell."""
         return min(max(self.wide, _NARROW), _BOARD_HEIGHT) if self.board else _HEIGHT
 
 
 def place_cells(sheet: DrawingPage, figure: Cells, first: int, top: float) -> float:
-    """Place cells; return where they end."""
     y = sheet.title(top, figure.title)
     if figure.count <= 0:
         return y
@@ -102,7 +89,6 @@ def _grid(sheet: DrawingPage, figure: Cells) -> _Grid:
 
 
 def _round(columns: int, count: int) -> int:
-    """Columns of a board as people count: in tens, or in powers of two where there are so many cells."""
     if count & (count - 1) == 0:
         return 1 << (columns.bit_length() - 1)
     return columns // 10 * 10 or columns
@@ -153,7 +139,6 @@ def _place_row(
 
 
 def _runs(cells: range, by_cell: Mapping[int, Sequence[tuple[int, Item]]]) -> list[range]:
-    """Neighbours that are hits and say the same: one box goes around them, so that a run is seen as one."""
     found, start = list[range](), cells.start
     for cell in range(cells.start + 1, cells.stop + 1):
         if cell < cells.stop and _alike(by_cell.get(start, ()), by_cell.get(cell, ())):
@@ -183,7 +168,6 @@ def _row_name(sheet: DrawingPage, figure: Cells, grid: _Grid, row: int, y: float
 
 
 def _numbers(sheet: DrawingPage, figure: Cells, grid: _Grid, cells: range, y: float) -> float:
-    """Numbers under cells: all of them, or as many as have room, at round distances."""
     if not figure.numbered or figure.column_names:
         return y + 2
     widest = sheet.measure(f"{figure.first + figure.count - 1:,}", SMALL, Face.SANS)
@@ -197,7 +181,6 @@ def _numbers(sheet: DrawingPage, figure: Cells, grid: _Grid, cells: range, y: fl
 
 
 def _ring(sheet: DrawingPage, figure: Cells, grid: _Grid, tops: list[float]) -> None:
-    """The way from the last cell around to the first one."""
     last = figure.count - 1
     x0 = grid.x(last) + grid.wide - _GAP + 1
     y0, y1 = tops[-1] + grid.height / 2, tops[0] + grid.height / 2

@@ -8,7 +8,6 @@ from shardcore.model.drawing import Item
 
 
 def lanes_of_items(items: Sequence[Item]) -> list[int]:
-    """Return a lane for each item: those that overlap are in different ones, the longest first."""
     lanes, ends = [0] * len(items), list[float]()
     for n in sorted(range(len(items)), key=lambda number: (items[number].at, -items[number].size)):
         item = items[n]

@@ -22,7 +22,6 @@ _LEAST_WIDE = 1.5
 
 
 def place_ribbon(sheet: DrawingPage, figure: Ribbon, first: int, top: float) -> float:
-    """Place a ribbon; return where it ends."""
     y = sheet.title(top, figure.title)
     bands_from = first + len(figure.above.items)
     y = _above(sheet, figure.above, first, y)
@@ -33,7 +32,6 @@ def place_ribbon(sheet: DrawingPage, figure: Ribbon, first: int, top: float) -> 
 
 
 def _above(sheet: DrawingPage, ruler: Ruler, first: int, top: float) -> float:
-    """Return the upper ruler: names, numbers, the line, the boxes; return where the bands begin."""
     scale = scale_of(sheet, ruler)
     y = _subtitle(sheet, ruler, top)
     names = names_of(sheet, scale, ruler.items, first)
@@ -50,7 +48,6 @@ def _above(sheet: DrawingPage, ruler: Ruler, first: int, top: float) -> float:
 
 
 def _below(sheet: DrawingPage, ruler: Ruler, first: int, top: float) -> float:
-    """Return the lower ruler: the boxes, the line, numbers, names, and its title under them."""
     scale = scale_of(sheet, ruler)
     names = names_of(sheet, scale, ruler.items, first)
     lanes, named = lanes_of_items(ruler.items), {name.wanted.item for name in names}
@@ -75,7 +72,6 @@ def _subtitle(sheet: DrawingPage, ruler: Ruler, top: float) -> float:
 def _band(
     sheet: DrawingPage, band: Band, n: int, scales: tuple[RulerScale, RulerScale], ys: tuple[float, float]
 ) -> None:
-    """A band with curved sides, and its text where it is wide enough."""
     (upper, lower), (y0, y1), item = scales, ys, band.item
     a0, a1 = upper.x(item.at), upper.x(item.at + item.size)
     b0, b1 = lower.x(band.below[0]), lower.x(band.below[1])

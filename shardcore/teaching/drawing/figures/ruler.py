@@ -30,15 +30,6 @@ _STEPS = (1, 2, 5, 10)
 
 @dataclass(frozen=True, slots=True)
 class RulerScale:
-    """Scale of a ruler on the page.
-
-    Attributes:
-        start: Its first number.
-        stop: One past its last.
-        left: Start.
-        wide: The width.
-    """
-
     start: float
     stop: float
     left: float
@@ -46,21 +37,17 @@ class RulerScale:
 
     @property
     def unit(self) -> float:
-        """Pixels for one."""
         return self.wide / max(self.stop - self.start, 1e-9)
 
     def x(self, number: float) -> float:
-        """Return the place of a number, at the ends of the ruler for those beyond."""
         return self.left + (min(max(number, self.start), self.stop) - self.start) * self.unit
 
 
 def scale_of(sheet: DrawingPage, figure: Ruler) -> RulerScale:
-    """Return a ruler over the whole width of the page."""
     return RulerScale(figure.start, figure.stop, sheet.left, sheet.room)
 
 
 def place_ruler(sheet: DrawingPage, figure: Ruler, first: int, top: float) -> float:
-    """Place a ruler, its numbers below; return where it ends."""
     y = sheet.title(top, figure.title, f"in {figure.unit}" if figure.unit else "")
     scale = scale_of(sheet, figure)
     lanes = lanes_of_items(figure.items)
@@ -78,7 +65,6 @@ def place_ruler(sheet: DrawingPage, figure: Ruler, first: int, top: float) -> fl
 
 
 def names_of(sheet: DrawingPage, scale: RulerScale, items: Sequence[Item], first: int) -> list[Name]:
-    """Name beside a ruler: of marks, and of what is in question and too narrow for its text."""
     wanted = []
     for n, item in enumerate(items, first):
         left, right = scale.x(item.at), scale.x(item.at + item.size)
@@ -101,18 +87,6 @@ def place_stretches(
     *,
     down: bool = False,
 ) -> tuple[float, dict[int, Rect]]:
-    """Place the boxes of a ruler; return where they end, and where each is.
-
-    Args:
-        sheet: The page.
-        scale: Where numbers lie.
-        items: What is placed.
-        first: The number of the first item.
-        top: Top of the lanes.
-        lanes: The lane of each item.
-        named: Items whose text is beside the ruler.
-        down: Whether the first lane is the upper one; otherwise it is the one at the axis below.
-    """
     count = max((lane + 1 for item, lane in zip(items, lanes, strict=True) if item.size), default=0)
     step = LANE_HEIGHT + _LANE_GAP
     bottom = top + max(count * step - _LANE_GAP, 8.0)
@@ -139,7 +113,6 @@ def place_stretches(
 def write_in(
     sheet: DrawingPage, rect: Rect, item: Item, number: int, *, face: Face | None = None, large: bool = True
 ) -> None:
-    """The text of an item in its box, as large as it fits; cut only where the smaller size does not."""
     room = rect.w - _PAD
     face = face_of(item.text) if face is None else face
     size = NORMAL if large and sheet.measure(item.text, NORMAL, face) <= room else SMALL
@@ -149,15 +122,6 @@ def write_in(
 def place_axis(
     sheet: DrawingPage, scale: RulerScale, y: float, *, up: bool = False, clear: Sequence[float] = ()
 ) -> float:
-    """Return the line with its ticks and numbers, below `y` or above it; return where it ends.
-
-    Args:
-        sheet: The page.
-        scale: Where numbers lie.
-        y: Where the line is.
-        up: Whether the numbers are above the line.
-        clear: Where leaders pass: there is no number there.
-    """
     sign = -1 if up else 1
     sheet.rule((scale.left, y), (scale.left + scale.wide, y), ink=Ink.EDGE)
     marks = list(ticks(sheet, scale))
@@ -175,7 +139,6 @@ def place_axis(
 
 
 def ticks(sheet: DrawingPage, scale: RulerScale) -> Iterator[tuple[float, str]]:
-    """Round numbers that have room for themselves, and their texts."""
     wide = max(sheet.measure(f"{math.floor(end):,}", SMALL, Face.SANS) for end in (scale.start, scale.stop))
     least = (wide + _TICK_ROOM) / scale.unit
     power = 10.0 ** math.floor(math.log10(max(least, 1)))
@@ -187,7 +150,6 @@ def ticks(sheet: DrawingPage, scale: RulerScale) -> Iterator[tuple[float, str]]:
 
 
 def _mark(sheet: DrawingPage, item: Item, number: int, place: tuple[float, float, float], unit: float) -> None:
-    """A mark with a head, and a line down through the stretches: at the edges only where a text stands in its way."""
     x, top, bottom = place
     ink = Ink.ERROR if item.tone is Tone.MISS else Ink.ACCENT if item.here or item.tone is Tone.HIT else Ink.TEXT
     head = (Move((x + _MARK, top - _MARK)), Move((x, top + 2)), Move((x - _MARK, top - _MARK)))

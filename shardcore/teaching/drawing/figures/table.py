@@ -15,7 +15,6 @@ _WIDEST = 420.0
 
 
 def place_table(sheet: DrawingPage, figure: Table, first: int, top: float) -> float:
-    """Place a table; return where it ends."""
     y = sheet.title(top, figure.title)
     if not figure.headings:
         return y
@@ -49,7 +48,6 @@ def place_table(sheet: DrawingPage, figure: Table, first: int, top: float) -> fl
 
 
 def _widths(sheet: DrawingPage, figure: Table) -> list[float]:
-    """As wide as their texts, or shares of the page: the widest columns give way first."""
     widths = []
     for column, heading in enumerate(figure.headings):
         texts = [sheet.measure(row[column].text, NORMAL, face_of(row[column].text)) for row in figure.rows]

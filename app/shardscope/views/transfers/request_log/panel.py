@@ -38,8 +38,6 @@ _LOW = 170
 
 
 class RequestLogPanel(QWidget):
-    """Lists the requests for what is open; a click selects the bytes."""
-
     def __init__(self, session: Session, settings: Settings, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._session = session
@@ -117,7 +115,6 @@ class RequestLogPanel(QWidget):
 
     @property
     def price(self) -> Price:
-        """The prices that count."""
         return price_called(self._settings.price)
 
     def _set_price(self, price: Price) -> None:
@@ -139,7 +136,6 @@ class RequestLogPanel(QWidget):
         return shard.source.uri if shard is not None and shard.source is not None else ""
 
     def _run(self) -> None:
-        """Look for new requests as long as somebody can see them."""
         if self.model.tape is not None and self.isVisible():
             self._poll()
             self._timer.start()
@@ -158,7 +154,6 @@ class RequestLogPanel(QWidget):
 
     @property
     def totals(self) -> Totals:
-        """The sums of the request log."""
         tape = self.model.tape
         if tape is None:
             return Totals(0, 0, 0.0)
@@ -182,7 +177,6 @@ class RequestLogPanel(QWidget):
         self._tell_notes()
 
     def _tell_notes(self) -> None:
-        """Show the latest note, such as that the server is slow, while the request is still under way."""
         notes = self.model.tape.notes if self.model.tape is not None else ()
         self.notes.tell(notes[-1] if notes else "")
         self.notes.setToolTip("\n".join(notes))
@@ -195,7 +189,6 @@ class RequestLogPanel(QWidget):
             self._session.select_span(span, self)
 
     def span_of(self, record: Request) -> Span | None:
-        """The bytes that a request requested, in the words of what is open; None where it requested none of these."""
         shard = self._session.shard
         if shard is None or record.start is None or record.stop is None or not record.bytes:
             return None
@@ -203,7 +196,6 @@ class RequestLogPanel(QWidget):
         return None if name is None else Span(name, record.start, record.start + record.bytes)
 
     def menu_of(self, record: Request) -> QMenu:
-        """Return what can be done with a request."""
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         span = self.span_of(record)
@@ -249,7 +241,6 @@ class RequestLogPanel(QWidget):
 
 
 def source_name(shard: Shard, address: str) -> str | None:
-    """Return what the file at an address is called by what is open; None when it is none of its files."""
     source = shard.source
     if source is not None and source.uri == address:
         return ""

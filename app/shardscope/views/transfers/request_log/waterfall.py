@@ -42,12 +42,6 @@ _LIGHT = 0.38
 
 
 class RequestTable(QTableView):
-    """Paints the words by a delegate, and then the bars of the rows that are seen.
-
-    Attributes:
-        requests: What is shown.
-    """
-
     def __init__(self, requests: RequestLogModel, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.requests = requests
@@ -55,7 +49,6 @@ class RequestTable(QTableView):
 
     @property
     def row_height(self) -> int:
-        """Room for the words and the bar."""
         return self.fontMetrics().height() + 8 + BAR
 
     def paintEvent(self, event: QPaintEvent) -> None:
@@ -95,8 +88,6 @@ class RequestTable(QTableView):
 
 
 class RequestWords(QStyledItemDelegate):
-    """Paints the words of a request, above its bar."""
-
     def __init__(self, table: RequestTable) -> None:
         super().__init__(table)
         self._table = table
@@ -114,7 +105,6 @@ class RequestWords(QStyledItemDelegate):
         return size + QSize(_SWATCH + _SIDE, 0) if index.column() == PURPOSE else size
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
-        """Paint a cell."""
         if option.state & QStyle.StateFlag.State_Selected:
             painter.fillRect(option.rect, theme.selected(self._table)[0])
         purpose = index.column() == PURPOSE
