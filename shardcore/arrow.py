@@ -1,4 +1,4 @@
-"""Objects as columns of Arrow and pandas. Needs the extra `pandas`."""
+"""Objects as Arrow record batches and pandas data frames. Needs the extra `pandas`."""
 
 from __future__ import annotations
 
@@ -15,21 +15,23 @@ from shardcore.model.objects import ObjectColumns, Objects, ObjectSlice, Rows, S
 from shardcore.model.packages import optional
 
 BATCH = 1 << 16
-"""Rows of a batch."""
+"""Rows per batch."""
 
 _HASH = 32
-"""Bytes of a key that is a hash."""
+"""Bytes of a hash key."""
 
 _HEX = np.array([f"{byte:02x}" for byte in range(256)], "S2").view("<u2")
-"""The two digits of each byte."""
+"""Two hex digits per byte value."""
 
 
 def record_reader(part: ObjectSlice, *, raw_keys: bool = False) -> Any:
+    """Return a `pyarrow.RecordBatchReader`, which reads `BATCH` rows at a time."""
     batches = _Batches(part.objects, raw_keys=raw_keys)
     return batches.arrow.RecordBatchReader.from_batches(batches.schema, batches.of(part.rows))
 
 
 def data_frame(part: ObjectSlice, *, raw_keys: bool = False) -> Any:
+    """Return a `pandas.DataFrame` whose index is the row number."""
     pandas, arrow = optional("pandas"), optional("pyarrow")
     types = {
         arrow.uint64(): pandas.UInt64Dtype(),
@@ -85,7 +87,7 @@ class _Batches:
             values = getattr(columns, field.name)
             if field.name in self._names:
                 names = self._names[field.name]
-                # Objects that lie in several shards of a data set are in none by name.
+                # An object in several shards of a data set has an index past the names.
                 codes = np.where(values < len(names), values, 0).astype(field.type.index_type.to_pandas_dtype())
                 found.append(self.arrow.DictionaryArray.from_arrays(codes, names))
             else:
@@ -96,11 +98,12 @@ class _Batches:
         try:
             return self.arrow.array(texts, self.arrow.string())
         except UnicodeEncodeError:
-            # Lone surrogates: Arrow takes UTF-8 alone.
+            # Lone surrogates: Arrow accepts only valid UTF-8.
             fit = [text and text.encode("utf-8", "backslashreplace").decode() for text in texts]
             return self.arrow.array(fit, self.arrow.string())
 
     def _hashes(self, strings: ByteStrings, columns: ObjectColumns) -> Any:
+        """Return hashes as 32 bytes or as hex text; null for unused and deleted rows."""
         count, arrow = len(columns), self.arrow
         there = ~in_states(columns.state, (State.UNUSED, State.DELETED))
         bits = arrow.py_buffer(np.packbits(there, bitorder="little"))

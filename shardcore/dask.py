@@ -1,4 +1,4 @@
-"""Data sets as collections of Dask: a bag of shards, an array of voxels. Needs the extra `cluster`."""
+"""Data sets as Dask collections: a bag of shards, an array of voxels. Needs the extra `cluster`."""
 
 from __future__ import annotations
 
@@ -18,10 +18,22 @@ from shardcore.shards.ticket import ShardTicket, absolute, check_keys, folder_ad
 from shardcore.shards.ticket_opening import open_ticket
 
 CHUNK_BYTES = 64 << 20
-"""Bytes of a block of an array, unless `chunks` says otherwise."""
+"""Maximum bytes of a block; default of `chunks`."""
 
 
 def to_bag(shard: Shard, function: Callable[[Shard], Any] | None = None, *, batch: int = 32, keys: bool = False) -> Any:
+    """Return the shards of a data set as a `dask.bag.Bag`.
+
+    Args:
+        shard: Data set or single file, opened by a path or address that the workers can reach.
+        function: Called with each opened shard; its result must not refer to the shard. None: the items are tickets.
+        batch: Shards per partition.
+        keys: Whether tickets may contain credentials.
+
+    Raises:
+        UsageError: Dask is not installed, or a ticket would contain credentials.
+        SourceError: The shards cannot be listed.
+    """
     bag = optional("dask.bag").from_sequence(shard.tickets(keys=keys), partition_size=batch)
     return bag if function is None else bag.map(on_ticket, function)
 
@@ -32,6 +44,19 @@ def on_ticket(ticket: ShardTicket, function: Callable[[Shard], Any]) -> Any:
 
 
 def array(shard: Shard, scale: str = "", *, chunks: Sequence[int] | None = None, keys: bool = False) -> Any:
+    """Return a volume or array as a `dask.array.Array` of shape `(*grid.shape, *grid.inner)`.
+
+    Index 0 is the first voxel, whatever the `voxel_offset`. Voxels of missing chunks are 0.
+
+    Args:
+        shard: Volume or array, opened by a path or address that the workers can reach.
+        scale: Name of a scale; default: the scale that was opened.
+        chunks: Elements per block along each axis; default: several whole chunks, together at most 64 MiB.
+        keys: Whether tasks may contain credentials.
+
+    Raises:
+        UsageError: There is no grid or no such scale, Dask is not installed, or a task would contain credentials.
+    """
     dask_array = optional("dask.array")
     if (grid := shard.chunk_grid(scale)) is None:
         raise UsageError("no voxels here: only volumes and arrays can be read as arrays")
@@ -60,6 +85,7 @@ def grid_block(ticket: ShardTicket, scale: str, axes: int, block_info: Any = Non
 
 
 def _whole_ticket(shard: Shard, *, same: bool) -> ShardTicket:
+    """Return a ticket of the whole data set; with `same`, its info travels in the ticket."""
     options = {name: value for name, value in shard.chosen.items() if name != "format"} | {"remote": shard.opened_with}
     if same and isinstance(shard, DataSet):
         where = folder_address(shard.folder.uri, shard.opened_at)
@@ -70,6 +96,7 @@ def _whole_ticket(shard: Shard, *, same: bool) -> ShardTicket:
 
 
 def _usual_chunks(grid: ChunkGrid) -> list[int]:
+    """Return the block size: one chunk, doubled along each axis in turn while it fits into `CHUNK_BYTES`."""
     block = [min(step, length) for step, length in zip(grid.chunk, grid.shape, strict=True)]
     size = math.prod((*block, *grid.inner)) * grid.dtype.itemsize
     growing = True

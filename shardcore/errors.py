@@ -1,6 +1,6 @@
-"""Every failure of shardcore, and the place in the file that it belongs to.
+"""Errors of shardcore and their location in the file.
 
-Nothing but these errors (and `Cancelled`, which is nobody's fault) leaves the library, whatever the input.
+For any input, only these errors and `Cancelled` leave the library.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from shardcore.model.span import Span
 from shardcore.model.text import short, without_secrets
 
 LONGEST_KEY = 200
-"""Letters of a key that a sentence shows as it is."""
+"""Characters of a key that a message shows."""
 
 
 def shown_key(key: str) -> str:
@@ -21,7 +21,7 @@ def shown_key(key: str) -> str:
 
 
 class Remedy(Enum):
-    """Remedy for a failure; the value is for programs. The command line names its options instead."""
+    """Remedies for failures. The values name Python arguments; the command line has texts of its own."""
 
     DELETED = "open with deleted=True to read it"
     XORBS = "name the folder that holds them (xorbs=)"
@@ -67,9 +67,9 @@ class ShardError(Exception):
     """Any failure of shardcore.
 
     Attributes:
-        message: One sentence; addresses in it have no login and no query.
-        span: Where in the file, when the failure has a place.
-        remedy: What would help, where the caller can do something.
+        message: One sentence. Addresses in it have no credentials and no query.
+        span: Location in the file, if there is one.
+        remedy: What the caller can do, if anything.
     """
 
     remedy: Remedy | None = None
@@ -84,7 +84,7 @@ class ShardError(Exception):
 
     @property
     def placed(self) -> str:
-        """The message and the place, without a remedy."""
+        """The message with its location, without the remedy."""
         return f"{self.message} ({self.span})" if self.span else self.message
 
     def __str__(self) -> str:
@@ -96,20 +96,20 @@ class UsageError(ShardError):
 
 
 class PackageMissing(UsageError):
-    """A package that only this needs is not installed; the message has the command that installs it."""
+    """An optional package is not installed; the message contains the command that installs it."""
 
 
 MOST_NAMED = 8
-"""Stores that a question lists."""
+"""Stores listed in a message."""
 
 
 class StoreUntrusted(UsageError):
-    """A file names stores that you have not agreed to. No request was sent to them.
+    """A file refers to stores that you have not trusted. No request was sent to them.
 
     Attributes:
-        file: The name of the file.
-        stores: Their addresses, as `RemoteOptions.trusted` takes them.
-        who: How requests would be signed: `as profile lab`, `anonymously`.
+        file: Name of the file.
+        stores: Addresses, as in `RemoteOptions.trusted`.
+        who: How requests would be signed, such as `as profile lab`; empty for a local folder.
     """
 
     remedy = Remedy.STORE
@@ -131,7 +131,7 @@ class StoreUntrusted(UsageError):
 
     @property
     def question(self) -> str:
-        """Return the question that `yes` answers, in one sentence."""
+        """The question to ask before the stores are trusted."""
         return f"Connect to {self._listed} {self.who}?" if self.who else f"Open {self._listed}?"
 
     @property
@@ -141,10 +141,10 @@ class StoreUntrusted(UsageError):
 
 
 class SpaceUnchosen(UsageError):
-    """A folder has several key spaces: one of them has to be opened.
+    """A folder has several key spaces, and one must be chosen.
 
     Attributes:
-        address: Address of the first of them.
+        address: Address of the first key space.
     """
 
     def __init__(
@@ -155,7 +155,7 @@ class SpaceUnchosen(UsageError):
 
 
 class LayerUnchosen(UsageError):
-    """A link of Neuroglancer has several layers with precomputed sources: one of them has to be chosen.
+    """A Neuroglancer link has several layers with precomputed sources, and one must be chosen.
 
     Attributes:
         layers: Names and addresses of the layers, in the order of the link.
@@ -178,8 +178,8 @@ class NotAShard(ShardError):
     """No format recognises the bytes.
 
     Attributes:
-        candidates: One sentence per format that came near.
-        is_other: Whether the bytes are known to be no shard, whatever the format: an empty file, a web page.
+        candidates: One sentence per format that matched in part.
+        is_other: Whether the bytes are certainly no shard of any format: an empty file, a web page.
     """
 
     def __init__(
@@ -197,27 +197,27 @@ class NotAShard(ShardError):
 
 
 class FormatError(ShardError):
-    """The bytes break a rule of their format."""
+    """The bytes violate a rule of their format."""
 
 
 class Truncated(FormatError):
-    """The bytes end before the structure does."""
+    """The bytes end before the structure is complete."""
 
 
 class BadMagic(FormatError):
-    """A magic number is not there."""
+    """The magic number is missing or wrong."""
 
 
 class BadChecksum(FormatError):
-    """A stored digest and the computed one differ."""
+    """A stored checksum or digest differs from the computed one."""
 
 
 class Unsupported(FormatError):
-    """Known, but refused: another version, another family, a codec that no library here decodes."""
+    """Recognised but not supported: another version or family, or a codec without a decoder here."""
 
 
 class KeyAbsent(ShardError, KeyError):
-    """The key is not in the shard; a `KeyError`, as `shard[key]` of a mapping raises it.
+    """The key is not in the shard. Also a `KeyError`, as for any mapping.
 
     Attributes:
         key: The key, in the text form of the format.
@@ -232,32 +232,32 @@ class KeyAbsent(ShardError, KeyError):
 
 
 class SourceError(ShardError):
-    """The bytes cannot be read: a file is gone or shrank, the network fails, credentials are refused.
+    """The bytes cannot be read: a file is missing or shrank, the network fails, credentials are refused.
 
     Attributes:
-        partial: Result of an operation that it ended: the `Report` of `verify`, the `Salvage` of `salvage`.
+        partial: Result until then: the `Report` of `verify`, the `Salvage` of `salvage`.
     """
 
     partial: Any = None
 
 
 class ExternalMissing(SourceError):
-    """Bytes that the shard keeps outside itself (a xorb, a BigFile) are not where they should be."""
+    """Bytes that are stored outside the shard (a xorb, a BigFile) were not found."""
 
 
 class SourceChanged(SourceError):
-    """The bytes were replaced while they were open; what was read before no longer holds."""
+    """The bytes were replaced while open; what was read before is invalid."""
 
 
 class OutOfResources(SourceError):
-    """The system refused: too many open files, or not enough memory. The file is not the cause."""
+    """The system refused: too many open files or not enough memory. The file is not the cause."""
 
 
 class RemoteError(SourceError):
-    """Bytes of another machine cannot be read. No message has a query, a login or a key in it.
+    """Bytes on another machine cannot be read. No message contains a query, a login or a key.
 
     Attributes:
-        status: The answer of the server, such as 403; 0 when there was none.
+        status: HTTP status, such as 403; 0 without a response.
     """
 
     def __init__(
@@ -267,60 +267,60 @@ class RemoteError(SourceError):
         self.status = status
 
     def again(self) -> RemoteError:
-        """Return a copy of an error for another caller: the traceback of the first keeps objects alive."""
+        """Return a copy for another caller: the traceback of the original keeps objects alive."""
         return type(self)(self.message, status=self.status, remedy=self.remedy)
 
 
 class NoSuchObject(RemoteError):
-    """There is no such bucket, key or file."""
+    """The bucket, key or file does not exist."""
 
 
 class CannotList(RemoteError):
-    """The server opens what is named, and lists nothing."""
+    """The server returns files by name but cannot list them."""
 
 
 class Forbidden(RemoteError):
-    """The server does not let us read it. Stores that may not be listed answer so for what is absent, too."""
+    """Access is denied. Stores that may not be listed also answer so for missing keys."""
 
 
 class CredentialsRefused(RemoteError):
-    """There are no credentials of that name, or they are unknown, wrong or expired."""
+    """The credentials are missing, unknown, wrong or expired."""
 
 
 class ClockSkewed(RemoteError):
-    """The clock of this machine is too far from the server's for a signed request."""
+    """The local clock differs too much from the server's for a signed request."""
 
 
 class WrongRegion(RemoteError):
-    """The bucket is in another region, and the server does not state in which."""
+    """The bucket is in another region, which the server does not name."""
 
 
 class RangeRefused(RemoteError):
-    """The server does not answer with the bytes that were requested: the whole file, others, or encoded ones."""
+    """The server did not return the requested bytes but the whole file, other bytes, or encoded ones."""
 
 
 class ConnectionFailed(RemoteError):
-    """No answer, or not all of it, after all attempts."""
+    """No response, or an incomplete one, after all attempts."""
 
 
 class TimedOut(ConnectionFailed):
-    """Nothing came for too long."""
+    """No data arrived within the timeout."""
 
 
 class HostUnknown(ConnectionFailed):
-    """The name of the server has no address."""
+    """The host name has no address."""
 
 
 class TlsFailed(ConnectionFailed):
-    """The server cannot prove who it is, or speaks no TLS."""
+    """The certificate of the server is not trusted, or the server does not speak TLS."""
 
 
 class ProxyFailed(ConnectionFailed):
-    """The proxy that the environment names does not serve."""
+    """The proxy from the environment does not work."""
 
 
 class ServerFailed(RemoteError):
-    """The server states that it cannot answer: 5xx, or too many requests."""
+    """The server cannot answer: status 5xx, or too many requests."""
 
 
 class BudgetSpent(RemoteError):
@@ -328,6 +328,8 @@ class BudgetSpent(RemoteError):
 
 
 class LargeRead(BudgetSpent):
+    """A read of `size` bytes, more than may be fetched without asking; see `read_purpose.at_most`."""
+
     def __init__(
         self,
         message: str,
@@ -351,6 +353,7 @@ def failed(what: str, error: Exception) -> SourceError:
 
 
 def says_absent(error: SourceError) -> bool:
+    """Return whether an error means that nothing is there; a server that fails or stalls proves nothing."""
     cause = error.__cause__
     if isinstance(error, (SourceChanged, OutOfResources)) or (isinstance(cause, OSError) and cause.errno in _UNREAD):
         return False
@@ -362,20 +365,25 @@ def ends_reading(error: ShardError) -> bool:
 
 
 def source_lost(error: BaseException) -> bool:
+    """Return whether further reads are useless: server lost, budget spent, or refused by the system.
+
+    Answers about one file (403, 404, no ranges) do not count: other files can still be read.
+    """
     if isinstance(error, OutOfResources):
         return True
     return isinstance(error, RemoteError) and not isinstance(error, (NoSuchObject, Forbidden, CannotList, RangeRefused))
 
 
 DEFAULT_LIMIT = 1 << 30
-"""One decoded object is at most this many bytes, unless requested."""
+"""Default for the maximum bytes of one decoded object."""
 
 
 class LimitExceeded(ShardError):
-    """More bytes than the limit allows: one decoded object over 1 GiB unless requested."""
+    """More bytes than a limit allows; by default 1 GiB per decoded object."""
 
     remedy: Remedy | None = Remedy.LIMIT
 
 
 def reason_of(error: Exception) -> str:
+    """Return the message of the system, without the error number and path of an `OSError`."""
     return (error.strerror or str(error)) if isinstance(error, OSError) else str(error)

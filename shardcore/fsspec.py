@@ -1,8 +1,7 @@
-"""Objects of shards as files of fsspec, read only: `shard://KEY::s3://bucket/x.shard`.
+"""Read-only fsspec file system over the objects of a shard: `shard://KEY::s3://bucket/x.shard`.
 
-The path of an object is its key as a link writes it (`shardcore.model.inside_path`), with `*`, `?`, `[` and `::`
-percent-encoded besides: they mean something to fsspec. Keys that are plain relative paths are paths with folders, as
-`extract --folders` writes them; in others `/` is `%2F`.
+The path of an object is its key as in a link (`shardcore.model.inside_path`); `*`, `?`, `[` and `::` are also
+percent-encoded, because fsspec interprets them. Keys that are relative paths keep `/`; in others it is `%2F`.
 """
 
 from __future__ import annotations
@@ -49,20 +48,20 @@ from shardcore.system import last_part
 T = TypeVar("T")
 
 BLOCK = 1 << 20
-"""Bytes that an opened file of a local shard reads at once; default of `block_size`."""
+"""Bytes read at once from a local shard; default of `block_size`."""
 
 REMOTE_BLOCK = 4 << 20
-"""The same of a remote shard: its ranges are read in parallel."""
+"""The same for a remote shard, whose ranges are fetched in parallel."""
 
 MOST_OPEN = 8
-"""Shards that stay open between two uses, of all file systems together: the ones that were used last."""
+"""Most recently used shards that stay open, for all file systems together."""
 
 _LOCAL = ("file", "local")
 _S3 = ("s3", "s3a")
 _ADDRESSES = {"s3": "s3://", "s3a": "s3://", "gs": "gs://", "gcs": "gs://"}
 _HTTP = ("http", "https")
 _OWN_OPTIONS = frozenset({"use_listings_cache", "listings_expiry_time", "max_paths", "asynchronous", "loop"})
-"""Options that fsspec takes for every file system."""
+"""Options of every fsspec file system."""
 
 _S3_NAMES = {
     "anon": "anonymous",
@@ -74,13 +73,13 @@ _S3_NAMES = {
     "region_name": "region",
     "requester_pays": "requester_pays",
 }
-"""Options of s3fs, and those of `RemoteOptions` that they are."""
+"""Options of s3fs, with the field of `RemoteOptions` for each."""
 
 _MAGIC = {"*": "%2A", "?": "%3F", "[": "%5B", "::": "%3A%3A"}
 
 _PART = r"[\w+=~(-][\w .,;+=()~$&'!-]*"
 _PLAIN = re.compile(rf"{_PART}(?:/{_PART}){{0,{MAX_DEPTH - 1}}}", re.ASCII)
-"""Keys that are paths as they are: most, of shards with many."""
+"""Keys that need no encoding: a fast path for large shards."""
 
 
 def path_of(key: str) -> str:
@@ -93,6 +92,7 @@ def path_of(key: str) -> str:
 
 
 def key_of(path: str) -> str:
+    """Return the key of a path; raise `FileNotFoundError` when its escapes are not UTF-8."""
     try:
         return "" if path == "@" else unquote(path, errors="surrogatepass")
     except UnicodeDecodeError as error:
@@ -100,6 +100,8 @@ def key_of(path: str) -> str:
 
 
 class _OpenShard:
+    """An open shard and the sorted paths of its objects; closed with the last reference to it."""
+
     def __init__(self, shard: Shard) -> None:
         self.shard = shard
         self.since = datetime.now(UTC)
@@ -138,6 +140,7 @@ class _OpenShard:
             source.release()
 
     def listed(self) -> tuple[list[str], list[int]]:
+        """Return the sorted paths that `extract` writes, and their sizes (-1: only decoding tells). Reads the index once."""
         with self._lock:
             if self._names is None:
                 objects = self.shard.objects
@@ -151,6 +154,7 @@ class _OpenShard:
             return self._names
 
     def below(self, folder: str) -> Iterator[tuple[str, int | None]]:
+        """Yield the direct children of a folder: objects with their size, folders with None."""
         paths, sizes = self.listed()
         prefix = f"{folder}/" if folder else ""
         at = bisect_left(paths, prefix)
@@ -158,7 +162,7 @@ class _OpenShard:
             first, slash, _ = paths[at][len(prefix) :].partition("/")
             if slash:
                 yield prefix + first, None
-                # The character after the slash: what follows the paths in the folder.
+                # `0` follows `/`: the next path after the folder.
                 at = bisect_left(paths, f"{prefix}{first}0", at)
             else:
                 yield paths[at], sizes[at]
@@ -175,11 +179,12 @@ _RECENT_LOCK = threading.Lock()
 
 
 def _keep(opened: _OpenShard) -> None:
+    """Mark a shard as the most recently used, and drop the oldest beyond `MOST_OPEN`."""
     with _RECENT_LOCK:
         _RECENT[id(opened)] = opened
         _RECENT.move_to_end(id(opened))
         gone = [_RECENT.popitem(last=False)[1] for _ in range(len(_RECENT) - MOST_OPEN)]
-    # Outside the lock: closing may take its time.
+    # Outside the lock: closing may be slow.
     del gone
 
 
@@ -203,7 +208,7 @@ class FsspecSource(Source):
     def _ask(self, work: Callable[[], T]) -> T:
         try:
             return work()
-        except Exception as error:  # each file system has errors of its own
+        except Exception as error:  # file systems raise any error
             raise SourceError(f"{short(self._path)}: {reason_of(error)}") from error
 
     def _read(self, start: int, stop: int) -> bytes:
@@ -236,6 +241,19 @@ class ShardFile(AbstractBufferedFile):
 
 
 class ShardFileSystem(AbstractFileSystem):
+    """Objects of a shard or data set as files, read-only. The shard is opened at the first read.
+
+    A local file that changed is opened again. `invalidate_cache()` closes the shard.
+
+    Args:
+        fo: Path or address of the shard; in a chained URL, the part after `::`.
+        target_protocol: Protocol of `fo` in a chained URL. Protocols other than files, S3, Google and HTTP are read by
+            their own fsspec file system.
+        target_options: Options of that file system; for S3, the options of s3fs that shardcore supports.
+        remote_options: Fields of `shardcore.RemoteOptions` by name.
+        **options: Other arguments of `shardcore.open`.
+    """
+
     protocol = "shard"
     root_marker = ""
 
@@ -340,6 +358,7 @@ class ShardFileSystem(AbstractFileSystem):
         return found if isinstance(found, list) else found.lstrip("/")
 
     def _reading(self, work: Callable[[_OpenShard], T]) -> T:
+        """Call `work` with the open shard; retry once when the file has changed."""
         try:
             return work(self._opened())
         except SourceChanged:
@@ -434,12 +453,16 @@ class ShardFileSystem(AbstractFileSystem):
     def _each(
         self, paths: Iterable[str], read: Callable[[_OpenShard, str], T], *, returns: bool, whole: bool = True
     ) -> Iterator[tuple[str, T | Exception]]:
+        """Yield each path with its result, in order, several at a time.
+
+        With `returns`, errors are results. With `whole`, neighbouring contents are prefetched together.
+        """
         opened = self._opened()
 
         def looked_up(path: str) -> ObjectRef | None:
             try:
                 return opened.ref(path)
-            except Exception:  # noqa: BLE001 - reading it raises it again, and tells it then
+            except Exception:  # noqa: BLE001 - reading it raises the error again
                 return None
 
         def one(path: str) -> tuple[str, T | Exception]:
@@ -476,7 +499,7 @@ class ShardFileSystem(AbstractFileSystem):
 
     def __reduce__(self) -> Any:
         make, (kind, given, named) = super().__reduce__()
-        # As it was given, so that it is found in the cache of the other process.
+        # `fo` as given: the other process finds it in its instance cache.
         return make, ((kind, (self._fo, *given[1:]), named) if given else (kind, (), {**named, "fo": self._fo}))
 
     def _refuse(self, *arguments: Any, **named: Any) -> NoReturn:
@@ -493,6 +516,7 @@ def _entry(path: str, size: int | None) -> dict[str, Any]:
 
 
 def _range(start: int | None, end: int | None, size: Callable[[], int]) -> tuple[int, int]:
+    """Return non-negative offsets of an fsspec range; calls `size` only for negative or open ends."""
     first = start or 0
     first = max(size() + first, 0) if first < 0 else first
     last = size() if end is None else size() + end if end < 0 else end

@@ -1,7 +1,7 @@
-"""HTML of results, as notebooks show them.
+"""HTML of results for notebooks.
 
-Plain elements with inline styles, no scripts, nothing that is loaded. Text out of files is escaped and cut. What would
-have to be fetched from another machine is named, and not fetched.
+Plain elements with inline styles; no scripts, no external resources. Text from files is escaped and truncated.
+Nothing is fetched from another machine; the HTML names what is missing instead.
 """
 
 from __future__ import annotations
@@ -49,37 +49,35 @@ from shardcore.teaching.drawing.notebook import picture_of
 from shardcore.teaching.drawing.svg import with_ids
 
 ROWS = 10
-"""Objects of a table."""
+"""Rows of an object table."""
 
 LINES = 20
-"""Findings, sections, children of a node, rows and members of a content."""
+"""Items of any other list."""
 
 LETTERS = 160
-"""Letters of a cell."""
+"""Characters of a cell."""
 
 TEXT = 4000
-"""Letters of a text."""
+"""Characters of a text."""
 
 NODES = 200
-"""Nodes of a tree."""
 
 DEEP = 3
-"""Levels of a tree."""
 
 DRAWN = 1 << 18
-"""Characters of the drawings of a lookup."""
+"""Characters of SVG per lookup."""
 
 PIXELS = 512
-"""Pixels along the longer edge of a slice of an array."""
+"""Pixels along the longer edge of a picture."""
 
 MOST_PICTURE = 1 << 20
-"""Bytes of a picture that is shown as it is stored."""
+"""Bytes of a stored picture that is embedded."""
 
 _MOST_AREA = 1 << 24
 _BROWSERS = ("png", "jpeg", "gif", "webp")
-"""Pictures that browsers show."""
+"""Picture formats that browsers display."""
 
-# No colours of text or ground: those of the notebook hold, light or dark.
+# No text or background colours: the theme of the notebook applies, light or dark.
 _FRAME = "max-width:60em;overflow-x:auto"
 _CELL = "text-align:left;vertical-align:top;padding:0 1em 0 0;white-space:pre-wrap;overflow-wrap:anywhere"
 _MUTED = "opacity:.7"
@@ -240,7 +238,7 @@ def _step(step: Step) -> Iterator[str]:
 @parts.register
 def _(drawing: Drawing) -> Iterator[str]:
     text = str(picture_of(drawing))
-    # The ids of a page are unique: a pattern of a folded drawing would not be painted in another one.
+    # Unique ids: browsers do not paint patterns that are defined in a folded drawing.
     yield f"<div>{with_ids(text, f'd{crc32(text.encode()):08x}-')}</div>" if len(text) < DRAWN else ""
 
 

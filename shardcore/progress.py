@@ -12,11 +12,11 @@ Progress = Callable[[int, int], None]
 
 
 _ASK = 0.02
-"""Seconds after which somebody who waits is asked whether it is still wanted."""
+"""Seconds between two checks for cancellation."""
 
 
 def no_progress(done: int, total: int) -> None:
-    """The `progress` of those who do not want to know."""
+    """Ignore progress."""
 
 
 _stop_check: ContextVar[Callable[[], None] | None] = ContextVar("stop_check", default=None)
@@ -24,6 +24,10 @@ _stop_check: ContextVar[Callable[[], None] | None] = ContextVar("stop_check", de
 
 @contextmanager
 def stopped_by(check: Callable[[], None]) -> Iterator[None]:
+    """Call `check` before each read in this context; it raises `Cancelled` to stop.
+
+    A context variable, because reads happen deep inside lookups and streams. Threads run in a copy of the context.
+    """
     token = _stop_check.set(check)
     try:
         yield
@@ -38,6 +42,7 @@ def check_stopped() -> None:
 
 
 def wait_for(seconds: float) -> None:
+    """Sleep, and check for cancellation every 20 ms."""
     until = time.monotonic() + seconds
     while (left := until - time.monotonic()) > 0:
         check_stopped()

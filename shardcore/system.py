@@ -1,7 +1,6 @@
-"""Differences between operating systems: files, their names, locks and owners; folders of the user; processes.
+"""Differences between operating systems: files, file names, locks, owners, user folders, processes.
 
-The rest of the library calls these functions and does not ask which system it runs on. `docs/dev/portability.md` lists
-the differences, and the tests that fake each system.
+`docs/dev/portability.md` lists the differences, and the tests that fake each system.
 """
 
 from __future__ import annotations
@@ -30,6 +29,10 @@ LINUX = sys.platform.startswith("linux")
 
 
 def open_file(path: str | Path, flags: int, mode: int = 0o666, *, follow_links: bool = False) -> int:
+    """Open a file in binary mode without blocking; return its descriptor. Also an `opener` for `open`.
+
+    Fails with `ELOOP` on a symbolic link unless `follow_links`. On Windows, the open file can be renamed and removed.
+    """
     if not follow_links:
         flags |= getattr(os, "O_NOFOLLOW", 0)
         if not hasattr(os, "O_NOFOLLOW") and is_link(path):
@@ -45,6 +48,7 @@ _NORMAL = 0x80
 
 
 def _open_shared(path: str | Path, flags: int) -> int:
+    """Open with all share modes; `os.open` on Windows prevents renaming and removing."""
     winapi, msvcrt = import_module("_winapi"), import_module("msvcrt")
     access = _READ if not flags & (os.O_WRONLY | os.O_RDWR) else _WRITE if flags & os.O_WRONLY else _READ | _WRITE
     if flags & os.O_CREAT:
@@ -61,10 +65,11 @@ def _open_shared(path: str | Path, flags: int) -> int:
 
 
 _TURNS = tuple(threading.Lock() for _ in range(16))
-"""Threads that read one file by its position take turns."""
+"""Locks by descriptor, for systems without `pread`."""
 
 
 def read_at(descriptor: int, count: int, at: int) -> bytes:
+    """Return up to `count` bytes at an offset; the file position does not change."""
     if hasattr(os, "pread"):
         return os.pread(descriptor, count, at)
     with _TURNS[descriptor % len(_TURNS)]:
@@ -77,6 +82,7 @@ def read_at(descriptor: int, count: int, at: int) -> bytes:
 
 
 def is_link(path: str | Path) -> bool:
+    """Return whether a path is a symbolic link or a Windows junction."""
     try:
         return is_link_status(os.lstat(path))
     except (OSError, ValueError):
@@ -99,6 +105,10 @@ _JUNCTION = 0xA0000003
 
 @contextlib.contextmanager
 def held_folder(folder: Path, inner: str = "") -> Iterator[Path]:
+    """Yield a path that stays bound to a folder, even if its name is given to another; `inner` is opened without links.
+
+    Only Linux has such paths; elsewhere it is the plain path.
+    """
     if not LINUX:
         yield folder / inner
         return
@@ -118,16 +128,17 @@ def held_folder(folder: Path, inner: str = "") -> Iterator[Path]:
 
 
 def name_new(path: str | Path, final: str | Path) -> None:
+    """Rename a file to a free name; raise `FileExistsError` if the name is taken."""
     if WINDOWS:
         os.rename(extended(path), extended(final))  # noqa: PTH104 - never replaces a file there
         return
-    # A hard link fails where another run made the file meanwhile; a rename would replace it.
+    # A hard link fails if another process has created the file; a rename would replace it.
     try:
         os.link(path, final)
     except FileExistsError:
         raise
     except (OSError, AttributeError):
-        # The file system has no hard links. What is left is to look once more, and to rename.
+        # No hard links here: check once more, then rename.
         if os.path.lexists(final):
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(final)) from None
         os.rename(path, final)  # noqa: PTH104
@@ -137,6 +148,10 @@ def name_new(path: str | Path, final: str | Path) -> None:
 
 
 def replace_file(path: str | Path, final: str | Path) -> None:
+    """Rename a file over another; readers that have the other one open keep it.
+
+    Windows cannot replace an open file, so the old file is renamed first and then removed.
+    """
     path, final = extended(path), extended(final)
     try:
         os.replace(path, final)  # noqa: PTH105
@@ -154,10 +169,11 @@ def replace_file(path: str | Path, final: str | Path) -> None:
 
 
 _LONGEST = 247
-"""Letters of a path of a folder that Windows takes without a prefix."""
+"""Characters of a path that Windows accepts without a prefix."""
 
 
 def extended(path: str | Path) -> str | Path:
+    r"""Return a path with the prefix `\\?\`, which Windows requires for long paths."""
     if not WINDOWS or len(str(path)) <= _LONGEST or str(path).startswith("\\\\?\\"):
         return path
     full = ntpath.abspath(path)
@@ -166,13 +182,17 @@ def extended(path: str | Path) -> str | Path:
 
 _DEVICES = {"con", "prn", "aux", "nul", "conin$", "conout$", "clock$"}
 DEVICE_NAMES = frozenset(_DEVICES | {f"{port}{n}" for port in ("com", "lpt") for n in range(10)})
-"""Names, without their endings, that are devices in each folder of Windows."""
+"""Names without extension that are devices in every Windows folder."""
 
 FORBIDDEN = frozenset('/\\:*?"<>|')
-"""Letters that names of files do not have on Windows."""
+"""Characters that Windows does not allow in file names."""
 
 
 def leads_elsewhere(part: str) -> bool:
+    """Return whether opening this name reaches something else than the file of that name.
+
+    Windows: devices, streams (`a:b`), drives, and names that lose trailing dots or spaces.
+    """
     return WINDOWS and (is_device(part) or not FORBIDDEN.isdisjoint(part) or part != part.rstrip(" ."))
 
 
@@ -181,10 +201,12 @@ def is_device(name: str) -> bool:
 
 
 def listed_name(name: str) -> str:
+    """Return a name in NFC: macOS lists accents as separate characters."""
     return unicodedata.normalize("NFC", name) if MACOS and not name.isascii() else name
 
 
 def path_of_url(url: str) -> str:
+    """Return the path of a `file://` URL; on Windows with its drive, or as `//server/share`."""
     parts = urlsplit(url)
     path = unquote(parts.path)
     if not WINDOWS:
@@ -202,16 +224,18 @@ def last_part(where: str) -> str:
 # --- locks ---
 
 _FAR = 1 << 62
-"""Windows locks bytes against reading, too: one far beyond the end of any file is locked."""
+"""Offset of the locked byte, beyond any file: locks on Windows prevent reading."""
 
 
 def open_to_lock(path: str | Path, flags: int = os.O_RDONLY) -> int | None:
+    """Return a descriptor for `lock_file`, following no link; None for a folder on Windows."""
     if WINDOWS and os.path.isdir(path):  # noqa: PTH112
         return None
     return open_file(path, flags)
 
 
 def lock_file(descriptor: int) -> bool | None:
+    """Lock until the descriptor is closed. True: locked; False: another process has the lock; None: no locks here."""
     try:
         if WINDOWS:
             msvcrt, before = import_module("msvcrt"), os.lseek(descriptor, 0, os.SEEK_CUR)
@@ -238,6 +262,7 @@ def is_own(status: os.stat_result) -> bool:
 
 
 def give_mode(descriptor: int, like: Path) -> None:
+    """Give a new private file the owner and mode of `like`, as far as permitted; a foreign group gets no rights."""
     if not hasattr(os, "fchown"):
         return
     with contextlib.suppress(OSError):
@@ -260,6 +285,7 @@ _FULL_SYNC = 51
 
 
 def sync_file(descriptor: int) -> None:
+    """Flush a file to the disk; on macOS also the cache of the drive."""
     if MACOS:
         import fcntl
 
@@ -270,7 +296,7 @@ def sync_file(descriptor: int) -> None:
 
 
 _NO_SYNC = (errno.EACCES, errno.EPERM, errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EBADF)
-"""Errors of file systems that do not sync folders, and of folders that may be written but not read."""
+"""Errors of file systems without folder sync, and of folders that are writable but not readable."""
 
 
 def sync_folder(folder: Path) -> None:
@@ -288,6 +314,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def sync_file_systems(folders: Iterable[Path]) -> bool:
+    """Flush the file systems of some folders; False where one call cannot do it (only Linux has `syncfs`)."""
     if not LINUX:
         return False
     import ctypes
@@ -296,7 +323,7 @@ def sync_file_systems(folders: Iterable[Path]) -> bool:
     if sync is None:
         return False
     try:
-        # Folders of one shard are all, or but for one, in the same file system.
+        # Usually one file system for all folders of a shard.
         devices = {folder.stat().st_dev: folder for folder in folders}
         return all(_sync_file_system(sync, folder) for folder in devices.values())
     except OSError:
@@ -318,10 +345,11 @@ _FOLDERS = {
     "config": ("XDG_CONFIG_HOME", ".config", "APPDATA", "AppData/Roaming"),
     "state": ("XDG_STATE_HOME", ".local/state", "LOCALAPPDATA", "AppData/Local"),
 }
-"""Variable of the environment and folder below home: by the rules of XDG, and on Windows."""
+"""Environment variable and default below home: XDG, then Windows."""
 
 
 def user_folder(kind: Literal["data", "config", "state"]) -> Path:
+    """Return the folder of this program by the rules of the system; relative paths in the environment are ignored."""
     home = Path(os.path.expanduser("~"))  # noqa: PTH111 - Path.home raises without one
     if not home.is_absolute():
         home = Path(os.devnull)
@@ -337,6 +365,7 @@ def has_xdg_desktop() -> bool:
 
 
 def user_mark() -> str:
+    """Return a text that is unique to the user on this machine."""
     if hasattr(os, "getuid"):
         return str(os.getuid())
     import getpass
@@ -353,6 +382,7 @@ def ending_signals() -> tuple[signal.Signals, ...]:
 
 
 def process_exists(pid: int) -> bool:
+    """Always True on Windows, where `os.kill` would end the process."""
     if WINDOWS:
         return True
     try:
@@ -365,7 +395,7 @@ def process_exists(pid: int) -> bool:
 
 
 _MOST_OF_MACOS = 10240
-"""Open files that macOS allows a process whose limit it calls infinite."""
+"""Open files that macOS allows when it reports no limit."""
 
 
 def allow_many_files(most: int) -> None:
@@ -384,6 +414,7 @@ def allow_many_files(most: int) -> None:
 
 
 def limit_memory(room: int) -> None:
+    """Limit the address space to the current size plus `room` bytes; Linux only."""
     if not LINUX:
         return
     import resource

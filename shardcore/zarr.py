@@ -1,7 +1,6 @@
-"""Arrays of shards as stores of zarr v3, read only: scales of a volume, Bloscpack arrays, bcolz columns.
+"""Read-only zarr v3 stores over arrays of shards: scales of a volume, Bloscpack arrays, bcolz columns.
 
-`zarr.open_array(ArrayStore(where))` is one array, `zarr.open_group(GroupStore(where))` all scales of a volume. Metadata
-is computed; a chunk of the store is a chunk of the shard, decoded where it is encoded.
+`zarr.open_array(ArrayStore(where))` opens one array, `zarr.open_group(GroupStore(where))` all scales of a volume.
 """
 
 from __future__ import annotations
@@ -46,27 +45,29 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 Place = tuple[int, ...]
-"""Place of a chunk in the grid of an array, in chunks."""
+"""Chunk indices in the grid of an array."""
 
 Read = NDArray[Any] | ShardError | None
-"""Elements or bytes; why they cannot be read; None where there are none."""
+"""Elements or bytes, the error, or None where nothing is stored."""
 
 METADATA = "zarr.json"
 _CHUNK = re.compile(r"c((?:/\d{1,19})*)", re.ASCII)
 _SCALE = "scale "
 
 MOST_COORDINATES = 1 << 24
-"""Elements of an axis that has coordinates: programs read all of them when they open an array."""
+"""Longest axis with coordinates: programs read all of them when they open an array."""
 
 COORDINATES = 1 << 16
-"""Coordinates of a chunk."""
+"""Coordinates per chunk."""
 
 LISTED = 4096
-"""Chunks that are looked up together while a store is listed."""
+"""Chunks looked up at a time while a store is listed."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Axis:
+    """Axis of an array: `begin` is the coordinate of the first element, `spacing` its length (0: unknown) in `unit`."""
+
     name: str
     length: int
     begin: int = 0
@@ -110,6 +111,7 @@ class _GridArray:
 
     @property
     def chunk_shape(self) -> tuple[int, ...]:
+        """Shape of a chunk of the store: never longer than the array, whatever the shard declares."""
         grid = self.grid
         return (*(max(min(step, length), 1) for step, length in zip(grid.chunk, grid.shape, strict=True)), *grid.inner)
 
@@ -126,6 +128,7 @@ class _GridArray:
         return _array_metadata(shape, self.chunk_shape, grid.dtype, self.order, names, attributes)
 
     def chunks(self, places: Sequence[Place]) -> list[Read]:
+        """Return chunks padded with 0 to the full shape; neighbours are read with one request."""
         grid = self.grid
         counts = (*grid.counts, *(1 for _ in grid.inner))
         axes = len(grid.counts)
@@ -164,12 +167,14 @@ _Array = _GridArray | _Coordinates
 
 
 class _ReadOnlyStore(Store):
+    """Arrays of a shard by zarr path. Thread-safe; the shard is opened at the first read."""
+
     def __init__(self, where: str | Path | Shard, **options: Any) -> None:
         super().__init__(read_only=True)
-        # Absolute: another process opens it again, in a folder of its own.
+        # Absolute: another process has another working directory.
         self._where, self._options = where if isinstance(where, Shard) else absolute(str(where)), options
         self._lock = threading.Lock()
-        # Its own: the event loop of zarr takes the other one, and must not wait until a shard is opened.
+        # Not `_lock`: the event loop takes that, and must not wait while a shard is opened.
         self._opening = threading.Lock()
         self._shard: Shard | None = None
         self._arrays: dict[str, _Array] | None = None
@@ -203,6 +208,7 @@ class _ReadOnlyStore(Store):
         return (type(self).__qualname__, str(self._where), *self._chosen, repr(sorted(self._options.items())))
 
     def _named(self, shard: Shard) -> dict[str, _Array]:
+        """Return the arrays by path; the path of a root array is empty."""
         raise NotImplementedError
 
     def _root(self, arrays: Mapping[str, _Array]) -> dict[str, Any] | None:
@@ -220,7 +226,7 @@ class _ReadOnlyStore(Store):
                 if isinstance(self._where, Shard):
                     shard, end = self._where, None
                 else:
-                    # A folder of several scales is opened as a whole by `partial`, and is not damaged.
+                    # `partial` opens a folder of several scales as a whole; that is no damage.
                     shard = open_shard(self._where, partial=True, **self._options)
                     end = weakref.finalize(self, shard.close)
                     end.atexit = False
@@ -276,13 +282,14 @@ class _ReadOnlyStore(Store):
         return out
 
     async def _bytes_of(self, key: str) -> NDArray[Any] | None:
+        """Return the bytes of a key; keys requested in the same turn of the event loop are read together."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[NDArray[Any] | None] = loop.create_future()
         with self._lock:
             waiting = self._waiting.setdefault(loop, [])
         waiting.append((key, future))
         if len(waiting) == 1:
-            # zarr starts its requests one after the other; those that it starts now are all waiting by then.
+            # Runs after zarr has started its other requests of this turn.
             loop.call_soon(lambda: loop.create_task(self._read_waiting(loop)))
         return await future
 
@@ -292,7 +299,7 @@ class _ReadOnlyStore(Store):
         found: list[Read] | list[BaseException]
         try:
             found = await self._run(self._found, [key for key, _ in waiting])
-        except BaseException as error:  # noqa: BLE001 - who requested them get the error
+        except BaseException as error:  # noqa: BLE001 - each caller gets the error
             found = [error] * len(waiting)
         for (_, future), one in zip(waiting, found, strict=True):
             if future.done():
@@ -395,6 +402,16 @@ class _ReadOnlyStore(Store):
 
 
 class ArrayStore(_ReadOnlyStore):
+    """One array as a zarr v3 store: `zarr.open_array(ArrayStore(where))`.
+
+    A volume has the axes x, y, z, channel and begins at index 0; its attributes contain the `voxel_offset`.
+
+    Args:
+        where: Path or address of a volume, scale, Bloscpack file or bcolz column; or an open shard, which stays open.
+        scale: Name of a scale in the info; default: the scale that is opened, or the first.
+        **options: Arguments of `shardcore.open`.
+    """
+
     def __init__(self, where: str | Path | Shard, scale: str = "", **options: Any) -> None:
         super().__init__(where, **options)
         self._scale = scale
@@ -409,6 +426,12 @@ class ArrayStore(_ReadOnlyStore):
 
 
 class GroupStore(_ReadOnlyStore):
+    """All arrays of a shard as a group in a zarr v3 store; each scale of a volume is an array.
+
+    The group has the attribute `multiscales` and the coordinates of each axis: use `xarray.open_zarr(GroupStore(where))`.
+    An axis with other coordinates in another scale has the scale in its name: `x_8_8_8`. A single array is `data`.
+    """
+
     def _named(self, shard: Shard) -> dict[str, _Array]:
         first = _grid_of(shard, "")
         scales = [_grid_of(shard, one.name) for one in first.scales] or [first]
@@ -459,6 +482,7 @@ def _grid_of(shard: Shard, scale: str) -> ChunkGrid:
 
 
 def _axes(grid: ChunkGrid, used: dict[str, _Axis]) -> tuple[_Axis, ...]:
+    """Return the axes of an array; `used` maps the names given so far to axes, and is extended."""
     axes = []
     names = grid.axes or tuple(f"dim_{number}" for number in range(len(grid.shape)))
     spacing = grid.spacing or (0.0,) * len(names)
@@ -475,6 +499,7 @@ def _axes(grid: ChunkGrid, used: dict[str, _Axis]) -> tuple[_Axis, ...]:
 
 
 def _multiscale(scales: list[tuple[str, ChunkGrid]]) -> dict[str, Any]:
+    """Return the scales as OME-NGFF `multiscales`; the axes keep their order x, y, z, channel."""
     first = scales[0][1]
     unit = {"nm": "nanometer"}.get(first.unit, first.unit)
     datasets = []
