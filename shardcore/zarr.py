@@ -428,7 +428,7 @@ class ArrayStore(_ReadOnlyStore):
 class GroupStore(_ReadOnlyStore):
     """All arrays of a shard as a group in a zarr v3 store; each scale of a volume is an array.
 
-    The group has the attribute `multiscales` and the coordinates of each axis: use `xarray.open_zarr(GroupStore(where))`.
+    The group has `multiscales` and the coordinates of each axis: `xarray.open_zarr(GroupStore(where))` uses them.
     An axis with other coordinates in another scale has the scale in its name: `x_8_8_8`. A single array is `data`.
     """
 
