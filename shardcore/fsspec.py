@@ -140,7 +140,7 @@ class _OpenShard:
             source.release()
 
     def listed(self) -> tuple[list[str], list[int]]:
-        """Return the sorted paths that `extract` writes, and their sizes (-1: known after decoding). Reads the index once."""
+        """Return the sorted paths that `extract` writes, and sizes (-1: unknown before decoding). Reads the index."""
         with self._lock:
             if self._names is None:
                 objects = self.shard.objects

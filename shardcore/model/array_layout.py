@@ -1,4 +1,4 @@
-"""Layout of an array in the bytes of a content: element type, shape, order, axes."""
+"""Layout of an array in the bytes of an object: element type, shape, order, axes."""
 
 from __future__ import annotations
 
@@ -14,11 +14,22 @@ from shardcore.errors import FormatError
 from shardcore.model.number_words import plural
 
 RAW = "raw"
-"""Encoding of elements that are stored one after the other."""
+"""Encoding of consecutive elements without compression."""
 
 
 @dataclass(frozen=True, slots=True)
 class ArrayLayout:
+    """Layout of an array in the decoded bytes of an object.
+
+    Attributes:
+        order: `C` (last axis fastest) or `F` (first axis fastest).
+        begin: Coordinates of the first element; empty for zeros.
+        encoding: `raw`, or an encoding of the format (`jpeg`, `compressed_segmentation`).
+        start: Offset of the first element.
+        block: Edge lengths of the blocks of the encoding; empty without blocks.
+        resolution: Length of an element along each axis, in `units`; empty if unknown.
+    """
+
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
     order: str
@@ -36,9 +47,11 @@ class ArrayLayout:
 
     @property
     def stride(self) -> int:
+        """Uncompressed bytes between neighbours on the first axis, in C order; `shape` must not be empty."""
         return math.prod(self.shape[1:]) * self.dtype.itemsize
 
     def leading(self, size: int) -> ArrayLayout:
+        """Return the layout of the elements in the first `size` bytes; the slowest axis is cut to whole steps."""
         if not self.shape:
             return self
         axis = 0 if self.order == "C" else len(self.shape) - 1
@@ -47,6 +60,7 @@ class ArrayLayout:
         return replace(self, shape=(*self.shape[:axis], there, *self.shape[axis + 1 :]))
 
     def of(self, data: bytes) -> NDArray[Any]:
+        """Return a read-only array; raise `FormatError` if the size of `data` differs from the layout."""
         size = len(data) - self.start
         if self.nbytes != size:
             described = plural(self.nbytes, "byte")
@@ -55,11 +69,13 @@ class ArrayLayout:
         return flat.reshape(self.shape, order="C" if self.order == "C" else "F")
 
     def bytes_of(self, index: Sequence[int]) -> tuple[int, int]:
+        """Return the bytes `[start, stop)` of the element at an index; only for encoding `raw`."""
         at = int(np.ravel_multi_index(tuple(index), self.shape, order="C" if self.order == "C" else "F"))
         start = self.start + at * self.dtype.itemsize
         return start, start + self.dtype.itemsize
 
     def box_of(self, start: int, stop: int) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+        """Return the box of all elements in the bytes `[start, stop)`: first and last index, both inclusive."""
         first, last = self.index_at(start), self.index_at(max(stop - 1, start))
         if first is None or last is None:
             return None
@@ -72,6 +88,7 @@ class ArrayLayout:
         return tuple(low), tuple(high)
 
     def index_at(self, offset: int) -> tuple[int, ...] | None:
+        """Return the index of the element that contains a byte; None for other bytes and encodings."""
         at = (offset - self.start) // self.dtype.itemsize if self.dtype.itemsize else -1
         if self.encoding != RAW or not 0 <= at < math.prod(self.shape):
             return None

@@ -1,8 +1,7 @@
-"""Processing budget of one operation: bytes read, bytes decompressed, bytes checked, items. Time is not limited.
+"""Limits on the work of one operation: bytes read, decompressed and checked, and items created. Time is not limited.
 
-An operation opens a budget with `budgeted`. The budget belongs to the context (`contextvars`), so that every read,
-decompression and table charges it without a parameter. The limits grow with the bytes that the files really store:
-a large file is never refused for its size, and a hole in a sparse file allows nothing.
+The budget is a context variable that every read, decompression and table charges. The limits grow with the bytes that
+the files really store, so no file is refused for its size, and holes of a sparse file add nothing.
 """
 
 from __future__ import annotations
@@ -22,24 +21,23 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 WORK_FLOOR = 1 << 30
-"""Bytes that any operation may read, decompress and check, each, however little its files store."""
+"""Bytes that any operation may read, decompress and check, each."""
 WORK_RATIO = 256
-"""Bytes that it may besides, per stored byte: LZ4 and Blosc never compress better."""
+"""Further bytes per stored byte: LZ4 and Blosc never compress better."""
 UNLIMITED = 1 << 62
-"""Bytes to allow for no limit."""
 ITEM_FLOOR = 1_000_000
 """Rows, nodes and records that any operation may create."""
 ITEM_RATIO = 8
-"""Items that it may create besides, per stored byte."""
+"""Further items per stored byte."""
 MEMORY_FLOOR = 64 << 20
-"""Bytes that one allocation may have whose size follows from what a file declares."""
+"""Bytes of one allocation whose size a file declares."""
 MEMORY_RATIO = 8
-"""Bytes that it may have besides, per stored byte."""
+"""Further bytes per stored byte."""
 SMALLEST = 4096
-"""Bytes that a file counts at least, as it takes a block of the disk."""
+"""Minimum stored bytes of a file: one block of the disk."""
 
 UNFORESEEN = (ArithmeticError, EOFError, LookupError, MemoryError, RecursionError, ValueError, struct.error)
-"""Exceptions of Python and of the parsers for bytes of an unforeseen form."""
+"""Exceptions of Python and parsers on bytes that no reader foresees."""
 
 
 class Charged(Protocol):
@@ -48,10 +46,12 @@ class Charged(Protocol):
 
     @property
     def stored(self) -> int:
-        """Bytes that it really stores."""
+        """Bytes on disk, without holes."""
 
 
 class OverBudget(BaseException):
+    """A limit is exceeded. A `BaseException`, so that handlers of damaged objects do not catch it; see `budgeted`."""
+
     def __init__(self, budget: Budget, what: str) -> None:
         super().__init__(what)
         self.budget = budget
@@ -68,6 +68,17 @@ class BudgetExceeded(LimitExceeded):
 
 
 class Budget:
+    """Counters and limits of one operation.
+
+    Args:
+        taking: Whether the operation writes or returns contents; then only single allocations are limited.
+        allowed: Bytes that the caller allows, for each counter, where that is more than the floor; also rows.
+
+    Attributes:
+        stored: Bytes really stored by the files read so far.
+        name: Name of the first of them.
+    """
+
     def __init__(self, *, taking: bool = False, allowed: int = 0) -> None:
         self.taking = taking
         self.allowed = allowed
@@ -81,6 +92,7 @@ class Budget:
         return max(WORK_FLOOR, self.allowed) + WORK_RATIO * self.stored
 
     def add(self, source: Charged) -> None:
+        """Raise the limits by the stored bytes of a source; each source counts once."""
         if source.uri not in self._sources:
             self._sources.add(source.uri)
             self.name = self.name or source.name
@@ -108,11 +120,13 @@ class Budget:
             self._end(f"at {plural(self.items, 'item')}")
 
     def charge_memory(self, count: int) -> None:
+        """Raise `OverBudget` if one allocation is far larger than what is stored; allocations are not summed."""
         if count > max(MEMORY_FLOOR, self.allowed) + MEMORY_RATIO * self.stored:
             raise OverBudget(self, f"before an allocation of {plural(count, 'byte')}")
 
     @property
     def left(self) -> int:
+        """Bytes that `verify` or `salvage` may still check; negative when used up."""
         return self.most - self.checked
 
     def _end(self, what: str) -> None:
@@ -130,6 +144,11 @@ def budget() -> Budget | None:
 
 @contextmanager
 def budgeted(*, taking: bool = False, allowed: int = 0, unread: bool = True) -> Iterator[Budget]:
+    """Run an operation within a budget: raise `LimitExceeded` beyond it, and `ShardError` for errors in `UNFORESEEN`.
+
+    An operation inside another shares its budget. Exception: one that returns no contents, inside one that does.
+    Without `unread`, unforeseen errors pass unchanged if nothing was read.
+    """
     outer = _current.get()
     if outer is not None and (taking or not outer.taking):
         outer.allowed = max(outer.allowed, allowed)
@@ -162,7 +181,11 @@ def budgeted(*, taking: bool = False, allowed: int = 0, unread: bool = True) -> 
 
 @contextmanager
 def allowing(limit: int | None) -> Iterator[None]:
-    """Let the operations inside read, decompress and check up to so many bytes each; 0 for no limit, None as usual."""
+    """Let operations in this context read, decompress and check up to `limit` bytes each.
+
+    Args:
+        limit: Bytes; 0: no limit; None: unchanged.
+    """
     token = _allowed.set(_allowed.get() if limit is None else limit or UNLIMITED)
     if (current := _current.get()) is not None:
         current.allowed = max(current.allowed, _allowed.get())
@@ -173,6 +196,7 @@ def allowing(limit: int | None) -> Iterator[None]:
 
 
 def raised(limit: int) -> int:
+    """Return a limit, or what the caller of the current operation allows if that is more."""
     return max(limit, current.allowed) if (current := _current.get()) is not None else limit
 
 
@@ -224,5 +248,6 @@ def charge_memory(count: int, source: Charged | None = None) -> None:
 
 
 def count_source(source: Charged | None) -> None:
+    """Raise the limits by the stored bytes of a source, even if its bytes were read before the operation."""
     if source is not None and (current := _current.get()) is not None:
         current.add(source)

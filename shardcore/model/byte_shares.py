@@ -1,4 +1,4 @@
-"""The byte budget: what the bytes of a file are for. The shares add up to its size."""
+"""Shares of a file: bytes by use. They add up to its size."""
 
 from __future__ import annotations
 
@@ -54,11 +54,13 @@ USE_OF_SECTION = {
     SectionRole.TRAILING: Use.DEAD,
     SectionRole.UNKNOWN: Use.UNKNOWN,
 }
-"""Use of the bytes of a section whose format declares no more."""
+"""Default use of the bytes of a section."""
 
 
 @dataclass(frozen=True, slots=True)
 class Share:
+    """Bytes of a file with one use; `span` is the first of `stretches` ranges, or None if unknown."""
+
     use: Use
     name: str
     size: int
@@ -68,6 +70,7 @@ class Share:
 
 
 def share_of(use: Use, name: str, starts: ArrayLike, stops: ArrayLike, doc: str = "") -> Share:
+    """Return the share of many ranges `[starts, stops)` in any order; overlapping bytes count once."""
     first, last = np.atleast_1d(np.asarray(starts, np.int64)), np.atleast_1d(np.asarray(stops, np.int64))
     solid = last > first
     first, last = first[solid], last[solid]
@@ -85,6 +88,13 @@ def share_of(use: Use, name: str, starts: ArrayLike, stops: ArrayLike, doc: str 
 
 
 def budget(sections: Sequence[Section], inside: Mapping[str, Sequence[Share]] | None = None) -> tuple[Share, ...]:
+    """Return the shares of a file, in the order of its sections.
+
+    Args:
+        sections: Sections that tile the file.
+        inside: Parts of sections, by section name. The rest of a section becomes a share of its own. If the parts are
+            larger than the section (a damaged index), the section is one share.
+    """
     shares: list[Share] = []
     for section in sections:
         parts = [part for part in (inside or {}).get(section.name, ()) if part.size]

@@ -1,4 +1,4 @@
-"""Byte strings of any lengths in one array: keys and stored contents, hashed and compared many at once."""
+"""Byte strings of any lengths in one array: keys and contents, hashed and compared in bulk."""
 
 from __future__ import annotations
 
@@ -19,11 +19,13 @@ _FACTORS = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F)
 _INVERSES = tuple(pow(factor, -1, 1 << 64) for factor in _FACTORS)
 
 _TABLE: U64 = np.frombuffer(secrets.token_bytes(256 * 8), np.uint64)
-"""Number of each byte: of this process, so that no file can be made whose strings have equal numbers."""
+"""Random number per byte value, of this process."""
 
 
 @dataclass(frozen=True)
 class ByteStrings:
+    """Concatenated byte strings: `data` (uint8) and the length of each (int64)."""
+
     data: NDArray[np.uint8]
     lengths: I64
 
@@ -43,9 +45,14 @@ class ByteStrings:
 
     @cached_property
     def stops(self) -> I64:
+        """End of each string in `data`, int64."""
         return np.cumsum(self.lengths)
 
     def hashes(self) -> U64:
+        """Return two 64-bit hashes per string, shape `(n, 2)`; both collide with a probability of about 2^-128.
+
+        The hashes are random per process, so that no file can be built to collide.
+        """
         found = np.zeros((len(self), 2), np.uint64)
         if not len(self.data):
             return found
@@ -56,7 +63,7 @@ class ByteStrings:
             for column, factor in enumerate(_FACTORS):
                 found[:, column] = rows @ _powers(factor, width)
         else:
-            # Sums of all bytes before each string; what a string adds is brought back to its own beginning.
+            # Prefix sums; the inverse powers shift the sum of each string back to its start.
             starts, sums = self.stops - self.lengths, np.zeros(len(self.data) + 1, np.uint64)
             for column, (factor, inverse) in enumerate(zip(_FACTORS, _INVERSES, strict=True)):
                 np.cumsum(numbers * _powers(factor, len(self.data)), out=sums[1:])
@@ -65,6 +72,7 @@ class ByteStrings:
         return found
 
     def differ(self, other: ByteStrings) -> NDArray[np.bool_]:
+        """Return a mask of the strings that differ; all lengths must be equal pairwise."""
         at = np.flatnonzero(self.data != other.data)
         found: NDArray[np.bool_] = np.searchsorted(at, self.stops) > np.searchsorted(at, self.stops - self.lengths)
         return found

@@ -1,4 +1,4 @@
-"""Kinds of children: computed when requested, from a row number, an offset column or one read."""
+"""Kinds of computed children: from a row number, an offset column, or one read."""
 
 from __future__ import annotations
 
@@ -17,10 +17,12 @@ from shardcore.model.span import Span
 from shardcore.model.text import letters_of
 
 GROUP_SIZE = 1000
-"""Rows of a long table are grouped by this many."""
+"""Rows per group of a long table."""
 
 
 class Deferred(Children):
+    """A few children that need a read: created once, on first access."""
+
     def __init__(self, make: Callable[[], Sequence[Node]], source: str = "") -> None:
         self._make = make
         self._nodes: Sequence[Node] | None = None
@@ -47,6 +49,8 @@ class Deferred(Children):
 
 
 class Grouped(Children):
+    """A long list as groups of `GROUP_SIZE`."""
+
     def __init__(self, base: Children, doc: str = "") -> None:
         self.base = base
         self.source = base.source
@@ -82,6 +86,8 @@ class Grouped(Children):
 
 
 class RowRange(Children):
+    """The nodes `[first, last)` of a longer list."""
+
     def __init__(self, base: Children, first: int, last: int) -> None:
         self.base = base
         self.source = base.source
@@ -105,16 +111,16 @@ def grouped(children: Children, doc: str = "") -> Children:
 
 
 class RecordTable(Children):
-    """The rows of a table of records, computed from the row number.
+    """Rows of a table of records, computed from the row number.
 
     Args:
-        record: The layout of a row.
+        record: Layout of a row.
         start: First byte of row 0.
         rows: Number of rows.
-        read: Gives the rows `[first, last)` as an array of the record's dtype.
-        describe: Create the node of one row from its number and the row; `row_node` by default.
-        paint: Gives the roles of the fields of some rows, shape `(rows, fields)`; the record's by default.
-        source: The source that has the rows.
+        read: Returns the rows `[first, last)` as an array of the record's dtype.
+        describe: Creates the node of a row from its number and values; default: `row_node`.
+        paint: Returns the roles of the fields of some rows, shape `(rows, fields)`; default: the roles of the record.
+        source: Source of the rows.
     """
 
     def __init__(
@@ -140,28 +146,25 @@ class RecordTable(Children):
         return self.rows
 
     def make(self, start: int, stop: int) -> list[Node]:
-        """See `Children.make`."""
         rows = self.read(start, stop)
         return [self.describe(start + i, row) for i, row in enumerate(rows)]
 
     def span_of(self, number: int) -> Span:
-        """Return the bytes of a row."""
         start = self.start + number * self.record.size
         return Span(self.source, start, start + self.record.size)
 
     def overlap(self, start: int, stop: int) -> range:
-        """See `Children.overlap`."""
         first = max(start - self.start, 0) // self.record.size
         last = -(-max(stop - self.start, 0) // self.record.size)
         return range(min(first, self.rows), min(last, self.rows))
 
     def row_node(self, number: int, row: Any) -> Node:
-        """Return the plain node of a row: its number and its fields."""
+        """Return the default node of a row: its number and its fields."""
         span = self.span_of(number)
         return Node(f"[{number}]", span, children=field_nodes(self.record, row, span.start, self.source))
 
     def runs(self, start: int, stop: int) -> Runs | None:
-        """Run of all fields of all rows in `[start, stop)`, without a node."""
+        """Return the runs of all fields of the rows in `[start, stop)`, without creating nodes."""
         inside = self.overlap(start, stop)
         if not inside:
             return Runs.of([], [], [], [])
@@ -179,6 +182,11 @@ class RecordTable(Children):
 
 
 class Extents(Children):
+    """Nodes of any length, sorted by start: objects, chunks, payloads. `O(log n)` to find the nodes of a range.
+
+    `describe` creates the nodes `[first, last)`, `paint` their runs. A node that overlaps the next one is cut there.
+    """
+
     def __init__(
         self,
         starts: NDArray[np.int64],
@@ -215,6 +223,8 @@ class Extents(Children):
 
 
 class BitFields(Children):
+    """Values of a bit-packed array: nodes with `bits` that own no byte alone, so `overlap` is empty."""
+
     def __init__(self, span: Span, rows: int, describe: Callable[[int, int], list[Node]]) -> None:
         self.source = span.source
         self.span = span
@@ -235,6 +245,7 @@ class BitFields(Children):
 
 
 def gaps(starts: NDArray[np.int64], stops: NDArray[np.int64], start: int, stop: int) -> NDArray[np.int64]:
+    """Return the parts of `[start, stop)` that no range covers, shape `(m, 2)`; `starts` must be ascending."""
     reached = np.maximum.accumulate(np.concatenate([[start], stops]).astype(np.int64))
     begins = np.append(starts, stop).astype(np.int64)
     open_ones = np.flatnonzero(begins > reached)
@@ -261,13 +272,7 @@ def section_leaf(section: Section, role: FieldRole | None = None, text: str = ""
 def section_nodes(
     sections: Sequence[Section], makers: Mapping[str, Callable[[Section], Node]], source: str = ""
 ) -> tuple[Node, ...]:
-    """Return one node per section: by the maker of its name, else a leaf.
-
-    Args:
-        sections: The sections of a source.
-        makers: By section name, what makes the node of such a section.
-        source: The source that has them.
-    """
+    """Return one node per section: from `makers` by section name, else a leaf."""
     return tuple(
         makers[section.name](section) if section.name in makers else section_leaf(section, source=source)
         for section in sections
@@ -286,18 +291,9 @@ def field_nodes(
     roles: Sequence[int] | None = None,
     sums: dict[str, str] | None = None,
 ) -> tuple[Node, ...]:
-    """Return the nodes of the fields of one record.
+    """Return the nodes of the fields of one record at offset `start`; `row` is a row of `record.read`, or its `values`.
 
-    Args:
-        record: The layout.
-        row: One row of `record.read`, or its `values`.
-        start: Start of the record.
-        source: In which source.
-        texts: What to show instead of the plain value, by field name.
-        targets: What fields point to.
-        errors: What is wrong with fields.
-        roles: One role per field, instead of the record's.
-        sums: How values add up, by field name.
+    By field name: texts instead of values, targets of pointers, errors, and sums such as `13 slots × 40`.
     """
     values = row if isinstance(row, dict) else record.values(row)
     nodes = []
@@ -324,10 +320,11 @@ def field_nodes(
 
 
 _IN_LETTERS = (FieldRole.MAGIC, FieldRole.TEXT)
-"""Roles whose bytes are shown as the letters they are."""
+"""Roles whose bytes are shown as text."""
 
 
 def value_text(value: Value, role: FieldRole | None = None) -> str:
+    """Return a value for people: offsets and bytes in hex (at most 64 digits), magics and names as text."""
     if value is None:
         return ""
     if isinstance(value, bytes):

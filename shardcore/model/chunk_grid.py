@@ -1,4 +1,4 @@
-"""Array that is stored as many chunks, each a box of a grid: a scale of a volume, a Bloscpack array, a bcolz column."""
+"""Array that is stored as a grid of chunks: a scale of a volume, a Bloscpack array, a bcolz column."""
 
 from __future__ import annotations
 
@@ -21,14 +21,16 @@ from shardcore.model.span import Span
 AxisIndex = slice | int
 
 Chunk = NDArray[Any] | ShardError | None
-"""Elements of a chunk; why they cannot be read; None where the chunk is not stored."""
+"""Elements of a chunk; the error if unreadable; None if not stored."""
 
 MOST_CELLS = 1 << 20
-"""Chunks that one box may take from."""
+"""Maximum chunks of one box."""
 
 
 @dataclass(frozen=True, slots=True)
 class VoxelBox:
+    """Half-open box: `begin[i] <= coordinate < end[i]` on each axis."""
+
     begin: tuple[int, ...]
     end: tuple[int, ...]
 
@@ -45,11 +47,11 @@ class GridCell:
     """One chunk of a grid.
 
     Attributes:
-        at: Its place in the grid, in chunks.
-        box: Its elements; the last cell of an axis is cut where the array ends.
-        key: Its key; of an element of an array whose chunks do not begin with rows, that of its first element.
-        shard: The file it belongs in; empty where it is the open file.
-        minishard: The minishard it belongs in; None where there are none.
+        at: Index in the grid, in chunks.
+        box: Elements of the chunk; the last cell of an axis is cut at the end of the array.
+        key: Key of the chunk; if chunks do not begin with rows, the key of its first element.
+        shard: File of the chunk; empty for the open file.
+        minishard: Minishard of the chunk; None without minishards.
     """
 
     at: tuple[int, ...]
@@ -61,6 +63,13 @@ class GridCell:
 
 @dataclass(frozen=True, slots=True)
 class GridScale:
+    """One scale of a volume.
+
+    Attributes:
+        shape: Elements along each axis.
+        spacing: Length of an element along each axis; empty if unknown.
+    """
+
     name: str
     shape: tuple[int, ...]
     spacing: tuple[float, ...] = ()
@@ -68,16 +77,16 @@ class GridScale:
 
 @dataclass(frozen=True, slots=True)
 class ElementLocation:
-    """Storage of one element.
+    """Location of one element.
 
     Attributes:
-        index: Its coordinates.
-        cell: The chunk that holds it.
-        ref: The object that the chunk is; None where it is not stored.
-        start: Offset of its first byte in the uncompressed chunk; -1 where the encoding has no bytes per element.
-        stop: Offset after its last byte.
-        span: Its stored bytes, or the smallest stored part that holds them; None where there are none.
-        exact: Whether `span` has the bytes of the element alone.
+        index: Coordinates of the element.
+        cell: Chunk that contains it.
+        ref: Object of the chunk; None if the chunk is not stored.
+        start: Offset in the uncompressed chunk; -1 if the encoding has no bytes per element.
+        stop: End of the element in the uncompressed chunk.
+        span: Stored bytes of the element, or of the smallest stored part around it; None if there are none.
+        exact: Whether `span` contains this element only.
     """
 
     index: tuple[int, ...]
@@ -90,22 +99,22 @@ class ElementLocation:
 
 
 class ChunkGrid(ABC):
-    """Array stored as a grid of chunks. Thread-safe; lasts as long as its shard is open.
+    """Array stored as a grid of chunks. Thread-safe; valid while its shard is open.
 
     Attributes:
-        name: The scale or the array; empty where it has no name.
-        scales: All scales of the volume, in the order of its info; empty where there is one.
+        name: Name of the scale or array; may be empty.
+        scales: All scales of the volume, in the order of its info; empty if there is only one.
         dtype: Type of an element.
         box: All elements.
-        chunk: Edge lengths of a chunk that is not cut.
-        inner: Shape of the values of one element: `(channels,)`, or empty.
-        axes: Names of the axes; empty where they have none.
-        spacing: Length of an element along each axis, in `unit`; empty where it is unknown.
+        chunk: Edge lengths of a full chunk.
+        inner: Shape of one element: `(channels,)`, or empty.
+        axes: Names of the axes; may be empty.
+        spacing: Length of an element along each axis, in `unit`; empty if unknown.
         unit: Unit of `spacing`.
-        labels: Whether elements are numbers of segments.
-        encoding: Encoding of the elements of a chunk.
-        order: Order of the elements of a raw chunk: `C` (last axis fastest) or `F` (first axis fastest).
-        whole: Whether all chunks are looked for: those of one file of a data set are only some of the array.
+        labels: Whether elements are segment IDs.
+        encoding: Encoding of a chunk.
+        order: Order of a raw chunk: `C` (last axis fastest) or `F` (first axis fastest).
+        whole: Whether all chunks are searched; one file of a data set contains only some of them.
     """
 
     name: str = ""
@@ -124,7 +133,7 @@ class ChunkGrid(ABC):
 
     @abstractmethod
     def cell(self, at: tuple[int, ...]) -> GridCell:
-        """Return a cell by its place in the grid."""
+        """Return a cell by its index in the grid."""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -137,16 +146,16 @@ class ChunkGrid(ABC):
         return tuple(-(-length // step) for length, step in zip(self.shape, self.chunk, strict=True))
 
     def box_at(self, at: Sequence[int]) -> VoxelBox:
-        """Return the elements of the cell at a place."""
+        """Return the elements of the cell at an index."""
         steps = zip(at, self.chunk, self.box.begin, self.box.end, strict=True)
         ends = [(first + n * step, min(first + (n + 1) * step, last)) for n, step, first, last in steps]
         return VoxelBox(tuple(begin for begin, _ in ends), tuple(end for _, end in ends))
 
     def cells_in(self, box: VoxelBox) -> list[GridCell]:
-        """Return the cells that have elements of a box.
+        """Return the cells that intersect a box.
 
         Raises:
-            LimitExceeded: They are more than `MOST_CELLS`.
+            LimitExceeded: There are more than `MOST_CELLS`.
         """
         steps = zip(box.begin, box.end, self.box.begin, self.chunk, strict=True)
         ranges = [
@@ -159,38 +168,37 @@ class ChunkGrid(ABC):
 
     @abstractmethod
     def read_cells(self, cells: Iterable[GridCell]) -> Iterator[tuple[GridCell, Chunk]]:
-        """Yield cells with their elements, in their order: several are read at a time, neighbours with one request.
+        """Yield cells with their elements, in order; several are read at a time, neighbours with one request.
 
-        A cell that is not stored is yielded with None, and one that cannot be read with its error. Elements have the
-        shape `(*cell.box.shape, *inner)`.
+        Missing cells are yielded with None, unreadable ones with their error. Shape: `(*cell.box.shape, *inner)`.
 
         Raises:
-            Cancelled: The result is not wanted any more.
+            Cancelled: The job was cancelled.
         """
 
     @abstractmethod
     def locate(self, index: Sequence[int]) -> ElementLocation:
-        """Return where an element is stored; reads the index and, of compressed chunks, the chunk.
+        """Return where an element is stored; reads the index and, for compressed chunks, the chunk.
 
         Raises:
             UsageError: The element is outside the array.
-            ShardError: The chunk is damaged, or cannot be read.
+            ShardError: The chunk is damaged or cannot be read.
         """
 
     def read(self, index: Sequence[AxisIndex], *, limit: int = DEFAULT_LIMIT) -> NDArray[Any]:
-        """Return a box of elements; those of chunks that are not stored are 0.
+        """Return a box of elements; elements of missing chunks are 0.
 
         Args:
-            index: A slice of step 1 or a coordinate for each axis.
-            limit: Bytes of the result.
+            index: A coordinate, or a slice of step 1, per axis.
+            limit: Maximum bytes of the result.
 
         Returns:
-            Shape `(*box, *inner)`; a coordinate keeps its axis, of length 1.
+            Shape `(*box, *inner)`; a single coordinate keeps its axis, with length 1.
 
         Raises:
             UsageError: The index is invalid or outside the array.
             LimitExceeded: The box has more than `limit` bytes.
-            ShardError: A chunk is damaged, or cannot be read.
+            ShardError: A chunk is damaged or cannot be read.
         """
         box = self.box_of(index)
         size = math.prod((*map(int, box.shape), *self.inner)) * self.dtype.itemsize
@@ -205,10 +213,10 @@ class ChunkGrid(ABC):
         return out
 
     def box_of(self, index: Sequence[AxisIndex]) -> VoxelBox:
-        """Return the box of an index; an open end of a slice is that of the array.
+        """Return the box of an index; an open end of a slice is the end of the array.
 
         Raises:
-            UsageError: The number of axes differs, a step is not 1, or an end is outside the array.
+            UsageError: The number of axes differs, a step is not 1, or a coordinate is outside the array.
         """
         axes = len(self.shape)
         if len(index) != axes:
@@ -229,7 +237,7 @@ class ChunkGrid(ABC):
         return VoxelBox(tuple(begin), tuple(end))
 
     def cell_of(self, index: Sequence[int]) -> GridCell:
-        """Return the cell that holds an element.
+        """Return the cell that contains an element.
 
         Raises:
             UsageError: The element is outside the array.
@@ -240,6 +248,7 @@ class ChunkGrid(ABC):
 
 
 def copy_box(chunk: NDArray[Any], place: VoxelBox, out: NDArray[Any], box: VoxelBox) -> None:
+    """Copy the common elements of `chunk` (at `place`) into `out` (at `box`)."""
     begin = [max(a, b) for a, b in zip(place.begin, box.begin, strict=True)]
     end = [min(a, b) for a, b in zip(place.end, box.end, strict=True)]
     inside = tuple(slice(b - first, e - first) for b, e, first in zip(begin, end, place.begin, strict=True))

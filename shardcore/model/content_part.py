@@ -1,4 +1,4 @@
-"""Parts of a content and the bytes that store them."""
+"""Mapping between ranges of decoded content and the bytes that store them."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from shardcore.model.span import Span
 
 @dataclass(frozen=True, slots=True)
 class ContentPart:
+    """Decoded bytes `[start, stop)` and the span that stores them; equal sizes mean byte by byte, uncompressed."""
+
     start: int
     stop: int
     stored: Span
@@ -21,6 +23,7 @@ class ContentPart:
         return self.stored.size == self.stop - self.start
 
     def span_of(self, start: int, stop: int) -> Span:
+        """Return the stored bytes of a range: exact if uncompressed, else the whole part."""
         if not self.exact:
             return self.stored
         first = max(start, self.start) - self.start + self.stored.start
@@ -31,6 +34,8 @@ class ContentPart:
 
 
 class ContentParts(Sequence[ContentPart]):
+    """Parts that are computed from their number, for contents with too many to keep in memory."""
+
     @abstractmethod
     def at_stored(self, span: Span) -> ContentPart | None:
         """Return the first part that is stored where a span begins; None where none is."""

@@ -1,4 +1,4 @@
-"""A node, or bytes, in the forms that others take: JSON, a command, lines of Python."""
+"""Nodes and bytes as JSON, shell commands and Python code, for copying."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from shardcore.model.text import key_text, shell_line, typed
 
 @dataclass(frozen=True, slots=True)
 class Again:
+    """Options that were used to open a shard, without keys and tokens; `partial`: it is damaged."""
+
     format: str | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     remote: Mapping[str, Any] = field(default_factory=dict)
@@ -43,16 +45,16 @@ class Again:
 
 
 AS_IT_IS = Again()
-"""Recognised, without any choice."""
 
 _FLAGS = {"anonymous": "--no-sign-request"}
-"""Flags that are called otherwise than what they set."""
+"""Flags whose name differs from the option."""
 
 OPEN_SAID = ("endpoint_url", "region", "profile", "anonymous", "requester_pays", "addressing")
-"""Options of a connection that may be shown; keys, tokens and limits may not."""
+"""Connection options without secrets and limits."""
 
 
 def node_json(node: Node) -> dict[str, Any]:
+    """Return a node as `explain --json` prints it; byte strings in hex."""
     value = node.value.hex() if isinstance(node.value, bytes) else node.value
     found: dict[str, Any] = {
         "name": node.name,
@@ -68,12 +70,14 @@ def node_json(node: Node) -> dict[str, Any]:
 
 
 def explain_command(uri: str, span: Span, how: Again = AS_IT_IS) -> str:
+    """Return the quoted shell command that explains the first byte of a span."""
     words = ["shardcore", "explain", typed(uri), f"{span.start:#x}"]
     words += ["--in", span.source] if span.source else []
     return shell_line([*words, *how.words])
 
 
 def get_command(uri: str, key: str, how: Again = AS_IT_IS) -> str:
+    """Return the shell command that writes an object to standard output; unprintable keys go through `--keys`."""
     words = ["shardcore", "get", typed(uri), *how.words]
     if key.isprintable():
         return shell_line([*words, *(["--"] if key.startswith("-") else []), key])
@@ -97,6 +101,7 @@ def read_lines(uri: str, span: Span, how: Again = AS_IT_IS) -> str:
 
 
 def curl_command(uri: str, span: Span, how: Again = AS_IT_IS) -> str:
+    """Return the `curl` command that fetches a span; empty if the bytes have no URL."""
     if span.source or not span.size or not uri.startswith(("http://", "https://")):
         return ""
     return shell_line(["curl", "--fail", "--range", f"{span.start}-{span.stop - 1}", "--output", "bytes.bin", uri])

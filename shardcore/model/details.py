@@ -1,4 +1,4 @@
-"""A selection as a card: what it is, what it states, where that is stated, and lines that find it again."""
+"""Details of a selection: value, meaning, specification, location, and commands that reproduce it."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ from shardcore.model.text import shell_line, typed, visible, without_marks
 from shardcore.system import last_part
 
 _GROUPED = (FieldRole.COUNT, FieldRole.NUMBER)
-"""Roles whose numbers get a comma before every three digits."""
+"""Roles whose numbers get thousands separators."""
 
 
 def headline(node: Node) -> str:
+    """Return the value of a node as it is shown large: `520 bytes`, `0x1171`, flags by name; empty for plain bytes."""
     number = _plain_number(node)
     if number is not None and node.role is FieldRole.SIZE and number >= 0:
         return plural(number, "byte")
@@ -28,12 +29,13 @@ def headline(node: Node) -> str:
     if table_of(node) is not None:
         return plural(node.span.size, "byte")
     if isinstance(node.value, str) and node.value:
-        # Its text may be as JSON writes it.
+        # The text may have JSON escapes.
         return node.value
     return _named(node) or node.text
 
 
 def _named(node: Node) -> str:
+    """Return only the names of a text such as `0x03 offsets, metadata` or `1 (lz4)`."""
     if isinstance(node.value, bool) or not isinstance(node.value, int):
         return ""
     if node.value == 0 and node.text.startswith("0x") and _number_of(node.text) == 0:
@@ -42,7 +44,7 @@ def _named(node: Node) -> str:
     said = names if names and _number_of(number) == node.value else node.text
     bracketed = said.startswith("(") and said.endswith(")")
     said = (said[1:-1] if bracketed else said).replace(" | ", ", ")
-    # The name of a codec or a checksum that is not there, which in a program means something else.
+    # A codec or checksum named None.
     return "none" if said == "None" else said
 
 
@@ -54,17 +56,19 @@ def _number_of(text: str) -> int | None:
 
 
 def grouped_value(node: Node) -> str:
+    """Return the value of a node for a narrow column: as `headline`, without a unit."""
     number, target = _plain_number(node), node.target
-    # The text may leave out in which member of a data set that is.
+    # The text may leave out the shard of a data set.
     if target is not None and node.text in (str(target), range_text(target.start, target.stop)):
         return f"→ {target.start:#x}"
     return f"{number:,}" if number is not None and node.role in (*_GROUPED, FieldRole.SIZE) else node.text
 
 
 def _plain_number(node: Node) -> int | None:
+    """Return the number of a node, if its text contains nothing else."""
     value = node.value
     if isinstance(value, bytes) and node.role is FieldRole.SIZE and node.text.isascii() and node.text.isdecimal():
-        # A size of three bytes is no type of NumPy: its text is the number.
+        # NumPy has no 3-byte integers: the number is in the text.
         return int(node.text)
     if isinstance(value, bool) or not isinstance(value, int) or node.text not in ("", str(value)):
         return None
@@ -72,6 +76,7 @@ def _plain_number(node: Node) -> int | None:
 
 
 def sum_text(node: Node) -> str:
+    """Return how a value adds up, such as `13 slots × 40`; empty if unknown."""
     if node.sum:
         return node.sum
     table = table_of(node)
@@ -83,6 +88,7 @@ def sum_text(node: Node) -> str:
 
 
 def record_size(node: Node) -> int | None:
+    """Return the bytes per row if the children are rows of a table; else None."""
     children = node.children
     while isinstance(children, (RowRange, PlacedChildren)):
         children = children.base
@@ -90,6 +96,7 @@ def record_size(node: Node) -> int | None:
 
 
 def table_of(node: Node) -> tuple[int, int] | None:
+    """Return bytes per row and number of rows, if the node is nothing but a table; else None."""
     children = node.children
     rows = len(children) if isinstance(children, (RecordTable, RowRange)) else 0
     if isinstance(children, Grouped):
@@ -103,7 +110,7 @@ def table_of(node: Node) -> tuple[int, int] | None:
 
 
 MOST_RAW = 48
-"""Bytes that are shown raw."""
+"""Bytes shown in hex."""
 
 MOST_LETTERS = 300
 """Characters of a value that are shown."""
@@ -111,6 +118,8 @@ MOST_LETTERS = 300
 
 @dataclass(frozen=True, slots=True)
 class Card:
+    """Details of a selection, as texts; `command`, `get` and `link` are shell commands."""
+
     path: tuple[str, ...]
     value: str
     adds: str
@@ -134,6 +143,7 @@ class Card:
 def card_of(
     path: Sequence[Node], raw: bytes, uri: str, how: Again = AS_IT_IS, key: str = "", chosen: Span | None = None
 ) -> Card:
+    """Return the details of the last node of a path; `raw` are its first bytes, `chosen` the part that is selected."""
     node = path[-1]
     part = chosen if chosen is not None and chosen.size > 1 and chosen != node.span else None
     span = part or node.span
@@ -169,7 +179,7 @@ def card_of(
 def link_command(uri: str, span: Span, how: Again = AS_IT_IS) -> str:
     where = f"{span.start}-{span.stop}" if span.size > 1 else f"{span.start}"
     source = f"{span.source}:" if span.source else ""
-    # How a store is reached, the window knows or asks.
+    # The window has its own connection settings.
     return shell_line(
         ["shardscope", f"{typed(uri)}#{source}{where}", *(["--format", how.format] if how.format else [])]
     )
@@ -204,11 +214,11 @@ def _python(path: Sequence[Node], part: Span | None, uri: str, how: Again) -> st
     span = part or node.span
     source = f", {span.source!r}" if span.source else ""
     if node.value is not None and node.bits is None and span.size and part is None:
-        # The path from the source that the bytes lie in.
+        # Depth within the source of the bytes.
         depth = sum(each.span.source == span.source for each in path) - 1
         line = f"print(shard.explain({span.start:#x}{source})[{depth}].value)"
         if nearest_row(path) is not None:
-            # Before that, the path may end at the section.
+            # Without the index, the path may end at the section.
             line = f"shard.load_index()\n    {line}"
     else:
         line = f"print(shard.bytes_of({span.source!r}).read({span.start:#x}, {span.stop:#x}).hex(' '))"
@@ -220,7 +230,7 @@ def _cut(text: str) -> str:
 
 
 _CODE = ("raw", "object")
-"""Facts that are bytes and keys."""
+"""Rows in a code font."""
 
 
 def _code(text: str) -> str:

@@ -1,4 +1,4 @@
-"""The parts of a tree on which the published page and practice do not agree."""
+"""Tree of the fields where specification and practice differ."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from dataclasses import replace
 from shardcore.model.node import Children, Node
 
 MOST_VISITED = 4000
-"""Nodes that are looked at."""
+"""Nodes visited."""
 
 FEW = 8
-"""Of computed children more than this, which are all alike, the first one stands for the others."""
+"""Of more computed children than this, only the first is examined."""
 
 MOST_DEEP = 12
 
@@ -43,4 +43,8 @@ def _some(node: Node) -> Sequence[Node]:
 
 
 def differing(root: Node) -> Node:
+    """Return the tree reduced to fields where specification and practice differ, with their parents.
+
+    In tables, only the first row is examined. Stops after `MOST_VISITED` nodes.
+    """
     return _Walk().pruned(root, 0) or replace(root, children=())

@@ -1,4 +1,4 @@
-"""Results of the library that notebooks show."""
+"""Base class of results that notebooks show as HTML."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ class Displayed:
     __slots__ = ()
 
     def _repr_html_(self) -> str:
-        # By name: what draws stands above.
+        # By name: the notebook module is in a higher layer.
         return str(import_module("shardcore.notebook").html(self))

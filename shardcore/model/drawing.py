@@ -1,7 +1,7 @@
-"""Items of drawings. A drawing is data: every item names the bytes it stands for, or is computed.
+"""Drawings as data: figures of items, each with the bytes that it represents, or computed.
 
-A format states *what* is drawn, in its own units (bits, bytes, slot numbers). Where it lies on a page is decided in
-`placing`, once for the window and for SVG; `as_text` writes the same drawing in lines of text.
+Items are in units of the format (bits, bytes, slot numbers). `shardcore.teaching.drawing` decides where they are
+placed, for the window and SVG; `as_text` writes the same drawing as text.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ _SWITCHES = {"yes": True, "true": True, "on": True, "1": True, "no": False, "fal
 
 
 def chosen(controls: Sequence[Control], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the value of every control: `values` checked, defaults for the rest; raises `UsageError`."""
     names = [control.name for control in controls]
     for name in values:
         if name not in names:
@@ -63,6 +64,7 @@ def values_of(control: Control) -> str:
 
 
 def window(count: int, around: int, most: int) -> range:
+    """Return at most `most` of `count` cells, with `around` in the middle if possible."""
     first = max(min(around - most // 2, count - most), 0)
     return range(first, min(first + most, count))
 
@@ -76,6 +78,8 @@ def moved(drawing: Drawing, place: Place) -> Drawing:
 
 @dataclass(frozen=True, slots=True)
 class MovedSketch:
+    """Sketch of a shard in a data set: `place` renames the spans."""
+
     base: Sketch
     place: Place
 
@@ -121,10 +125,16 @@ def _figure(figure: Figure, place: Place) -> Figure:
 
 
 MOST_ITEMS = 60
-"""Items in one drawing; what is more is counted in `Drawing.more`."""
+"""Items in one drawing; `Drawing.more` counts the others."""
 
 
 class Tone(StrEnum):
+    """Meaning of an item: its colour, and a letter or hatch for the same meaning without colour.
+
+    `HIT`: result of the lookup. `MISS`: wrong or colliding. `EMPTY`: free. `DEAD`: deleted. `FAINT`: context only.
+    `ONE` to `FOUR`: distinguish neighbours, such as the letters x, y, z of a Morton code.
+    """
+
     PLAIN = "plain"
     KEY = "key"
     POINTER = "pointer"
@@ -147,19 +157,19 @@ class Tone(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One thing drawn.
+    """One drawn item.
 
     Attributes:
-        text: The content in it; short.
-        spans: The bytes it stands for; empty when it is computed. Pointing at it lights them.
-        at: Start, in the unit of its figure: a bit (0 is the lowest), a place on a ruler, a cell's number.
-        size: How far it reaches, in the same unit; 0 on a ruler is a mark at one place.
-        tone: What it is.
-        doc: One sentence, told when it is pointed at.
-        name: What links call it; empty where none leads to it. Unique in a drawing.
-        here: Whether the lookup is about this one: it is framed.
-        handle: The control that its upper end (`at + size`) sets when it is dragged; empty when it cannot be.
-        stage: The stage of the walk at which it appears; 0 is there from the start.
+        text: Short text in it.
+        spans: Bytes that it represents; empty if computed. They are highlighted when the pointer is on the item.
+        at: Start, in the unit of its figure: a bit (0 is the lowest), a number on a ruler, a cell number.
+        size: Length in the same unit; 0 on a ruler is a mark.
+        tone: Meaning, for the colour.
+        doc: One sentence, shown as a tooltip.
+        name: Name for links; empty without links. Unique in a drawing.
+        here: Whether the lookup is at this item: it gets a frame.
+        handle: Control that is set by dragging the upper end (`at + size`); may be empty.
+        stage: Stage of the animation at which it appears; 0: from the start.
     """
 
     text: str = ""
@@ -175,12 +185,17 @@ class Item:
 
     @property
     def computed(self) -> bool:
-        """Return whether no bytes stand for it."""
+        """Whether the item represents no bytes."""
         return not self.spans
 
 
 @dataclass(frozen=True, slots=True)
 class Bits:
+    """A row of at most 64 bit cells, highest bit on the left, with named fields above.
+
+    Fields have their lowest bit in `at`. `letters` replace 0 and 1, by bit number. Without a value, cells are empty.
+    """
+
     title: str
     width: int
     value: int | None
@@ -190,6 +205,11 @@ class Bits:
 
 @dataclass(frozen=True, slots=True)
 class Ruler:
+    """A number line `[start, stop)` with ranges and marks (`size` 0); overlapping ranges are drawn in rows.
+
+    With `ring`, arrows to the left go around the end, except dashed ones.
+    """
+
     title: str
     start: float
     stop: float
@@ -200,6 +220,11 @@ class Ruler:
 
 @dataclass(frozen=True, slots=True)
 class Cells:
+    """Numbered cells in rows: buckets, slots. At most `MOST_CELLS`; cells without an item are drawn empty.
+
+    `columns` is the number per row (0: as many as fit), `first` the number of the first cell; for `ring` see `Ruler`.
+    """
+
     title: str
     count: int
     items: tuple[Item, ...] = ()
@@ -213,6 +238,8 @@ class Cells:
 
 @dataclass(frozen=True, slots=True)
 class Table:
+    """Rows of items; each row has one item per heading."""
+
     title: str
     headings: tuple[str, ...]
     rows: tuple[tuple[Item, ...], ...]
@@ -224,6 +251,8 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Band:
+    """Band of a ribbon, from the range of `item` above to the half-open range `below`; a point if that is empty."""
+
     item: Item
     below: tuple[float, float]
 
@@ -242,6 +271,8 @@ class Ribbon:
 
 @dataclass(frozen=True, slots=True)
 class Link:
+    """An arrow between two named items; it appears at `stage`, or with its later end."""
+
     start: str
     stop: str
     text: str = ""
@@ -255,16 +286,16 @@ Figure = Bits | Ruler | Cells | Table | Ribbon
 
 @dataclass(frozen=True, slots=True)
 class Drawing(Displayed):
-    """A drawing: parts from top to bottom, and arrows between their items.
+    """A drawing: figures from top to bottom, and arrows between their items.
 
     Attributes:
-        title: What it shows.
-        figures: The parts.
-        links: The arrows.
-        caption: One or two plain sentences: what to see in it.
+        title: Title.
+        figures: The figures.
+        links: Arrows between named items.
+        caption: One or two sentences: what to look at.
         more: Number of items left out.
-        what_if: Whether it shows what would be, not what the file states.
-        legend: What tones mean in this drawing, where that is not what they usually mean.
+        what_if: Whether it shows a hypothetical state instead of the file.
+        legend: Meaning of tones in this drawing, where it differs from the usual one.
     """
 
     title: str
@@ -288,8 +319,8 @@ class Drawing(Displayed):
 
     @property
     def stages(self) -> tuple[str, ...]:
-        """A sentence for each stage of the walk that it shows, in order; empty where nothing moves."""
-        # Of a walk tells the figure that begins it, not what comes with its end.
+        """One sentence per stage of the animation, in order; empty if nothing moves."""
+        # Sentences come from the figure that begins the animation.
         walks: list[Figure] = sorted(self.figures, key=lambda figure: all(item.stage != 1 for item in figure.items))
         parts: list[Item | Link] = [link for link in self.links if link.stage]
         parts += [item for figure in walks for item in figure.items if item.stage]
@@ -302,7 +333,7 @@ class Drawing(Displayed):
 
     @property
     def items(self) -> tuple[Item, ...]:
-        """All items of all parts."""
+        """All items of all figures."""
         return tuple(item for figure in self.figures for item in figure.items)
 
 
@@ -314,7 +345,7 @@ class ControlKind(StrEnum):
     CHOICE = "choice"
     """One of `choices`."""
     TEXT = "text"
-    """A text, such as a key."""
+    """A key or other text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,15 +353,15 @@ class Control:
     """Control of a drawing.
 
     Attributes:
-        name: What `Sketch.draw` calls it.
-        label: What is beside it.
-        kind: How it is set.
-        value: What the file or the lookup states: where it begins, and what *Reset* returns to.
-        low: Least number of a slider.
-        high: Greatest number of a slider.
-        choices: The choices.
+        name: Name in `Sketch.draw`.
+        label: Label beside it.
+        kind: Kind of control.
+        value: Initial value, from the file or the lookup; *Reset* restores it.
+        low: Minimum of a slider.
+        high: Maximum of a slider.
+        choices: Values of a choice.
         doc: One sentence.
-        follows: `row` or `key` where the control stands for an object: it takes that of the selected one.
+        follows: `row` or `key` if the control follows the selected object.
     """
 
     name: str
@@ -345,51 +376,53 @@ class Control:
 
 
 class Sketch(Protocol):
-    """A drawing that can be played with; or one that stays as it is, without controls.
+    """A drawing with controls, or a static one without.
 
     Attributes:
-        name: Short and stable: `parking`. Lessons and tests call it so.
-        title: The content on its tab.
-        controls: What can be changed.
+        name: Short and stable, such as `parking`; used by lessons and tests.
+        title: Label of its tab.
+        controls: The controls.
     """
 
     @property
     def name(self) -> str:
-        """Short and stable."""
+        """Short and stable name."""
         ...
 
     @property
     def title(self) -> str:
-        """Return the content on its tab."""
+        """Label of its tab."""
         ...
 
     @property
     def controls(self) -> tuple[Control, ...]:
-        """Return what can be changed; a control whose value has to be read is there from the first drawing on."""
+        """The controls; one whose value must be read is present from the first drawing on."""
         ...
 
     def draw(self, values: Mapping[str, Any]) -> Drawing:
-        """Return the drawing for some values of the controls; what is not named is as the file states.
+        """Return the drawing for values of the controls; controls that are not given keep their default.
 
-        It may read, so the window calls it in a job. It is quick enough to follow a slider: under 50 ms.
+        May read, so the window calls it in a job. Takes under 50 ms, to follow a slider.
 
         Raises:
-            UsageError: A value is none; its message shows which are.
-            ShardError: What it needs cannot be read.
+            UsageError: A value is invalid; the message lists the valid ones.
+            ShardError: The bytes cannot be read.
         """
         ...
 
 
 def sketch_named(sketches: Iterable[Sketch], name: str) -> Sketch | None:
+    """Return the sketch by name or by the label of its tab (see `sketch_label`)."""
     return next((one for one in sketches if name in (one.name, sketch_label(one))), None)
 
 
 def sketch_label(sketch: Sketch) -> str:
+    """Return the title as one word: `slot-placement`."""
     return sketch.title.lower().replace(" ", "-")
 
 
 STEP = "step"
-"""Name of the sketch that is the drawing of the current step."""
+"""Name of the sketch of the current step."""
 
 
 @dataclass(frozen=True, slots=True)

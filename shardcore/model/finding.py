@@ -17,11 +17,11 @@ from shardcore.model.number_words import grouped_digits, plural
 from shardcore.model.span import Span
 
 MAX_PER_CODE = 1000
-"""Findings of one code that are listed one by one; the rest is counted."""
+"""Findings listed per code; the rest is counted."""
 
 
 class Severity(Enum):
-    """Severity: an `error` means that some reader will fail, or returns wrong bytes."""
+    """Severity. `error`: some reader will fail or return wrong bytes."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -47,14 +47,14 @@ class Depth(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One fact that verification found.
+    """One result of verification.
 
     Attributes:
-        severity: How bad.
-        code: Stable, `format.what`.
-        span: The bytes, or None when it is about the whole.
+        severity: Severity.
+        code: Stable code, `format.what`.
+        span: The bytes; None if it concerns the whole file.
         message: One sentence.
-        key: The object, in the text form of the format, when it is about one.
+        key: Key of the object, in the text form of the format; None if it concerns no object.
     """
 
     severity: Severity
@@ -78,6 +78,7 @@ _collected: ContextVar[list[Findings] | None] = ContextVar("collected", default=
 
 @contextmanager
 def collecting() -> Iterator[list[Findings]]:
+    """Collect the `Findings` created in this context, so that they survive an interrupted verification."""
     found: list[Findings] = []
     token = _collected.set(found)
     try:
@@ -87,6 +88,13 @@ def collecting() -> Iterator[list[Findings]]:
 
 
 class Findings:
+    """Collector of findings: the first `MAX_PER_CODE` of each code, then a count.
+
+    Attributes:
+        verified: Objects whose content was verified so far.
+        left_out: Objects whose content was not checked because of a limit.
+    """
+
     def __init__(self) -> None:
         if (collected := _collected.get()) is not None:
             collected.append(self)
@@ -105,6 +113,7 @@ class Findings:
         return self._counts[code] >= MAX_PER_CODE
 
     def more(self, severity: Severity, code: str, count: int) -> None:
+        """Count further findings of a code without creating messages."""
         if count > 0:
             self._counts[code] += count
             self._severities[code] = severity
@@ -113,12 +122,14 @@ class Findings:
         self.add(Finding(Severity.ERROR, code, span, message, key))
 
     def warning(self, code: str, span: Span | None, message: str, *, key: str | None = None) -> None:
+        """Add a violated rule that every reader tolerates."""
         self.add(Finding(Severity.WARNING, code, span, message, key))
 
     def note(self, code: str, span: Span | None, message: str, *, key: str | None = None) -> None:
         self.add(Finding(Severity.NOTE, code, span, message, key))
 
     def leave_out(self, code: str, span: Span | None, message: str, *, key: str | None = None, count: int = 1) -> None:
+        """Count objects that a limit leaves unchecked: the report is then not a success."""
         self.left_out += count
         self.warning(code, span, message, key=key)
 
@@ -137,6 +148,8 @@ class Findings:
 
 
 class ContentBudget:
+    """Limit on the content checks of one file: a small file may refer to the same zeros a million times."""
+
     def __init__(self, size: int) -> None:
         current = budget()
         if current is None:
@@ -150,6 +163,7 @@ class ContentBudget:
         return self._budget.left
 
     def takes(self, size: int) -> bool:
+        """Return whether an object of `size` bytes (read and expanded) may still be checked; otherwise count it."""
         if self.unchecked or size > self.left:
             self.unchecked += 1
             return False
@@ -168,16 +182,16 @@ class ContentBudget:
 
 @dataclass(frozen=True, slots=True)
 class Report(Displayed):
-    """The result of a verification.
+    """Result of a verification.
 
     Attributes:
         depth: Depth reached.
-        objects: Number of objects looked at.
-        findings: What was found.
-        checked: Objects whose content was compared with a checksum or hash, or could not be read.
-        without_checksum: Objects whose content has none.
-        stopped_after: Progress until the source was lost, such as `41 of 300 files`; empty for a complete report.
-        left_out: Objects whose content was not checked, because that exceeds a limit.
+        objects: Number of objects.
+        findings: The findings.
+        checked: Objects compared with a checksum or hash, or unreadable.
+        without_checksum: Objects that have no checksum.
+        stopped_after: Progress when the source was lost, such as `41 of 300 files`; empty for a complete report.
+        left_out: Objects whose content was not checked because of a limit.
     """
 
     depth: Depth
@@ -190,18 +204,18 @@ class Report(Displayed):
 
     @property
     def ok(self) -> bool:
-        """Return whether it is complete, and there is no finding of severity error."""
+        """Whether the report is complete and has no finding of severity `error`."""
         complete = not self.stopped_after and not self.left_out
         return complete and all(f.severity is not Severity.ERROR for f in self.findings)
 
     @property
     def unverified(self) -> int:
-        """Objects whose content was not compared with anything: an error in it is not detected."""
+        """Objects whose content was not compared with anything: errors in them are not detected."""
         return max(self.objects - self.checked, 0)
 
     @property
     def summary(self) -> str:
-        """The result in a few short sentences: findings by severity, then the contents that were not verified."""
+        """The result in a few sentences: findings by severity, then contents that were not verified."""
         counts = Counter(finding.severity for finding in self.findings)
         errors = plural(counts[Severity.ERROR], "error") if counts[Severity.ERROR] else "No errors"
         warned = f", {plural(counts[Severity.WARNING], 'warning')}" if counts[Severity.WARNING] else ""

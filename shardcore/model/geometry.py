@@ -1,4 +1,4 @@
-"""Geometry of an object: levels of a mesh, a skeleton, annotations, and the bytes of each part."""
+"""Geometry of objects: levels of a mesh, skeletons, annotations, and the bytes of each part."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ VERTEX_SIZE = 12
 """Bytes of a stored vertex: three float32."""
 
 POLYLINE = "polyline"
-"""Shape of annotations with any number of points."""
 
 IDENTITY = (1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0)
-"""Transform that changes nothing: 3 rows of 4 numbers."""
+"""Identity transform: 3 rows of 4 numbers."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Geometry:
+    """Geometry of an object; `unit` of the coordinates in model space is empty if unknown or different per axis."""
+
     unit: str = "nm"
 
     def with_spans(self, place: Callable[[Span], Span]) -> Self:
@@ -31,6 +32,15 @@ class Geometry:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MeshLevel:
+    """Level of detail of a mesh.
+
+    Attributes:
+        scale: Size of details in model units (1 for the finest level by default).
+        offset: Added to vertices along x, y, z: float64, shape `(3,)`.
+        positions: Grid cells of the fragments, uint32, shape `(n, 3)`.
+        starts: Offset of each fragment, and the end of the last: int64, shape `(n + 1,)`.
+    """
+
     scale: float
     offset: NDArray[np.float64]
     positions: NDArray[np.uint32]
@@ -46,6 +56,17 @@ class MeshLevel:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MeshLayout(Geometry):
+    """Layout of a multi-resolution mesh: a grid of cells, and for each level the cells with a fragment.
+
+    Attributes:
+        chunk_shape: Size of a cell of the finest level along x, y, z: float64, shape `(3,)`.
+        grid_origin: First corner of the grid: float64, shape `(3,)`.
+        levels: Levels, the finest first.
+        bits: Bits of a quantised coordinate; 0: vertices are stored in model coordinates.
+        transform: Stored coordinates to model space: float64, shape `(3, 4)`.
+        stored: Bytes of all fragments.
+    """
+
     chunk_shape: NDArray[np.float64] = field(default_factory=lambda: np.ones(3))
     grid_origin: NDArray[np.float64] = field(default_factory=lambda: np.zeros(3))
     levels: tuple[MeshLevel, ...] = ()
@@ -61,6 +82,7 @@ class MeshLayout(Geometry):
         return Span(self.stored.source, int(starts[fragment]), int(starts[fragment + 1]))
 
     def fragment_at(self, span: Span) -> tuple[int, int] | None:
+        """Return level and fragment number of the first byte of a span, or None."""
         if span.source != self.stored.source:
             return None
         for number, level in enumerate(self.levels):
@@ -70,6 +92,7 @@ class MeshLayout(Geometry):
         return None
 
     def boxes(self, level: int) -> NDArray[np.float64]:
+        """Return the boxes of the fragments in model space, shape `(n, 2, 3)`: lower and upper corners."""
         one = self.levels[level]
         with np.errstate(all="ignore"):
             cell = self.chunk_shape * 2.0**level
@@ -82,6 +105,7 @@ class MeshLayout(Geometry):
         return np.stack([placed.min(axis=1), placed.max(axis=1)], axis=1)
 
     def placed(self, level: int, fragment: int, quantised: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return vertices in model space, from quantised ones in `0 … 2^bits - 1`: float32, shape `(n, 3)`."""
         if not self.bits:
             return quantised
         one = self.levels[level]
@@ -93,6 +117,16 @@ class MeshLayout(Geometry):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SkeletonGeometry(Geometry):
+    """Skeleton.
+
+    Attributes:
+        vertices: Model space, float32, shape `(n, 3)`.
+        edges: Pairs of vertex numbers, uint32, shape `(m, 2)`.
+        attributes: Values per vertex by attribute name, shape `(n,)` or `(n, components)`.
+        starts: Offset of each attribute in the content; also of `vertices` and `edges`.
+        trailing: Bytes after the skeleton.
+    """
+
     vertices: NDArray[np.float32] = field(default_factory=lambda: np.zeros((0, 3), np.float32))
     edges: NDArray[np.uint32] = field(default_factory=lambda: np.zeros((0, 2), np.uint32))
     attributes: Mapping[str, NDArray[Any]] = field(default_factory=dict)
@@ -102,6 +136,22 @@ class SkeletonGeometry(Geometry):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AnnotationsGeometry(Geometry):
+    """Annotations of one shape.
+
+    Attributes:
+        shape: `point`, `line`, `axis_aligned_bounding_box`, `ellipsoid` or `polyline`.
+        scales: Units per coordinate along each axis, in `unit`.
+        rows: Structured rows: `position` or two points, then properties; for polylines, properties only.
+        ids: Annotation IDs, uint64, shape `(n,)`.
+        start: Offset of the rows in the content.
+        ids_start: Offset of the IDs in the content; -1 if the key of the object is the ID.
+        labels: Labels of property values.
+        related: IDs of related objects by relationship, of a single annotation.
+        vertices: Points of all polylines, concatenated: float32, shape `(m, axes)`.
+        first_vertices: First vertex of each polyline, and the end: int64, shape `(n + 1,)`.
+        edges: Offset of each polyline in the content, and the end: int64, shape `(n + 1,)`.
+    """
+
     shape: str = "point"
     axes: tuple[str, ...] = ()
     scales: tuple[float, ...] = ()
@@ -125,6 +175,7 @@ class AnnotationsGeometry(Geometry):
         return self.start + row * size, self.start + (row + 1) * size
 
     def row_at(self, offset: int) -> int | None:
+        """Return the row of a byte of the content (of its values or its ID), or None."""
         if self.shape == POLYLINE and self.edges[0] <= offset < self.edges[-1]:
             return int(np.searchsorted(self.edges, offset, "right")) - 1
         size = 0 if self.shape == POLYLINE else self.rows.dtype.itemsize
@@ -135,6 +186,10 @@ class AnnotationsGeometry(Geometry):
         return None
 
     def points(self) -> NDArray[np.float32]:
+        """Return points in model space, shape `(n, 2, 3)`, for polylines `(m, 1, 3)`; missing axes are 0.
+
+        The two points of a `point` are equal; those of an `ellipsoid` are the corners of its box.
+        """
         if self.shape == POLYLINE:
             return self._placed(self.vertices[:, None].astype(np.float64))
         names = (self.rows.dtype.names or ())[: 1 if self.shape == "point" else 2]

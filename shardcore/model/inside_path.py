@@ -1,10 +1,8 @@
-"""Path to something inside a file: keys of objects and names of decoded bytes, and its text in links.
+"""Paths to objects and decoded bytes inside a file, and their text form in links.
 
-The text of a path is `/KEY/KEY…`, and a link is `FILE#/KEY/KEY…`, with `#START-STOP` after it for bytes. In a key, `%`,
-`/`, `#`, an `@` at the beginning and what cannot be printed are percent-encoded, so that each key has its own text; the
-empty key is `@`, and keys of dots are encoded, so that a link stays the same as a path.
-A part that begins with `@` is no key, but the bytes of that name: `@100-200` are what the bytes 100 to 200 decode to,
-`@:a.meta` a file beside.
+The text is `/KEY/KEY…`, a link is `FILE#/KEY/KEY…`, optionally followed by `#START-STOP`. In keys, `%`, `/`, `#`, a
+leading `@` and unprintable characters are percent-encoded; keys of dots too, so that links are stable as paths. The
+empty key is `@`. `@100-200` are the decoded bytes 100 to 200; `@:a.meta` is a sibling file.
 """
 
 from __future__ import annotations
@@ -31,6 +29,7 @@ _ACTING = "%/#"
 
 
 def inside_text(path: Sequence[InsideStep]) -> str:
+    """Return the text of a path: `/2090/model.safetensors`; empty for the file itself."""
     return "".join(f"/{_step_text(step)}" for step in path)
 
 
@@ -43,6 +42,7 @@ def parse_inside(text: str) -> InsidePath:
 
 
 def split_inside(link: str) -> tuple[str, InsidePath, str]:
+    """Split a link into file, path inside it and rest (`#72-80` or empty); raise `UsageError` for an invalid path."""
     found = _LINK.fullmatch(link) if "#/" in link else None
     return (link, (), "") if found is None else (found["file"], parse_inside(found["path"]), found["rest"] or "")
 
@@ -55,6 +55,7 @@ def inside_link(file: str, path: Sequence[InsideStep]) -> str:
 
 
 def shown_inside(name: str, path: Sequence[InsideStep]) -> str:
+    """Return a path for people: `archive.des › 2090 › model.safetensors`."""
     return " › ".join([name, *(visible(str(step)) for step in path)])
 
 
@@ -67,6 +68,7 @@ def names_of(link: str, last: Callable[[str], str]) -> list[str]:
 
 
 def last_name(step: InsideStep) -> str:
+    """Return the part of a key after its last slash."""
     return str(step).rstrip("/").rpartition("/")[2] or str(step)
 
 

@@ -1,4 +1,4 @@
-"""Keys of objects: text, or the bytes and numbers that formats store."""
+"""Keys of objects: text, bytes or numbers."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ Key = str | bytes | bytearray | memoryview | SupportsIndex
 
 
 def several(values: Iterable[_Value], name: str) -> Iterable[_Value]:
+    """Return `values`; raise `UsageError` for a single text or path, whose letters would be taken for values."""
     if isinstance(values, (str, bytes, bytearray, PurePath)):
         raise UsageError(
             f"{name} is a list, not one value: give [{short(str(values) if isinstance(values, PurePath) else values)}]"
@@ -27,6 +28,8 @@ def several(values: Iterable[_Value], name: str) -> Iterable[_Value]:
 
 @dataclass(frozen=True, slots=True)
 class KeyForm:
+    """Conversions between the text form of keys and the stored form; `of_bytes` is None if keys are never bytes."""
+
     of_bytes: Callable[[bytes], str] | None = None
     numbers: bool = False
     to_raw: Callable[[str], bytes | int | str] = str
@@ -51,4 +54,4 @@ def number_or_text(text: str) -> int | str:
 
 
 NUMBERS = KeyForm(numbers=True, to_raw=number_or_text)
-"""Keys that are numbers in decimal."""
+"""Form of decimal keys."""

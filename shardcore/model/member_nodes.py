@@ -1,4 +1,4 @@
-"""Nodes of a member, in the words of its data set: the same tree, with the name of the member in every span."""
+"""Nodes, spans, errors and reports of a shard, renamed for its data set: every span gets the path of the shard."""
 
 from __future__ import annotations
 
@@ -17,6 +17,13 @@ from shardcore.model.span import Span
 
 
 def placed(node: Node, member: str, first_row: int | None = None) -> Node:
+    """Return a node of a shard as a node of its data set; children are converted on access.
+
+    Args:
+        node: Node in the shard.
+        member: Path of the shard.
+        first_row: Row of the data set where the shard begins; None if unknown: then nodes have no row.
+    """
     return replace(
         node,
         span=placed_span(node.span, member),
@@ -76,6 +83,8 @@ class PlacedChildren(Children):
 
 
 class relocating:  # noqa: N801 - a context manager without a generator: three are entered per object
+    """Context manager that adds the path of a shard to the span of a `ShardError`."""
+
     __slots__ = ("_member",)
 
     def __init__(self, member: str) -> None:
@@ -92,6 +101,7 @@ class relocating:  # noqa: N801 - a context manager without a generator: three a
 
 
 def placed_error(error: ShardError, member: str) -> ShardError:
+    """Return a copy of an error with its span in the data set; a shard may raise the same error again."""
     placed = copy.copy(error)
     placed.span = placed_span(error.span, member) if error.span else None
     if isinstance(placed, SourceError) and isinstance(placed.partial, Report):

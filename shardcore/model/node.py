@@ -1,8 +1,7 @@
-"""Nodes and runs, read by the tree, the colours and the explanation of a byte.
+"""Nodes of the tree of a file.
 
-A file is a tree of nodes. Tables are not a million nodes: their children are computed from the row number when asked
-for. The same tree answers `explain` (walk down to the byte) and `runs` (walk over a range), so that colours and
-explanations cannot disagree.
+Children of tables are computed from the row number on access. `path_to` (explanation of a byte) and `runs_of` (colours)
+walk the same tree, so they always agree.
 """
 
 from __future__ import annotations
@@ -24,6 +23,11 @@ _STEP = 1000
 
 
 class Children(Sequence["Node"]):
+    """Nodes that are computed on access, sorted by first byte, all in one source.
+
+    Computing may read, so the window does it in jobs. Where neighbours overlap, the later one owns the common bytes.
+    """
+
     source: str = ""
 
     @abstractmethod
@@ -31,20 +35,23 @@ class Children(Sequence["Node"]):
 
     @abstractmethod
     def make(self, start: int, stop: int) -> list[Node]:
-        """Return the nodes number `start` to `stop`, half-open, inside the length."""
+        """Return the nodes `[start, stop)`."""
 
     def span_of(self, number: int) -> Span:
+        """Return the span of one node; tables compute it without reading the row."""
         return self.make(number, number + 1)[0].span
 
     @abstractmethod
     def overlap(self, start: int, stop: int) -> range:
-        """Return the numbers of the nodes that may touch the bytes `[start, stop)`."""
+        """Return the numbers of the nodes that may intersect the bytes `[start, stop)`."""
 
     def runs(self, start: int, stop: int) -> Runs | None:
+        """Return the runs of all leaves in `[start, stop)`; None: collect them node by node."""
         return None
 
     @property
     def expandable(self) -> bool:
+        """Whether there are nodes, without computing them."""
         return len(self) > 0
 
     @overload
@@ -72,33 +79,34 @@ class Children(Sequence["Node"]):
 
 @dataclass(frozen=True, slots=True)
 class ExternalBytes:
+    """Bytes in another file; `find` locates them, may read, and raises `ShardError` if the file is missing."""
+
     text: str
     find: Callable[[], Span]
 
 
 @dataclass(frozen=True, slots=True)
 class Node(Displayed):
-    """A named stretch of a file: a section, a record, a field, an object.
+    """A named range of a file: a section, record, field or object.
 
     Attributes:
-        name: In the words of the specification.
+        name: Name in the specification.
         span: Its bytes.
-        value: What the bytes hold, or None for a node made of others.
-        text: The value as a person reads it.
-        role: The role.
-        doc: One plain sentence.
-        error: What is wrong with it, or empty.
-        children: What it is made of; computed when requested.
-        bits: For a part of a bit-packed array: its bits `[first, last)`, counted from the first bit of `span`.
-        target: The bytes it points to.
-        decoded: The name of the source that its bytes decode to, or empty.
-        row: The row in `Shard.objects` of the object it belongs to: its content, its record, an entry that points to
-            it. None where there is none, or where the node around it states it.
-        elsewhere: The bytes in another file that it stands for, or None.
-        type: How the bytes hold the value, as the layout states it: `u64 BE`; empty where none does.
-        sum: How the value adds up, in words: `13 slots × 40`; empty where it is no sum.
-        spec: Where the specification states it; empty where the node around it states it, or nothing does.
-        differs: Where the published page and practice do not agree on it; None where they do.
+        value: Value of the bytes; None for a node with children.
+        text: The value for people.
+        role: Role, for colour and display.
+        doc: One sentence.
+        error: What is wrong with it; may be empty.
+        children: Child nodes; may be computed on access.
+        bits: For a value in a bit-packed array: bits `[first, last)` from the first bit of `span`.
+        target: Bytes that it points to.
+        decoded: Name of the source with its decoded bytes; may be empty.
+        row: Row in `Shard.objects` of its object; None if there is none, or if a parent has it.
+        elsewhere: Bytes in another file, if any.
+        type: Type in the layout, such as `u64 BE`; may be empty.
+        sum: How the value adds up, such as `13 slots × 40`; may be empty.
+        spec: Section of the specification; empty if a parent has it.
+        differs: Difference between specification and practice, if any.
     """
 
     name: str
@@ -108,7 +116,7 @@ class Node(Displayed):
     role: FieldRole = FieldRole.GROUP
     doc: str = ""
     error: str = ""
-    # Not in `repr`: a path in a notebook would print the whole tree, once for each of its nodes.
+    # Not in `repr`: a path would print the whole tree once per node.
     children: Sequence[Node] = field(default=(), repr=False)
     bits: tuple[int, int] | None = None
     target: Span | None = None
@@ -116,14 +124,14 @@ class Node(Displayed):
     row: int | None = None
     type: str = ""
     sum: str = ""
-    # Not in `repr`, nor compared: it is made again with every node.
+    # Not in `repr` or comparisons: it is created again with every node.
     elsewhere: ExternalBytes | None = field(default=None, repr=False, compare=False)
     spec: str = ""
     differs: Differs | None = None
 
     @property
     def expandable(self) -> bool:
-        """Return whether there are children, without computing them."""
+        """Whether there are children, without computing them."""
         return self.children.expandable if isinstance(self.children, Children) else len(self.children) > 0
 
 
@@ -135,6 +143,7 @@ def path_to(root: Node, offset: int, source: str = "") -> tuple[Node, ...]:
 
 
 def named(path: tuple[Node, ...], span: Span) -> tuple[Node, ...]:
+    """Return the path to the smallest node that contains a whole span."""
     for number in range(len(path), 0, -1):
         if path[number - 1].span.holds(span):
             return path[:number]
@@ -146,19 +155,21 @@ def nearest_row(path: Sequence[Node]) -> int | None:
 
 
 def runs_of(root: Node, start: int, stop: int) -> Runs:
+    """Return the leaves in `[start, stop)` as runs; agrees with `path_to` byte by byte."""
     gathered = _Gathered()
     _collect(root, max(start, root.span.start), min(stop, root.span.stop), 0, gathered)
     return gathered.joined()
 
 
 def fields_of(root: Node, start: int, stop: int, limit: int) -> list[tuple[Node, ...]]:
+    """Return the first `limit` leaves that begin in `[start, stop)`, each as the path from the root."""
     found: list[tuple[Node, ...]] = []
     _find_fields((root,), max(start, root.span.start), min(stop, root.span.stop), limit, found)
     return found
 
 
 _MORE = 16
-"""Children that are made besides twice as many as fields are needed: of some none begins in the stretch."""
+"""Extra children to create: some have no field that begins in the range."""
 
 
 def _find_fields(path: tuple[Node, ...], start: int, stop: int, limit: int, found: list[tuple[Node, ...]]) -> None:
@@ -175,6 +186,7 @@ def _find_fields(path: tuple[Node, ...], start: int, stop: int, limit: int, foun
 
 
 def _owned(node: Node, start: int, stop: int, most: int | None = None) -> Iterator[tuple[int, Node, int, int]]:
+    """Yield the children that own bytes of `[start, stop)`: number, node, and those bytes."""
     touching = _touching(node, start, stop, most)
     nexts = [kid.span.start for _, kid in touching[1:]] + [stop]
     for (number, kid), upto in zip(touching, nexts, strict=False):
@@ -184,6 +196,8 @@ def _owned(node: Node, start: int, stop: int, most: int | None = None) -> Iterat
 
 
 class _Gathered:
+    """Collector of runs; single runs stay numbers until many are converted to arrays at once."""
+
     def __init__(self) -> None:
         self._parts: list[Runs] = []
         self._single: list[tuple[int, int, int, int]] = []
@@ -211,6 +225,10 @@ def _solid(nodes: Iterable[tuple[int, Node]], source: str) -> list[tuple[int, No
 
 
 def _touching(node: Node, start: int, stop: int, most: int | None = None) -> list[tuple[int, Node]]:
+    """Return the numbered children that intersect `[start, stop)`; creates at most `most` of them.
+
+    In a damaged index, a million objects may begin at the same byte.
+    """
     kids = node.children
     source = node.span.source
     if not isinstance(kids, Children):

@@ -1,7 +1,4 @@
-"""Numbers in sentences for people: grouped digits, and nouns that agree with them.
-
-Programs get raw numbers: the values of a step and everything in `--json` do not pass through here.
-"""
+"""Numbers in messages: grouped digits, plurals, sizes, ranges. Values for programs are not formatted here."""
 
 from __future__ import annotations
 
@@ -11,7 +8,7 @@ from typing import Any, SupportsInt
 _IRREGULAR = {"index": "indices", "entry": "entries", "copy": "copies", "key": "keys"}
 _SIBILANTS = ("s", "x", "z", "ch", "sh")
 WHOLE = 1e16
-"""Floats from which neighbours are more than 1 apart, and that are written with an exponent."""
+"""Floats from here on are more than 1 apart and are written with an exponent."""
 _UNITS = ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
 
@@ -20,12 +17,12 @@ def grouped_digits(count: SupportsInt) -> str:
 
 
 def plural(count: SupportsInt, noun: str, many: str = "") -> str:
-    """Return a number and its noun, in agreement: `1 byte`, `2,400 bytes`, `0 entries`.
+    """Return a number with its noun: `1 byte`, `2,400 bytes`, `0 entries`.
 
     Args:
-        count: Count; NumPy's integers are fine.
-        noun: What is counted, in the singular; its last word takes the ending (`shard index` is `shard indices`).
-        many: The plural, where it is not formed by rule or a verb follows: `plural(n, "byte follows", "bytes follow")`.
+        count: The number; NumPy integers are accepted.
+        noun: Singular; its last word gets the ending.
+        many: Irregular plural, or a phrase with a verb: `plural(n, "byte follows", "bytes follow")`.
     """
     number = int(count)
     return f"{number:,} {noun if number == 1 else many or _many(noun)}"
@@ -37,6 +34,7 @@ def _many(noun: str) -> str:
 
 
 def size_text(size: int) -> str:
+    """Return a short size: `512 B`, `4.2 KiB`, `98.5 GiB`."""
     if size < 0:
         return f"−{size_text(-size)}"
     if size < 1024:
@@ -47,24 +45,29 @@ def size_text(size: int) -> str:
 
 
 def long_size(size: int) -> str:
+    """Return a full size: `512 bytes`, `4.9 KiB (5,064 bytes)`."""
     return plural(size, "byte") if size < 1024 else f"{size_text(size)} ({plural(size, 'byte')})"
 
 
 def ends_text(start: SupportsInt, stop: SupportsInt) -> str:
+    """Return a half-open range with both ends inclusive: `0x1171–0x1178`; one number for one byte or none."""
     first, after = int(start), int(stop)
     return f"{first:#x}–{after - 1:#x}" if after > first + 1 else f"{first:#x}"
 
 
 def bits_text(first: int, stop: int) -> str:
+    """Return a half-open range of bits with both ends inclusive: `bit 3`, `bits 3–5`."""
     return f"bit {first:,}" if stop == first + 1 else f"bits {first:,}–{stop - 1:,}"
 
 
 def range_text(start: SupportsInt, stop: SupportsInt, source: str = "") -> str:
+    """Return a half-open range for people, both ends inclusive: `0x1171–0x1178 · 8 bytes`."""
     within = f" of {source}" if source else ""
     return f"{ends_text(start, stop)}{within} · {plural(int(stop) - int(start), 'byte')}"
 
 
 def number_text(value: Any) -> str:
+    """Return the shortest decimal that restores the number: `0.1` for a float32, not `0.10000000149011612`."""
     if isinstance(value, Integral) or not isinstance(value, Real):
         return str(value)
     exact = float(value)
@@ -75,6 +78,7 @@ def number_text(value: Any) -> str:
 
 
 def product_text(count: SupportsInt, noun: str, each: SupportsInt, total: SupportsInt | None = None) -> str:
+    """Return a product such as `13 slots × 40`; with the result if it is not `total`."""
     text = f"{plural(count, noun)} × {int(each):,}"
     come = int(count) * int(each)
     return text if total is None or int(total) == come else f"{text} would be {come:,}"

@@ -1,4 +1,4 @@
-"""Load: how many of something there is in each of many places, against how it would be at best."""
+"""Occupancy: number of objects per slot, bucket or file, compared with the ideal."""
 
 from __future__ import annotations
 
@@ -17,6 +17,22 @@ F64 = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Load:
+    """Number of things per place (slot, bucket, minishard, file).
+
+    Attributes:
+        title: Title, such as `Keys in each minishard`.
+        place: Noun for a place, singular.
+        thing: Noun for what is counted, singular.
+        doc: One or two sentences.
+        ideal: Ideal count, per place or for all; None if there is none.
+        by_chance: Whether a hash distributes the things: compare with a binomial distribution.
+        row_bounds: Rows of place i: `[row_bounds[i], row_bounds[i + 1])`; None if rows are not contiguous.
+        starts: Offset of each place; None if places have no bytes.
+        stops: End of each place.
+        key_prefixes: Prefix of the keys of each place, if prefixes define places.
+        names: Names of places, if numbers are not enough: files of a data set.
+    """
+
     title: str
     place: str
     thing: str
@@ -57,6 +73,8 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class LoadSource:
+    """An available `Load`; `make` reads at most `reads` bytes and counts."""
+
     name: str
     title: str
     reads: int
@@ -68,6 +86,7 @@ def counts_of(numbers: NDArray[np.integer], places: int) -> I64:
 
 
 def binomial(things: int, places: int, most: int) -> F64:
+    """Return the expected number of places with 0, 1, … `most` things, shape `(most + 1,)`."""
     found = np.zeros(most + 1)
     if places <= 1:
         if things <= most:

@@ -1,4 +1,4 @@
-"""Options of a format for opening, writing and lookups: declared once, read by all."""
+"""Options that a format declares for opening, writing and lookups."""
 
 from __future__ import annotations
 
@@ -16,17 +16,15 @@ _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 class OptionType(Enum):
     TEXT = "text"
     INTEGER = "integer"
-    """A whole number, not negative; as text decimal or with `0x`."""
+    """A whole number ≥ 0; as text decimal or with `0x`."""
     SIZE = "size"
     """A number of bytes; as text with K, M or G for powers of 1024."""
     FLAG = "flag"
-    """Yes or no."""
     CHOICE = "choice"
-    """One of `Option.choices`."""
     JSON = "json"
-    """JSON text, the path of a file with JSON, or a mapping."""
+    """JSON text, the path of a JSON file, or a mapping."""
     FOLDER = "folder"
-    """A folder: its path or address, or a `Folder`."""
+    """A path or address, or a `Folder`."""
 
 
 class OptionPurpose(Enum):
@@ -35,13 +33,26 @@ class OptionPurpose(Enum):
     LOCATE = "locate"
     REKEY = "rekey"
     EDIT = "edit"
-    """Options of edits: declared by the verb, not by a format."""
+    """Of edits: declared by the verb, not by a format."""
     FACT = "fact"
-    """Metadata that a format keeps about one object: given with each object, and in the lines of a manifest."""
+    """Metadata of one object: given with each object and in manifest lines."""
 
 
 @dataclass(frozen=True, slots=True)
 class Option:
+    """One option of a format.
+
+    Attributes:
+        name: Name in `-O name=value` and in keyword arguments.
+        help: One sentence.
+        choices: For `OptionType.CHOICE`.
+        names_format: For opening: whether the option implies this format.
+        hidden: Whether only programs set it.
+        content: For writing: whether it names content, so that no other input is needed.
+        path: Whether its text is a path.
+        flag: Placeholder of the command-line flag of that name; empty: the flag has no value; None: only `-O`.
+    """
+
     name: str
     type: OptionType
     help: str
@@ -55,11 +66,13 @@ class Option:
     flag: str | None = None
 
     def opens(self, given: Any) -> bool:
+        """Return whether a value refers to a file, folder or address instead of being the value itself."""
         if self.type is OptionType.JSON:
             return not (isinstance(given, str) and given.lstrip()[:1] in ("{", "["))
         return self.path or self.type is OptionType.FOLDER
 
     def value_of(self, given: Any) -> Any:
+        """Return the parsed value of a text, or check another value; raise `UsageError` if it is invalid."""
         if given is None or self.type in (OptionType.JSON, OptionType.FOLDER):
             return given
         reader = {
@@ -83,6 +96,7 @@ class Option:
 def read_options(
     declared: Iterable[Option], given: Mapping[str, Any], purpose: OptionPurpose, who: str
 ) -> dict[str, Any]:
+    """Return the given options, parsed and checked; `who` names their owner in errors."""
     known = {option.name: option for option in declared if option.purpose is purpose}
     for name in given:
         if name not in known:
@@ -95,7 +109,7 @@ def _integer(given: Any) -> int:
     if isinstance(given, bool) or not isinstance(given, (int, str)):
         raise ValueError("a whole number")
     try:
-        # Python takes `4_4_40` for a number.
+        # Python accepts `4_4_40`.
         number = int(given.replace("_", "x"), 0) if isinstance(given, str) else given
     except ValueError:
         raise ValueError("a whole number") from None

@@ -1,4 +1,4 @@
-"""Behaviour of other readers of a format on damage, as its fact sheet knows: a declaration of the format."""
+"""Known behaviour of other readers on damaged files, as declared by formats."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from shardcore.model.finding import Finding
 
 SILENT = "silent"
-"""Among the codes of findings: wrong bytes are returned, and no check states anything about it."""
+"""Code for wrong bytes that no check detects."""
 
 
 class ReaderAnswer(Enum):
@@ -22,6 +22,8 @@ class ReaderAnswer(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Peer:
+    """Behaviour of one reader on some findings: patterns of codes, or `SILENT`; `within` half-open ranges, if any."""
+
     name: str
     codes: tuple[str, ...]
     answer: ReaderAnswer
@@ -39,5 +41,6 @@ class Peer:
 
 
 def peers_about(peers: Iterable[Peer], findings: Iterable[Finding], *, silent: bool = False) -> tuple[Peer, ...]:
+    """Return the known behaviour on some findings; with `silent`, also on wrong bytes that no check detects."""
     found = tuple(findings)
     return tuple(peer for peer in peers if peer.knows(found) or (silent and SILENT in peer.codes))

@@ -1,4 +1,4 @@
-"""Packages that only some functions need."""
+"""Optional packages."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _EXTRAS = {
     "PIL": "decoders", "DracoPy": "decoders", "compressed_segmentation": "decoders", "charset_normalizer": "preview",
     "puremagic": "preview", "dask": "cluster", "distributed": "cluster", "pandas": "pandas", "pyarrow": "pandas",
 }  # fmt: skip
-"""Smallest extra that installs each package."""
+"""Extra that installs each package."""
 
 
 def not_installed(module: str) -> str:
@@ -23,6 +23,7 @@ def not_installed(module: str) -> str:
 
 
 def optional(module: str) -> Any:
+    """Import a module of an optional package; raise `PackageMissing` if it is not installed."""
     try:
         return import_module(module)
     except ImportError:

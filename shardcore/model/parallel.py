@@ -1,4 +1,4 @@
-"""Parallel work on many things, with the results in their order."""
+"""Parallel calls with results in order."""
 
 from __future__ import annotations
 
@@ -19,13 +19,14 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 _ASK = 0.05
-"""Seconds after which the waiting thread asks whether the result is still wanted."""
+"""Seconds between two checks for cancellation."""
 
 Call = tuple[Callable[..., R], tuple[Any, ...]]
-"""A function and its arguments."""
 
 
 class JobThreads(ThreadPoolExecutor):
+    """Threads that run in copies of the caller's context; `stop` also ends running calls at their next read."""
+
     def __init__(self, jobs: int) -> None:
         super().__init__(jobs, thread_name_prefix="shardcore-job")
         self._over = threading.Event()
@@ -38,10 +39,11 @@ class JobThreads(ThreadPoolExecutor):
         return future
 
     def stop(self, wake: Callable[[], None] = lambda: None) -> None:
+        """Cancel waiting calls, let the others end at their next read, and call `wake` until they have ended."""
         self._over.set()
         self.shutdown(wait=False, cancel_futures=True)
         wake()
-        # Once may be too early: a connection that is just being made is ended the next time.
+        # Repeated: a connection may be opened after the first call.
         while wait([one for one in self._begun if not one.cancelled()], _ASK).not_done:
             wake()
         self.shutdown(wait=True)
@@ -59,6 +61,10 @@ class JobThreads(ThreadPoolExecutor):
 def in_order(
     work: Callable[[T], R], things: Iterable[T], jobs: int, *, stop: Callable[[], None] = lambda: None
 ) -> Generator[R]:
+    """Call `work` for each thing on `jobs` threads; yield the results in order, at most `2 * jobs` ahead.
+
+    On failure, or if the caller stops, `stop` is called until the running calls have ended, to wake network waits.
+    """
     if jobs <= 1:
         yield from map(work, things)
         return
@@ -76,6 +82,10 @@ def in_order(
 
 
 def completed(executor: Executor, calls: Iterable[Call[R]], in_flight: int, ahead: int) -> Generator[Future[R]]:
+    """Start calls and yield their futures in order, each when it is done.
+
+    At most `in_flight` calls run; at most `ahead` run or wait to be yielded: one slow call does not stop the others.
+    """
     left: Iterator[Call[R]] | None = iter(calls)
     waiting: deque[Future[R]] = deque()
     running: set[Future[R]] = set()

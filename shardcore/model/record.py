@@ -1,9 +1,8 @@
-"""The only way to state a byte layout.
+"""Byte layouts.
 
-A `Record` is a packed NumPy dtype whose fields have a role, one plain sentence, and the section of the specification
-they come from. Reading is `frombuffer`, writing is `tobytes`; colours, tree rows and the tables in the documentation
-come from the same statement. `Columns` states parallel columns. What neither fits (variable-length parts) is a pair of
-functions `read_x` and `write_x` that stand side by side in the `layout` module of the format.
+A `Record` is a packed NumPy dtype with a role, a sentence and a section of the specification per field. Reading is
+`frombuffer`, writing is `tobytes`. Colours, tree rows and documentation come from the same declaration. Parts of
+variable length are pairs of functions `read_x` and `write_x` in the `layout` module of the format.
 """
 
 from __future__ import annotations
@@ -26,11 +25,10 @@ from shardcore.model.span import Span
 _CODES = {"u1": "B", "i1": "b", "u2": "H", "i2": "h", "u4": "I", "i4": "i", "u8": "Q", "i8": "q", "f4": "f", "f8": "d"}
 
 Value = int | float | str | bytes | bool | None
-"""Value of a field in Python: byte strings as `bytes`, numbers as `int`."""
 
 
 class FieldRole(IntEnum):
-    """Role of a field. The colours, letters and hatches of the window follow it."""
+    """Role of a field; determines its colour, letter and hatch."""
 
     GROUP = 0
     MAGIC = 1
@@ -54,11 +52,19 @@ class FieldRole(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Differs:
+    """Difference between the specification of a format and its implementations.
+
+    Attributes:
+        page: What the specification says; lower case, follows *Specification:*.
+        practice: What implementations do; follows *In practice:*.
+    """
+
     page: str
     practice: str
 
     @property
     def sentence(self) -> str:
+        """Both as two sentences."""
         return f"Specification: {self.page}. In practice: {self.practice}."
 
 
@@ -67,12 +73,12 @@ class Field:
     """One field of a layout.
 
     Attributes:
-        name: The specification's name.
-        dtype: A NumPy type with its byte order written out (`"<u4"`), or `("u1", n)` for n raw bytes.
-        role: What the field is for.
-        doc: One plain sentence for a student; other names in use stand here.
-        default: The value written when none is given.
-        differs: Where page and practice do not agree on it; None where they do.
+        name: Name in the specification.
+        dtype: NumPy type with explicit byte order (`"<u4"`), or `("u1", n)` for n raw bytes.
+        role: Role of the field.
+        doc: One sentence; may give other names in use.
+        default: Value that is written by default.
+        differs: Difference between specification and practice, if any.
     """
 
     name: str
@@ -84,12 +90,12 @@ class Field:
 
     @property
     def raw_size(self) -> int | None:
-        """Number of bytes of a raw byte field, or None for a number."""
+        """Bytes of a raw field; None for a number."""
         return self.dtype[1] if isinstance(self.dtype, tuple) else None
 
     @property
     def type_text(self) -> str:
-        """The type as the documentation prints it: `u64 BE`, `bytes[32]`."""
+        """Type for people: `u64 BE`, `bytes[32]`."""
         if isinstance(self.dtype, tuple):
             return f"bytes[{self.dtype[1]}]"
         order = {"<": " LE", ">": " BE"}.get(self.dtype[0], "")
@@ -98,12 +104,12 @@ class Field:
 
 
 class Record:
-    """A fixed layout of consecutive fields, without padding between them.
+    """A fixed layout of consecutive fields without padding.
 
     Args:
-        name: What one record is called, in the words of the specification.
-        source: Section of the specification that states it.
-        fields: The fields, in the order of their bytes.
+        name: Name in the specification.
+        source: Section of the specification.
+        fields: Fields in the order of their bytes.
     """
 
     def __init__(self, name: str, *, source: str, fields: tuple[Field, ...]) -> None:
@@ -118,17 +124,17 @@ class Record:
 
     @cached_property
     def offsets(self) -> dict[str, int]:
-        """The first byte of each field, relative to the record."""
+        """Offset of each field in the record."""
         return {name: int(place[1]) for name, place in (self.dtype.fields or {}).items()}
 
     @cached_property
     def sizes(self) -> dict[str, int]:
-        """The number of bytes of each field."""
+        """Bytes of each field."""
         return {name: place[0].itemsize for name, place in (self.dtype.fields or {}).items()}
 
     @cached_property
     def packer(self) -> struct.Struct:
-        """Return the layout as a `struct.Struct`, which writes single records faster.
+        """The layout as a `struct.Struct`, which is faster for single records.
 
         Raises:
             ValueError: The fields differ in byte order.
@@ -155,16 +161,16 @@ class Record:
         return tuple(field.name for field in self.fields)
 
     def read(self, data: bytes | memoryview, at: int = 0, count: int = 1, *, place: Span | None = None) -> NDArray[Any]:
-        """Read consecutive records, without copying.
+        """Read consecutive records without copying.
 
         Args:
             data: The bytes.
-            at: Where in `data` the first record begins.
+            at: Offset of the first record in `data`.
             count: Number of records.
-            place: Where `data` lies in its source; only used to say where an error is.
+            place: Span of `data`, for errors.
 
         Returns:
-            A read-only array of shape `(count,)` and this record's dtype.
+            A read-only array of shape `(count,)` with the dtype of the record.
 
         Raises:
             Truncated: `data` ends before the last record does.
@@ -181,7 +187,7 @@ class Record:
         return rows
 
     def read_one(self, data: bytes | memoryview, at: int = 0, *, place: Span | None = None) -> dict[str, Any]:
-        """Read one record as a mapping of field name to value: integers as `int`, raw bytes as `bytes`.
+        """Read one record as a mapping of field name to `int` or `bytes`.
 
         Raises:
             Truncated: `data` ends before the record does.
@@ -191,18 +197,18 @@ class Record:
         return dict(zip(self._names, self._single.unpack_from(data, at), strict=True))
 
     def values(self, row: Any) -> dict[str, Any]:
-        """Return the values of one row of `read`, as Python numbers and bytes."""
+        """Return the values of a row of `read` as Python numbers and bytes."""
         return {f.name: row[f.name].tobytes() if f.raw_size is not None else row[f.name].item() for f in self.fields}
 
     def write(self, rows: NDArray[Any]) -> bytes:
-        """Return the exact inverse of `read`."""
+        """Return the bytes of rows; the inverse of `read`."""
         return np.ascontiguousarray(rows, self.dtype).tobytes()
 
     def pack(self, **values: int | bytes) -> bytes:
-        """Write one record; fields not named take their default.
+        """Write one record; fields that are not given have their default.
 
         Raises:
-            ValueError: A name is not a field, a byte string is longer than its field, or a number does not fit.
+            ValueError: A name is no field, or a value does not fit its field.
         """
         unknown = values.keys() - set(self._names)
         if unknown:
@@ -215,7 +221,7 @@ class Record:
                 for raw, cell in zip(self._raw, cells, strict=True)
             )
             if all(fits):
-                # Below, a number that does not fit is an error that names its field.
+                # For a number that does not fit, the code below raises an error with the field name.
                 with contextlib.suppress(struct.error):
                     return self._single.pack(*cells)
         row = np.zeros(1, self.dtype)
@@ -225,12 +231,12 @@ class Record:
 
 
 class Columns:
-    """Parallel columns of equal length, one after the other, as in a minishard index.
+    """Parallel columns of equal length, stored one after the other, as in a minishard index.
 
     Args:
-        name: What the table is called.
-        source: Section of the specification that states it.
-        fields: One scalar field per column, in the order of their bytes.
+        name: Name of the table.
+        source: Section of the specification.
+        fields: One number field per column, in the order of their bytes.
     """
 
     def __init__(self, name: str, *, source: str, fields: tuple[Field, ...]) -> None:
@@ -242,10 +248,10 @@ class Columns:
             if field.raw_size is not None:
                 raise ValueError(f"column {field.name} must be a number")
         self.row_size = sum(np.dtype(f.dtype).itemsize for f in fields)
-        """Bytes that one row takes over all columns."""
+        """Bytes per row, over all columns."""
 
     def starts(self, count: int) -> dict[str, int]:
-        """Return where each column begins, relative to the table, when every column has `count` rows."""
+        """Return the offset of each column in the table, for `count` rows."""
         at, starts = 0, {}
         for field in self.fields:
             starts[field.name] = at
@@ -255,7 +261,7 @@ class Columns:
     def read(
         self, data: bytes | memoryview, count: int, at: int = 0, *, place: Span | None = None
     ) -> dict[str, NDArray[Any]]:
-        """Read all columns, without copying: field name to a read-only array of shape `(count,)`.
+        """Read all columns without copying: field name to a read-only array of shape `(count,)`.
 
         Raises:
             Truncated: `data` ends before the last column does.
@@ -274,7 +280,7 @@ class Columns:
         return columns
 
     def write(self, columns: Mapping[str, NDArray[Any]]) -> bytes:
-        """Return the exact inverse of `read`."""
+        """Return the bytes of columns; the inverse of `read`."""
         parts = [np.ascontiguousarray(columns[f.name], f.dtype) for f in self.fields]
         if len({part.shape for part in parts}) > 1:
             raise ValueError(f"the columns of {self.name} differ in length")
@@ -300,7 +306,7 @@ def differences_table(layouts: Mapping[str, Record | Columns]) -> str:
     told: set[int] = set()
     for name, layout in layouts.items():
         for field in layout.fields:
-            # A field that two layouts share is stated once.
+            # A field that two layouts share is listed once.
             if field.differs is not None and id(field) not in told:
                 told.add(id(field))
                 lines.append(f"| `{field.name}` of *{name}* | {field.differs.page} | {field.differs.practice} |")

@@ -1,4 +1,4 @@
-"""References to bytes, collected from the fields that point to them."""
+"""References: fields that point to given bytes."""
 
 from __future__ import annotations
 
@@ -15,14 +15,16 @@ from shardcore.model.span import Span
 T = TypeVar("T")
 
 MOST_LEADS = 60
-"""Leads that are reported; others are counted."""
+"""References reported; others are counted."""
 
 _MOST_NODES = 4096
-"""Declared nodes that are looked at."""
+"""Nodes examined."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pointing:
+    """A reference: the bytes `place` point to `target`."""
+
     place: Span
     target: Span
     why: str
@@ -30,6 +32,8 @@ class Pointing:
 
 @dataclass(frozen=True, slots=True)
 class Lead:
+    """A reference for display: `span` points to all of `target`; `names` is the path of nodes to `span`."""
+
     span: Span
     target: Span
     names: tuple[str, ...]
@@ -38,12 +42,16 @@ class Lead:
 
 @dataclass(frozen=True, slots=True)
 class Leads:
+    """References, smallest target first, and the number of further ones; not `complete` before the index is read."""
+
     found: tuple[Lead, ...]
     more: int = 0
     complete: bool = True
 
 
 class ReferenceCollector:
+    """Collects up to `most` references to a span (of an empty span: to the next byte) and counts the rest."""
+
     def __init__(self, span: Span, most: int = MOST_LEADS) -> None:
         self.span = Span(span.source, span.start, max(span.stop, span.start + 1))
         self.found: list[Pointing] = []
@@ -54,6 +62,7 @@ class ReferenceCollector:
         self.add_rows(pointings, lambda pointing: pointing)
 
     def add_rows(self, rows: Sequence[T], make: Callable[[T], Pointing]) -> None:
+        """Add one reference per row, created only if it is kept."""
         room = max(self._most - len(self.found), 0)
         self.found += [make(row) for row in rows[:room]]
         self.more += max(len(rows) - room, 0)
@@ -64,6 +73,7 @@ class ReferenceCollector:
 
     @property
     def sorted(self) -> list[Pointing]:
+        """All references without duplicates, the smallest target first."""
         places: dict[Span, Pointing] = {}
         for pointing in self.found:
             known = places.get(pointing.place)
@@ -86,6 +96,7 @@ def placed_leads(leads: Leads, member: str) -> Leads:
 
 
 def gather_declared(root: Node, path: Iterable[Node], into: ReferenceCollector) -> None:
+    """Collect the targets declared by nodes that are no table rows, and by the nodes on `path`."""
     left = _MOST_NODES
     seen: set[Span] = set()
     for node in (root, *path):
@@ -97,12 +108,13 @@ def gather_declared(root: Node, path: Iterable[Node], into: ReferenceCollector) 
             if target is None or below.span in seen or not into.wants(target):
                 continue
             if any(kid.target == target for kid in _kids(below)):
-                continue  # the field states it, and its record repeats it
+                continue  # its field has the same target
             seen.add(below.span)
             into.add(Pointing(below.span, target, _sentence(below)))
 
 
 def gather_decoded(source: str, size: int, into: ReferenceCollector) -> None:
+    """Add the stored bytes that decompress to a source; they refer to all of it."""
     name = SourceName.parse(source)
     if name.stretch is not None:
         stored = Span(str(name.outer), *name.stretch)

@@ -1,4 +1,4 @@
-"""Consecutive ranges of equal meaning, for painting."""
+"""Runs: consecutive byte ranges of equal role, for painting."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, slots=True)
 class Runs:
-    """Consecutive ranges of equal meaning, for painting.
+    """Consecutive byte ranges of equal role, for painting.
 
     Attributes:
         start: First byte of each run, int64, ascending.
-        stop: One past the last byte, int64.
-        role: `FieldRole` of the smallest node that owns the bytes, uint8.
+        stop: End of each run, int64.
+        role: `FieldRole` of the smallest node, uint8.
         parity: 0 or 1, alternating between neighbours of one kind, uint8.
     """
 
@@ -31,7 +31,7 @@ class Runs:
 
     @staticmethod
     def of(start: Any, stop: Any, role: Any, parity: Any) -> Runs:
-        """Run from array-likes; empty ranges are dropped."""
+        """Return runs of array-likes; empty ranges are dropped."""
         starts, stops = np.asarray(start, np.int64).ravel(), np.asarray(stop, np.int64).ravel()
         roles = np.broadcast_to(np.asarray(role, np.uint8).ravel(), starts.shape)
         parities = np.broadcast_to(np.asarray(parity, np.uint8).ravel(), starts.shape)
@@ -40,7 +40,7 @@ class Runs:
 
     @staticmethod
     def join(parts: Sequence[Runs]) -> Runs:
-        """Return one after the other."""
+        """Concatenate runs."""
         if not parts:
             return Runs.of([], [], [], [])
         return Runs(
@@ -51,7 +51,7 @@ class Runs:
         )
 
     def sorted(self) -> Runs:
-        """Return the runs in the order of their first bytes."""
+        """Return the runs sorted by start."""
         order = np.argsort(self.start, kind="stable")
         return Runs(self.start[order], self.stop[order], self.role[order], self.parity[order])
 

@@ -1,4 +1,4 @@
-"""The coarse parts of a file, which tile it."""
+"""Sections: the coarse parts that tile a file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MAX_SECTIONS = 64
 
 
 class SectionRole(Enum):
-    """Role of a section; where two claim the same bytes, the earlier role owns them."""
+    """Role of a section. Where claims overlap, the earlier role owns the bytes."""
 
     HEADER = "header"
     INDEX = "index"
@@ -39,7 +39,7 @@ SECTION_LETTERS: Mapping[SectionRole, str] = MappingProxyType(
         SectionRole.UNKNOWN: "?",
     }
 )
-"""A letter for each role: what the colour of a section says, for eyes that do not see it."""
+"""A letter per role, for readers who do not see the colour."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +47,11 @@ class Section:
     """A coarse part of a file.
 
     Attributes:
-        name: In the words of the specification.
-        role: The role.
+        name: Name in the specification.
+        role: Role of the section.
         start: First byte.
-        stop: One past the last byte.
-        doc: One plain sentence.
+        stop: End, exclusive.
+        doc: One sentence.
     """
 
     name: str
@@ -75,16 +75,14 @@ class Overlap:
 
 
 def tile(claims: Sequence[Section], size: int) -> tuple[tuple[Section, ...], tuple[Overlap, ...]]:
-    """Make sections tile a file: sorted, no overlap, no hole.
+    """Make sections tile a file: sorted, without overlaps and holes.
 
     Args:
-        claims: The parts that the format's rules claim; clipped to the file. Empty parts are kept, unless they lie
-            inside another.
+        claims: Parts that the format declares; clipped to the file. Empty parts are kept unless inside another.
         size: Bytes of the file.
 
     Returns:
-        The sections, with `unknown` where nobody claims, and the overlaps that were settled. What is more than
-        `MAX_SECTIONS` is one `unknown` section at the end.
+        The sections, with `unknown` in the gaps, and the overlaps. Sections beyond `MAX_SECTIONS` become one.
     """
     ranks = {role: rank for rank, role in enumerate(SectionRole)}
     clipped = [_clipped(claim, size) for claim in claims]

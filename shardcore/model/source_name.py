@@ -1,4 +1,4 @@
-"""Names of the sources of a shard: the file, a sibling, a member, and what stretches of these decode to."""
+"""Names of sources: the file, a sibling, a shard of a data set, and decoded ranges of these."""
 
 from __future__ import annotations
 
@@ -10,6 +10,13 @@ _STRETCH = re.compile(r"@(\d{1,20})-(\d{1,20})$", re.ASCII)
 
 @dataclass(frozen=True, slots=True, order=True)
 class SourceName:
+    """Parsed `Span.source`: a path, then `@start-stop` per decoded range; in paths, `@` is `%40` and `%` is `%25`.
+
+    Attributes:
+        path: Empty for the file itself; else a relative name (sibling or shard), or `xorb:<hash>`.
+        stretches: Half-open ranges that were decoded, outermost first; each is relative to the decoded bytes before.
+    """
+
     path: str = ""
     stretches: tuple[tuple[int, int], ...] = ()
 
@@ -46,6 +53,7 @@ class SourceName:
         return SourceName(self.path, (*self.stretches, (start, stop)))
 
     def placed(self, member: str) -> SourceName:
+        """Return the name in the data set; names of siblings do not change."""
         return self if self.path else SourceName(member, self.stretches)
 
     def inside(self, member: str) -> SourceName:

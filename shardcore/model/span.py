@@ -11,13 +11,13 @@ from shardcore.model.number_words import range_text
 
 @dataclass(frozen=True, slots=True, order=True)
 class Span:
-    """A half-open range of bytes, `[start, stop)`, in one of the byte sources of a shard.
+    """A half-open range of bytes, `[start, stop)`, in a source of a shard.
 
     Attributes:
-        source: `""` for the file itself, a relative name for a sibling (`info`, `_bigFiles/9f…`), or
-            `@start-stop` for what those bytes of the file decode to.
+        source: `""` for the file, a relative name for a sibling (`info`, `_bigFiles/9f…`), or `@start-stop` for decoded
+            bytes of the file.
         start: First byte.
-        stop: One past the last byte; never before `start`.
+        stop: End, exclusive.
     """
 
     source: str
@@ -34,15 +34,15 @@ class Span:
         return self.stop - self.start
 
     def covers(self, offset: int) -> bool:
-        """Return whether the byte at `offset` is inside."""
+        """Return whether the byte at `offset` is in the span."""
         return self.start <= offset < self.stop
 
     def holds(self, other: Span) -> bool:
-        """Return whether all of the other range is inside, in the same source."""
+        """Return whether the other span is inside, in the same source."""
         return self.source == other.source and self.start <= other.start and other.stop <= self.stop
 
     def to_json(self) -> dict[str, Any]:
-        """Return the JSON form: `source` is left out when it is the file itself."""
+        """Return the JSON form; `source` is omitted for the file itself."""
         place: dict[str, Any] = {"source": self.source} if self.source else {}
         return place | {"start": self.start, "stop": self.stop}
 
@@ -51,6 +51,7 @@ class Span:
 
 
 def union(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return ascending ranges that do not touch, with the same bytes; empty ranges are dropped."""
     found: list[tuple[int, int]] = []
     for start, stop in sorted(one for one in ranges if one[0] < one[1]):
         if found and start <= found[-1][1]:

@@ -1,4 +1,4 @@
-"""Tables whose rows point to bytes: nodes, colours, references and shares of bytes come from one statement."""
+"""Tables whose rows point to bytes: nodes, colours, references and shares from one declaration."""
 
 from __future__ import annotations
 
@@ -25,6 +25,8 @@ I64 = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Links:
+    """Spans that fields of one kind point to, as columns; `pointer` returns the bytes of link `n`, and one sentence."""
+
     starts: I64
     stops: I64
     pointer: Callable[[int], tuple[Span, str]]
@@ -44,6 +46,17 @@ class Links:
 
 
 class PointerTable(RecordTable):
+    """Table of records in which one field points to bytes; formats declare subclasses.
+
+    Attributes:
+        layout: Layout of a row.
+        row_name: Name of a row, with `{}` for its number.
+        pointer: Name of the pointing field; empty if the whole row points.
+        why: Sentence about a reference, with `{}` for the row number.
+        used: Use, name and sentence of rows with a target, for `shares`.
+        unused: The same for the other rows.
+    """
+
     layout: Record
     row_name: str = "[{}]"
     row_doc: str = ""
@@ -56,9 +69,11 @@ class PointerTable(RecordTable):
         super().__init__(self.layout, start, rows, read, paint=self.roles)
 
     def _states(self, rows: NDArray[Any]) -> NDArray[np.uint8]:
+        """Return the `State` of rows: live, unused, or damaged if the pointer is invalid."""
         return np.full(len(rows), State.LIVE, np.uint8)
 
     def _target(self, number: int, row: Any) -> Span | None:
+        """Return the target of a live row, as far as the row alone determines it."""
         raise NotImplementedError
 
     def _fault(self, number: int, row: Any) -> str:
@@ -71,6 +86,7 @@ class PointerTable(RecordTable):
         return {}
 
     def _object_row(self, number: int, row: Any) -> int | None:
+        """Return the row in `Shard.objects` for a row of the table."""
         return number
 
     def pointer_span(self, number: int) -> Span:
@@ -81,12 +97,14 @@ class PointerTable(RecordTable):
         return Span(self.source, start, start + self.record.sizes[self.pointer])
 
     def roles(self, rows: NDArray[Any]) -> NDArray[np.uint8]:
+        """Return the roles of fields, shape `(rows, fields)`; all fields of an unused row are `UNUSED`."""
         roles = np.empty((len(rows), len(self.record.fields)), np.uint8)
         roles[:] = [field.role for field in self.record.fields]
         roles[self._states(rows) == State.UNUSED] = FieldRole.UNUSED
         return roles
 
     def row_node(self, number: int, row: Any) -> Node:
+        """Return the node of a row with target or error; a row with one field is a single node."""
         one = np.asarray(row).reshape(1)
         state, roles = State(int(self._states(one)[0])), self.roles(one)[0].tolist()
         span = self.span_of(number)

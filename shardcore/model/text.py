@@ -1,4 +1,4 @@
-"""Text that came out of a file, made fit to be shown: a key, a name or a member of JSON may hold anything."""
+"""Text from files, made safe for display: keys, names and JSON may contain any character."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ import shlex
 from collections.abc import Iterable, Iterator, Sequence
 
 SHOWN = 80
-"""Letters of a value that a sentence quotes."""
+"""Characters of a quoted value."""
 MOST_LETTERS = 4_000
-"""Letters of one text that are shown: Qt takes seconds to lay out some MB of them. Copies are whole."""
+"""Characters shown of one text: Qt needs seconds for megabytes. Copies are complete."""
 
 
 def visible(text: str, keep: str = "") -> str:
+    """Escape control characters, bidirectional marks and lone surrogates, except those in `keep`."""
     if text.isprintable():
         return text
     return text.translate(_Escapes(keep))
@@ -38,6 +39,7 @@ _PORT = re.compile(r"\[.*\](:\d*)?|[^:]*(:\d*)?")
 
 
 def without_secrets(text: str) -> str:
+    """Remove logins and queries (possible signatures) from addresses, also from malformed ones (`http:/host/a`)."""
     return _ADDRESS.sub(_without_secret, text) if ":/" in text else text
 
 
@@ -46,9 +48,9 @@ def _without_secret(found: re.Match[str]) -> str:
     host, slash, path = place.partition("/")
     host = host.rpartition("@")[2]
     if not _PORT.fullmatch(host):
-        # A login that was cut before its end.
+        # A truncated login.
         host = "…"
-    # What follows the address in the sentence stays, and so does a version, which is no secret.
+    # Keep punctuation after the address, and a version, which is no secret.
     asked = query.rstrip(":;,.…)")
     end = query[len(asked) :] if asks else ""
     path += f"?{asked}" if _VERSION.fullmatch(asked) else ""
@@ -56,15 +58,20 @@ def _without_secret(found: re.Match[str]) -> str:
 
 
 _ESCAPED = re.compile(r"^-|[^A-Za-z0-9_./:@+=,-]")
-"""Bytes that `printf` gets as numbers: they mean something in its format or to a shell, or it would take an option."""
+"""Bytes that are special to `printf` or a shell, or would start an option."""
 
 
 def shell_line(words: Iterable[str]) -> str:
+    """Return a quoted POSIX shell line that is safe to paste; unprintable words become `"$(printf '...')"`.
+
+    Empty if a word contains a zero byte or ends with a newline, which no such line can express.
+    """
     found = [shlex.quote(word) if word.isprintable() else _printed(word) for word in words]
     return " ".join(found) if all(found) else ""
 
 
 def typed(uri: str) -> str:
+    """Return a path as a command argument: a leading dash must not become an option."""
     return f"./{uri}" if uri.startswith("-") else uri
 
 
@@ -80,11 +87,13 @@ def _printed(word: str) -> str:
 
 
 def key_text(key: str) -> str:
+    """Return a key as one line for `--keys`: itself, or a JSON string in ASCII if it is not printable."""
     return key if key.isprintable() else json.dumps(key).replace("\x7f", "\\u007f")
 
 
 def short(value: object, most: int = SHOWN) -> str:
-    # Most of a value is never written out: a list of a million numbers would be, for its first eighty letters.
+    """Return the `repr` of a value, truncated without writing out the whole value."""
+    # Never write out a whole value: a list may have a million numbers.
     if isinstance(value, (str, bytes)) and len(value) > most:
         return f"{value[:most]!r}…"
     if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() > 4 * most:
@@ -102,6 +111,7 @@ def short(value: object, most: int = SHOWN) -> str:
 
 
 def said(value: object, most: int = 4 * SHOWN) -> str:
+    """Return a value for people, without brackets, quotes and names of Python."""
     if value is None:
         return "none"
     if isinstance(value, bool):
@@ -135,11 +145,13 @@ def _inside(value: object, most: int) -> str:
 
 
 def letters_of(raw: bytes) -> str:
+    """Return printable ASCII without trailing zeros; empty for other bytes."""
     text = raw.rstrip(b"\0")
     return text.decode("ascii") if text and all(0x20 <= byte < 0x7F for byte in text) else ""
 
 
 def hex_rows(data: bytes, start: int = 0, *, digits: int) -> Iterator[str]:
+    """Yield rows of 16 bytes: hexadecimal offset of `digits` digits, hex, ASCII."""
     for at in range(0, len(data), 16):
         row = data[at : at + 16]
         letters = "".join(chr(byte) if 0x20 <= byte < 0x7F else "." for byte in row)
@@ -147,10 +159,12 @@ def hex_rows(data: bytes, start: int = 0, *, digits: int) -> Iterator[str]:
 
 
 def without_marks(sentence: str) -> str:
+    """Remove back-ticks, for plain text."""
     return sentence.replace("`", "")
 
 
 def sentence(message: str) -> str:
+    """Return a message as a sentence; a first word that is no plain lower-case word (a name) is unchanged."""
     first, _, rest = message.partition(" ")
     start = first.capitalize() if first.isalpha() and first.islower() else first
     return f"{start} {rest}".rstrip(" .") + "."
