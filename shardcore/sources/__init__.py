@@ -1,1 +1,1 @@
-"""Sources of bytes: local files, memory, and sources made of other sources."""
+"""Sources of bytes: local files, memory, remote files, and wrappers of sources."""

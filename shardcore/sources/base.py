@@ -1,7 +1,4 @@
-"""Source of bytes, and the folder it is in.
-
-A `Source` answers positional, thread-safe reads with exactly the bytes requested, or an error.
-"""
+"""Base classes of sources and folders. A source returns exactly the requested bytes, or raises an error."""
 
 from __future__ import annotations
 
@@ -23,52 +20,52 @@ from shardcore.progress import check_stopped
 from shardcore.sources.read_purpose import ReadPurpose
 
 MERGE_GAP = 4096
-"""Ranges of a local file that lie at most this many bytes apart are read as one."""
+"""Maximum gap between ranges of a local file that are read as one."""
 
 PurposeAt = Callable[[int], ReadPurpose | None]
-"""Says what the bytes at an offset are for."""
+"""Returns the purpose of the byte at an offset."""
 
 WHOLE_HEAD = 1 << 16
-"""Bytes of the beginning of a far file that are fetched at once where its format has its index there."""
+"""First range of a remote file whose index is at the beginning."""
 
 SMALL_HEAD = 1 << 12
-"""Bytes at the beginning of a file with a few fields there, which a window shows first."""
+"""First range of a file with only a few fields at the beginning."""
 
 FAR_GAP = 1 << 16
-"""Gap between ranges of a remote file that are joined: a request costs as much as many bytes."""
+"""Maximum gap between ranges of a remote file that are fetched as one."""
 
 MERGE_LIMIT = 16 * 1024 * 1024
-"""Merging stops at reads of this many bytes."""
+"""Maximum bytes of merged ranges."""
 
 
 RANGE = 8 * 1024 * 1024
-"""Most bytes of one request: more are fetched by several at the same time."""
+"""Maximum bytes of one request; larger ranges are fetched by several in parallel."""
 
 WHOLE_RANGE = 3 * RANGE
-"""Most bytes of one request where a file comes whole: nothing of it is needed before most of it is here."""
+"""The same when a whole file is fetched and nothing is used before most of it is there."""
 
 AHEAD = 8 * RANGE
-"""Bytes that are fetched before a reader of a large range needs them; several readers share them."""
+"""Bytes prefetched for readers of large ranges, shared by all of them."""
 
 PIECE = 1 << 20
-"""Large ranges are read in pieces of this many bytes."""
+"""Bytes per piece of a large range."""
 
 
 class Source(ABC):
-    """Random access to the bytes of a file, an object in a store, or a buffer.
+    """Random access to the bytes of a file, an object in a store, or a buffer. Thread-safe.
 
-    The public reads check their ranges and whether they are still wanted (`shardcore.progress.stopped_by`), charge the
-    budget of the context (`shardcore.model.budget`), then call `_read` and its companions, which sources implement.
+    The public reads check the range and for cancellation, charge the budget of the context (`shardcore.model.budget`),
+    and then call `_read` or another method of the subclass.
 
     Attributes:
-        name: What a person calls it: the file name.
-        uri: A path or an address.
-        folder: The folder it lies in, or None.
-        merge_gap: Ranges that lie at most this many bytes apart are cheaper to read as one.
-        watchable: Whether `check_unchanged` can be asked again and again at next to no cost.
-        near: Whether a read takes no time worth doing something else meanwhile.
-        head_size: Bytes of its beginning that come with the first read, and are worth requesting at once.
-        charged: Whether its reads are charged to the budget; False where it reads through a source that is charged.
+        name: File name, for people.
+        uri: Path or address.
+        folder: Folder of the file, or None.
+        merge_gap: Maximum gap in bytes between ranges that are read as one.
+        watchable: Whether `check_unchanged` is cheap enough to be called repeatedly.
+        near: Whether reads are fast enough to wait for them.
+        head_size: Bytes at the beginning that come with the first read.
+        charged: Whether reads are charged to the budget; False for a wrapper of a charged source.
     """
 
     name: str
@@ -83,21 +80,21 @@ class Source(ABC):
     @property
     @abstractmethod
     def size(self) -> int:
-        """Number of bytes; a source may learn it from its first read."""
+        """Number of bytes; a source may determine it with its first read."""
 
     @property
     def stored(self) -> int:
-        """Number of bytes that are really stored: fewer than `size` where a file has holes."""
+        """Bytes on disk: less than `size` for a sparse file."""
         return self.size
 
     @property
     def identity(self) -> str:
-        """Changes when the content does; caches are keyed by it."""
+        """Changes with the content; the key of caches."""
         return f"{self.uri}#{self.size}"
 
     @property
     def content_tag(self) -> str:
-        """A text that only files with the same content share, wherever they are; empty when there is none."""
+        """Equal only for files with the same content, also at other addresses; empty if unknown."""
         return ""
 
     def read(self, start: int, stop: int) -> bytes:
@@ -115,7 +112,7 @@ class Source(ABC):
         return self._read(start, stop)
 
     def read_first(self, count: int) -> bytes:
-        """Read the first `count` bytes, or all when there are fewer; afterwards `size` is known.
+        """Read the first `count` bytes, or fewer at the end; afterwards `size` is known.
 
         Raises:
             SourceError: The bytes cannot be read.
@@ -125,7 +122,7 @@ class Source(ABC):
         return self._charged_end(count, self._read_first)
 
     def read_last(self, count: int) -> bytes:
-        """Read the last `count` bytes, or all when there are fewer; afterwards `size` is known.
+        """Read the last `count` bytes, or all of a shorter file; afterwards `size` is known.
 
         Raises:
             SourceError: The bytes cannot be read.
@@ -135,7 +132,7 @@ class Source(ABC):
         return self._charged_end(count, self._read_last)
 
     def read_many(self, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
-        """Read several half-open ranges, in the order given; neighbours are read as one.
+        """Read several half-open ranges, returned in the given order; neighbours are read as one.
 
         Raises:
             Truncated: A range ends after the source does.
@@ -157,39 +154,39 @@ class Source(ABC):
         if self.near:
             self._charge(min(count, self.size))
             return read(count)
-        data = read(count)  # the size of a remote file may be known only now
+        data = read(count)  # now the size of a remote file is known
         self._charge(len(data))
         return data
 
     def loaded(self, start: int, stop: int) -> tuple[tuple[int, int], ...]:
-        """Return the parts of `[start, stop)` that a read would answer at once, as sorted half-open ranges."""
+        """Return the parts of `[start, stop)` that need no fetch, as sorted half-open ranges."""
         return ((start, stop),)
 
-    def prefetch(self, start: int, stop: int, most: int = RANGE) -> None:  # noqa: B027 - local bytes are near
-        """Begin to fetch bytes that will probably be needed, and wait for nothing.
+    def prefetch(self, start: int, stop: int, most: int = RANGE) -> None:  # noqa: B027 - only remote sources prefetch
+        """Start to fetch `[start, stop)` without waiting.
 
         Args:
-            start: The first byte.
-            stop: One past the last.
-            most: Bytes of one request.
+            start: First byte.
+            stop: End, exclusive.
+            most: Maximum bytes per request.
         """
 
-    def learn_purposes(self, at: PurposeAt) -> None:  # noqa: B027 - only what has a request log cares
-        """Report what the bytes at each offset are for, once the shard is open."""
+    def learn_purposes(self, at: PurposeAt) -> None:  # noqa: B027 - only for sources with a request log
+        """Set the function that maps offsets to purposes, for the request log, once the shard is open."""
 
     def check_unchanged(self) -> None:  # noqa: B027 - bytes in memory do not change
-        """Ask whether the bytes are still those that were opened.
+        """Check that the file is still the one that was opened.
 
         Raises:
-            SourceChanged: They were replaced, cut or appended to.
-            SourceError: They are gone.
+            SourceChanged: It was replaced, truncated or appended to.
+            SourceError: It was deleted.
         """
 
     def close(self) -> None:  # noqa: B027 - most sources hold nothing
-        """Release what the source holds; reading afterwards is an error."""
+        """Release resources; later reads are errors."""
 
     def check_range(self, start: int, stop: int) -> None:
-        """Let only half-open ranges of the source pass.
+        """Check a half-open range.
 
         Raises:
             Truncated: The range ends after the source does.
@@ -214,7 +211,7 @@ class Source(ABC):
 
     @abstractmethod
     def _read(self, start: int, stop: int) -> bytes:
-        """Read exactly the bytes `[start, stop)`, a range of the source."""
+        """Read exactly `[start, stop)`, which is a valid range."""
 
     def _read_first(self, count: int) -> bytes:
         return self._read(0, min(count, self.size))
@@ -234,6 +231,8 @@ class Source(ABC):
 
 
 class _Readers:
+    """Number of readers of large ranges, which share the prefetch limit `AHEAD`."""
+
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._count = 0
@@ -257,6 +256,10 @@ _READERS = _Readers()
 
 
 def read_pieces(source: Source, start: int, stop: int, size: int = PIECE) -> Iterator[bytes]:
+    """Yield `[start, stop)` in pieces of `size` bytes; the next ranges are prefetched in parallel.
+
+    Up to `RANGE // 2` bytes come with one request. Of more, the first piece comes alone: some readers need no other.
+    """
     if start >= stop:
         return
     ahead = min(start + size, stop)
@@ -275,12 +278,14 @@ def read_pieces(source: Source, start: int, stop: int, size: int = PIECE) -> Ite
 
 
 def range_cuts(start: int, stop: int, most: int = RANGE) -> Iterator[tuple[int, int]]:
+    """Yield the requests for `[start, stop)` of a remote file: about equally long, at most `most` bytes."""
     count = max(-(-(stop - start) // most), 1)
     for number in range(count):
         yield start + (stop - start) * number // count, start + (stop - start) * (number + 1) // count
 
 
 def merged(ranges: Sequence[tuple[int, int]], gap: int = MERGE_GAP) -> list[tuple[int, int, list[int]]]:
+    """Merge ranges at most `gap` bytes apart into `(start, stop, numbers of the ranges)`; empty ranges are dropped."""
     joined: list[tuple[int, int, list[int]]] = []
     for number in sorted((n for n, (a, b) in enumerate(ranges) if b > a), key=lambda n: ranges[n]):
         start, stop = ranges[number]
@@ -296,19 +301,21 @@ def merged(ranges: Sequence[tuple[int, int]], gap: int = MERGE_GAP) -> list[tupl
 
 @dataclass(frozen=True, slots=True)
 class Entry:
+    """A file or folder in a listing; `name` is relative to the listed folder, the size of a folder is -1."""
+
     name: str
     size: int
     is_folder: bool
 
 
 class Folder(ABC):
-    """Container of sources: a directory, a prefix of a store.
+    """Container of sources: a directory, or a prefix of a store.
 
     Attributes:
-        name: The last part of its address.
-        uri: A path or an address.
-        lists_cheaply: Whether a listing costs next to nothing; elsewhere, what is called by its name is tried first.
-        listable: Whether it can be listed at all.
+        name: Last part of the address.
+        uri: Path or address.
+        lists_cheaply: Whether listing is cheap; otherwise files are tried by name first.
+        listable: Whether listing is possible.
     """
 
     name: str
@@ -317,18 +324,18 @@ class Folder(ABC):
     listable: bool = True
 
     def close(self) -> None:  # noqa: B027 - most folders hold nothing
-        """Release what the folder that was opened holds."""
+        """Release resources."""
 
     @abstractmethod
     def list(self, prefix: str = "") -> list[Entry]:
-        """Return what lies directly in the folder (or in its sub-folder `prefix`), sorted by name.
+        """Return the direct children of the folder (or of its sub-folder `prefix`), sorted by name.
 
         Raises:
             SourceError: The folder cannot be listed.
         """
 
     def pages(self, prefix: str = "") -> Iterator[builtins.list[Entry]]:
-        """Yield what lies directly in the folder in pages, as they come; of a store in its own order.
+        """Yield the direct children in pages, as they arrive; the order is that of the store.
 
         Raises:
             SourceError: The folder cannot be listed.
@@ -337,41 +344,40 @@ class Folder(ABC):
 
     @abstractmethod
     def open(self, name: str) -> Source:
-        """Open what lies at the relative `name`.
+        """Open the file at a relative name.
 
         Raises:
-            SourceError: Nothing is there, or the name leaves the folder, or a link is in the way.
+            SourceError: There is no such file, the name leaves the folder, or a link is on the path.
         """
 
     def open_on_demand(self, name: str) -> Source:
-        """Open what lies at the relative `name` as a source that holds nothing while it is not read.
+        """Open the file at a relative name, without keeping a descriptor open between reads.
 
-        A data set can have more members than a process may have files open. Stores that keep no descriptor per object
-        open it as usual.
+        A data set can have more shards than a process may have open files.
 
         Raises:
-            SourceError: Nothing is there, or the name leaves the folder, or a link is in the way.
+            SourceError: There is no such file, the name leaves the folder, or a link is on the path.
         """
         return self.open(name)
 
     def at_hand(self, name: str) -> bool:
-        """Return whether opening what lies at the relative `name` fetches nothing: it is near, or was opened before."""
+        """Return whether opening a name fetches nothing: it is local, or was opened before."""
         return True
 
     def open_at(self, name: str, start: int, stop: int) -> Source:
-        """Open a source on demand whose bytes `[start, stop)` are read first.
+        """Open a file on demand; `[start, stop)` is read first.
 
         Raises:
-            SourceError: Nothing is there, or the name leaves the folder, or a link is in the way.
+            SourceError: There is no such file, the name leaves the folder, or a link is on the path.
         """
         return self.open_on_demand(name)
 
     def read(self, name: str, limit: int) -> bytes:
-        """Return the whole content of a small file.
+        """Return the content of a small file.
 
         Raises:
             LimitExceeded: It has more than `limit` bytes.
-            SourceError: Nothing is there, the name leaves the folder, or the bytes cannot be read.
+            SourceError: There is no such file, the name leaves the folder, or it cannot be read.
         """
         with self.open(name) as source:
             data = source.read_first(limit + 1)
@@ -381,14 +387,14 @@ class Folder(ABC):
 
     @abstractmethod
     def folder(self, name: str) -> Folder:
-        """Return the sub-folder `name`; the same rules as for `open`."""
+        """Return a sub-folder; names are checked as in `open`."""
 
     @abstractmethod
     def parent(self) -> Folder | None:
-        """Return the folder around this one, or None."""
+        """Return the parent folder, or None."""
 
     def has(self, name: str) -> bool:
-        """Return whether a source lies at the relative `name`."""
+        """Return whether there is a file at a relative name."""
         try:
             self.open(name).close()
         except SourceError as error:
@@ -399,10 +405,11 @@ class Folder(ABC):
 
 
 NAME_LIMIT = 4096
-"""Letters that a relative name may have; more than a path on disk or the key of a bucket can have."""
+"""Maximum characters of a relative name; paths and bucket keys are shorter."""
 
 
 def check_name(name: str) -> str:
+    """Return a name that stays in its folder: relative, normalised, no `..`, NUL or backslash; else `SourceError`."""
     if len(name) > NAME_LIMIT:
         raise SourceError(f"refused to follow the name {short(name)} of {len(name)} letters: at most {NAME_LIMIT}")
     parts = name.split("/")

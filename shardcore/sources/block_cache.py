@@ -1,7 +1,7 @@
-"""Block cache: bytes of remote files that were fetched, up to a limit.
+"""Cache of fetched ranges of remote files, with a limit in bytes.
 
-A block is a range of a file as it was fetched, of any length: blocks of one length would fetch more than was requested,
-and lookups would cost more than their formats promise. Blocks of one file do not overlap.
+Blocks have any length, as fetched: fixed blocks would fetch more than the request budgets of the formats allow.
+Blocks of one file do not overlap.
 """
 
 from __future__ import annotations
@@ -15,14 +15,17 @@ Piece = tuple[int, bytes]
 
 
 MOST_AHEAD = 16 << 20
-"""Most bytes that are read ahead when a file is read from one end to the other."""
+"""Maximum read-ahead."""
 
 
 class ReadAhead:
+    """Read-ahead of a sequential reader: fetches as much again as it has read in sequence, up to `MOST_AHEAD`."""
+
     def __init__(self) -> None:
         self._next = self._run = 0
 
     def beyond(self, start: int, stop: int, size: int, *, lookup: bool) -> int:
+        """Return the end of the fetch for a missing range `[start, stop)`; lookups are not extended."""
         before = self._run if start == self._next else 0
         more = 0 if lookup else min(before, MOST_AHEAD)
         self._next = max(min(stop + more, size), stop)
@@ -31,6 +34,8 @@ class ReadAhead:
 
 
 class BlockCache:
+    """Blocks by file identity; the least recently used are dropped first. Thread-safe."""
+
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self._lock = threading.Lock()
@@ -44,10 +49,12 @@ class BlockCache:
         return self._size
 
     def pieces(self, identity: str, start: int, stop: int) -> list[Piece]:
+        """Return the blocks that intersect `[start, stop)`, in order."""
         with self._lock:
             return self._pieces(identity, start, stop)
 
     def put(self, identity: str, start: int, data: bytes, *, hold: bool = False) -> None:
+        """Add bytes of a file; cached ones are kept. With `hold`, the file is exempt from the limit until `release`."""
         with self._lock:
             if hold:
                 self._held.add(identity)
@@ -89,6 +96,7 @@ class BlockCache:
 
 
 def missing(pieces: list[Piece], start: int, stop: int) -> list[tuple[int, int]]:
+    """Return the parts of `[start, stop)` that sorted pieces do not cover."""
     holes: list[tuple[int, int]] = []
     at = start
     for first, data in pieces:
@@ -103,6 +111,7 @@ def missing(pieces: list[Piece], start: int, stop: int) -> list[tuple[int, int]]
 
 
 def joined(pieces: list[Piece], start: int, stop: int) -> bytes:
+    """Return the bytes `[start, stop)` from pieces that cover them, in any order, overlapping or not."""
     parts: list[bytes] = []
     at = start
     for first, data in sorted(pieces, key=lambda piece: (piece[0], -len(piece[1]))):

@@ -1,6 +1,6 @@
-"""Sources and folders as somebody meets them who has read nothing yet: what he would ask a store for is counted.
+"""Cold cost: requests, bytes and round trips of a lookup by a client that has cached nothing.
 
-They read as remote files do, with a first range and a cache of what came, out of bytes that are at hand already.
+The sources here request like remote files (first range, cache, read-ahead) but read from bytes that are at hand.
 """
 
 from __future__ import annotations
@@ -18,13 +18,15 @@ from shardcore.sources.block_cache import Piece, ReadAhead, joined, missing
 from shardcore.sources.read_purpose import ReadPurpose, purpose
 
 FIRST = 1 << 16
-"""Bytes of the first range of a file, as of `RemoteFile`."""
+"""First range of a file, as in `RemoteFile`."""
 MOST_PLAIN = 1 << 20
-"""Size of a small file that is read as a whole."""
+"""Maximum size of a file that is read in one request."""
 
 
 @dataclass(frozen=True, slots=True)
 class ColdCost:
+    """Cost of a cold start: ranges and listings requested, their bytes, and round trips (parallel ones count once)."""
+
     requests: int = 0
     bytes: int = 0
     rounds: int = 0
@@ -37,6 +39,12 @@ class ColdCost:
 
 
 class Bill:
+    """Recorder of the requests of cold sources. Thread-safe.
+
+    Args:
+        fetch: Whether bytes that are not at hand may be fetched.
+    """
+
     def __init__(self, *, fetch: bool) -> None:
         self.fetch = fetch
         self.sources: dict[str, ColdSource] = {}
@@ -47,6 +55,7 @@ class Bill:
 
     @property
     def trips(self) -> tuple[tuple[Span, ...], ...]:
+        """Round trips: the ranges requested in each. A listing or a missing file has an empty range."""
         return tuple(self._trips)
 
     @property
@@ -55,6 +64,7 @@ class Bill:
         return ColdCost(len(spans), sum(span.size for span in spans), len(self._trips))
 
     def add(self, *spans: Span) -> None:
+        """Record one round trip of parallel requests."""
         with self.lock:
             self._trips.append(spans)
 
@@ -63,12 +73,24 @@ class Bill:
             source.let_go()
 
     def check_at_hand(self, near: bool, what: str) -> None:
+        """Raise `UsageError` if bytes would have to be fetched and `fetch` is off."""
         if not near and not self.fetch:
             known = "the cold cost is measured with the bytes that were fetched before"
             raise UsageError(f"{known}; {what} would have to be fetched: look the key up once more")
 
 
 class ColdSource(Source):
+    """A file with an empty cache.
+
+    Args:
+        base: Source of the bytes.
+        bill: Recorder.
+        folder: Cold folder of the file.
+        first: Bytes of the first range.
+        owned: Whether to close `base`.
+        at: First range, if it is not at the beginning.
+    """
+
     near = False
     charged = False
 

@@ -1,6 +1,6 @@
 """Local files and directories.
 
-Files are read, not mapped: a file that shrinks while it is open must give an error, not kill the process.
+Files are read, not memory-mapped: a file that shrinks while open must raise an error, not kill the process.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from shardcore.sources.base import Entry, Folder, Source, check_name
 from shardcore.system import is_link_entry, is_link_status, leads_elsewhere, listed_name, open_file, read_at
 
 MOST_EXTENTS = 4096
-"""Stretches without holes that are counted of a sparse file; of more, the file system says how much they store."""
+"""Extents examined of a sparse file; beyond, the allocated blocks count."""
 
 
 _listings: ContextVar[dict[str, list[Entry]] | None] = ContextVar("listings", default=None)
@@ -34,6 +34,7 @@ _listings: ContextVar[dict[str, list[Entry]] | None] = ContextVar("listings", de
 
 @contextmanager
 def listed_once() -> Iterator[None]:
+    """Cache directory listings in this context: every format examines the same folder."""
     token = _listings.set({})
     try:
         yield
@@ -45,11 +46,11 @@ class FileSource(Source):
     """A local file.
 
     Args:
-        path: The file.
-        follow_links: Whether a symbolic link may are at `path`; False for names that a file names.
+        path: Path of the file.
+        follow_links: Whether `path` may be a symbolic link; False for names that come from a file.
 
     Attributes:
-        status: Device, inode, size and modification time in nanoseconds, when the file was opened.
+        status: Device, inode, size and modification time (ns) when the file was opened.
 
     Raises:
         SourceError: The file cannot be opened, or is not a regular file or block device.
@@ -93,8 +94,8 @@ class FileSource(Source):
 
     @cached_property
     def stored(self) -> int:
-        """Number of bytes outside of holes; all where the file system does not state."""
-        # A file system that compresses takes fewer blocks than there are bytes, too: only what it calls a hole is one.
+        """Bytes outside holes; `size` if the file system does not report holes."""
+        # Compressing file systems also allocate fewer blocks: only reported holes count.
         if self._blocks is None or self._blocks * 512 >= self._size or not hasattr(os, "SEEK_HOLE"):
             return self._size
         total, at = 0, 0
@@ -107,7 +108,7 @@ class FileSource(Source):
                 if at >= self._size:
                     return total
         except OSError as error:
-            # There is no data after the last hole.
+            # ENXIO: no data after this offset.
             return total if error.errno == errno.ENXIO else self._size
         return max(total, blocks * 512)
 
@@ -123,7 +124,7 @@ class FileSource(Source):
 
     @property
     def identity(self) -> str:
-        """Device, inode, size and modification time when the file was opened."""
+        """Path, device, inode, size and modification time when the file was opened."""
         return _identity_text(self.uri, self.status)
 
     def _read(self, start: int, stop: int) -> bytes:
@@ -138,11 +139,11 @@ class FileSource(Source):
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def check_same(self, descriptor: int) -> None:
-        """Compare a file that is open with this one.
+        """Check that an open descriptor is this file.
 
         Raises:
             SourceChanged: It is another file, or was changed since.
-            SourceError: It cannot be looked at.
+            SourceError: Its status cannot be read.
         """
         try:
             now = _identity(os.fstat(descriptor))
@@ -152,11 +153,11 @@ class FileSource(Source):
             raise SourceChanged(f"{self.name} was changed by another program")
 
     def check_unchanged(self) -> None:
-        """Compare the file at the path with the one that was opened.
+        """Check that the file at the path is the one that was opened.
 
         Raises:
-            SourceChanged: Size, modification time or the file itself differ.
-            SourceError: There is no file at the path any more.
+            SourceChanged: Size, modification time or inode differ.
+            SourceError: The file was deleted.
         """
         try:
             now = _identity(self._absolute.stat())
@@ -166,7 +167,7 @@ class FileSource(Source):
             raise SourceChanged(f"{self.name} was changed by another program")
 
     def close(self) -> None:
-        """Close the file; reading afterwards is an error. Reads under way come to their end."""
+        """Close the file; later reads are errors, running reads complete."""
         with self._lock:
             last = not self._closed and not self._readers
             self._closed = True
@@ -179,7 +180,7 @@ class FileSource(Source):
             warn(f"unclosed file {self.uri}", ResourceWarning, source=self, stacklevel=2)
 
     def _pread(self, count: int, at: int) -> bytes:
-        # The number of a closed descriptor is given to the next file that is opened. So the last reader closes it.
+        # The system reuses the number of a closed descriptor, so the last reader closes it.
         with self._lock:
             if self._closed:
                 raise SourceError(f"{self.name} is closed")
@@ -210,7 +211,7 @@ class LocalFolder(Folder):
         self.uri = str(self.path)
 
     def list(self, prefix: str = "") -> list[Entry]:
-        """Return the names in the directory (or in its sub-directory `prefix`), sorted; without links.
+        """Return the files and directories in it (or in its sub-directory `prefix`), sorted, without links.
 
         Raises:
             SourceError: The directory cannot be listed.
@@ -231,36 +232,29 @@ class LocalFolder(Folder):
         return entries
 
     def open(self, name: str) -> FileSource:
-        """Open the file at the relative `name`.
+        """Open the file at a relative name.
 
         Raises:
-            SourceError: Nothing is there, or the name leaves the directory, or a link is in the way.
+            SourceError: There is no such file, the name leaves the directory, or a link is on the path.
         """
         source = FileSource(self._inside(name), follow_links=False)
         source.name = name.rsplit("/", 1)[-1]
         return source
 
     def open_on_demand(self, name: str) -> Source:
-        """Open the file at the relative `name` as a source that keeps no descriptor.
-
-        Raises:
-            SourceError: Nothing is there, or the name leaves the directory, or a link is in the way.
-        """
         return OnDemandSource(self, name)
 
     def folder(self, name: str) -> LocalFolder:
-        """Return the sub-directory `name`; the same rules as for `open`."""
         return LocalFolder(self._inside(name))
 
     def parent(self) -> LocalFolder | None:
-        """Return the directory around this one, or None at the root."""
         above = self.path.absolute().parent
         return LocalFolder(above) if above != self.path.absolute() else None
 
     def _inside(self, name: str) -> Path:
-        check_stopped()  # a file may name a million others
+        check_stopped()  # a file may refer to a million others
         path = self.path / check_name(name)
-        # Each step down is looked at; below what is not there, nothing is.
+        # Check every part for links; below a missing part there is nothing.
         step = str(self.path)
         for part in name.split("/"):
             if leads_elsewhere(part):
@@ -276,6 +270,11 @@ class LocalFolder(Folder):
 
 
 class OnDemandSource(Source):
+    """A file that is open only while it is read: a data set can have more shards than a process may have open files.
+
+    Each read opens the file again, and raises `SourceChanged` if it is another one.
+    """
+
     watchable = True
     charged = False
 
@@ -323,6 +322,18 @@ class OnDemandSource(Source):
 
 
 def open_side_file(path: str | Path, *, writable: bool = False, named: bool = False) -> IO[bytes]:
+    """Open a small file that belongs to another: a journal, sidecar, manifest or list of keys.
+
+    Others may write to its folder: links are not followed, only regular files are opened, and a FIFO never blocks.
+
+    Args:
+        path: The file.
+        writable: Open for reading and writing, unbuffered.
+        named: The user gave the path: own descriptors (`/dev/stdin`, `/dev/fd/63`) are opened, also pipes.
+
+    Raises:
+        SourceError: It cannot be opened (cause: `FileNotFoundError` if missing), or is not a regular file.
+    """
     own = named and str(path).startswith(_OWN_DESCRIPTORS)
     descriptor = -1
     try:
@@ -355,6 +366,7 @@ _OWN_DESCRIPTORS = ("/dev/stdin", "/dev/fd/", "/proc/self/fd/")
 
 
 def open_at_once(path: Path, flags: int, *, follow_links: bool) -> int:
+    """Open a file without blocking; return its descriptor. The caller checks the file type."""
     try:
         return open_file(path, flags, follow_links=follow_links)
     except (OSError, ValueError) as error:
@@ -364,6 +376,7 @@ def open_at_once(path: Path, flags: int, *, follow_links: bool) -> int:
 
 
 def _entry(lead: str, inner: os.DirEntry[str]) -> Entry | None:
+    """Return the entry of a listing; None for links and for files deleted meanwhile."""
     try:
         if is_link_entry(inner):
             return None

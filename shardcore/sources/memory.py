@@ -1,4 +1,4 @@
-"""Bytes in memory as a source, and files in memory as a folder."""
+"""Bytes in memory as a source, and as a folder of files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ class BytesSource(Source):
 
     Args:
         data: The bytes.
-        name: What to call them; `@start-stop` for decoded bytes.
+        name: Name for people; `@start-stop` for decoded bytes.
+        folder: Folder for siblings, or None.
     """
 
     def __init__(self, data: bytes, name: str = "bytes", *, folder: Folder | None = None) -> None:
@@ -31,7 +32,7 @@ class BytesSource(Source):
 
     @cached_property
     def identity(self) -> str:
-        """Name, size and a digest: other bytes of the same name and size are something else."""
+        """Name, size and digest: other bytes of the same name are another file."""
         import hashlib
 
         return f"{self.uri}#{self.size}-{hashlib.blake2b(self.data, digest_size=16).hexdigest()}"
@@ -41,6 +42,8 @@ class BytesSource(Source):
 
 
 class _NotedSource(BytesSource):
+    """Reports each range as it was requested, without merging."""
+
     merge_gap = 0
 
     def __init__(self, noted: Callable[[int, int], object], data: bytes, name: str, *, folder: Folder) -> None:
@@ -53,6 +56,14 @@ class _NotedSource(BytesSource):
 
 
 class BytesFolder(Folder):
+    """Files in memory, with sub-folders.
+
+    Args:
+        files: Bytes by path.
+        inside: Prefix of this folder: empty, or ending with `/`.
+        noted: Called with the path of a file and each range that is read.
+    """
+
     def __init__(
         self, files: Mapping[str, bytes], inside: str = "", noted: Callable[[str, int, int], object] | None = None
     ) -> None:

@@ -1,4 +1,4 @@
-"""The source through which a file is recognised and opened: its two ends are read once."""
+"""Source for detecting and opening a file: its first and last bytes are read once."""
 
 from __future__ import annotations
 
@@ -9,6 +9,19 @@ from shardcore.sources.wrapped import WrapperSource
 
 
 class PrefetchedSource(WrapperSource):
+    """Keeps the first and last bytes of a source while formats detect and open it.
+
+    The open shard reads from `base`. The cache of remote sources does not replace it: local files have none, it may be
+    small (`cache_bytes`), and each read from it is in the request log.
+
+    Args:
+        base: The source.
+        guess: Bytes fetched at once; with a smaller `Source.head_size`, for both ends together.
+
+    Attributes:
+        notes: Results of detection that a format uses again when opening.
+    """
+
     def __init__(self, base: Source, guess: int = 65536) -> None:
         super().__init__(base)
         self.notes: dict[str, object] = {}
@@ -18,6 +31,7 @@ class PrefetchedSource(WrapperSource):
         self._kept: list[tuple[int, bytes]] = []
 
     def head(self, count: int) -> bytes:
+        """Return the first `count` bytes with at most one read, which also reports the size."""
         return self.read_first(count)
 
     def _read_first(self, count: int) -> bytes:
@@ -59,7 +73,7 @@ class PrefetchedSource(WrapperSource):
     def _kept_part(self, start: int, stop: int) -> bytes | None:
         if (kept := self._kept_in(start, stop)) is not None or not self._kept or self.size > self._whole:
             return kept
-        # What is so small comes whole with the second read, whichever part of it is needed.
+        # The second read of a small file fetches all of it.
         head = self._kept[0][1]
         if self._kept[0][0] == 0 and len(head) < self.size:
             self._kept = [(0, head + self.base.read(len(head), self.size))]

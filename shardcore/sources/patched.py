@@ -1,4 +1,4 @@
-"""A source with changes laid over it: bytes overwritten or taken out, in memory, while the source stays as it is."""
+"""A source with changes in memory: overwritten and removed bytes. The underlying file is only read."""
 
 from __future__ import annotations
 
@@ -14,14 +14,22 @@ from shardcore.sources.base import RANGE, PurposeAt, Source
 from shardcore.sources.wrapped import WrapperSource
 
 MOST_CHANGES = 1000
-"""Changes of one source that are held at once."""
+"""Maximum changes of one source."""
 
 MOST_NEW = 16 << 20
-"""New bytes of all changes together: they are kept in memory."""
+"""Maximum new bytes of all changes, which are in memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
+    """One change, relative to the bytes after all changes before it.
+
+    Attributes:
+        data: New bytes, as many as `stop - start`; None: the bytes are removed, and the rest moves up.
+        what: Short description.
+        joined: Whether it is undone together with the change before it.
+    """
+
     start: int
     stop: int
     data: bytes | None
@@ -34,6 +42,7 @@ class Change:
 
     @staticmethod
     def flip(offset: int, bit: int, old: int) -> Change:
+        """Flip a bit of a byte; bit 0 is the lowest. `old` is the current byte."""
         if not 0 <= bit < 8:
             raise UsageError(f"a byte has the bits 0 to 7, not {bit}")
         return Change(offset, offset + 1, bytes([old ^ 1 << bit]), f"bit {bit} of byte {offset:#x} flipped")
@@ -45,6 +54,8 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
+    """Consecutive bytes: from `at` in the base source, or new ones, which keep `at` as their original offset."""
+
     at: int
     size: int
     data: bytes | None = None
@@ -55,6 +66,22 @@ class _Piece:
 
 
 class PatchedSource(WrapperSource):
+    """A source with changes applied.
+
+    Name, address and folder are those of `base`, so that siblings are found. The identity changes with every change, so
+    that caches do not mix. Over an empty base, bytes may be written past the end.
+
+    Args:
+        base: The source; it is only read.
+        changes: Changes, in order.
+        expects: Required identity of `base`; empty: any.
+
+    Raises:
+        UsageError: A change is outside the bytes.
+        LimitExceeded: There are too many changes or new bytes.
+        SourceChanged: The identity of `base` differs from `expects`.
+    """
+
     def __init__(self, base: Source, changes: Sequence[Change] = (), *, expects: str = "") -> None:
         super().__init__(base)
         if expects and base.identity != expects:
@@ -100,6 +127,7 @@ class PatchedSource(WrapperSource):
 
     @property
     def cuts(self) -> tuple[tuple[int, int], ...]:
+        """Removed bytes, sorted: the offset in the new bytes where they were, and their number."""
         found: list[tuple[int, int]] = []
         expected = 0
         for start, piece in zip(self._starts, self._pieces, strict=False):
@@ -111,17 +139,20 @@ class PatchedSource(WrapperSource):
         return tuple(found)
 
     def place_of(self, offset: int) -> int | None:
+        """Return the new offset of a byte of `base`; None if it was removed."""
         number = bisect_right(self._pieces, offset, key=lambda piece: piece.at) - 1
         if number < 0 or offset >= self._pieces[number].at + self._pieces[number].size:
             return None
         return self._starts[number] + offset - self._pieces[number].at
 
     def now(self, start: int, stop: int) -> tuple[int, int]:
+        """Return the new range of the bytes `[start, stop)` of `base`; an empty one where removed bytes were."""
         taken = list(self._taken())
         before, until = (sum(min(b, at) - a for a, b in taken if a < at) for at in (start, stop))
         return start - before, stop - until
 
     def _taken(self) -> Iterator[tuple[int, int]]:
+        """Yield the removed ranges of `base`, sorted."""
         expected = 0
         for piece in self._pieces:
             if piece.at > expected:
@@ -163,7 +194,7 @@ class PatchedSource(WrapperSource):
         return self._read(max(self.size - count, 0), self.size)
 
     def _read_many(self, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
-        # The source underneath is asked once, for all that is needed of it: it knows best what to read together.
+        # One call, so that `base` can merge ranges.
         parts = [[piece for _, piece in self._inside(start, stop)] for start, stop in ranges]
         wanted = [(piece.at, piece.at + piece.size) for pieces in parts for piece in pieces if piece.data is None]
         stored = iter(self.base.read_many(wanted) if wanted else [])
@@ -182,6 +213,10 @@ class PatchedSource(WrapperSource):
 def overwriting(
     changes: tuple[Change, ...], pieces: Sequence[tuple[int, bytes]], what: str = "", *, second: bool = False
 ) -> tuple[Change, ...]:
+    """Return changes with one more step that overwrites `pieces` (offset and new bytes).
+
+    `second`: it is the second hex digit of the last overwritten byte, and replaces that change.
+    """
     last = changes[-1] if changes else None
     if (
         second
@@ -202,6 +237,7 @@ def overwriting(
 
 
 def undo_step(changes: tuple[Change, ...], undone: tuple[Change, ...]) -> tuple[tuple[Change, ...], tuple[Change, ...]]:
+    """Return the changes without the last step, and the undone changes with it; the next to redo is last."""
     left = list(changes)
     taken: list[Change] = []
     while left and (not taken or taken[-1].joined):
@@ -233,7 +269,7 @@ def check_room(changes: Sequence[Change]) -> None:
 def _applied(pieces: list[_Piece], change: Change, *, grows: bool = False) -> list[_Piece]:
     size = sum(piece.size for piece in pieces)
     if grows and change.data is not None and 0 <= change.start <= size < change.stop:
-        # New bytes have places of their own underneath, one after the other.
+        # Appended bytes get original offsets of their own.
         end = max((piece.at + piece.size for piece in pieces), default=0)
         pieces = [*pieces, _Piece(end, change.stop - size, bytes(change.stop - size))]
         size = change.stop
@@ -248,7 +284,7 @@ def _applied(pieces: list[_Piece], change: Change, *, grows: bool = False) -> li
         if low > 0:
             found.append(piece.part(0, min(low, piece.size)))
         if low < high and change.data is not None:
-            # What is overwritten keeps its place underneath, so that cuts can be derived from it.
+            # Overwritten bytes keep their original offset, from which cuts are derived.
             new = change.data[at + low - change.start : at + high - change.start]
             found.append(_Piece(piece.at + low, high - low, new))
         if high < piece.size:

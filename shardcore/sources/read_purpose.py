@@ -1,8 +1,4 @@
-"""Purpose and priority of a read: set by the caller that starts the work, known to the source that does it.
-
-Reads happen deep inside lookups, trees and streams, so both belong to the context (`contextvars`), as
-`shardcore.progress.stopped_by` does.
-"""
+"""Purpose and priority of reads, as context variables: reads happen deep inside lookups, trees and streams."""
 
 from __future__ import annotations
 
@@ -13,14 +9,16 @@ from enum import Enum, IntEnum
 
 
 class ReadPriority(IntEnum):
+    """Priority of a read; lower values come first."""
+
     SCREEN = 0
-    """The user looks at the place where they will stand."""
+    """Visible on the screen."""
     SELECTED = 1
-    """They belong to what is selected or requested."""
+    """Selected or requested by the user."""
     PREFETCH = 2
-    """They will probably be needed."""
+    """Probably needed soon."""
     SCAN = 3
-    """A long operation reads everything."""
+    """Long operations that read everything."""
 
 
 class ReadPurpose(Enum):
@@ -41,6 +39,7 @@ _most: ContextVar[int | None] = ContextVar("most", default=None)
 
 @contextmanager
 def wanted(priority: ReadPriority) -> Iterator[None]:
+    """Set the priority of reads in this context."""
     token = _priority.set(priority)
     try:
         yield
@@ -50,6 +49,7 @@ def wanted(priority: ReadPriority) -> Iterator[None]:
 
 @contextmanager
 def reading_for(purpose: ReadPurpose) -> Iterator[None]:
+    """Set the purpose of reads in this context; the outermost setting applies."""
     if _purpose.get() is not None:
         yield
         return
@@ -62,6 +62,7 @@ def reading_for(purpose: ReadPurpose) -> Iterator[None]:
 
 @contextmanager
 def opening_whole(needed: bool = True) -> Iterator[None]:
+    """Open remote files in this context with a first range that contains most files completely."""
     token = _all.set(needed)
     try:
         yield
@@ -75,6 +76,10 @@ def opens_whole() -> bool:
 
 @contextmanager
 def at_most(size: int | None) -> Iterator[None]:
+    """Refuse reads in this context that fetch more than `size` bytes from another machine (`LargeRead`).
+
+    Callers can then ask the user. None: no limit; 0: no request at all.
+    """
     token = _most.set(size)
     try:
         yield

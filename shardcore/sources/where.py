@@ -1,4 +1,4 @@
-"""From what people name, a path, an address or bytes, to the source or folder behind it."""
+"""Sources and folders by path, address or bytes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from shardcore.sources.remote.request_log import RequestLog
 
 MOST_TEXT = 16 << 20
-"""Bytes of a text that states how something is opened."""
+"""Maximum bytes of a text with opening options."""
 
 
 def source_of(
@@ -32,6 +32,19 @@ def source_of(
     first: int = 1 << 16,
     marks: tuple[str, ...] = (),
 ) -> Source | Folder:
+    """Return the source or folder behind a path, an address or bytes.
+
+    Args:
+        where: Path, address, bytes, source or folder.
+        remote: Options for remote files.
+        tape: Request log.
+        first: Bytes fetched first from a remote file.
+        marks: Names of files that mark a folder as a data set; probed in folders that cannot be listed.
+
+    Raises:
+        SourceError: Nothing was found.
+        UsageError: The scheme of the address is not supported.
+    """
     if isinstance(where, (Source, Folder)):
         return where
     if isinstance(where, (bytes, bytearray, memoryview)):
@@ -40,13 +53,13 @@ def source_of(
     if not text:
         raise UsageError("no path is given")
     if is_address(text):
-        # Local files need none of it.
+        # Not needed for local files.
         from shardcore.sources.remote.options import RemoteOptions
         from shardcore.sources.remote.source import open_remote
 
         return open_remote(parse_address(text), remote or RemoteOptions(), tape, first, marks)
     path = local_path(text)
-    # Path.is_dir raises for names that are too long, and where looking is not allowed.
+    # Path.is_dir raises for long names and without permission.
     return LocalFolder(path) if os.path.isdir(path) else FileSource(path)  # noqa: PTH112
 
 
@@ -60,6 +73,7 @@ def local_path(where: str | Path) -> Path:
 def folder_of(
     where: str | Path | Folder, remote: RemoteOptions | None = None, tape: RequestLog | None = None
 ) -> Folder:
+    """Return the folder behind a path or an address; raise `UsageError` if it is a file."""
     target = source_of(where, remote, tape)
     if isinstance(target, Folder):
         return target
@@ -68,6 +82,7 @@ def folder_of(
 
 
 def text_at(where: str, mark: str, remote: RemoteOptions | None = None, tape: RequestLog | None = None) -> bytes:
+    """Return the text file at an address; for a folder, the file `mark` in it (at most `MOST_TEXT` bytes)."""
     address = parse_address(where)
     if address.stands_alone:
         target = source_of(where, remote, tape)
@@ -87,6 +102,8 @@ def text_at(where: str, mark: str, remote: RemoteOptions | None = None, tape: Re
 
 
 class FolderOpener:
+    """Opens folders that a file refers to, with the options and request log of the caller of `open`."""
+
     def __init__(self, remote: RemoteOptions | None, tape: RequestLog | None) -> None:
         self._remote = remote
         self.tape = tape
@@ -94,6 +111,19 @@ class FolderOpener:
     def __call__(
         self, address: str, *, endpoint_url: str | None = None, region: str | None = None, trusted: bool = False
     ) -> Folder:
+        """Open a folder; the caller's store and region take precedence over those in the file.
+
+        Args:
+            address: Address or local path.
+            endpoint_url: Store named by the file.
+            region: Region named by the file.
+            trusted: Whether the caller gave the file for its stores.
+
+        Raises:
+            StoreUntrusted: The user has not trusted this store.
+            UsageError: An option is invalid.
+            SourceError: It cannot be read.
+        """
         from shardcore.sources.remote.options import ANY_STORE, RemoteOptions
         from shardcore.sources.remote.request_log import RequestLog
 
@@ -105,7 +135,7 @@ class FolderOpener:
         own = chosen.endpoint_url or chosen.region
         if not own:
             chosen = replace(chosen, endpoint_url=endpoint_url or None, region=region or None)
-        # Whoever names a store for what is opened has agreed to it.
+        # A store in the caller's options is trusted.
         named = trusted or (self._remote is not None and bool(self._remote.endpoint_url))
         if not named and ANY_STORE not in chosen.trusted:
             from shardcore.sources.remote.s3 import signer_of, store_of

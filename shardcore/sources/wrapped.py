@@ -1,4 +1,4 @@
-"""Sources made of other sources: joined, counted, kept in part."""
+"""Wrappers of sources: concatenated, metered, partly in memory."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from shardcore.sources.base import MERGE_GAP, RANGE, PurposeAt, Source, merged
 
 
 class ConcatSource(Source):
+    """Several sources, concatenated."""
+
     charged = False
 
     def __init__(self, parts: Sequence[Source], name: str) -> None:
@@ -34,7 +36,7 @@ class ConcatSource(Source):
         return self._read_many([(start, stop)])[0]
 
     def _read_many(self, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
-        # Each part is asked once, for all that is needed of it: it knows best what to read together.
+        # One call per part, so that it can merge ranges.
         wanted: list[list[tuple[int, int, int]]] = [[] for _ in self.parts]
         for place, (start, stop) in enumerate(ranges):
             number = bisect_right(self._starts, start) - 1
@@ -75,6 +77,8 @@ class ConcatSource(Source):
 
 
 class WrapperSource(Source):
+    """Base of wrappers: everything is delegated to `base`."""
+
     charged = False
 
     def __init__(self, base: Source) -> None:
@@ -124,6 +128,11 @@ class WrapperSource(Source):
 
 
 class MeteredSource(WrapperSource):
+    """Counts the ranges and bytes read through it, for the cost of a lookup.
+
+    Empty and failed reads do not count; merged ranges count once.
+    """
+
     def __init__(self, base: Source) -> None:
         super().__init__(base)
         self.requests = 0
@@ -158,6 +167,8 @@ class MeteredSource(WrapperSource):
 
 
 class KeptSource(WrapperSource):
+    """A source with one range in memory: `data` from offset `start`."""
+
     def __init__(self, base: Source, start: int, data: bytes) -> None:
         super().__init__(base)
         self._start = start

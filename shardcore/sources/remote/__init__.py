@@ -1,1 +1,1 @@
-"""Bytes of other machines: S3, stores that speak it, and HTTP, by ranges. Nothing here is imported for local files."""
+"""Remote files by ranges: S3, stores with its interface, and HTTP. Not imported for local files."""

@@ -1,4 +1,4 @@
-"""Addresses of remote things: what people paste, taken apart once; and how they are shown, without secrets."""
+"""Parsing of remote addresses, including console and hub pages, and their display without secrets."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from shardcore.sources.base import check_name
 
 SCHEMES = ("s3", "gs", "http", "https", "hf")
 STORES = ("s3", "gs")
-"""Schemes with buckets, and folders that can be listed."""
+"""Schemes with buckets, which can be listed."""
 
 HUB = "https://huggingface.co"
-"""The server of `hf://` addresses; `HF_ENDPOINT` names another one."""
+"""Server of `hf://` addresses; `HF_ENDPOINT` replaces it."""
 
 _PRECOMPUTED = "precomputed://"
 _PIPE = "|neuroglancer-precomputed:"
 _KEPT = "/%:@!$&'()*+,;=~-._[]"
-"""Characters of a path that are left as they were pasted."""
+"""Characters of a path that are not escaped."""
 
 _SCHEME = re.compile(r"\s*(?:([a-z][a-z0-9+.-]+)://|(arn):aws[a-z-]*:)", re.IGNORECASE)
 _OTHER_NAMES = {"s3a": "s3", "s3n": "s3"}
@@ -31,7 +31,7 @@ _AZURE = ".blob.core.windows.net"
 _VERSION = re.compile(r"(?:^|\?)versionId=([A-Za-z0-9._~+-]{1,1024})$")
 _REGION = re.compile(r"[a-z]{2}-[a-z0-9-]{1,30}")
 _LINK = "#!"
-"""Begins the state in a link of Neuroglancer."""
+"""Start of the state in a Neuroglancer link."""
 
 _ARN = re.compile(r"arn:aws[a-z-]*:(?P<service>[a-z0-9-]*):(?P<region>[^:]*):(?P<account>[^:]*):(?P<rest>.*)", re.S)
 _AWS_CONSOLE = re.compile(
@@ -57,6 +57,18 @@ _GOOGLE_VIRTUAL_HOST = re.compile(r"(?P<bucket>[a-z0-9][a-z0-9._-]*)\.storage\.g
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Address:
+    """Address of a remote file or folder.
+
+    Attributes:
+        scheme: One of `SCHEMES`.
+        place: Bucket, server with port, or hub repository: `datasets/owner/name@revision`.
+        path: Key, or path as sent, without leading slash. A folder ends with `/`; the root is empty.
+        query: Text after `?`; never shown, because presigned addresses have their signature there.
+        login: `user:password`, never shown.
+        region: Region in the host name of Amazon S3.
+        version: Version of the object; empty for the newest.
+    """
+
     scheme: str
     place: str
     path: str
@@ -73,19 +85,23 @@ class Address:
 
     @property
     def shown(self) -> str:
+        """The address without query and login, for people, logs and titles. A version is not secret."""
         version = f"?versionId={self.version}" if self.version else ""
         return f"{self.scheme}://{self.place}/{self.path}{version}"
 
     @property
     def is_public(self) -> bool:
+        """Whether `shown` opens the same file: there are no secrets in the address."""
         return not self.query and not self.login
 
     @property
     def stands_alone(self) -> bool:
+        """Whether the address is valid for this file only: signed for it, or an old version."""
         return bool(self.query or self.version) and not self._signs_all
 
     @property
     def _signs_all(self) -> bool:
+        """Whether the query is an Azure shared access signature for a container, folder or account."""
         given = parse_qs(self.query)
         return "sig" in given and "sv" in given and (given.get("sr", [""])[0] in ("c", "d") or "srt" in given)
 
@@ -117,14 +133,17 @@ class Address:
         return self._moved(self.path[: self.path.rstrip("/").rfind("/") + 1])
 
     def inside(self, name: str) -> Address:
+        """Return the address of a relative name; raise `SourceError` if it leaves the folder."""
         checked = check_name(name)
         return self._moved(self.path + (checked if self.in_store else quote(checked)))
 
     def _moved(self, path: str) -> Address:
+        """Return another path in the same bucket or server; keeps a signature that is valid for all."""
         return replace(self, path=path, query=self.query if self._signs_all else "", version="")
 
     @property
     def url(self) -> str:
+        """The URL that is sent; contains the query, so it is never shown."""
         if self.scheme == "hf":
             repo, _, revision = self.place.partition("@")
             return f"{_hub()}/{repo}/resolve/{quote(revision or 'main', safe='')}/{self.path}"
@@ -133,12 +152,14 @@ class Address:
 
     @property
     def text(self) -> str:
+        """The address for `parse_address`; contains login and query, so it is never shown."""
         if self.is_public:
             return self.shown
         login = f"{quote(self.login, safe=':')}@" if self.login else ""
         return f"{self.scheme}://{login}{self.url.partition('://')[2]}"
 
     def with_login_of(self, other: Address) -> Address:
+        """Return the address with the login, and a signature for all, of another address on the same server."""
         if (self.scheme, self.place) != (other.scheme, other.place):
             return self
         return replace(self, login=other.login, query=other.query if other._signs_all else self.query)
@@ -154,6 +175,7 @@ class Address:
 
     @property
     def store(self) -> Address | None:
+        """The address in the bucket, for web addresses of Amazon S3 and Google Cloud Storage; else None."""
         if self.in_store:
             return self
         if self.query or self.login:
@@ -173,16 +195,19 @@ class Address:
 
 
 def is_address(value: object) -> bool:
+    """Return whether a text is `scheme://…` (except `file`) or `arn:aws:…`."""
     found = _SCHEME.match(value) if isinstance(value, str) else None
     return found is not None and (found[1] or "").lower() != "file"
 
 
 def plain_address(text: str) -> str:
+    """Return the canonical form of an address; unchanged if it contains secrets."""
     address = parse_address(text)
     return address.shown if address.is_public else text
 
 
 def shown_address(text: str) -> str:
+    """Return a text for display: addresses without query and login, other texts unchanged."""
     if not is_address(text):
         return text
     text = text.partition(_LINK)[0] if is_viewer_link(text) else text
@@ -214,10 +239,12 @@ def parse_address(text: str) -> Address:
 
 
 def is_viewer_link(text: str) -> bool:
+    """Return whether a text is a Neuroglancer link: a web page with its state after `#!`."""
     return _LINK in text and text.lstrip().lower().startswith(("http://", "https://"))
 
 
 def _bucket_address(scheme: str, rest: str) -> Address:
+    """Return the address of `bucket/key`; the key is everything after the bucket, unescaped, except a version."""
     if rest.lower().startswith("arn:"):
         return _arn_address(rest)
     version = _VERSION.search(rest) if scheme == "s3" else None
@@ -288,7 +315,7 @@ def _page_address(parts: SplitResult, host: str) -> Address | None:
     if of_hub and (found := _HUB_PAGE.fullmatch(parts.path)) is not None:
         return _in_repository(found["repo"], found["revision"], found["path"])
     if host == "storage.cloud.google.com":
-        # Browsers log in there, and are led to the store; programs request the store itself.
+        # For browsers with a login; programs use the store itself.
         bucket, _, key = unquote(parts.path).lstrip("/").partition("/")
         return _bucket_address("gs", f"{bucket}/{key}")
     return None

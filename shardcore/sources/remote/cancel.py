@@ -1,4 +1,4 @@
-"""Requests that wait for their answer, and how they are ended from another thread."""
+"""Cancellation of requests from another thread, and deadlines for responses."""
 
 from __future__ import annotations
 
@@ -13,22 +13,23 @@ from typing import Any
 from xml.parsers import expat
 
 Connection = Any
-"""A connection of urllib3, of whatever kind."""
+"""A urllib3 connection of any kind."""
 
 MOST_XML = 8 << 20
-"""Bytes of an answer that is parsed; a full page of a listing has at most two thirds of it."""
+"""Maximum bytes of a parsed response; a full page of a listing is at most two thirds of it."""
 
 DEEPEST_XML = 16
-"""Levels of such an answer; those of S3 have 5."""
+"""Maximum depth of such a response; S3 has 5."""
 
 XML_SECONDS = 100
-"""Seconds in which all of it must come."""
+"""Seconds for the whole response."""
 
 _tell: ContextVar[Callable[[Connection], None] | None] = ContextVar("tell", default=None)
 
 
 @contextlib.contextmanager
 def told_to(tell: Callable[[Connection], None]) -> Iterator[None]:
+    """Call `tell` with the connection of each request in this context, before it is sent."""
     token = _tell.set(tell)
     try:
         yield
@@ -37,14 +38,17 @@ def told_to(tell: Callable[[Connection], None]) -> Iterator[None]:
 
 
 def hang_up(connection: Connection) -> None:
+    """Shut a connection down from any thread; wakes the thread that waits for a response."""
     sock = getattr(connection, "sock", None)
     if isinstance(sock, socket.socket):
         with contextlib.suppress(OSError):
-            # That of the socket itself: TLS would say goodbye first, and a thread is in the middle of a read.
+            # Not `SSLSocket.shutdown`: another thread is inside a TLS read.
             socket.socket.shutdown(sock, socket.SHUT_RDWR)
 
 
 class _TimedReader(io.RawIOBase):
+    """Reader with a deadline for the whole response: a socket timeout applies only to each received piece."""
+
     def __init__(self, raw: io.RawIOBase, sock: socket.socket, seconds: float | None) -> None:
         self._raw, self._sock = raw, sock
         self.deadline = None if seconds is None else time.monotonic() + seconds
@@ -71,6 +75,7 @@ class _TimedReader(io.RawIOBase):
 
 @contextlib.contextmanager
 def _one_deadline(connection: Connection) -> Iterator[None]:
+    """Apply the timeout of a connection to the whole head of a response."""
     make, readers = connection.response_class, list[_TimedReader]()
 
     def timed(sock: socket.socket, *arguments: Any, **named: Any) -> Any:
@@ -90,16 +95,18 @@ def _one_deadline(connection: Connection) -> Iterator[None]:
 
 
 def set_deadline(response: Any, seconds: float) -> None:
+    """Set the deadline for reading from the body, in seconds from now."""
     reader = getattr(getattr(getattr(response, "_original_response", None), "fp", None), "raw", None)
     if isinstance(reader, _TimedReader):
         reader.deadline = time.monotonic() + seconds
 
 
 class NoXml(Exception):
-    """An answer that should be XML, and is not, or that costs too much to parse."""
+    """A response is not XML, or too expensive to parse."""
 
 
 def _parsable(response: Any, amt: int = 1 << 16, decode_content: bool | None = None) -> Iterator[bytes]:
+    """Yield the whole body if it is acceptable XML; nothing for an error response with another body."""
     from urllib3.exceptions import HTTPError
 
     set_deadline(response, XML_SECONDS)
@@ -118,6 +125,7 @@ def _parsable(response: Any, amt: int = 1 << 16, decode_content: bool | None = N
 
 
 def _is_xml(body: bytes) -> bool:
+    """Return whether a body is XML as stores send it: flat, and without declarations, which may expand."""
     parser = expat.ParserCreate("utf-8")
     depth = 0
 
@@ -144,6 +152,7 @@ def _is_xml(body: bytes) -> bool:
 
 
 def let_tell(manager: Any) -> None:
+    """Make all pools of a urllib3 manager report the connection of each request to `told_to`."""
     manager.pool_classes_by_scheme = {
         scheme: _telling(pool_class) for scheme, pool_class in manager.pool_classes_by_scheme.items()
     }
@@ -152,6 +161,8 @@ def let_tell(manager: Any) -> None:
 @cache
 def _telling(pool_class: Any) -> Any:
     class Timed(pool_class.ConnectionCls):  # type: ignore[misc]
+        """The timeout applies to the whole head of a response, including status 100."""
+
         def getresponse(self) -> Any:
             with _one_deadline(self):
                 return super().getresponse()
@@ -171,7 +182,7 @@ def _telling(pool_class: Any) -> Any:
 
         def urlopen(self, *arguments: Any, **options: Any) -> Any:
             response = super().urlopen(*arguments, **options)
-            # botocore joins this for whatever it parses; contents of objects are read otherwise.
+            # botocore reads this stream for whatever it parses; contents of objects are read otherwise.
             response.stream = partial(_parsable, response)
             return response
 

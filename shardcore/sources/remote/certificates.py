@@ -1,4 +1,4 @@
-"""Certificates that `AWS_CA_BUNDLE` and `SSL_CERT_FILE` name: trusted beside the usual ones, over HTTP and by S3."""
+"""Certificates from `AWS_CA_BUNDLE` and `SSL_CERT_FILE`, trusted in addition to the default ones."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ VARIABLES = ("AWS_CA_BUNDLE", "SSL_CERT_FILE")
 
 
 def trust_named(context: ssl.SSLContext) -> bool:
+    """Trust the certificates that the environment names; return whether it names any. May raise `TlsFailed`."""
     named: dict[str, str] = {}
     for variable in VARIABLES:
         if path := os.environ.get(variable):
@@ -27,6 +28,7 @@ def trust_named(context: ssl.SSLContext) -> bool:
 
 
 def web_context() -> dict[str, Any]:
+    """Return `ssl_context` for urllib3 as keyword arguments; empty if the environment names no certificates."""
     from urllib3.util.ssl_ import create_urllib3_context
 
     context = create_urllib3_context()

@@ -1,4 +1,4 @@
-"""Connections that opened shards share: one client per place and credentials, its threads, and its cache."""
+"""Connections shared by open shards: per store or server and credentials, one client with threads and cache."""
 
 from __future__ import annotations
 
@@ -20,13 +20,15 @@ if TYPE_CHECKING:
 
 
 STEADY = 16
-"""Answers in a row after which a host that was overloaded gets one more request at the same time."""
+"""Successes in a row after which the limit of a host rises by one request."""
 
 _ASK = 0.05
-"""Seconds after which a request that waits for its turn asks whether it is still needed."""
+"""Seconds between two checks for cancellation."""
 
 
 class Workers:
+    """Runs jobs on up to `most` threads by priority. Threads end when there is no work, so there is nothing to stop."""
+
     def __init__(self, most: int) -> None:
         self._most = most
         self._lock = threading.Lock()
@@ -35,6 +37,7 @@ class Workers:
         self._busy = 0
 
     def submit(self, priority: int, job: Callable[[], None]) -> None:
+        """Queue a job, which must not raise; jobs of equal priority run in order."""
         with self._lock:
             heapq.heappush(self._waiting, (priority, next(self._order), job))
             more = self._busy < self._most
@@ -53,6 +56,11 @@ class Workers:
 
 
 class RequestGate:
+    """Limit on parallel requests to one host. Thread-safe.
+
+    Each overload response halves the limit (once for requests sent together); `STEADY` successes in a row add one.
+    """
+
     def __init__(self, most: int) -> None:
         self._most = self._limit = most
         self._changed = threading.Condition()
@@ -64,6 +72,7 @@ class RequestGate:
 
     @contextmanager
     def passed(self, check: Callable[[], object]) -> Iterator[Callable[[], None]]:
+        """Wait for a free slot, calling `check` meanwhile; call the yielded function if the host is overloaded."""
         with self._changed:
             while self._under_way >= self._limit:
                 self._changed.wait(_ASK)
@@ -94,6 +103,8 @@ class RequestGate:
 
 @dataclass(frozen=True, slots=True)
 class _Key:
+    """Key of a connection, including credentials; its `repr` has none."""
+
     scheme: str
     place: str
     options: tuple[object, ...]
@@ -103,6 +114,8 @@ class _Key:
 
 
 class Connection:
+    """A client of one store or server with one set of credentials, its threads and its cache."""
+
     def __init__(self, transport: Transport, options: RemoteOptions) -> None:
         self.transport = transport
         self.workers = Workers(options.threads)
@@ -114,14 +127,22 @@ class Connection:
 
 
 class ConnectionPool:
+    """Connections in use; each is created once, under a lock, and closed after its last use."""
+
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._lines: dict[_Key, tuple[Connection, int]] = {}
         self._given_back: deque[_Key] = deque()
 
     def take(self, address: Address, options: RemoteOptions) -> tuple[Connection, _Key]:
+        """Return the connection for an address, and the key for `give_back`.
+
+        Raises:
+            CredentialsRefused: The credentials do not exist.
+            UsageError: The options are invalid.
+        """
         key = _key(address, options)
-        # Making a client takes long, and making two at once is not safe: others wait.
+        # Creating a client is slow and not thread-safe: others wait.
         try:
             with self._lock:
                 line, users = self._lines.get(key) or (_make(address, options), 0)
@@ -131,10 +152,12 @@ class ConnectionPool:
             self._clear()
 
     def give_back(self, key: _Key) -> None:
+        """End a use. Never blocks: the garbage collector may call it in any thread, also inside `take`."""
         self._given_back.append(key)
         self._clear()
 
     def _clear(self) -> None:
+        """Process returned keys; if the lock is taken, its holder does it."""
         while self._given_back and self._lock.acquire(blocking=False):
             try:
                 unused = self._one_less()
@@ -156,7 +179,7 @@ class ConnectionPool:
 
 
 LINES = ConnectionPool()
-"""All lines of this process: clients are shared, the opener."""
+"""Connections of this process."""
 
 
 def _key(address: Address, options: RemoteOptions) -> _Key:

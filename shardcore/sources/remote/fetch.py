@@ -1,4 +1,4 @@
-"""Fetching one range: requested again where it broke off, until it is whole, or given up."""
+"""Fetching one range, with retries from where the transfer broke off."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from shardcore.sources.remote.session import RemoteSession
 from shardcore.sources.remote.validate import Body, Pin, body_of
 
 ENOUGH = 256 << 10
-"""Bytes of an attempt that broke off which count as progress, so that a range may break off any number of times."""
+"""Bytes of a broken attempt that count as progress; with progress, attempts are not limited."""
 
 ENOUGH_SHARE = 8
-"""Less counts, too, when it is this part of what was missing. A byte per connection is not progress."""
+"""Also progress: one part in so many of the missing bytes."""
 
 SLOW_RATE = 1024
 """Bytes per second below which a server is slow."""
@@ -31,6 +31,8 @@ SLOW_SECONDS = 30
 
 @dataclass(slots=True)
 class Fetched:
+    """Bytes received so far: from the start of the range, or of the file if `whole`; `location` is the redirect."""
+
     pin: Pin | None
     data: bytearray
     whole: bool = False
@@ -38,6 +40,8 @@ class Fetched:
 
 
 class Fetch:
+    """Fetches one range of one file. `comes` is called after each received piece."""
+
     def __init__(
         self,
         remote: RemoteSession,
@@ -52,13 +56,20 @@ class Fetch:
         self._attempt = self._reserved = self._came = 0
 
     def run(self) -> Fetched:
+        """Fetch the range.
+
+        Raises:
+            RemoteError: It cannot be read.
+            SourceChanged: The file was replaced.
+            CalledOff: The request was cancelled.
+        """
         self._remote.tried(self._attempt_at, self._flight.pause)
         return self._known
 
     def _attempt_at(self, number: int) -> None:
         self._attempt = number
         if number and self._known.whole:
-            # The rest of a whole file cannot be requested.
+            # A server without ranges cannot continue a file.
             self._known.data, self._known.whole = bytearray(), False
         self._flight.check()
         had = len(self._known.data)
@@ -70,6 +81,7 @@ class Fetch:
             raise
 
     def _advanced(self, had: int) -> bool:
+        """Return whether an attempt made enough progress; a whole file starts again, so it never counts."""
         came = len(self._known.data) - had
         missing = self._flight.stop - self._flight.start - had
         return not self._known.whole and came > 0 and came >= min(ENOUGH, missing // ENOUGH_SHARE)
@@ -109,7 +121,7 @@ class Fetch:
                 self._receive(reply, body)
                 whole = True
         except (Broken, RemoteError, SourceChanged) as error:
-            # A transfer that is no longer needed is broken off: that is no failure of the line.
+            # A cancelled transfer is no failure of the connection.
             note.failed(CALLED_OFF if flight.off else error)
             if reply is None:
                 note.redirected(self._line)
@@ -125,6 +137,7 @@ class Fetch:
             note.write(len(known.data) - before)
 
     def _receive(self, reply: Reply, body: Body) -> None:
+        """Read the body to its end, and compare the end with the stated one."""
         data, limit = self._known.data, self._remote.options.whole_limit
         expected = None if body.stop is None else body.stop - (0 if self._known.whole else self._flight.start)
         pace = _Pace(self._remote, self._address)
@@ -153,6 +166,7 @@ class Fetch:
             self._known.pin = Pin(size, known.etag, known.modified, known.version, known.encoding)
 
     def _charge(self, size: int) -> None:
+        """Count received bytes; a server that sends the whole file sends more than was reserved."""
         self._came += size
         if (more := self._came - self._reserved) > 0:
             self._remote.reserve(more)
@@ -160,6 +174,8 @@ class Fetch:
 
 
 class _Pace:
+    """Speed of one transfer, measured every `SLOW_SECONDS`."""
+
     def __init__(self, remote: RemoteSession, address: Address) -> None:
         self._remote, self._address = remote, address
         self._since, self._bytes = time.monotonic(), 0
@@ -182,6 +198,8 @@ class _Pace:
 
 
 class _Note:
+    """A record of the request log in preparation."""
+
     def __init__(self, remote: RemoteSession, asked: RangeQuery, purpose: ReadPurpose, attempt: int) -> None:
         self._remote, self._asked, self._purpose, self._attempt = remote, asked, purpose, attempt
         self._at = remote.tape.now

@@ -1,4 +1,4 @@
-"""One remote file: what is known of it, and its reads, out of the cache or by ranges."""
+"""A remote file: its identity, and reads from the cache or by range requests."""
 
 from __future__ import annotations
 
@@ -20,15 +20,17 @@ from shardcore.sources.remote.session import RemoteSession
 from shardcore.sources.remote.validate import Pin, packed
 
 FIRST = 1 << 16
-"""Bytes of the first range: what formats want of the beginning of a file at once."""
+"""Bytes of the first range: most formats need no more of the beginning."""
 
 MOST_PLAIN = 1 << 20
-"""Size up to which a file is read as a whole, if all of it is needed."""
+"""Maximum size of a file that is read in one request if all of it is needed."""
 
 _tokens = itertools.count()
 
 
 class RemoteFile:
+    """A file of an open shard. Thread-safe; requests run on the threads of the connection."""
+
     def __init__(self, remote: RemoteSession, address: Address, *, sibling: bool) -> None:
         self.remote, self.address = remote, address
         self._line = remote.line(address)
@@ -43,6 +45,7 @@ class RemoteFile:
 
     @property
     def pin(self) -> Pin:
+        """Identity of the file; fetches the first range if it is unknown. May raise `RemoteError`."""
         while self._pin is None:
             self.open()
         return self._pin
@@ -53,10 +56,18 @@ class RemoteFile:
         return self._identity
 
     def check_plain(self) -> None:
+        """Raise `RangeRefused` if the server sends the file compressed: ranges then differ from those of the file."""
         if self.pin.encoding:
             raise packed(self.address, self.pin.encoding)
 
     def read(self, ranges: Sequence[tuple[int, int]], *, fresh: bool = False) -> list[bytes]:
+        """Return half-open ranges inside the file, in the given order; with `fresh`, the cache is not used.
+
+        Raises:
+            SourceChanged: The file was replaced.
+            RemoteError: The bytes cannot be read.
+            Cancelled: The job was cancelled.
+        """
         if self.remote.closed:
             raise SourceError(f"{self.address.shown} is closed")
         wanted = [(start, stop) for start, stop in ranges if stop > start]
@@ -80,6 +91,10 @@ class RemoteFile:
         return [joined(pieces, start, stop) if stop > start else b"" for start, stop in ranges]
 
     def prefetch(self, start: int, stop: int, longest: int) -> None:
+        """Start to fetch `[start, stop)` by several requests, without waiting.
+
+        Does nothing if the user must be asked first, or if the cache is too small for the read-ahead.
+        """
         if self._pin is None or self.remote.closed or not self._reads_ahead:
             return
         stop = min(stop, self._pin.size)
@@ -105,6 +120,12 @@ class RemoteFile:
         return tuple(found)
 
     def plain(self, limit: int) -> bytes:
+        """Return the whole content, without the HTTP content encoding.
+
+        Raises:
+            LimitExceeded: It has more than `limit` bytes.
+            RemoteError: It cannot be read, or its encoding is unknown.
+        """
         pin = self.pin
         if pin.size > limit:
             raise LimitExceeded(f"{self.address.name} has {plural(pin.size, 'byte')}; at most {limit:,} are read")
@@ -123,6 +144,7 @@ class RemoteFile:
         return content
 
     def let_go(self) -> None:
+        """End the exemption from the cache limit: thousands of files may be fetched whole, one after the other."""
         self._line.blocks.release(self._identity)
 
     def close(self) -> None:
@@ -133,6 +155,7 @@ class RemoteFile:
             flight.call_off()
 
     def _check_size(self, wanted: list[tuple[int, int]]) -> None:
+        """Raise `LargeRead` if more bytes are missing than may be fetched without asking."""
         limit = most()
         if limit is None or sum(stop - start for start, stop in wanted) <= limit:
             return
@@ -145,6 +168,7 @@ class RemoteFile:
     # --- what is to be fetched -----------------------------------------------------------------------------
 
     def _plan(self, wanted: list[tuple[int, int]], *, fresh: bool) -> tuple[list[Piece], list[RangeRequest]]:
+        """Return cached pieces, and the requests for the rest, which the caller has joined."""
         with self._lock:
             pieces: list[Piece] = []
             holes: list[tuple[int, int]] = []
@@ -166,6 +190,7 @@ class RemoteFile:
             return pieces, list(flights.values())
 
     def _not_coming(self, start: int, stop: int, joined_ones: dict[int, RangeRequest]) -> list[tuple[int, int]]:
+        """Join requests under way for a range; return the parts that none of them fetches."""
         for flight in self._flights:
             apart = flight.stop <= start or stop <= flight.start
             if apart or id(flight) in joined_ones or not flight.join():
@@ -177,6 +202,7 @@ class RemoteFile:
         return _outside((start, stop), joined_ones.values())
 
     def _ahead(self, holes: list[tuple[int, int]]) -> list[tuple[int, int]]:
+        """Return ranges to read ahead for a sequential reader."""
         if len(holes) != 1 or self._pin is None:
             return []
         start, stop = holes[0]
@@ -217,7 +243,7 @@ class RemoteFile:
             Fetch(self.remote, self._line, self.address, flight, known, lambda: self._comes(flight, known)).run()
         except (ShardError, CalledOff) as error:
             self._end(flight, None, error)
-        except BaseException as error:  # noqa: BLE001 - the waiting thread must not wait for ever
+        except BaseException as error:  # noqa: BLE001 - or readers would wait forever
             self._end(flight, None, error)
         else:
             self._end(flight, known, None)
@@ -233,10 +259,11 @@ class RemoteFile:
                 if known is not None and known.pin is not None:
                     data = self._keep(flight, known, known.pin)
         finally:
-            # Whatever happens, nobody waits for ever.
+            # In any case, or readers would wait forever.
             flight.land(data, error)
 
     def _comes(self, flight: RangeRequest, known: Fetched) -> None:
+        """Publish the bytes of a prefetched range while they arrive."""
         if flight.kept:
             with self._lock:
                 if self._opening is flight and known.pin is not None:
@@ -248,17 +275,18 @@ class RemoteFile:
     def _learn(self, known: Fetched, pin: Pin) -> None:
         self._location = known.location
         if self._pin is None:
-            # Of a file of which the server tells nothing but its size, nothing is shared with others.
+            # Without an ETag, version or date, the cache is not shared.
             mark = pin.mark or f"unnamed {next(_tokens)}"
             self._identity = f"{self.address.shown}#{pin.size}-{mark}"
             self.remote.tape.learn_size(self.address.shown, pin.size)
         self._pin = self._pin or pin
 
     def _keep(self, flight: RangeRequest, known: Fetched, pin: Pin) -> bytes:
+        """Put fetched bytes into the cache; return those of the range."""
         data = bytes(known.data)
         self._learn(known, pin)
         if known.whole:
-            # Without ranges every read would fetch the whole file again: it stays while the file is open.
+            # Without ranges, every read would fetch the whole file again: keep it while the file is open.
             self._line.blocks.put(self._identity, 0, data, hold=True)
             data = data[flight.start : flight.stop]
         elif data:
@@ -266,10 +294,20 @@ class RemoteFile:
         return data
 
     def open(self, first: int = FIRST, at: tuple[int, int] | None = None) -> None:
+        """Fetch the first range, which reports the size.
+
+        Args:
+            first: Useful bytes at the beginning; above 1 MiB, only the first 64 KiB are waited for.
+            at: Another first range.
+
+        Raises:
+            RemoteError: It cannot be read.
+            Cancelled: The job was cancelled.
+        """
         with self._lock:
             if self._pin is not None:
                 return
-            # Here, too: requests are sent by threads, which know nothing of the context.
+            # Checked here: the threads that send requests do not have this context.
             self.remote.check()
             flight = self._opening
             if flight is None or not flight.join():
@@ -309,6 +347,7 @@ def _outside(hole: tuple[int, int], flights: Iterable[RangeRequest]) -> list[tup
 
 
 def _again(error: BaseException) -> BaseException:
+    """Return a copy of an error for one of several waiting threads: each needs its own traceback."""
     if isinstance(error, CalledOff):
         return ConnectionFailed("the file was closed while it was read", remedy=Remedy.REOPEN)
     if isinstance(error, ShardError):

@@ -1,4 +1,4 @@
-"""Headers for web servers, from a file of the user that names servers and environment variables."""
+"""Headers for web servers from the user's `headers.toml`, with environment variables in values."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from shardcore.model.text import short
 from shardcore.system import user_folder
 
 MOST_BYTES = 1 << 20
-"""Bytes of the file that are read at most."""
+"""Maximum bytes of the file."""
 
 _NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _OURS = ("range", "if-match", "host", "accept-encoding", "content-length", "transfer-encoding", "connection")
-"""Headers that requests for ranges depend on."""
+"""Headers that range requests depend on."""
 
 
 def headers_file() -> Path:
@@ -26,6 +26,15 @@ def headers_file() -> Path:
 
 
 def headers_for(server: tuple[str, str], profile: str | None = None) -> dict[str, str]:
+    """Return the user's headers for a server; empty without a section or file.
+
+    Sections: `["data.example.org"]` for HTTPS, `["http://127.0.0.1:8080"]` for HTTP, with the port if there is one. A
+    table `["data.example.org".lab]` adds the headers of a profile. `${NAME}` in a value is an environment variable.
+
+    Raises:
+        UsageError: The file is invalid, or a variable is not set.
+        SourceError: The file cannot be read.
+    """
     scheme, host = server
     sections = _sections(headers_file())
     name = host.rpartition("@")[2].lower()
@@ -53,7 +62,7 @@ def _sections(path: Path) -> dict[str, Any]:
     try:
         return {name.lower().rstrip("/"): one for name, one in tomllib.loads(data.decode()).items()}
     except ValueError as error:
-        # The words of the parser may have a line of the file in them.
+        # The parser message may quote a line of the file.
         raise UsageError("headers.toml is not valid TOML") from error
     except RecursionError as error:
         raise UsageError("headers.toml is nested too deeply") from error

@@ -1,4 +1,4 @@
-"""Ranges over HTTP, with urllib3."""
+"""Range requests over HTTP with urllib3."""
 
 from __future__ import annotations
 
@@ -34,10 +34,12 @@ from shardcore.sources.remote.response import (
 MOST_REDIRECTS = 5
 _REDIRECTS = (301, 302, 303, 307, 308)
 _MOVED_BACK = (401, 403, 404, 410)
-"""Statuses of a place that an expired redirect leads to."""
+"""Statuses after an expired redirect."""
 
 
 class HttpTransport:
+    """Sends requests to web servers. The caller counts and makes all retries."""
+
     def __init__(
         self, options: RemoteOptions, proxy: str | None = None, own: Mapping[str, str] = MappingProxyType({})
     ) -> None:
@@ -46,7 +48,7 @@ class HttpTransport:
         self._hops = threading.local()
         size = options.threads + 2
         if proxy:
-            # The login of a proxy has to be sent by hand.
+            # urllib3 does not send the login of a proxy.
             login = urlsplit(proxy)
             named = f"{login.username}:{login.password or ''}" if login.username else None
             headers = make_headers(proxy_basic_auth=named) if named else None
@@ -59,6 +61,12 @@ class HttpTransport:
         let_tell(self._pool)
 
     def get(self, asked: RangeQuery) -> Reply:
+        """Request a range and follow redirects; the reply contains the last location.
+
+        Raises:
+            Broken: There was no response.
+            RemoteError: There are too many redirects, or a forbidden one.
+        """
         self._hops.count = 0
         headers = {"Range": asked.range, "Accept-Encoding": "identity", "User-Agent": "shardcore"}
         if asked.match:
@@ -70,6 +78,7 @@ class HttpTransport:
         return reply
 
     def _credentials(self, address: Address) -> dict[str, str]:
+        """Return headers that must not be sent to another server."""
         found = dict(self._own)
         token = os.environ.get("HF_TOKEN", "").strip() if address.scheme == "hf" else ""
         given = make_headers(basic_auth=address.login) if address.login else {}
@@ -115,10 +124,11 @@ class HttpTransport:
             if len(seen) > MOST_REDIRECTS:
                 raise RangeRefused(f"{address.shown} is redirected more than {MOST_REDIRECTS} times", status=raw.status)
             if _server(url) != home:
-                # For good: what leads back may come from anybody.
+                # Permanently: a redirect back could come from anyone.
                 secret = {}
 
     def _trust(self) -> None:
+        """Load the certificates of the environment: slow, so only before the first TLS request."""
         with self._lock:
             if not self._trusts:
                 self._pool.connection_pool_kw.update(web_context())

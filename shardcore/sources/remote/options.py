@@ -1,4 +1,4 @@
-"""Options of remote access: connection, credentials and limits."""
+"""Options for remote files: connection, credentials and limits."""
 
 from __future__ import annotations
 
@@ -9,45 +9,45 @@ from shardcore.errors import UsageError
 from shardcore.model.text import short
 
 CACHE_BYTES = 256 << 20
-"""Bytes that are kept of what was fetched."""
+"""Default bytes of the cache."""
 
 WHOLE_LIMIT = 64 << 20
-"""Files of servers that give no ranges are read whole up to this many bytes."""
+"""Default maximum bytes of a file on a server without ranges."""
 
 AMAZON = "Amazon S3"
-"""The name of the store without an endpoint."""
+"""Name of the store without an endpoint."""
 
 ANY_STORE = "*"
-"""Stands for every store in `RemoteOptions.trusted`."""
+"""Every store, in `RemoteOptions.trusted`."""
 
 ADDRESSING = ("path", "virtual")
 
 
 @dataclass(frozen=True)
 class RemoteOptions:
-    """Options of remote access: connection, credentials and limits. No text made of it has credentials.
+    """Options for remote files: connection, credentials and limits. Its `repr` has no credentials.
 
     Attributes:
-        endpoint_url: The address of a store that speaks S3, instead of Amazon's.
-        region: The region of the bucket; without it, redirects tell.
-        profile: The profile of the AWS configuration whose credentials sign the requests.
-        anonymous: True: nothing is signed. False: it must be. None: signed when the AWS configuration has credentials.
-        requester_pays: Whether the reader pays for what is read, where a bucket wants that.
-        addressing: `path` (endpoint/bucket/key) or `virtual` (bucket.endpoint/key); None: as usual for the endpoint.
-        access_key: With `secret_key`: credentials that are given instead of a profile.
+        endpoint_url: Address of an S3-compatible store, instead of Amazon's.
+        region: Region of the bucket; default: found by redirects.
+        profile: Profile of the AWS configuration whose credentials sign the requests.
+        anonymous: True: requests are not signed. False: they must be. None: signed if there are credentials.
+        requester_pays: Whether the reader pays for requests and transfer, if the bucket requires it.
+        addressing: `path` (endpoint/bucket/key) or `virtual` (bucket.endpoint/key); None: default of the endpoint.
+        access_key: Credentials instead of a profile, with `secret_key`.
         secret_key: See `access_key`.
-        session_token: Belongs to temporary credentials.
-        trusted: Stores that files may name: their endpoints, `AMAZON` for Amazon's, `ANY_STORE` for all. Without it, a
-            zones file in a folder sends no request anywhere.
-        limit_requests: At most so many requests for each opened thing.
-        limit_fetch: At most so many bytes per opened thing; also how large a file may be that comes whole.
-        cache_bytes: Number of fetched bytes kept.
-        threads: Ranges that are read at the same time.
-        connect_timeout: Seconds in which a server must take the connection.
-        stall_timeout: Seconds in which the whole head of an answer must come, and then at least one byte.
-        retries: Number of times a range is requested again.
-        patience: Seconds that an opened thing may spend in trouble before all its reads fail.
-        give_up_slow: Whether a server that sends less than 1 KB/s for 30 seconds is given up; else the log notes it.
+        session_token: Part of temporary credentials.
+        trusted: Stores that files may refer to: endpoints, `AMAZON`, or `ANY_STORE`. Without it, a zones file in a
+            folder causes no request.
+        limit_requests: Maximum requests per open shard.
+        limit_fetch: Maximum bytes per open shard, and of a file without range requests.
+        cache_bytes: Bytes in the cache.
+        threads: Ranges fetched in parallel.
+        connect_timeout: Seconds to connect.
+        stall_timeout: Seconds for the whole head of a response, and then for each piece.
+        retries: Further attempts for a range.
+        patience: Seconds of failures after which all reads of an open shard fail.
+        give_up_slow: Abort if slower than 1 KB/s for 30 s; otherwise only a note in the request log.
     """
 
     endpoint_url: str | None = None
@@ -84,11 +84,11 @@ class RemoteOptions:
 
     @property
     def asks_for_s3(self) -> bool:
-        """Return whether something was chosen that only S3 requests have."""
+        """Whether an option is set that only applies to S3."""
         chosen = (self.profile, self.access_key, self.requester_pays, self.region, self.endpoint_url, self.addressing)
         return self.anonymous is not None or any(chosen)
 
     @property
     def whole_limit(self) -> int:
-        """Return how large a file may be that the server only gives whole."""
+        """Maximum bytes of a file that the server only returns whole."""
         return WHOLE_LIMIT if self.limit_fetch is None else self.limit_fetch

@@ -1,4 +1,4 @@
-"""One range on its way: who waits for it, and how it is cancelled."""
+"""A range request: its waiting readers, and its cancellation."""
 
 from __future__ import annotations
 
@@ -15,14 +15,21 @@ if TYPE_CHECKING:
     from shardcore.sources.remote.response import Reply
 
 _ASK = 0.05
-"""Seconds after which those who wait ask whether they still want it."""
+"""Seconds between two checks for cancellation."""
 
 
 class CalledOff(Exception):
-    """Nobody waits for a range any more."""
+    """A request was cancelled because no reader waits for it."""
 
 
 class RangeRequest:
+    """A range `[start, stop)` that is being fetched or is queued. Thread-safe.
+
+    Attributes:
+        began: Whether a thread works on it.
+        kept: Whether it continues without waiting readers (prefetch); its bytes can be read while they arrive.
+    """
+
     def __init__(
         self, start: int, stop: int, priority: ReadPriority, purpose: ReadPurpose, *, kept: bool = False
     ) -> None:
@@ -40,11 +47,13 @@ class RangeRequest:
         self._end: Callable[[], None] | None = None
 
     def join(self) -> bool:
+        """Add a waiting reader; False if the request was already cancelled."""
         with self._lock:
             self._users += not self._off.is_set()
             return not self._off.is_set()
 
     def leave(self) -> None:
+        """Remove a waiting reader; without readers, the request is cancelled and its transfer ends."""
         with self._lock:
             self._users -= 1
             unwanted = self._users <= 0 and not self._done
@@ -52,9 +61,10 @@ class RangeRequest:
             self.call_off()
 
     def call_off(self) -> None:
+        """Cancel the request and end its transfer."""
         with self._lock:
             self._off.set()
-            # Under the lock, or the connection might serve somebody else when it is ended.
+            # Under the lock, or the connection might already be used by another request.
             if self._end is not None:
                 self._end()
 
@@ -71,11 +81,13 @@ class RangeRequest:
         self.check()
 
     def waits_on(self, connection: Connection) -> None:
+        """Set the connection that is shut down on cancellation; raises `CalledOff`."""
         with self._lock:
             self._end = partial(hang_up, connection)
         self.check()
 
     def carries(self, reply: Reply) -> None:
+        """Set the reply that is aborted on cancellation; raises `CalledOff`."""
         with self._lock:
             self._end = reply.abort
         self.check()
@@ -85,23 +97,27 @@ class RangeRequest:
             self._end = None
 
     def begin(self) -> bool:
+        """Return whether the caller must fetch it: no other thread does, and it is not cancelled."""
         with self._lock:
             mine = not self.began and not self._off.is_set()
             self.began = self.began or mine
             return mine
 
     def land(self, data: bytes = b"", error: BaseException | None = None) -> None:
+        """Store the result and wake the readers."""
         with self._lock:
             self.data, self.error, self._done = data, error, True
             self._came = b""
             self._changed.notify_all()
 
     def comes(self, data: bytearray) -> None:
+        """Publish the bytes received so far; `data` grows."""
         with self._lock:
             self._came = data
             self._changed.notify_all()
 
     def wait(self, stop: int) -> None:
+        """Wait for the end, or for the bytes before `stop` of a kept range; raises `Cancelled`."""
         while not self._wait_a_little(stop):
             check_stopped()
             if self._off.is_set():
@@ -113,6 +129,7 @@ class RangeRequest:
             return self._changed.wait_for(lambda: self._done or stop <= self.start + len(self._came), _ASK)
 
     def part(self, start: int, stop: int) -> tuple[int, bytes]:
+        """Return an offset and bytes that include `[start, stop)`, which must have been waited for."""
         with self._lock:
             if self._done:
                 return self.start, self.data

@@ -1,4 +1,4 @@
-"""The request log: every request that an opened thing made, and what it cost."""
+"""Request log: every request for an open shard, with bytes and times."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ from shardcore.sources.base import PurposeAt
 from shardcore.sources.read_purpose import ReadPurpose
 
 CALLED_OFF = "called off"
-"""The error of a request that nobody wanted any more."""
+"""Error text of a cancelled request."""
 
 KEPT = 100_000
-"""Records that a request log keeps; the totals count all."""
+"""Records kept; totals count all."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One request, or one read that the cache answered.
+    """One request, or one read from the cache.
 
     Attributes:
-        at: Seconds since the request log began.
+        at: Seconds since the start of the log.
         method: `GET`, `HEAD` or `PUT`.
-        address: What was requested, without secrets.
-        start: First byte that was requested; None where no range was.
-        stop: One past the last.
-        purpose: What it was for.
-        bytes: Number of bytes of content received.
-        wait: Seconds until the answer began.
-        transfer: Seconds until it ended.
-        status: What the server answered; 0 when it did not.
-        retry: Which attempt it was; 0 for the first.
-        cached: Whether the cache answered, without any request.
-        error: What went wrong; empty when nothing did.
+        address: Address without secrets.
+        start: First requested byte; None without a range.
+        stop: End of the range, exclusive.
+        purpose: Purpose of the read.
+        bytes: Bytes of content received.
+        wait: Seconds until the response began.
+        transfer: Seconds from there to its end.
+        status: HTTP status; 0 without a response.
+        retry: Number of the attempt; 0 for the first.
+        cached: Whether the cache answered, without a request.
+        error: Error message, or empty.
     """
 
     at: float
@@ -56,7 +56,7 @@ class Request:
     error: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """As one line of a request log file."""
+        """Return the fields of a line in a log file."""
         found = asdict(self)
         found["purpose"] = self.purpose.value
         for name in ("at", "wait", "transfer"):
@@ -66,6 +66,13 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class LogShare:
+    """Content of a request log from another process.
+
+    Attributes:
+        sizes: Size of each file, by address.
+        counts: Requests, bytes, bytes sent, cache hits and retries, including records that were dropped.
+    """
+
     records: tuple[Request, ...]
     notes: tuple[str, ...]
     sizes: dict[str, int]
@@ -73,17 +80,17 @@ class LogShare:
 
 
 class RequestLog:
-    """The requests of one opened thing, in the order in which they ended. Thread-safe.
+    """Requests for one open shard, in the order in which they ended. Thread-safe.
 
     Attributes:
-        requests: Number of requests made.
-        bytes: Number of bytes of content received.
-        sent: Number of bytes sent.
-        hits: Number of reads answered by the cache.
-        retries: How many of the requests requested something again.
+        requests: Number of requests.
+        bytes: Bytes of content received.
+        sent: Bytes sent.
+        hits: Reads from the cache.
+        retries: Requests that were repeated attempts.
 
     Args:
-        on_note: Receives urgent notes at once, in whatever thread; None for nothing.
+        on_note: Receives urgent notes immediately, in any thread.
     """
 
     def __init__(self, on_note: Callable[[str], None] | None = None) -> None:
@@ -94,42 +101,42 @@ class RequestLog:
         self._sizes: dict[str, int] = {}
         self._notes: dict[str, None] = {}
         self._purposes: dict[str, PurposeAt] = {}
-        # By address, the numbers of the records that were made while nobody knew what its bytes are for.
+        # Numbers of records without a known purpose, by address.
         self._unnamed: dict[str, list[int]] = {}
         self._added = 0
         self.requests = self.bytes = self.sent = self.hits = self.retries = 0
 
     @property
     def now(self) -> float:
-        """Seconds since the request log began."""
+        """Seconds since the start of the log."""
         return time.monotonic() - self._began
 
     @property
     def records(self) -> tuple[Request, ...]:
-        """The records; of very many the last."""
+        """The last `KEPT` records."""
         with self._lock:
             return tuple(self._records)
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Return what is not an error but should be said once, such as that a neighbour is absent or forbidden."""
+        """Notes that are not errors, such as a sibling to which access is denied; each once."""
         with self._lock:
             return tuple(self._notes)
 
     @property
     def full_size(self) -> int:
-        """The size of everything that was read from: the bytes of a full download."""
+        """Bytes of a full download of all files that were read."""
         with self._lock:
             return sum(self._sizes.values())
 
     @property
     def files(self) -> int:
-        """Return how many files were read from: the requests of a full download."""
+        """Number of files that were read, each one request of a full download."""
         with self._lock:
             return len(self._sizes)
 
     def add(self, record: Request) -> None:
-        """Keep a record."""
+        """Add a record."""
         with self._lock:
             self._records.append(record)
             if record.purpose is ReadPurpose.INDEX and record.address not in self._purposes:
@@ -146,13 +153,13 @@ class RequestLog:
                 self.retries += bool(record.retry)
 
     def share(self) -> LogShare:
-        """Return its content, to be merged into another one."""
+        """Return the content, to be merged into another log."""
         with self._lock:
             counts = (self.requests, self.bytes, self.sent, self.hits, self.retries)
             return LogShare(tuple(self._records), tuple(self._notes), dict(self._sizes), counts)
 
     def merge(self, share: LogShare) -> None:
-        """Add the content of another request log; the times of its records are those of its own beginning."""
+        """Add the content of another log; its times stay relative to its own start."""
         with self._lock:
             self._records.extend(share.records)
             self._added += len(share.records)
@@ -166,7 +173,7 @@ class RequestLog:
             self.retries += retries
 
     def note(self, text: str, *, urgent: bool = False) -> None:
-        """Keep a note; the same one is kept once."""
+        """Add a note; repetitions are dropped."""
         with self._lock:
             new = text not in self._notes
             self._notes[text] = None
@@ -174,15 +181,15 @@ class RequestLog:
             self._on_note(text)
 
     def learn_size(self, address: str, size: int) -> None:
-        """Report how large a file is that is read from."""
+        """Set the size of a file that is read."""
         with self._lock:
             self._sizes[address] = size
 
     def learn_purposes(self, address: str, at: PurposeAt) -> None:
-        """Report what the bytes of a file are for, once it is open; what was read while nobody knew is named again."""
+        """Set the purposes of the bytes of a file; updates earlier records of that file."""
         with self._lock:
             self._purposes[address] = at
-            # Of data sets each member says so: looking at all records each time would take the square of the time.
+            # Called per shard of a data set: examining all records each time would be quadratic.
             first = self._added - len(self._records)
             for number in self._unnamed.pop(address, ()):
                 if number < first:
@@ -193,7 +200,7 @@ class RequestLog:
                     self._records[number - first] = replace(record, purpose=known)
 
     def purpose_of(self, address: str, start: int) -> ReadPurpose | None:
-        """Return what the bytes at an offset of a file are for; None while nobody said."""
+        """Return the purpose of the byte at an offset; None if unknown."""
         with self._lock:
             return self._known(address, start)
 
@@ -202,7 +209,7 @@ class RequestLog:
         return at(start) if at is not None and start is not None else None
 
     def summary(self) -> str:
-        """Return what was fetched, beside what a full download would have been, in one line."""
+        """Return one line: what was fetched, compared with a full download."""
         if not self.requests:
             return "no requests"
         if not self.files:

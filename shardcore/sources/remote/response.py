@@ -1,4 +1,4 @@
-"""One answer of a server, whoever asked: its status, its head, and its body in pieces."""
+"""Response of a server: status, headers, and body in pieces; and errors of broken connections."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
     from shardcore.sources.remote.options import RemoteOptions
 
 PIECE = 1 << 16
-"""Bytes of a body that are read at once: so often a transfer asks whether it is still wanted."""
+"""Bytes per read of a body, with a check for cancellation after each."""
 
 ERROR_BYTES = 8192
-"""Bytes of an error's body that are looked at."""
+"""Bytes examined of the body of an error."""
 
 ERROR_SECONDS = 5
-"""Seconds that are waited for them."""
+"""Seconds to wait for them."""
 
 PIECE_SECONDS = 30
-"""Seconds in which a piece of a body must come: the size of a chunk may have no end."""
+"""Seconds for one read of a body: a chunk size may be endless."""
 
 _CODE = re.compile(rb"<Code>([A-Za-z0-9.]{1,80})</Code>")
 
@@ -38,6 +38,14 @@ _OVERLOADED = ("SlowDown", "ServiceUnavailable", "Throttling", "TooManyRequests"
 
 
 class Broken(Exception):
+    """A transfer failed and may be repeated.
+
+    Attributes:
+        error: Error to raise if it is not repeated.
+        after: Seconds that the server asks to wait.
+        advanced: Whether enough bytes arrived that the count of attempts starts again.
+    """
+
     def __init__(self, error: RemoteError, *, after: float = 0.0) -> None:
         super().__init__(error.message)
         self.error = error
@@ -47,6 +55,8 @@ class Broken(Exception):
 
 @dataclass(frozen=True, slots=True)
 class RangeQuery:
+    """Range `[start, stop)` to request; `match` is the required strong ETag, `location` the last redirect, or empty."""
+
     address: Address
     start: int
     stop: int
@@ -67,6 +77,8 @@ class Login(Enum):
 
 
 class Reply:
+    """Response whose body has not been read; `code` is the error code of a store, header names are lower case."""
+
     def __init__(
         self,
         status: int,
@@ -89,6 +101,7 @@ class Reply:
         return self.status in (429, 503) or self.code in _OVERLOADED
 
     def pieces(self, where: Address) -> Iterator[bytes]:
+        """Yield the body as it arrives; raise `Broken` if it ends early or stalls."""
         if self._raw is None:
             return
         try:
@@ -97,10 +110,11 @@ class Reply:
                 yield piece
                 set_deadline(self._raw, PIECE_SECONDS)
         except (_broken(), OSError, ValueError, AttributeError, RuntimeError) as error:
-            # The last three: it was closed under the reader, which is how a transfer is cancelled.
+            # The last three: a transfer is cancelled by closing it under the reader.
             raise Broken(failure(error, where)) from error
 
     def read_error(self) -> None:
+        """Read the error code of a store from the beginning of the body."""
         if self._raw is None or self.code:
             return
         set_deadline(self._raw, ERROR_SECONDS)
@@ -109,11 +123,13 @@ class Reply:
             self.code = found[1].decode("ascii") if found else ""
 
     def abort(self) -> None:
+        """Abort the transfer from any thread; a blocked read ends immediately."""
         if self._raw is not None:
             with contextlib.suppress(_broken(), OSError, ValueError, AttributeError, RuntimeError):
                 self._raw.shutdown()
 
     def close(self, *, whole: bool = False) -> None:
+        """Release the connection for reuse if the body was read to its end; close it otherwise."""
         if self._raw is None:
             return
         with contextlib.suppress(_broken(), OSError, ValueError, AttributeError):
@@ -123,25 +139,27 @@ class Reply:
 
 
 class Transport(Protocol):
+    """Sends requests to one store or server; shared by all threads."""
+
     def get(self, asked: RangeQuery) -> Reply:
         """Request a range.
 
         Raises:
-            Broken: There was no answer; it may be asked again.
-            RemoteError: There can be none.
+            Broken: There was no response; the request may be repeated.
+            RemoteError: The request cannot succeed.
         """
 
     @property
     def redirects(self) -> int:
-        """Return how many requests the last `get` of this thread needed beyond its own."""
+        """Extra requests of the last `get` in this thread."""
 
     def page(self, folder: Address, token: str, most: int) -> ListingPage:
-        """Return a part of what lies directly in a folder.
+        """Return a page of the direct children of a folder.
 
         Raises:
-            ListingRefused: The store answers with an error.
-            Broken: There was no answer.
-            RemoteError: There can be none.
+            ListingRefused: The store returned an error.
+            Broken: There was no response.
+            RemoteError: The request cannot succeed.
         """
 
     def close(self) -> None:
@@ -150,6 +168,8 @@ class Transport(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ListingPage:
+    """A page of a listing: names relative to the folder, token of the next page (empty at the end), bytes received."""
+
     files: list[tuple[str, int]]
     folders: list[str]
     token: str = ""
@@ -163,13 +183,15 @@ class ListingRefused(Exception):
 
 
 def _broken() -> type[Exception]:
+    """Return the base error of urllib3, imported with the first response: the window must open before."""
     from urllib3.exceptions import HTTPError
 
     return HTTPError
 
 
 def close_pools(manager: urllib3.PoolManager) -> None:
-    for key in manager.pools.keys():  # noqa: SIM118 - it is no mapping that can be walked
+    """Close all connections, even if a traceback still refers to their pool."""
+    for key in manager.pools.keys():  # noqa: SIM118 - not iterable
         if (pool := manager.pools.get(key)) is not None:
             pool.close()
     manager.clear()
@@ -189,8 +211,7 @@ def failure(error: Exception, where: Address, *, writing: bool = False) -> Conne
         causes.append(cause)
     names = " ".join(type(one).__name__ for one in causes)
     for one in causes:
-        # The frames of urllib3 hold the error that holds them, and the pool: connections would stay open until the
-        # garbage collector comes by.
+        # urllib3's frames form cycles with the error and the pool, which would keep connections open.
         traceback.clear_frames(one.__traceback__)
     place = f"the store of {where.shown}" if where.in_store else where.host
     server = "the store" if where.in_store else where.host

@@ -1,4 +1,4 @@
-"""Ranges and listings of S3 and of stores that speak it, with the sessions of boto3 and the clients of botocore."""
+"""Ranges and listings of S3 and compatible stores, with boto3 sessions and botocore clients."""
 
 from __future__ import annotations
 
@@ -38,25 +38,28 @@ from shardcore.sources.remote.response import (
 
 GOOGLE_ENDPOINT = "https://storage.googleapis.com"
 USUAL_REGION = "us-east-1"
-"""Region in which a bucket is requested by default; the answer names the right one."""
+"""Region of the first request; the response names the right one."""
 
 
 NO_ANSWERS = (refused.BotoCoreError, ResponseParserError, ValueError, LookupError, TypeError, AttributeError)
-"""Exceptions of botocore where there is no answer, or one that it cannot parse."""
+"""Exceptions of botocore without a response, or with one that it cannot parse."""
 
 
 ELSEWHERE = ("AuthorizationHeaderMalformed", "PermanentRedirect", "TemporaryRedirect")
-"""Codes of a store where a bucket is reached in another way."""
+"""Error codes for a bucket at another endpoint."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Way:
+    """Resolved URL, user agent and signing context of a bucket: slower to compute in botocore than a request."""
+
     url: str
     agent: str
     context: dict[str, Any]
 
     @classmethod
     def of(cls, request: Any, address: Address) -> _Way | None:
+        """Return the endpoint of a request; None if it cannot be reused for other keys."""
         url, path = request.url.partition("?")[0], _path(address)
         if not url.endswith(path):
             return None
@@ -76,10 +79,21 @@ def _path(address: Address) -> str:
 
 @cache
 def _descriptions() -> Any:
+    """Return the loader of botocore's S3 model: loading takes most of the time to create a client."""
     return botocore.loaders.create_loader()
 
 
 class S3Transport:
+    """Sends requests to one store, with one client for all threads.
+
+    Retries of botocore are off, so that none goes unlogged. Redirects to another region are followed; buckets are not
+    listed and not located for that.
+
+    Raises:
+        CredentialsRefused: The profile does not exist, or its credentials cannot be read.
+        UsageError: The endpoint is invalid.
+    """
+
     def __init__(self, options: RemoteOptions, scheme: str = "s3", region: str = "") -> None:
         self._payer = {"RequestPayer": "requester"} if options.requester_pays else {}
         self._sent = threading.local()
@@ -95,7 +109,7 @@ class S3Transport:
                 botocore_session=core,
             )
             core.register_component("data_loader", _descriptions())
-            # Parsing the dates of a thousand names takes three times as long as everything else of a listing.
+            # Parsing dates takes three times as long as the rest of a listing.
             core.get_component("response_parser_factory").set_parser_defaults(timestamp_parser=str)
             unsigned = self._unsigned(options, session, scheme)
             self.login = Login.UNSIGNED if unsigned else Login.PAYING if self._payer else Login.SIGNED
@@ -108,10 +122,10 @@ class S3Transport:
                 raise UsageError("the endpoint cannot be used: it is an address such as https://host:9000") from error
             raise _without_answer(error, scheme) from error
         http = self._client._endpoint.http_session
-        # Its managers for proxies are created when they are needed, with the classes that the session keeps.
+        # Managers for proxies are created later, with the pool classes of the session.
         let_tell(http._manager)
         context = http._manager.connection_pool_kw["ssl_context"]
-        # Reading certificates is slow; a plain endpoint has none. That of a proxy may have some.
+        # Loading certificates is slow, and an http endpoint needs none, unless a proxy does.
         plain = self._client.meta.endpoint_url.startswith("http:") and not getproxies()
         if not plain and trust_named(context):
             http._get_ssl_context = lambda: context
@@ -126,7 +140,7 @@ class S3Transport:
             return options.anonymous
         if options.profile or options.access_key:
             return False
-        # Credentials of Amazon's configuration are none of Google's, unless somebody names the profile.
+        # AWS credentials are not for Google, unless the user gives a profile.
         return scheme == "gs" or session.get_credentials() is None
 
     def _make(self, options: RemoteOptions, session: boto3.Session, scheme: str, region: str) -> Any:
@@ -156,6 +170,7 @@ class S3Transport:
         return reply or self._get_first(asked)
 
     def _get_first(self, asked: RangeQuery) -> Reply:
+        """Request a range through botocore, which resolves the endpoint of the bucket."""
         address = asked.address
         wanted = {"Bucket": address.place, "Key": address.path, "Range": asked.range, **self._payer}
         if asked.match:
@@ -170,10 +185,11 @@ class S3Transport:
             raise broken_error(error, address) from error
         self._ways[address.place] = _Way.of(self._sent.signed, address)
         facts = answer["ResponseMetadata"]
-        # Of the body, the answer below it: it can be read as it comes, and cancelled.
+        # The raw response: it can be read as it arrives, and cancelled.
         return Reply(facts["HTTPStatusCode"], facts["HTTPHeaders"], answer["Body"]._raw_stream, login=self.login)
 
     def _get_again(self, asked: RangeQuery, way: _Way) -> Reply | None:
+        """Request a range from a known endpoint; None if the bucket is elsewhere now."""
         headers = {"Range": asked.range}
         if asked.match:
             headers["If-Match"] = asked.match
@@ -222,7 +238,7 @@ class S3Transport:
             below = [each["Prefix"][cut:].rstrip("/") for each in answer.get("CommonPrefixes", ())]
         except NO_ANSWERS as error:
             raise broken_error(error, folder) from error
-        # The folder itself may be there as an empty object.
+        # The folder itself may be an empty object.
         return ListingPage(
             [(name, size) for name, size in found if name],
             [name for name in below if name],
@@ -254,6 +270,7 @@ def error_reply(error: refused.ClientError, login: Login = Login.SIGNED) -> Repl
 
 
 def broken_error(error: Exception, address: Address, *, writing: bool = False) -> Exception:
+    """Return the error for a botocore exception: `Broken` if a retry may help."""
     transient = (
         refused.HTTPClientError,
         refused.ConnectionError,
@@ -265,7 +282,7 @@ def broken_error(error: Exception, address: Address, *, writing: bool = False) -
     if isinstance(error, transient):
         return Broken(failure(error, address, writing=writing))
     if not isinstance(error, refused.BotoCoreError):
-        # Its words have the body of the answer in them.
+        # The message would contain the body of the response.
         return RemoteError(f"{address.shown}: the server does not answer as S3 does; its answer cannot be parsed")
     if isinstance(error, refused.ParamValidationError):
         return RemoteError(f"{address.shown} is not an address in a store: invalid bucket name")
@@ -273,6 +290,7 @@ def broken_error(error: Exception, address: Address, *, writing: bool = False) -
 
 
 def _without_answer(error: Exception, where: str) -> RemoteError:
+    """Return the error for a failure before sending; texts of botocore may contain secrets and are not repeated."""
     name = type(error).__name__
     words = ("Credential", "Token", "Profile", "SSO", "Config", "Assume", "Metadata", "Unauthorized", "Auth")
     if any(word in name for word in words):
@@ -282,6 +300,7 @@ def _without_answer(error: Exception, where: str) -> RemoteError:
 
 
 def profiles() -> list[str]:
+    """Return the profiles in the AWS configuration, sorted; empty if it cannot be read."""
     try:
         return sorted(boto3.Session().available_profiles)
     except (refused.BotoCoreError, OSError, ValueError):
@@ -295,13 +314,14 @@ def store_of(options: RemoteOptions) -> str:
             provider = ConfiguredEndpointProvider(session.full_config, session.get_scoped_config(), "s3")
             found = provider.provide()
     except refused.ProfileNotFound:
-        found = None  # nothing is going to be requested
+        found = None  # the profile is reported when it is used
     except refused.BotoCoreError as error:
         raise _without_answer(error, "a store") from error
     return visible(without_secrets(found)).rstrip("/") if found else AMAZON
 
 
 def signer_of(options: RemoteOptions) -> str:
+    """Return how requests are signed, for the end of a question: `as profile lab`."""
     if options.anonymous:
         return "anonymously"
     if options.access_key:

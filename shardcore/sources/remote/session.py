@@ -1,4 +1,4 @@
-"""Session of one opened shard: connection, request log, limits, and retries."""
+"""Session of one open shard: connections, request log, limits and retries."""
 
 from __future__ import annotations
 
@@ -22,15 +22,17 @@ from shardcore.sources.remote.response import Broken
 T = TypeVar("T")
 
 FIRST_PAUSE = 0.2
-"""Seconds before the first new attempt; each further pause is twice as long."""
+"""Seconds before the first retry; doubled for each further one."""
 
 LONGEST_PAUSE = 5.0
 
 LOST_FOR = 3.0
-"""Seconds in which nothing is requested of a lost source; what is read later (you try again) is requested again."""
+"""Seconds without requests to a lost source."""
 
 
 class RemoteSession:
+    """State shared by all files of one open shard. Thread-safe."""
+
     def __init__(self, options: RemoteOptions, tape: RequestLog | None = None) -> None:
         self.options = options
         self.tape = tape if tape is not None else RequestLog()
@@ -44,6 +46,7 @@ class RemoteSession:
         self._ends: list[weakref.finalize[..., RemoteSession]] = []
 
     def line(self, address: Address) -> Connection:
+        """Return the connection for an address, taken from the pool once and returned by `close`."""
         key = (address.scheme, "" if address.in_store else address.place, address.region)
         with self._lock:
             if self._closed:
@@ -52,7 +55,7 @@ class RemoteSession:
             if found is None:
                 found, lent = LINES.take(address, self.options)
                 self._lines[key] = found
-                # Whoever forgets to close a folder does not keep connections open.
+                # Also for folders that are never closed.
                 self._ends.append(weakref.finalize(self, LINES.give_back, lent))
             return found
 
@@ -71,10 +74,12 @@ class RemoteSession:
     # --- how much may be fetched ---------------------------------------------------------------------------
 
     def room(self, wanted: int) -> int:
+        """Return how many of `wanted` bytes `limit_fetch` allows; at least 1."""
         limit = self.options.limit_fetch
         return wanted if limit is None else max(min(wanted, limit - self._asked_bytes), 1)
 
     def spend(self, size: int) -> None:
+        """Count one request of `size` bytes; raise `BudgetSpent` if a limit does not allow it."""
         most = self.options.limit_requests
         with self._lock:
             if most is not None and self._asked >= most:
@@ -88,6 +93,7 @@ class RemoteSession:
             self._reserve(size)
 
     def settle(self, size: int, requests: int = 0) -> None:
+        """Correct the counters after a request: received minus reserved bytes, and extra requests."""
         with self._lock:
             self._asked += requests
             self._asked_bytes += size
@@ -103,6 +109,7 @@ class RemoteSession:
     # --- trouble -------------------------------------------------------------------------------------------
 
     def check(self) -> None:
+        """Raise the error of a lost source, or `LargeRead` if the context allows no request."""
         if most() == 0:
             raise LargeRead("this would have to be requested from another machine")
         with self._lock:
@@ -113,16 +120,25 @@ class RemoteSession:
             raise lost.again()
 
     def lose(self, error: RemoteError) -> None:
+        """Mark the source as lost: all reads fail immediately for `LOST_FOR` seconds."""
         with self._lock:
             self._lost = self._lost or error
             self._lost_until = time.monotonic() + LOST_FOR
 
     def fine(self) -> None:
+        """Reset the time of failures after a complete response."""
         if self._trouble is not None:
             with self._lock:
                 self._trouble = None
 
     def tried(self, attempt: Callable[[int], T], pause: Callable[[float], object], *, alone: bool = False) -> T:
+        """Call `attempt` with its number until it does not raise `Broken`, and return its result.
+
+        An attempt with progress (`Broken.advanced`) resets the count. With `alone`, failures do not affect other reads.
+
+        Raises:
+            RemoteError: It failed finally, or the source is lost.
+        """
         pauses = self.pauses()
         for number in count():
             if not alone:
@@ -151,6 +167,7 @@ class RemoteSession:
             pause = min(pause * 2, LONGEST_PAUSE)
 
     def patient(self, broken: Broken, pause: float, *, alone: bool = False) -> float:
+        """Return the seconds to wait after a failure; raise its error when `patience` is used up."""
         pause = max(pause, broken.after)
         now = time.monotonic()
         with self._lock:

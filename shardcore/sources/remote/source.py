@@ -1,4 +1,4 @@
-"""Remote files as sources, and what holds them as folders."""
+"""Remote files as sources, and prefixes as folders."""
 
 from __future__ import annotations
 
@@ -25,6 +25,12 @@ from shardcore.sources.remote.validate import refusal
 
 
 class Listing:
+    """Names in one folder; each page is requested once. Thread-safe.
+
+    Args:
+        request: Returns the entries of a page by its token, and the token of the next (empty at the end).
+    """
+
     def __init__(self, request: Callable[[str], tuple[list[Entry], str]]) -> None:
         self._request = request
         self._lock = threading.Lock()
@@ -48,11 +54,19 @@ class Listing:
             yield found
 
     def has(self, name: str) -> bool:
+        """Return whether a name is on the pages received so far."""
         with self._lock:
             return any(entry.name == name for entry in self._known)
 
 
 class OpenedFiles:
+    """Remote files of one open shard by address; the first range of each is requested once.
+
+    Attributes:
+        marks: Names of files that mark a folder as a data set; probed in folders that cannot be listed.
+        unlisted: Buckets that refused to be listed.
+    """
+
     def __init__(self, options: RemoteOptions, tape: RequestLog | None, marks: tuple[str, ...] = ()) -> None:
         self.remote = RemoteSession(options, tape)
         self.marks = marks
@@ -65,6 +79,7 @@ class OpenedFiles:
     def source(
         self, address: Address, *, sibling: bool = False, first: int = FIRST, at: tuple[int, int] | None = None
     ) -> RemoteSource:
+        """Return the file at an address; its first range, `first` bytes or `at`, has been fetched."""
         file = self.file(address, sibling=sibling, first=first, at=at)
         head = at[1] if at is not None and not at[0] else first
         return RemoteSource(self, file, root=not sibling, first=head)
@@ -83,7 +98,7 @@ class OpenedFiles:
             with self._lock:
                 self._files.pop(address, None)
                 if isinstance(error, (NoSuchObject, Forbidden)):
-                    # A new one: the traceback of the other holds all that was at work, for thousands of neighbours.
+                    # A copy: the traceback of the original keeps many objects alive, for thousands of siblings.
                     self._absent[address] = error.again()
             if sibling and isinstance(error, Forbidden) and not self._lists(address):
                 self.remote.tape.note(f"{address.shown} is absent, or access is denied; treated as absent")
@@ -96,6 +111,7 @@ class OpenedFiles:
         return listing is not None and listing.has(address.name)
 
     def check_absent(self, address: Address) -> None:
+        """Raise the earlier error if an address was not found before."""
         with self._lock:
             absent = self._absent.get(address)
         if absent is not None:
@@ -106,6 +122,7 @@ class OpenedFiles:
             return address in self._files or address in self._absent
 
     def listing(self, place: tuple[Address, str], request: Callable[[str], tuple[list[Entry], str]]) -> Listing:
+        """Return the listing of a folder, shared by all formats that examine it."""
         with self._lock:
             return self._listings.setdefault(place, Listing(request))
 
@@ -118,6 +135,15 @@ class OpenedFiles:
 
 
 class RemoteSource(Source):
+    """A remote file, read by ranges.
+
+    Args:
+        opened: Files of the open shard.
+        file: The file.
+        root: Whether it is the opened file itself: closing it closes everything.
+        first: Bytes of the first request.
+    """
+
     near = False
 
     def __init__(self, opened: OpenedFiles, file: RemoteFile, *, root: bool, first: int = FIRST) -> None:
@@ -139,6 +165,7 @@ class RemoteSource(Source):
 
     @property
     def content_tag(self) -> str:
+        """Size and ETag, if the ETag is a hash of the content."""
         return self._file.pin.content_tag
 
     @property
@@ -179,6 +206,8 @@ class RemoteSource(Source):
 
 
 class RemoteFolder(Folder):
+    """A prefix of a bucket, or a path on a web server, which cannot be listed."""
+
     lists_cheaply = False
 
     def __init__(self, opened: OpenedFiles, address: Address, *, root: bool = False) -> None:
@@ -223,7 +252,7 @@ class RemoteFolder(Folder):
         try:
             return self._opened.source(self._address.inside(name), sibling=True, at=(start, stop))
         except SourceChanged:
-            # It ends before; a range after the end is answered as if it were another file.
+            # The file ends before the range, which is reported as a change.
             return self.open(name)
 
     def read(self, name: str, limit: int) -> bytes:
@@ -241,6 +270,7 @@ class RemoteFolder(Folder):
         return None if above is None else RemoteFolder(self._opened, above)
 
     def _check_mark(self) -> None:
+        """Raise the error of a probed marker file: it says more than an empty listing."""
         for mark in self._opened.marks:
             try:
                 self._opened.check_absent(self._address.inside(mark))
@@ -304,6 +334,10 @@ def open_remote(
     first: int = FIRST,
     marks: tuple[str, ...] = (),
 ) -> RemoteSource | RemoteFolder:
+    """Open the file at an address, or the folder if it ends with `/` or there is no such file.
+
+    Web addresses of stores are read over HTTP; folders, and options of S3 only, are opened in the bucket.
+    """
     in_store = address.store
     if in_store is not None and (options.asks_for_s3 or address.is_folder):
         address = in_store
@@ -323,10 +357,11 @@ def open_remote(
 
 
 def _holds_something(opened: OpenedFiles, address: Address) -> bool:
+    """Return whether a folder exists: it has a marker file, which is needed soon anyway, or any file."""
     folder = RemoteFolder(opened, address)
     try:
         for mark in opened.marks:
-            # Not as a sibling: a warning about a forbidden sibling is of no use when a file was requested.
+            # Not as a sibling: a note about a forbidden sibling would confuse.
             with suppress(NoSuchObject, Forbidden):
                 opened.file(address.inside(mark), sibling=False)
                 return True

@@ -1,4 +1,4 @@
-"""Writing to S3: files that are complete here are sent, and appear there when they are complete."""
+"""Uploads to S3: complete local files, which appear in the bucket when they are complete."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from shardcore.sources.remote.session import RemoteSession
 from shardcore.sources.remote.validate import NOT_IMPLEMENTED, refusal
 
 PART = 16 << 20
-"""Bytes of one part of an upload; smaller files go as one."""
+"""Bytes per part; smaller files are sent in one request."""
 
 MOST_PARTS = 10_000
 
 AT_ONCE = 8
-"""Requests that send bytes at the same time; the bytes of each are in memory."""
+"""Parallel requests; the bytes of each are in memory."""
 
 _TAKEN = ("PreconditionFailed", "ConditionalRequestConflict")
 _ASK = 0.05
@@ -40,12 +40,20 @@ _ASK = 0.05
 
 @dataclass(frozen=True, slots=True)
 class UnfinishedUpload:
+    """A multipart upload that was neither completed nor aborted; its parts are stored and billed.
+
+    Attributes:
+        started: ISO 8601 time, or empty.
+    """
+
     address: Address
     upload_id: str
     started: str
 
 
 class Upload:
+    """Sends files to a bucket, `jobs` requests in parallel; `force` replaces existing objects. Thread-safe."""
+
     def __init__(self, remote: RemoteSession, *, force: bool, jobs: int = AT_ONCE) -> None:
         self._remote = remote
         self._force = force
@@ -55,18 +63,25 @@ class Upload:
         self.jobs = jobs
 
     def check_free(self, address: Address) -> None:
+        """Raise `UsageError` early if the object exists and must not be replaced."""
         if self._force:
             return
         try:
             self._ask(address, "head_object", method="HEAD")
         except RemoteError as error:
-            # Whoever may write need not be allowed to look; the upload itself is refused then.
+            # Writers may not be allowed to read; the upload itself is then refused.
             if error.status in (403, 404):
                 return
             raise
         raise _exists(address)
 
     def send(self, path: Path, address: Address, progress: Progress = no_progress) -> None:
+        """Send one file; it appears complete or not at all.
+
+        Raises:
+            UsageError: The object exists and must not be replaced.
+            SourceError: The file cannot be read, or the store refuses it.
+        """
         try:
             size = path.stat().st_size
             if size <= PART:
@@ -78,6 +93,7 @@ class Upload:
             raise SourceError(f"cannot send {address.shown}: {reason_of(error)}") from error
 
     def stop(self) -> None:
+        """Shut down running transfers; waiting threads then check for cancellation."""
         with self._lock:
             for connections in self._sending:
                 for connection in connections:
@@ -108,7 +124,7 @@ class Upload:
                 MultipartUpload={"Parts": parts},
             )
         except BaseException:
-            # What was sent costs as long as it is stored. In an empty context: whoever stops this has no say in it.
+            # Stored parts are billed. In an empty context, so that it is not cancelled.
             with suppress(ShardError):
                 Context().run(self.abort, UnfinishedUpload(address, upload, ""))
             raise
@@ -116,6 +132,7 @@ class Upload:
     # --- what is there already ---------------------------------------------------------------------------------
 
     def sizes(self, folder: Address) -> dict[str, int]:
+        """Return the size of every object below a folder, by relative name."""
         found: dict[str, int] = {}
         for page in self._pages(folder, "list_objects_v2", {"ContinuationToken": "NextContinuationToken"}):
             found |= {each["Key"][len(folder.path) :]: int(each["Size"]) for each in page.get("Contents", ())}
@@ -136,18 +153,20 @@ class Upload:
         return size
 
     def abort(self, upload: UnfinishedUpload) -> None:
+        """Remove the parts of an unfinished upload; does nothing if it has ended."""
         self._ask(upload.address, "abort_multipart_upload", method="DELETE", UploadId=upload.upload_id)
 
     def _pages(
         self, address: Address, operation: str, marks: dict[str, str], **given: Any
     ) -> Iterator[dict[str, Any]]:
+        """Yield the pages of a listing; `marks` maps request parameters to response fields for the next page."""
         given = given or {"Prefix": address.path}
         more: dict[str, Any] = {}
         while True:
             page = self._ask(address, operation, method="GET", **({"Key": None} | given), **more)
             yield page
             new = {name: page[answer] for name, answer in marks.items() if page.get(answer)}
-            # A store that repeats a mark would be listed for ever.
+            # A store that repeats a marker would be listed forever.
             if not page.get("IsTruncated") or not new or new == more:
                 return
             more = new
@@ -164,6 +183,10 @@ class Upload:
         tag: Callable[[], str] | None = None,
         **given: Any,
     ) -> dict[str, Any]:
+        """Send one request, repeated without a response; conditional (If-None-Match) if `tag` is given, unless `force`.
+
+        `body` is called when a slot is free. `tag` returns the expected ETag of the new object.
+        """
         only_new = tag is not None and not self._force
         given |= {"IfNoneMatch": "*"} if only_new else {}
         given = {name: value for name, value in ({"Key": address.path} | given).items() if value is not None}
@@ -193,7 +216,7 @@ class Upload:
                 self._tell(address, method, at, attempt, size, status)
             return answer
 
-        # What was sent is taken back after a failure, by a request of its own.
+        # `alone`: after a failure, another request aborts the upload.
         return self._remote.tried(ask, wait_for, alone=True)
 
     def _call(self, address: Address, operation: str, given: dict[str, Any]) -> dict[str, Any]:
@@ -205,6 +228,7 @@ class Upload:
 
     @contextmanager
     def _slot(self) -> Iterator[None]:
+        """Wait for a free sending slot; `stop` shuts down its connection."""
         while not self._slots.acquire(timeout=_ASK):
             check_stopped()
         mine: list[Connection] = []
@@ -216,11 +240,12 @@ class Upload:
                 yield
         finally:
             with self._lock:
-                # Not `remove`: equal lists are not the same.
+                # Not `remove`, which compares by equality.
                 self._sending = [one for one in self._sending if one is not mine]
             self._slots.release()
 
     def _came(self, error: refused.ClientError, address: Address, tag: Callable[[], str]) -> bool:
+        """Return whether an earlier attempt, whose response was lost, has stored the object."""
         if not (_is_taken(error) or error_reply(error).code == "NoSuchUpload"):
             return False
         with suppress(refused.ClientError, *NO_ANSWERS):
@@ -249,6 +274,8 @@ class Upload:
 
 
 class BucketFolder:
+    """A folder of a bucket; files are sent as soon as they are complete."""
+
     def __init__(self, upload: Upload, address: Address) -> None:
         self._upload = upload
         self._address = address
@@ -256,6 +283,7 @@ class BucketFolder:
         self.shown = address.shown
 
     def sizes(self, *, required: bool) -> dict[str, int]:
+        """Return the size of every object by relative name; empty if listing is denied and not `required`."""
         try:
             return self._upload.sizes(self._address)
         except Forbidden:
@@ -264,6 +292,7 @@ class BucketFolder:
             return {}
 
     def send(self, path: Path, name: str) -> str:
+        """Send a file, delete it locally, and return its address."""
         address = self._address.inside(name)
         self._upload.send(path, address)
         path.unlink(missing_ok=True)
@@ -280,10 +309,12 @@ def _part_of(path: Path, start: int, length: int) -> bytes:
 
 
 def _tag_of(data: bytes) -> str:
+    """Return the ETag of an object sent in one request: its MD5."""
     return hashlib.md5(data, usedforsecurity=False).hexdigest()
 
 
 def _tag_of_parts(tags: list[str]) -> str:
+    """Return the ETag of a multipart object; empty if the ETags of its parts are not MD5."""
     try:
         return f"{_tag_of(b''.join(bytes.fromhex(tag.strip(chr(34))) for tag in tags))}-{len(tags)}"
     except ValueError:

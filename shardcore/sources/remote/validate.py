@@ -1,4 +1,4 @@
-"""Validation of answers: they are of this very file, and of exactly these bytes."""
+"""Validation of responses: same file as before, exactly the requested bytes; and errors for refusals."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from shardcore.sources.remote.address import Address
 from shardcore.sources.remote.response import Broken, Login, RangeQuery, Reply
 
 MOST_WAIT = 20.0
-"""Seconds that a server may ask us to wait."""
+"""Maximum seconds of `Retry-After`."""
 
 NOT_IMPLEMENTED = 501
-"""Status of a server that does not support a request: asking again does not help."""
+"""HTTP status; retries do not help."""
 
 _RANGE = re.compile(r"bytes (\d{1,20})-(\d{1,20})/(\d{1,20})", re.ASCII)
 _UNPACKED = ("", "identity", "aws-chunked")
-"""Encodings that leave the bytes of a file as they are."""
+"""Encodings that do not change the bytes."""
 
 _EXPIRED = ("ExpiredToken", "ExpiredTokenException", "TokenRefreshRequired", "RequestExpired")
 _UNKNOWN = ("InvalidAccessKeyId", "SignatureDoesNotMatch", "InvalidToken", "AuthFailure", "InvalidSecurity")
@@ -43,6 +43,13 @@ _MD5_ETAG = re.compile(r'"?[0-9a-f]{32}(-[0-9]+)?"?')
 
 @dataclass(frozen=True, slots=True)
 class Pin:
+    """Identity of a file in a response; all further responses must agree.
+
+    Attributes:
+        modified: `Last-Modified`, as sent.
+        encoding: Content encoding; empty if the bytes are sent unchanged.
+    """
+
     size: int
     etag: str = ""
     modified: str = ""
@@ -51,10 +58,12 @@ class Pin:
 
     @property
     def match(self) -> str:
+        """ETag for `If-Match`: a strong one, or empty."""
         return "" if self.etag.startswith("W/") else self.etag
 
     @property
     def content_tag(self) -> str:
+        """Size and ETag, if the ETag is an MD5 as in stores; different files may share other ETags."""
         return f"{self.size}-{self.etag}" if _MD5_ETAG.fullmatch(self.etag) else ""
 
     @property
@@ -64,12 +73,22 @@ class Pin:
 
 @dataclass(frozen=True, slots=True)
 class Body:
+    """Bytes `[start, stop)` of a file in a response; `stop` is None if only the end of the body determines it."""
+
     pin: Pin
     start: int
     stop: int | None
 
 
 def body_of(reply: Reply, asked: RangeQuery, pin: Pin | None, whole_limit: int) -> Body:
+    """Return the content of a successful response.
+
+    Raises:
+        SourceChanged: It is another file.
+        RangeRefused: It does not contain the requested bytes.
+        Broken: The server cannot answer now.
+        RemoteError: The request was refused, or nothing was found.
+    """
     if reply.status == 206:
         return _part(reply, asked, pin)
     if reply.status == 200:
@@ -82,6 +101,7 @@ def body_of(reply: Reply, asked: RangeQuery, pin: Pin | None, whole_limit: int) 
 
 
 def _beyond(reply: Reply, asked: RangeQuery, pin: Pin | None) -> Body:
+    """Handle status 416, which is only acceptable for an empty file."""
     said = reply.headers.get("content-range", "").strip()
     reply.read_error()
     if pin is None and asked.start == 0 and (said == "bytes */0" or (not said and reply.code == "InvalidRange")):
@@ -156,6 +176,7 @@ def packed(address: Address, encoding: str) -> RangeRefused:
 
 
 def refusal(reply: Reply, address: Address, *, writing: bool = False) -> Exception:
+    """Return the error for a response without bytes; `Broken` if a retry may help."""
     reply.read_error()
     status, code, shown = reply.status, reply.code, address.shown
     if code == "RequestTimeTooSkewed":
