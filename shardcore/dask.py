@@ -29,10 +29,6 @@ def to_bag(shard: Shard, function: Callable[[Shard], Any] | None = None, *, batc
         function: Called with each opened shard; its result must not refer to the shard. None: the items are tickets.
         batch: Shards per partition.
         keys: Whether tickets may contain credentials.
-
-    Raises:
-        UsageError: Dask is not installed, or a ticket would contain credentials.
-        SourceError: The shards cannot be listed.
     """
     bag = optional("dask.bag").from_sequence(shard.tickets(keys=keys), partition_size=batch)
     return bag if function is None else bag.map(on_ticket, function)
@@ -53,9 +49,6 @@ def array(shard: Shard, scale: str = "", *, chunks: Sequence[int] | None = None,
         scale: Name of a scale; default: the scale that was opened.
         chunks: Elements per block along each axis; default: several whole chunks, together at most 64 MiB.
         keys: Whether tasks may contain credentials.
-
-    Raises:
-        UsageError: There is no grid or no such scale, Dask is not installed, or a task would contain credentials.
     """
     dask_array = optional("dask.array")
     if (grid := shard.chunk_grid(scale)) is None:

@@ -92,7 +92,6 @@ def path_of(key: str) -> str:
 
 
 def key_of(path: str) -> str:
-    """Return the key of a path; raise `FileNotFoundError` when its escapes are not UTF-8."""
     try:
         return "" if path == "@" else unquote(path, errors="surrogatepass")
     except UnicodeDecodeError as error:
@@ -179,7 +178,6 @@ _RECENT_LOCK = threading.Lock()
 
 
 def _keep(opened: _OpenShard) -> None:
-    """Mark a shard as the most recently used, and drop the oldest beyond `MOST_OPEN`."""
     with _RECENT_LOCK:
         _RECENT[id(opened)] = opened
         _RECENT.move_to_end(id(opened))

@@ -16,7 +16,7 @@ _ASK = 0.02
 
 
 def no_progress(done: int, total: int) -> None:
-    """Ignore progress."""
+    """Default `progress` callable, which does nothing."""
 
 
 _stop_check: ContextVar[Callable[[], None] | None] = ContextVar("stop_check", default=None)

@@ -82,7 +82,6 @@ def read_at(descriptor: int, count: int, at: int) -> bytes:
 
 
 def is_link(path: str | Path) -> bool:
-    """Return whether a path is a symbolic link or a Windows junction."""
     try:
         return is_link_status(os.lstat(path))
     except (OSError, ValueError):
@@ -365,7 +364,6 @@ def has_xdg_desktop() -> bool:
 
 
 def user_mark() -> str:
-    """Return a text that is unique to the user on this machine."""
     if hasattr(os, "getuid"):
         return str(os.getuid())
     import getpass

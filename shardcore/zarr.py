@@ -482,7 +482,6 @@ def _grid_of(shard: Shard, scale: str) -> ChunkGrid:
 
 
 def _axes(grid: ChunkGrid, used: dict[str, _Axis]) -> tuple[_Axis, ...]:
-    """Return the axes of an array; `used` maps the names given so far to axes, and is extended."""
     axes = []
     names = grid.axes or tuple(f"dim_{number}" for number in range(len(grid.shape)))
     spacing = grid.spacing or (0.0,) * len(names)

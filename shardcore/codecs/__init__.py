@@ -1,1 +1,1 @@
-"""Bounded decompression, JSON text, and the hashes, chunks and xorbs of Xet."""
+"""Bounded decompression, JSON, pictures, Draco, and the hashes, chunks and xorbs of Xet."""

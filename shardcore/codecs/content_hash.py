@@ -1,4 +1,4 @@
-"""The sha256 of contents that are read in pieces."""
+"""SHA-256 of content in pieces."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 
 
 def sha256_of(pieces: Iterable[bytes | memoryview], each: Callable[[int], object] | None = None) -> tuple[str, int]:
+    """Return the SHA-256 in hex, and the size; `each` is called with the bytes so far after every piece."""
     digest, size = hashlib.sha256(), 0
     for piece in pieces:
         digest.update(piece)

@@ -1,4 +1,4 @@
-"""Bytes of the rows and cells of a table with a delimiter."""
+"""Byte ranges of the rows and cells of delimited text."""
 
 from __future__ import annotations
 
@@ -11,6 +11,10 @@ _BLOCK = 1 << 20
 
 
 def row_spans(data: bytes, most: int = 1 << 20) -> NDArray[np.int64]:
+    """Return the bytes `[start, stop)` of at most `most` rows, without line ends; int64, shape `(rows, 2)`.
+
+    Line ends inside quotes do not end a row; empty lines are skipped. The encoding must be a superset of ASCII.
+    """
     whole = np.frombuffer(data, np.uint8)
     ends: list[NDArray[np.int64]] = []
     inside = count = 0
@@ -35,6 +39,7 @@ def row_spans(data: bytes, most: int = 1 << 20) -> NDArray[np.int64]:
 
 
 def cell_spans(data: bytes, start: int, stop: int, delimiter: str, most: int = 4096) -> list[tuple[int, int]]:
+    """Return the bytes `[start, stop)` of the cells of a row, including quotes."""
     mark = delimiter.encode("ascii")
     found: list[tuple[int, int]] = []
     at = start

@@ -1,8 +1,7 @@
-"""Bounded decompression: what stored bytes expand to, and never more of it than was allowed.
+"""Bounded decompression.
 
-All output is produced in pieces and counted while it appears, so that no declared size is ever allocated:
-the content size in a zstd or LZ4 frame header and the last word of a gzip member are claims until the content
-is there. One payload is exactly one frame, member or stream; bytes after its end are an error.
+Output is produced and counted in pieces, and no declared size is ever allocated: sizes in zstd and LZ4 headers and gzip
+trailers are only claims. A payload is exactly one frame, member or stream; trailing bytes are an error.
 """
 
 from __future__ import annotations
@@ -20,24 +19,24 @@ from shardcore.model.number_words import plural
 from shardcore.model.span import Span
 
 Codec = Literal["none", "zstd", "lz4", "gzip", "zlib"]
-"""The compressions: `lz4` is the LZ4 frame, `gzip` a single member, `zlib` an RFC 1950 stream."""
+"""Codecs: `lz4` is an LZ4 frame, `gzip` a single member, `zlib` an RFC 1950 stream."""
 
 CODECS: tuple[Codec, ...] = get_args(Codec)
 
 DEFAULT_LIMIT = 1 << 30
-"""Most bytes that one decoded object may have unless requested: 1 GiB."""
+"""Default maximum bytes of one decoded object: 1 GiB."""
 
 SHOWN_LIMIT = 1 << 25
-"""Most bytes that a payload may decompress to for these bytes to be shown as a source of their own: 32 MiB."""
+"""Maximum decompressed bytes that are shown as a source of their own: 32 MiB."""
 
 MAX_WINDOW = 1 << 27
-"""Largest zstd window accepted, 128 MiB: the most that the decoder itself may allocate for one frame."""
+"""Largest zstd window: 128 MiB, allocated by the decoder per frame."""
 
 SMALL = 1 << 15
-"""Bytes of payloads that are expanded together."""
+"""Maximum bytes of payloads that are decompressed in bulk."""
 
 DEFLATE_RATIO = 1032
-"""Bytes that a stored byte of deflate expands to at most."""
+"""Maximum expansion of deflate."""
 
 Data = bytes | bytearray | memoryview
 
@@ -58,12 +57,19 @@ def decompress(
     expected: int | None = None,
     span: Span | None = None,
 ) -> bytes:
+    """Decompress one payload: exactly one frame, member or stream, at most `limit` bytes, or exactly `expected`.
+
+    Raises:
+        LimitExceeded: The result is larger than `limit`, or declared to be.
+        Truncated: The payload ends early.
+        FormatError: It is corrupt, has trailing bytes, or does not have the size `expected`.
+    """
     pieces = decompress_stream(codec, _slices(data), limit=limit, expected=expected, span=span)
     first = next(pieces, b"")
     second = next(pieces, None)
     if second is None:
         return first
-    # Grows in place, and gives its memory away: joining a list of pieces would take twice as much.
+    # Joining a list of pieces would need twice the memory.
     whole = BytesIO()
     whole.write(first)
     whole.write(second)
@@ -74,6 +80,7 @@ def decompress(
 
 
 def decompress_shown(codec: Codec | str, data: Data, *, expected: int | None = None, span: Span | None = None) -> bytes:
+    """Decompress bytes for display as a source of their own, which are kept in memory: at most `SHOWN_LIMIT`."""
     try:
         return decompress(codec, data, limit=SHOWN_LIMIT, expected=expected, span=span)
     except LimitExceeded as error:
@@ -84,18 +91,20 @@ def decompress_shown(codec: Codec | str, data: Data, *, expected: int | None = N
 def decompress_many(
     codec: Codec | str, payloads: Sequence[bytes], place: Callable[[int], Span]
 ) -> list[bytes | ShardError]:
-    # What is short needs no counting: deflate expands at most `DEFLATE_RATIO` times.
+    """Decompress payloads; return the content of each, or its error. Small gzip members are decompressed in bulk."""
+    # Short payloads need no limit: deflate expands at most `DEFLATE_RATIO` times.
     plain = _gzip_members(payloads) if codec == "gzip" and sum(map(len, payloads)) <= 2 * SMALL else None
     return plain or [_decompressed(codec, data, place, number) for number, data in enumerate(payloads)]
 
 
 def _gzip_members(payloads: Sequence[bytes]) -> list[bytes | ShardError] | None:
+    """Return the contents if every payload is certainly one whole member; else None."""
     try:
         contents = list(map(zlib.decompress, payloads, repeat(_WBITS["gzip"])))
     except zlib.error:
         return None
     sizes = list(map(len, contents))
-    # A member ends with its size. Where these four bytes are found nowhere before the end, nothing follows the member.
+    # A member ends with its size. If these 4 bytes occur only at the end, there are no trailing bytes.
     words = struct.unpack("4s" * len(sizes), struct.pack(f"<{len(sizes)}I", *sizes))
     if max(map(bytes.find, payloads, words, repeat(_GZIP_HEAD), repeat(-1)), default=-1) >= 0:
         return None
@@ -118,6 +127,11 @@ def decompress_stream(
     expected: int | None = None,
     span: Span | None = None,
 ) -> Iterator[bytes]:
+    """Decompress one payload that arrives in chunks; yield pieces of at most 1 MiB.
+
+    Only the end of the iterator confirms that the payload is complete and its checksum matches. Pieces before an error
+    were decompressed correctly as far as the format can tell. For the arguments and errors, see `decompress`.
+    """
     expand = _ENGINES.get(codec)
     if expand is None:
         raise Unsupported(f"no decoder for codec {codec!r}", span=span)
@@ -127,6 +141,7 @@ def decompress_stream(
 def _bounded(
     codec: str, pieces: Iterator[bytes], limit: int, expected: int | None, span: Span | None
 ) -> Iterator[bytes]:
+    """Count the output, stop at the limits, and add the span to errors."""
     if expected is not None and expected > limit:
         raise LimitExceeded(f"{plural(expected, 'byte')} when decompressed, over the limit of {limit:,}", span=span)
     total = 0
@@ -151,6 +166,8 @@ def _bounded(
 
 
 class _Corrupt(Exception):
+    """Error of a decoder without a span; `kind` is the public error that it becomes."""
+
     def __init__(self, message: str, kind: type[ShardError] = FormatError) -> None:
         super().__init__(message)
         self.kind = kind
@@ -179,6 +196,7 @@ def _nonempty(chunks: Iterable[Data]) -> Iterator[bytes]:
 
 
 def _piece_sizes() -> Iterator[int]:
+    """Yield output buffer sizes: a small one first, because most objects are small."""
     yield _FIRST_PIECE
     while True:
         yield _PIECE
@@ -193,13 +211,14 @@ def _expand_none(chunks: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _expand_deflate(chunks: Iterator[bytes], wbits: int) -> Iterator[bytes]:
+    """Decompress zlib (`wbits` 15), gzip (31) or raw deflate (-15); zlib checks the trailer."""
     engine = zlib.decompressobj(wbits)
     for chunk in chunks:
         if engine.eof:
             raise _Corrupt(_TRAILING)
         data = chunk
         while not engine.eof:
-            # The engine allocates what it fills, not what it may fill.
+            # The engine allocates only what it fills.
             piece = _call(engine.decompress, data, _PIECE)
             if piece:
                 yield piece
@@ -225,7 +244,7 @@ def _expand_zlib(chunks: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _expand_lz4(chunks: Iterator[bytes]) -> Iterator[bytes]:
-    import lz4.frame  # here and below: looking at a file decompresses nothing
+    import lz4.frame  # here and below: opening a file decompresses nothing
 
     engine = lz4.frame.LZ4FrameDecompressor()
     sizes = _piece_sizes()
@@ -239,7 +258,7 @@ def _expand_lz4(chunks: Iterator[bytes]) -> Iterator[bytes]:
             if piece:
                 yield piece
             data = b""
-            # The engine wants input when it has consumed all of it, even while it holds output back.
+            # `needs_input` is set when all input is consumed, even with pending output.
             if engine.needs_input and len(piece) < room:
                 break
     if not engine.eof:
@@ -249,6 +268,7 @@ def _expand_lz4(chunks: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _checked_magic(chunks: Iterator[bytes], magic: bytes) -> Iterator[bytes]:
+    """Check the magic: skippable and legacy frames are refused."""
     head = b""
     for chunk in chunks:
         head += chunk
@@ -275,6 +295,12 @@ def _expand_zstd(chunks: Iterator[bytes]) -> Iterator[bytes]:
 
 
 class _ZstdFrame:
+    """File object over exactly one zstd frame.
+
+    The reader of the library ends silently with its input. So the blocks are parsed here (RFC 8878, 3.1.1) to detect a
+    truncated frame and trailing bytes.
+    """
+
     def __init__(self, chunks: Iterator[bytes]) -> None:
         self._chunks = chunks
         self._rest = b""
@@ -298,6 +324,10 @@ class _ZstdFrame:
         return chunk[:inside]
 
     def finish(self, total: int) -> None:
+        """Check that the frame is complete, the last in the input, and has its declared size.
+
+        The library does not check the size if the last block is empty.
+        """
         while not self._done and self.read(_FEED):
             pass
         if not self._done:
@@ -334,7 +364,7 @@ class _ZstdFrame:
             self._skip = 1 if word >> 1 & 3 == 1 else word >> 3  # an RLE block stores one byte
             if word & 1:
                 self._last = True
-                self._skip += self._descriptor & 4  # the bit of the checksum is its size, too
+                self._skip += self._descriptor & 4  # bit 2 is set for a checksum of 4 bytes
         else:
             width = self._rest_of_header(self._descriptor)[-1]
             if width:
@@ -344,6 +374,7 @@ class _ZstdFrame:
 
     @staticmethod
     def _rest_of_header(descriptor: int) -> tuple[int, int, int]:
+        """Return the sizes of window, dictionary ID and content size fields."""
         single = descriptor >> 5 & 1
         return 1 - single, (0, 1, 2, 4)[descriptor & 3], (single, 2, 4, 8)[descriptor >> 6]
 

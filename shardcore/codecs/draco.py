@@ -1,7 +1,6 @@
-"""Draco fragments of meshes: declared counts, the task that decodes one, and the fragments of a level.
+"""Draco fragments of meshes (bitstream 2.2).
 
-A fragment may declare any number of triangles in a few bytes, so its header is read before the decoder is called.
-Follows the Draco bitstream specification, version 2.2, sections 2 and 3.
+A few bytes can declare any number of triangles, so the header is checked before decoding (sections 2 and 3).
 """
 
 from __future__ import annotations
@@ -24,16 +23,16 @@ from shardcore.model.span import Span
 MAGIC = b"DRACO"
 VERSION = (2, 2)
 MOST_TRIANGLES = 5_000_000
-"""Triangles of a fragment, and of all fragments of a level."""
+"""Maximum triangles of a fragment, and of a level."""
 MOST_FRAGMENTS = 100_000
-"""Fragments of a level that are decoded."""
+"""Maximum fragments of a level."""
 ENCODED = 64 << 20
-"""Bytes of the fragments of a level that are decoded."""
+"""Maximum stored bytes of a level."""
 
 _DECODED = 12 * 4
-"""Bytes per triangle that come back at most: three vertices, and their numbers."""
+"""Maximum decoded bytes per triangle: three vertices, and their numbers."""
 _QUANTISATION = struct.Struct("<4fB")
-"""End of a fragment whose one attribute is quantised by Draco: lowest corner, extent, bits."""
+"""Last bytes of a fragment with one attribute quantised by Draco: lower corner, extent, bits."""
 _FLOAT32 = 9
 _HEAD = 11
 _MESH = 1
@@ -43,6 +42,10 @@ _MOST_METADATA = 1000
 
 
 def draco_task(header: dict[str, Any], data: bytes) -> tuple[dict[str, Any], bytes]:
+    """Decode a fragment to vertices (float32) and triangles (uint32), with their numbers in the header.
+
+    `quantised` in the returned header: lower corner, extent and bits, if Draco quantised the vertices itself.
+    """
     import DracoPy
 
     most = min(int(header.get("triangles", MOST_TRIANGLES)), MOST_TRIANGLES)
@@ -66,6 +69,14 @@ def draco_task(header: dict[str, Any], data: bytes) -> tuple[dict[str, Any], byt
 
 @dataclass(frozen=True, slots=True)
 class Fragment:
+    """Decoded fragment of a mesh level.
+
+    Attributes:
+        vertices: As encoded, float32, shape `(n, 3)`.
+        triangles: Vertex numbers, uint32, shape `(m, 3)`.
+        quantised: Lower corner, extent and bits of Draco's own quantisation; empty for integer vertices.
+    """
+
     number: int
     span: Span
     vertices: NDArray[np.float32]
@@ -76,6 +87,7 @@ class Fragment:
 def decode_fragments(
     layout: MeshLayout, level: int, read: Callable[[int, int], bytes], decoder: Decoder, *, most: int = ENCODED
 ) -> Iterator[Fragment]:
+    """Yield the non-empty fragments of a level; errors have the span of their fragment."""
     one = layout.levels[level]
     place = Span(layout.stored.source, int(one.starts[0]), int(one.starts[-1]))
     if one.nbytes > most:
@@ -104,7 +116,7 @@ def decode_fragments(
 
 
 def _fragment(part: bytes, number: int, span: Span, left: int, decoder: Decoder) -> Fragment:
-    # A fragment that fails may have taken as long as one that does not.
+    # Charged first: failing may take as long as decoding.
     charge_expanded(12 * check_counts(part, left))
     header, found = decoder("draco", {"triangles": left}, part, limit=_DECODED * max(left, 1), place=span)
     count, faces = int(header["vertices"]), int(header["triangles"])
@@ -118,6 +130,7 @@ def _fragment(part: bytes, number: int, span: Span, left: int, decoder: Decoder)
 
 
 def check_counts(data: bytes, most: int) -> int:
+    """Check the header of a fragment against a limit of `most` triangles; return the declared number."""
     if len(data) < _HEAD or not data.startswith(MAGIC):
         raise FormatError("not Draco data: it does not begin with DRACO")
     version, kind, method = (data[5], data[6]), data[7], data[8]
@@ -156,6 +169,7 @@ class _Reader:
         return self.data[self.at - 1]
 
     def number(self) -> int:
+        """Read an unsigned LEB128 number."""
         value = 0
         for shift in range(0, 70, 7):
             one = self.byte()
@@ -181,6 +195,6 @@ def _skip_entries(reader: _Reader, left: int) -> int:
         reader.skip(reader.byte())
         reader.skip(reader.number())
     if reader.number():
-        # A nested one has its name before it, so that one after the other cannot be skipped from a count alone.
+        # Nested metadata begins with a name, so a count alone is not enough to skip it.
         raise Unsupported("nested Draco metadata is not decoded")
     return left - 1

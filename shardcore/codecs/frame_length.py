@@ -1,6 +1,6 @@
-"""End of a compressed frame whose beginning was found: its blocks are followed, nothing is decompressed.
+"""Length of compressed frames, from their block headers, without decompressing.
 
-Only gzip has no lengths inside: a member is inflated to its end, in pieces that are thrown away, up to a bound.
+Only gzip has no lengths inside: a member is decompressed to its end, and the output discarded.
 """
 
 from __future__ import annotations
@@ -15,16 +15,17 @@ ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 LZ4_MAGIC = b"\x04\x22\x4d\x18"
 
 Read = Callable[[int, int], bytes]
-"""Reads the bytes `[start, stop)`."""
+"""Returns the bytes `[start, stop)`."""
 
 _ZSTD_BLOCK = 1 << 17
 _LZ4_SIZES = {4: 1 << 16, 5: 1 << 18, 6: 1 << 20, 7: 1 << 22}
 _FEED = 1 << 18
 MOST_BLOCKS = 1 << 20
-"""Blocks of one frame that are followed: hostile ones may have no bytes."""
+"""Maximum blocks per frame: blocks of a hostile frame may be empty."""
 
 
 def zstd_end(read: Read, start: int, stop: int, most: int = MOST_BLOCKS) -> int | None:
+    """Return the end of the zstd frame at `start`; None if invalid, beyond `stop`, or of more than `most` blocks."""
     head = read(start, min(start + 18, stop))
     if len(head) < 6 or head[:4] != ZSTD_MAGIC:
         return None
@@ -48,6 +49,7 @@ def zstd_end(read: Read, start: int, stop: int, most: int = MOST_BLOCKS) -> int 
 
 
 def lz4_end(read: Read, start: int, stop: int, most: int = MOST_BLOCKS) -> int | None:
+    """Return the end of the LZ4 frame at `start`; None as in `zstd_end`."""
     head = read(start, min(start + 7, stop))
     if len(head) < 7 or head[:4] != LZ4_MAGIC:
         return None
@@ -70,8 +72,9 @@ def lz4_end(read: Read, start: int, stop: int, most: int = MOST_BLOCKS) -> int |
 
 
 def gzip_end(read: Read, start: int, stop: int, limit: int) -> tuple[int, int] | None:
+    """Return the end of the gzip member at `start` and its uncompressed size; None if damaged or above `limit`."""
     engine = zlib.decompressobj(31)
-    plain, at, feed = 0, start, 1 << 9  # what is no member is seen in its first bytes
+    plain, at, feed = 0, start, 1 << 9  # a small first read: most candidates are no members
     while at < stop:
         chunk = read(at, min(at + feed, stop))
         at, feed = at + len(chunk), min(feed * 8, _FEED)

@@ -1,13 +1,7 @@
-"""Decoders written in C, run in a process of their own.
+"""Decoders in C, run in a separate process that may crash.
 
-A check of the numbers in a payload leaves the stream of the codec unread: a mistake in a codec could still end the
-process. A program that must not end with it, such as a window, gives the work to an `IsolatedDecoder`. What comes back
-through the pipe is bytes and JSON, never pickled objects: the process is not trusted either.
-
-A task is a function `(header, data) -> (header, bytes)`: a dictionary of JSON values and the payload in, the same out.
-`header["limit"]` is the number of bytes that it may return. Tasks raise `ShardError`s only. They are named in `TASKS`
-and loaded where they run, so that the table can name modules of formats. Their libraries are those of an extra; a task
-without its library is `PackageMissing`.
+A task is a function `(header, data) -> (header, bytes)` with JSON values in the header, of which `limit` is the maximum
+bytes of the result. The pipe carries bytes and JSON, never pickled objects: the process is not trusted.
 """
 
 from __future__ import annotations
@@ -51,21 +45,21 @@ TASKS = {
     "segmentation": "shardcore.formats.neuroglancer.segmentation:segmentation_task",
     "draco": "shardcore.codecs.draco:draco_task",
 }
-"""Name of each task: `module:function`."""
+"""Function of each task: `module:function`."""
 
 START_SECONDS = 60.0
-"""Seconds that the process may take to start; it imports NumPy."""
+"""Seconds for the start of the process, which imports NumPy."""
 
 _READY: Header = {"state": "ready"}
 _RAISED = (FormatError, Truncated, Unsupported, LimitExceeded, UsageError, PackageMissing)
 _ERRORS = {kind.__name__: kind for kind in _RAISED}
 _MESSAGE_LIMIT = 1 << 20
 _ASK = 0.1
-"""Seconds between two looks whether the result is still wanted."""
+"""Seconds between two checks for cancellation."""
 _ROOM = 2 << 30
-"""Bytes of address space beyond what the process has: libraries reserve some for each thread."""
+"""Extra address space in bytes: libraries reserve some per thread."""
 _COPIES = 4
-"""Copies of payload and result that decoders may hold."""
+"""Copies of payload and result in a decoder."""
 
 
 _starting = threading.RLock()
@@ -73,6 +67,7 @@ _starting = threading.RLock()
 
 @contextmanager
 def _own_modules() -> Iterator[None]:
+    """Start Python processes with `PYTHONSAFEPATH`: modules in the current folder may be hostile."""
     with _starting:
         before = os.environ.get("PYTHONSAFEPATH")
         os.environ["PYTHONSAFEPATH"] = "1"
@@ -92,6 +87,8 @@ class _SafeProcess(SpawnProcess):
 
 
 class SafeContext(SpawnContext):
+    """The `spawn` context, for processes that import nothing from the current folder."""
+
     Process = _SafeProcess
 
     def __init__(self) -> None:
@@ -99,21 +96,24 @@ class SafeContext(SpawnContext):
         if not WINDOWS:
             from multiprocessing import resource_tracker
 
-            # A process, too; locks start it otherwise.
+            # It is a process, too, which locks would otherwise start.
             with _own_modules():
                 resource_tracker.ensure_running()
 
 
 class Decoder(Protocol):
+    """Runs tasks: `run_task` in this process, `IsolatedDecoder.run` in another."""
+
     def __call__(
         self, task: str, header: Header, data: bytes | memoryview, *, limit: int = ..., place: Span | None = ...
     ) -> tuple[Header, bytes]:
-        """Return the header and bytes of a task's result; see `run_task`."""
+        """See `IsolatedDecoder.run`."""
 
 
 def run_task(
     task: str, header: Header, data: bytes | memoryview, *, limit: int = DEFAULT_LIMIT, place: Span | None = None
 ) -> tuple[Header, bytes]:
+    """Run a task in this process; see `IsolatedDecoder.run`."""
     try:
         return _task(TASKS[task])({**header, "limit": limit}, bytes(data))
     except ShardError as error:
@@ -124,11 +124,17 @@ def run_task(
     except MemoryError as error:
         raise LimitExceeded("the decoder needs more memory than there is", span=place) from error
     except Exception as error:
-        # Libraries written in C raise what they do not document.
+        # C libraries raise undocumented errors.
         raise FormatError(f"the decoder failed: {error!r}"[:1000], span=place) from error
 
 
 class IsolatedDecoder:
+    """A decoder process, started for the first task, and again after a crash.
+
+    Calls from several threads run one after the other. Scripts need `if __name__ == "__main__":` (spawn). Cancelling a
+    task kills the process.
+    """
+
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._closed = False
@@ -144,6 +150,16 @@ class IsolatedDecoder:
         limit: int = DEFAULT_LIMIT,
         place: Span | None = None,
     ) -> tuple[Header, bytes]:
+        """Run a task of `TASKS`; `limit` (bytes of the result) also determines the memory limit of the process.
+
+        Raises:
+            FormatError: The payload is invalid, or the decoder crashed.
+            Unsupported: The decoder does not support this payload.
+            PackageMissing: The decoder is not installed.
+            LimitExceeded: The result has more than `limit` bytes, or needs too much memory.
+            ShardError: The process cannot be started, or was closed.
+            Cancelled: The job was cancelled.
+        """
         question = json.dumps({"task": TASKS[task], "header": {**header, "limit": limit}}).encode()
         with self._lock:
             pipe = self._started()
@@ -170,10 +186,11 @@ class IsolatedDecoder:
         return answer, result
 
     def close(self) -> None:
+        """Kill the process, even while it works; later tasks fail."""
         self._closed = True
         process = self._process
         if process is not None:
-            # It may end or be forgotten by another thread at the same time.
+            # Another thread may end it at the same time.
             with suppress(ValueError, AttributeError):
                 process.kill()
         with self._lock:
@@ -203,7 +220,7 @@ class IsolatedDecoder:
                 return self._pipe
         except (EOFError, OSError, RuntimeError) as error:
             self._kill()
-            # Of a script without `if __name__ == "__main__":` Python says so in many lines.
+            # Python explains a missing `if __name__ == "__main__":` in many lines.
             reason = next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
             raise ShardError(f"the decoder process cannot be started: {reason}") from error
         self._kill()
@@ -232,7 +249,7 @@ def _task(name: str) -> Task:
 
 
 def _serve(pipe: Connection[Any, Any]) -> None:
-    # Libraries such as libtiff print what they find wrong.
+    # Libraries such as libtiff print warnings.
     quiet = os.open(os.devnull, os.O_WRONLY)
     os.dup2(quiet, 1)
     os.dup2(quiet, 2)
@@ -263,6 +280,6 @@ def _answer(name: str, header: Header, data: bytes) -> tuple[Header, bytes]:
         return {"error": "PackageMissing", "message": not_installed(error.name or name)}, b""
     except MemoryError:
         return {"error": "LimitExceeded", "message": "the decoder needs more memory than it may have"}, b""
-    except Exception as error:  # noqa: BLE001 - whatever a decoder raises is the fault of the bytes
+    except Exception as error:  # noqa: BLE001 - decoders raise any error on corrupt bytes
         return {"error": "FormatError", "message": f"the decoder failed: {error!r}"[:1000]}, b""
     return answer, result

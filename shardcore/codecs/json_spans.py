@@ -1,4 +1,4 @@
-"""Bytes of the values of a JSON text: one NumPy pass over its brackets, then members of a container on demand."""
+"""Byte ranges of the values of a JSON text: one NumPy pass over its brackets, then members on demand."""
 
 from __future__ import annotations
 
@@ -19,6 +19,11 @@ _KINDS = {b"{": "object", b"[": "array", b'"': "string", b"t": "boolean", b"f": 
 
 @dataclass(frozen=True, slots=True)
 class JsonValue:
+    """Value `[start, stop)` in a JSON text, without its name, which is `key` and begins at `key_start`.
+
+    `kind` is `object`, `array`, `string`, `number`, `boolean` or `null`; `count` the number of members or items.
+    """
+
     key: str
     start: int
     stop: int
@@ -28,6 +33,12 @@ class JsonValue:
 
 
 class JsonSpans:
+    """Byte ranges of the values of a JSON text, in an encoding that extends ASCII.
+
+    For a text that is not JSON, ranges are wrong but inside the text: parse it first. Raises `FormatError` if the text
+    exceeds the limits, or its brackets do not match.
+    """
+
     def __init__(self, data: bytes, encoding: str = "utf-8", *, limits: JsonLimits = FREE) -> None:
         if len(data) > limits.size:
             raise FormatError(f"the JSON text has {len(data)} bytes; at most {limits.size} are read")
@@ -52,7 +63,8 @@ class JsonSpans:
     def _pairs(
         places: NDArray[np.int64], levels: NDArray[np.int32], opens: NDArray[np.bool_], closes: NDArray[np.bool_]
     ) -> dict[int, tuple[int, int]]:
-        # Brackets of one level alternate: sorted by level and place, an opening one is followed by its closing one.
+        """Return end and level of each container, by the offset of its opening bracket."""
+        # Sorted by level and offset, each opening bracket is followed by its closing one.
         order = np.lexsort((places, levels))
         first, last = order[opens[order]], order[closes[order]]
         stops = (places[last] + 1).tolist()
@@ -64,11 +76,12 @@ class JsonSpans:
         return self._value("", *self._stripped(begin, len(self._data)))
 
     def members(self, value: JsonValue, first: int = 0, last: int | None = None) -> Iterator[JsonValue]:
+        """Yield the members `[first, last)` of a container, in the order of the text."""
         if not value.count:
             return
         _, level = self._ends[value.start]
         commas = self._within(self._commas, level, value)
-        # Item n lies between the commas n - 1 and n, of which the brackets are the outermost.
+        # Item n is between commas n - 1 and n; the brackets count as outermost commas.
         edges = np.concatenate([[value.start], commas, [value.stop - 1]])
         colons = self._within(self._colons, level, value) if value.kind == "object" else None
         for number in range(first, min(value.count if last is None else last, value.count)):
@@ -81,6 +94,10 @@ class JsonSpans:
             yield self._value(self.text(key_start, key_stop), *self._stripped(colon + 1, stop), key_start)
 
     def path(self, offset: int) -> tuple[int, ...]:
+        """Return the member numbers from the root to the smallest value with a byte.
+
+        The name of a member, and white space before it, belong to its value.
+        """
         at, found = self.root, []
         while at.count:
             _, level = self._ends[at.start]
@@ -96,6 +113,7 @@ class JsonSpans:
         return self._data[start:stop].decode(self._encoding, "replace")
 
     def text(self, start: int, stop: int) -> str:
+        """Return a value as text: strings unescaped, other values as written."""
         raw = self.raw(start, stop)
         if raw.startswith('"'):
             try:

@@ -1,7 +1,6 @@
-"""JSON text out of files, parsed by one function within limits: size, depth, number of values, digits of numbers.
+"""JSON parsing with limits on size, depth, number of values, and digits.
 
-The parser of the standard library has no limits of its own. Ten megabytes of `[],[],` take a quarter of a gigabyte,
-an integer of a million digits cannot be printed, and a thousand brackets end in a `RecursionError`.
+The standard parser has none: 10 MB of `[],[],` need 250 MB of memory, and 1,000 brackets raise `RecursionError`.
 """
 
 from __future__ import annotations
@@ -20,20 +19,30 @@ from shardcore.model.span import Span
 from shardcore.model.text import short
 
 INTEGER_DIGITS = 20
-"""Digits of an unsigned 64-bit integer; what the files of a format state is never longer."""
+"""Digits of an unsigned 64-bit integer: enough for every format."""
 FREE_DIGITS = 1000
-"""Digits of an integer in metadata that belongs to the user. Python prints up to 4,300."""
+"""Digits of an integer in user metadata; Python prints up to 4,300."""
 FLOAT_LETTERS = 1000
-"""Letters of a number with a point or an exponent."""
+"""Characters of a number with a point or exponent."""
 
 _COMMA = "there is a comma before the closing bracket"
-_SMALL = 4096  # texts of up to this many bytes are not counted before they are parsed: they cannot hold many values
+_SMALL = 4096  # shorter texts are parsed without counting: they cannot have many values
 _BLOCK = 1 << 20
 _QUOTE = 0x22
 
 
 @dataclass(frozen=True, slots=True)
 class JsonLimits:
+    """Limits of a JSON text.
+
+    Attributes:
+        size: Bytes.
+        depth: Nested containers.
+        values: Values and names of members; at least one per 16 bytes of the text.
+        containers: Arrays and objects, which need ten times the memory; at least one per 64 bytes.
+        digits: Digits of an integer.
+    """
+
     size: int = 16 << 20
     depth: int = 200
     values: int = 1_000_000
@@ -52,12 +61,13 @@ class JsonLimits:
 
 USUAL = JsonLimits()
 FREE = JsonLimits(digits=FREE_DIGITS)
-"""For metadata that belongs to the user, not to the format."""
+"""Limits for user metadata."""
 
 
 def parse_json(
     text: str | bytes, what: str, *, limits: JsonLimits = USUAL, span: Span | None = None, encoding: str = "utf-8"
 ) -> Any:
+    """Return the value of a JSON text; `what` names it in errors, such as `the info`."""
     if len(text) > limits.size:
         raise FormatError(f"{what} has {len(text)} bytes; at most {limits.size} are read", span=span)
     fault = structure_fault(text, limits)
@@ -68,7 +78,7 @@ def parse_json(
             text = text.decode(encoding)
         decoder = _decoder(limits.digits)
         if text.startswith("{"):
-            # Without the searches for white space that `decode` begins and ends with.
+            # Faster than `decode`, which also searches white space.
             value, end = decoder.raw_decode(text)
             if not text[end:].strip(" \t\r\n"):
                 return value
@@ -84,8 +94,9 @@ def parse_json(
 
 
 def json_fault(error: json.JSONDecodeError) -> str:
+    """Return the parser error in plain words, with its location."""
     if error.msg.startswith("Illegal trailing comma"):
-        # Python 3.13 names the comma, others the bracket after it.
+        # Python 3.13 reports the comma, other versions the bracket after it.
         rest = error.doc[error.pos + 1 :]
         at = len(error.doc) - len(rest.lstrip(" \t\n\r"))
         error = json.JSONDecodeError("Expecting property name" if rest.lstrip()[:1] == "}" else "", error.doc, at)
@@ -115,6 +126,7 @@ def json_fault(error: json.JSONDecodeError) -> str:
 
 
 def whole_number(value: object, what: str, low: int, high: int, *, span: Span | None = None) -> int:
+    """Return an integer in `[low, high]`, or raise `FormatError`; `3.0` is accepted, `true` is not."""
     if isinstance(value, float) and value.is_integer() and abs(value) < 2.0**64:
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, int):
@@ -125,6 +137,7 @@ def whole_number(value: object, what: str, low: int, high: int, *, span: Span | 
 
 
 def structure_fault(text: str | bytes, limits: JsonLimits) -> str:
+    """Return which limit on depth or values a text exceeds, without parsing it; empty if none."""
     opening = text.count("[") + text.count("{") if isinstance(text, str) else text.count(b"[") + text.count(b"{")
     if len(text) <= _SMALL and opening <= limits.depth:
         return ""
@@ -148,7 +161,8 @@ def structure_fault(text: str | bytes, limits: JsonLimits) -> str:
 
 
 def structure(data: bytes) -> Iterator[tuple[NDArray[np.int64], NDArray[np.uint8]]]:
-    # Within a string an escape is two characters; blanked, no quote that is left is part of one.
+    """Yield the offsets (int64) and characters (uint8) of `{ } [ ] , :` outside strings, block by block."""
+    # Blank the escapes: all remaining quotes delimit strings.
     if b"\\" in data:
         data = data.replace(b"\\\\", b"__").replace(b'\\"', b"__")
     whole = np.frombuffer(data, np.uint8)
@@ -167,7 +181,7 @@ _STRUCTURAL: NDArray[np.bool_] = np.isin(np.arange(256), np.frombuffer(b"{}[],:"
 
 
 class _TooLong(ValueError):
-    """A number of too many digits."""
+    """A number has too many digits."""
 
 
 @functools.cache

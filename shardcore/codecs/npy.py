@@ -1,4 +1,4 @@
-"""Header of a `.npy` file: type, shape and order of its array."""
+"""Parsing of `.npy` headers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from shardcore.model.text import said
 MAGIC = b"\x93NUMPY"
 
 MOST_LETTERS = 1 << 16
-"""Letters of a header; NumPy itself reads 10,000."""
+"""Maximum characters of a header; NumPy itself reads 10,000."""
 
 _LENGTHS = {(1, 0): 2, (2, 0): 4, (3, 0): 4}
 _KEYS = {"descr", "fortran_order", "shape"}
@@ -24,6 +24,7 @@ _PYTHON_2 = re.compile(r"(\d)L\b")
 
 
 def npy_layout(head: bytes) -> ArrayLayout:
+    """Return the layout of the array in a `.npy` file; `start` is the end of the header."""
     try:
         header, start = _header(head)
         dtype = np.lib.format.descr_to_dtype(header["descr"])
@@ -34,7 +35,7 @@ def npy_layout(head: bytes) -> ArrayLayout:
         raise FormatError(f"the .npy header is invalid: {said(str(error))}") from error
     if dtype.hasobject:
         raise Unsupported("elements that are Python objects are not read")
-    # NumPy takes an array of one axis, or of nothing, for C order whatever its header states.
+    # Like NumPy: arrays with one axis or without elements have C order, whatever the header says.
     transposed = fortran and sum(length != 1 for length in shape) > 1 and all(shape)
     return ArrayLayout(dtype, shape, "F" if transposed else "C", start=start)
 
@@ -50,7 +51,7 @@ def _header(head: bytes) -> tuple[dict[str, Any], int]:
     if start > len(head) or start > begin + MOST_LETTERS:
         raise ValueError(f"it has {start - begin:,} letters; {max(len(head) - begin, 0):,} are there")
     found = None
-    # Numbers of Python 2 may end with an L.
+    # Integers of Python 2 may end with L.
     text = _PYTHON_2.sub(r"\1", head[begin:start].decode("utf-8" if version == (3, 0) else "latin-1"))
     with suppress(SyntaxError, ValueError):
         found = ast.literal_eval(text.strip())

@@ -1,4 +1,4 @@
-"""Pictures: headers, read within their bytes, and pixels, decoded by Pillow."""
+"""Pictures: headers, parsed here with bounds checks, and pixels, decoded by Pillow."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ if TYPE_CHECKING:
     from shardcore.codecs.isolated import Decoder
 
 MOST_PIXELS = 1 << 26
-"""Pixels of a picture that is decoded."""
+"""Maximum pixels of a decoded picture."""
 
 MOST_SCANS = 16
-"""Times that a JPEG may go over so many pixels; writers of progressive ones do it some ten times."""
+"""Maximum scans of a JPEG with so many pixels; progressive ones have about ten."""
 
 MOST_FRAMES = 100_000
-"""Frames that are counted."""
+"""Maximum frames counted."""
 
 _STEPS = 1 << 18
-"""Chunks, segments and blocks that are followed in search of a header or of frames."""
+"""Maximum chunks, segments or blocks parsed in a file."""
 
 RGBA, SAMPLES = "rgba", "samples"
-"""Pixels as red, green, blue and alpha of 8 bits, or as the picture has them."""
+"""8-bit RGBA, or the original samples."""
 
 _JPEG_SCAN = b"\xff\xda"
 _PNG = b"\x89PNG\r\n\x1a\n"
@@ -43,12 +43,17 @@ _COMPONENTS = {1: "grey", 2: "grey and alpha", 3: "RGB", 4: "CMYK"}
 _JPEG_FRAMES = {*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC}
 _DTYPES = {"L": "|u1", "RGB": "|u1", "RGBA": "|u1", "LA": "|u1", "I;16": "<u2", "I;16L": "<u2", "I": "<i4", "F": "<f4"}
 _DEEP = {"LA;16B": ("RGBA",), "RGB;16B": ("RGB;16B", "RGB;16L"), "RGBA;16B": ("RGBA;16B", "RGBA;16L")}
-"""Raw modes in which Pillow drops half of 16 bits, and those that give the high bytes and the low ones, or both."""
+"""Raw modes of which Pillow keeps 8 of 16 bits, and the modes that return the high and low bytes."""
 _warnings = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
 class PictureHeader:
+    """Header of a picture; width and height are 0, and frames fewer, if not all bytes were read.
+
+    `format` is `png`, `jpeg`, `gif`, `webp`, `tiff` or `bmp`; `mode` such as `RGB and alpha`, with other bits than 8.
+    """
+
     format: str
     width: int = 0
     height: int = 0
@@ -80,6 +85,11 @@ def picture_header(data: bytes) -> PictureHeader | None:
 def decode_picture(
     data: bytes, *, decoder: Decoder = run_task, most: int = MOST_PIXELS, place: Span | None = None
 ) -> NDArray[np.uint8]:
+    """Return the pixels of the first frame: read-only uint8, shape `(rows, columns, 4)`, RGBA.
+
+    16-bit values are scaled by 1/256, other deep ones from their minimum to their maximum. `LimitExceeded` is raised
+    for more than `most` pixels.
+    """
     header, pixels = _decoded(data, RGBA, 4 * most, decoder, most, place)
     return np.frombuffer(pixels, np.uint8).reshape(header["height"], header["width"], 4)
 
@@ -87,11 +97,13 @@ def decode_picture(
 def decode_samples(
     data: bytes, *, decoder: Decoder = run_task, most: int = MOST_PIXELS, place: Span | None = None
 ) -> NDArray[Any]:
+    """Return the original samples, shape `(rows, columns, channels)`; see `decode_picture`."""
     header, pixels = _decoded(data, SAMPLES, 8 * most, decoder, most, place)
     return np.frombuffer(pixels, header["dtype"]).reshape(header["height"], header["width"], -1)
 
 
 def encode_png(pixels: NDArray[np.uint8]) -> bytes:
+    """Return a PNG of pixels of shape `(rows, columns)` (grey), `(rows, columns, 3)` or `(rows, columns, 4)`."""
     image = optional("PIL.Image")
     target = io.BytesIO()
     image.fromarray(np.ascontiguousarray(pixels)).save(target, "PNG")
@@ -118,7 +130,7 @@ def picture_task(header: dict[str, Any], data: bytes) -> tuple[dict[str, Any], b
     from PIL import Image, UnidentifiedImageError
 
     try:
-        # Pillow warns of what it repairs; here a picture is valid or not.
+        # Pillow warns when it repairs a picture; here that is an error.
         with _warnings, warnings.catch_warnings():
             warnings.simplefilter("error")
             with Image.open(io.BytesIO(data), formats=[header["format"].upper()]) as image:
@@ -157,6 +169,7 @@ def _rgba(image: Any) -> NDArray[np.uint8]:
 
 
 def _deep_samples(data: bytes, modes: Iterable[str]) -> NDArray[Any]:
+    """Return 16-bit samples of a PNG with several channels, of which Pillow itself keeps 8 bits."""
     from PIL import Image
 
     halves = []
@@ -221,6 +234,7 @@ def _jpeg(data: bytes) -> PictureHeader:
 
 
 def _gif(data: bytes) -> PictureHeader:
+    """Return the header of a GIF; frames beyond the screen enlarge the picture, as in Pillow."""
     if len(data) < 13:
         return PictureHeader("gif")
     width, height = _number(data, 6, 2), _number(data, 8, 2)
@@ -243,6 +257,7 @@ def _color_table(flags: int) -> int:
 
 
 def _after_blocks(data: bytes, at: int, room: Iterator[int]) -> int:
+    """Return the offset after a chain of GIF sub-blocks; the end of the data if `room` is used up."""
     while at < len(data) and next(room, None) is not None:
         if not data[at]:
             return at + 1

@@ -1,4 +1,4 @@
-"""Layout of a safetensors file: a length, a JSON header of that length, then the elements of the tensors."""
+"""Layout of safetensors: a length, a JSON header, then the tensors."""
 
 from __future__ import annotations
 
@@ -9,30 +9,32 @@ from shardcore.model.array_layout import is_length
 from shardcore.model.text import short
 
 LENGTH = 8
-"""Bytes of the length."""
+"""Bytes of the length field."""
 
 MOST_HEADER = 16 << 20
-"""Bytes of a header that is read."""
+"""Maximum bytes of a header here."""
 
 _MOST_STATED = 100_000_000
-"""Bytes of a header that other readers read."""
+"""Maximum bytes of a header in other readers."""
 
 METADATA = "__metadata__"
-"""Member of the header that is not a tensor: texts of the writer."""
+"""Entry of the header with texts of the writer."""
 
 DTYPES = {
     "F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "|i1",
     "U64": "<u8", "U32": "<u4", "U16": "<u2", "U8": "|u1", "BOOL": "|b1",
 }  # fmt: skip
-"""Types of elements that NumPy has."""
+"""Element types, as NumPy dtypes."""
 
 
 def header_stop(head: bytes) -> int | None:
+    """Return the end of the header; None if the first bytes are not those of safetensors."""
     length = int.from_bytes(head[:LENGTH], "little")
     return LENGTH + length if head[LENGTH : LENGTH + 1] == b"{" and 2 <= length <= _MOST_STATED else None
 
 
 def tensor_entry(name: str, entry: Any) -> tuple[str, tuple[int, ...], int, int]:
+    """Return type, shape, start and stop of a tensor; offsets are relative to the end of the header."""
     found: dict[str, Any] = entry if isinstance(entry, dict) else {}
     offsets: Any = found.get("data_offsets")
     shape: Any = found.get("shape")

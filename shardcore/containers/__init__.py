@@ -1,7 +1,4 @@
-"""Containers: files with parts that are no shards, opened by themselves or as an object of a shard.
-
-Each is one module: its bytes as records, its file, its tree, its lookup. Nothing writes or changes them.
-"""
+"""Containers: files with parts that are not shards, opened directly or as an object of a shard. Read-only."""
 
 from __future__ import annotations
 
@@ -16,10 +13,10 @@ if TYPE_CHECKING:
     from shardcore.sources.opening import PrefetchedSource
 
 ZIP_MAGICS = (b"PK\x03\x04", b"PK\x05\x06")
-"""Local header of a member; end record of an archive without any."""
+"""Local header of a member, or end record of an empty archive."""
 
 SKIPPABLE = tuple(bytes((0x50 + low, 0x2A, 0x4D, 0x18)) for low in range(16))
-"""Magic numbers of zstd frames that decoders skip."""
+"""Magic numbers of skippable zstd frames."""
 
 
 def _by_magic(what: str) -> Verdict:
@@ -27,6 +24,7 @@ def _by_magic(what: str) -> Verdict:
 
 
 def _safetensors(probe: PrefetchedSource) -> Verdict | None:
+    """Detect a plausible length, and a JSON object of that length."""
     stop = header_stop(probe.head(10))
     if stop is None or stop > min(probe.size, LENGTH + MOST_HEADER):
         return None

@@ -1,4 +1,4 @@
-"""Base of all containers: parts as objects, their lookup, contents and checks."""
+"""Base of all containers: parts as objects, with lookup, content and verification."""
 
 from __future__ import annotations
 
@@ -44,6 +44,17 @@ _MOST = 1 << 62
 
 @dataclass(frozen=True, slots=True)
 class ContainerPart:
+    """A member, tensor, frame or array.
+
+    Attributes:
+        key: Name or number in the container.
+        start: First byte of the stored content.
+        stop: End of the stored content.
+        size: Uncompressed bytes; -1 if unknown.
+        record: Bytes that describe the part.
+        error: Why it cannot be read, or empty.
+    """
+
     key: str
     start: int
     stop: int
@@ -64,6 +75,8 @@ class OpeningStep:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
+    """Defect of a container; `code` is without the format, `is_error` false for a warning."""
+
     code: str
     message: str
     span: Span | None = None
@@ -111,6 +124,7 @@ class PartObjects(ColumnObjects):
 
 
 def _bounded(part: ContainerPart) -> ContainerPart:
+    """Mark a part as damaged if its sizes do not fit the columns of objects: files declare up to 2^64 bytes."""
     if part.size < _MOST and part.stop < _MOST:
         return part
     error = part.error or f"{short(part.key)} states {plural(max(part.size, part.stop - part.start), 'byte')}"
@@ -118,6 +132,8 @@ def _bounded(part: ContainerPart) -> ContainerPart:
 
 
 class LateObjects(Objects):
+    """Objects that are found by reading the whole file, on first access."""
+
     def __init__(self, find: Callable[[], PartObjects], kind: str, codec: str) -> None:
         self._find, self._found = find, Once[PartObjects]()
         self.kinds, self.codecs = (kind,), (codec,)
@@ -144,6 +160,15 @@ class LateObjects(Objects):
 
 
 class ContainerFile:
+    """Base of container files.
+
+    Attributes:
+        header: Fields at the beginning or end, by name.
+        steps: First steps of each lookup.
+        faults: Defects found while opening.
+        list_title: What lists the parts, such as `Central directory`.
+    """
+
     title = "container"
     list_title = "Header"
     kind = "member"
@@ -159,6 +184,7 @@ class ContainerFile:
         return objects.found.parts if isinstance(objects, LateObjects) else getattr(objects, "parts", ())
 
     def row_at(self, start: int, stop: int, objects: Objects) -> int | None:
+        """Return the row of the part whose stored content is exactly `[start, stop)`, or None."""
         places = (row for row, part in enumerate(self.parts_of(objects)) if (part.start, part.stop) == (start, stop))
         row = next(places, None)
         return row if row is not None and not self.parts_of(objects)[row].error else None
@@ -173,6 +199,8 @@ class ContainerFile:
 
 
 class SequentialFile(ContainerFile):
+    """A container without a list: its parts are found by reading the whole file, on first access."""
+
     objects: LateObjects
 
     @property
@@ -196,6 +224,8 @@ class ContainerTree:
 
 
 class ContainerShard(FileShard):
+    """An open container. Keys are names of members and tensors, or numbers of frames."""
+
     no_loads = "A container has no slots or parts of which one could be fuller than another."
 
     def __init__(self, format: str, file: ContainerFile, objects: Objects, version: str = "") -> None:
@@ -204,6 +234,7 @@ class ContainerShard(FileShard):
         self._rows: Once[dict[str, int]] = Once()
 
     def lookup(self, key: Any, look: Look) -> ObjectRef:
+        """Find a key in the list of parts; the last of equal names, as other readers do."""
         for step in self.file.steps:
             look.step(step.title, step.text, step.span, why=step.why)
         rows = self._rows.get(self._by_key)
@@ -289,6 +320,7 @@ class ContainerShard(FileShard):
         return Report(depth, total, findings.all(), checked, without)
 
     def _check(self, ref: ObjectRef, findings: Findings) -> int:
+        """Read the content of a part; return 1 if the file has no checksum of it, else 0."""
         try:
             if ref.codec == "none" and "crc32" not in ref.extras:
                 self.file.content_span(ref)

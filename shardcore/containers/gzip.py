@@ -1,4 +1,4 @@
-"""gzip: members, mostly one, each with a header, deflate data and a trailer."""
+"""gzip: members (usually one), each with a header, deflate data and a trailer."""
 
 from __future__ import annotations
 
@@ -58,13 +58,15 @@ TRAILER = Record(
 
 HEADER_CRC, EXTRA, NAME, COMMENT = 2, 4, 8, 16
 MOST_HEADER = 1 << 17
-"""Bytes of a header: an extra field, a name and a comment of usual lengths."""
+"""Maximum bytes of a header with extra field, name and comment."""
 
 FEED = 1 << 18
 
 
 @dataclass(frozen=True, slots=True)
 class GzipHeader:
+    """Header of a member; `parts` are the fields of variable length: name, start, stop, text."""
+
     fields: dict[str, Any]
     parts: tuple[tuple[str, int, int, str], ...]
     stop: int
@@ -75,6 +77,7 @@ class GzipHeader:
 
 
 def read_header(data: bytes, at: int) -> GzipHeader:
+    """Return the member header at the start of `data`; `at` is its offset in the file."""
     place = Span("", at, at + len(data))
     fields, end = HEADER.read_one(data, place=place), HEADER.size
     if fields["id"] != HEADER.fields[0].default or fields["method"] != 8:
@@ -100,6 +103,8 @@ def read_header(data: bytes, at: int) -> GzipHeader:
 
 
 class GzipFile(SequentialFile):
+    """A gzip file. Opening reads the first header; finding the members decompresses the whole file."""
+
     title = "gzip file"
 
     def __init__(self, probe: PrefetchedSource, context: OpenContext) -> None:
@@ -135,7 +140,7 @@ class GzipFile(SequentialFile):
             charge_items(1)
             head = self.source.read(at, min(at + MOST_HEADER, size))
             if parts and not head.strip(b"\0") and _only_zeros(self.source, at):
-                break  # padding of tapes, which every reader skips
+                break  # zero padding from tapes, which every reader skips
             try:
                 header = read_header(head, at)
                 stop, expanded = _member_end(self.source, header, at)
@@ -179,6 +184,7 @@ class GzipFile(SequentialFile):
         return Node("members", span, text=text, role=FieldRole.DATA, doc=section.doc, children=kids)
 
     def _member_node(self, row: int, part: ContainerPart, section: Section) -> Node:
+        """Return a member, without its bytes in the header and trailer sections."""
         start, stop = max(part.start, section.start), max(min(part.stop, section.stop), section.start)
         kids: list[Node] = []
         data = self.first.stop
@@ -237,6 +243,7 @@ def trailer_nodes(source: Source, at: int) -> tuple[Node, ...]:
 
 
 def _head(probe: PrefetchedSource) -> bytes:
+    """Return enough bytes for the first header: 4 KiB, unless it has long texts."""
     head = probe.head(1 << 12)
     try:
         read_header(head, 0)
@@ -250,6 +257,7 @@ def _only_zeros(source: Source, at: int) -> bool:
 
 
 def _member_end(source: Source, header: GzipHeader, at: int) -> tuple[int, int]:
+    """Return the end of a member and its uncompressed size, by decompressing it."""
     engine, expanded, place = zlib.decompressobj(-15), 0, header.stop
     while place < source.size:
         chunk = source.read(place, min(place + FEED, source.size))

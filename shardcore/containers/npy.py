@@ -1,4 +1,4 @@
-"""NumPy's `.npy`: a header that states type and shape, then the elements."""
+"""NumPy `.npy`: a header with type and shape, then the elements."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 PAGE = "NEP 1, A Simple File Format for NumPy Arrays"
 ALL = "all"
-"""The key of the array."""
+"""Key of the array."""
 
 MOST_HEADER = 1 << 20
 

@@ -85,6 +85,7 @@ class SafetensorsFile(ContainerFile):
         )
 
     def _entries_of(self, text: bytes) -> list[tuple[str, Any, int, int]]:
+        """Return the entries of the header: name, value, and the bytes `[start, stop)` of both."""
         place = Span("", LENGTH.size, self.base)
         if not isinstance(parse_json(text.rstrip(b" "), "the header", span=place), dict):
             raise FormatError("the header is not JSON object", span=place)
@@ -130,6 +131,7 @@ class SafetensorsFile(ContainerFile):
         return ContainerPart(name, first, last, last - first, record=record, extras=extras)
 
     def _check_order(self, size: int) -> None:
+        """Record holes and overlaps between tensors, which the specification forbids."""
         at = self.base
         for part in sorted((one for one in self.parts if not one.error), key=lambda one: (one.start, one.stop)):
             if part.start != at:
@@ -191,6 +193,7 @@ _CLOSING = np.frombuffer(b"]}", np.uint8)
 
 
 def layout_of(dtype: str, shape: Sequence[int]) -> ArrayLayout | None:
+    """Return the layout of a tensor; None if NumPy does not have its type."""
     return ArrayLayout(np.dtype(DTYPES[dtype]), tuple(shape), "C") if dtype in DTYPES else None
 
 

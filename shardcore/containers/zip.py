@@ -1,4 +1,4 @@
-"""zip: members with a local header each, the central directory that lists them, and the end record."""
+"""zip: members with a local header each, the central directory, and the end record."""
 
 from __future__ import annotations
 
@@ -118,19 +118,24 @@ _FLAGS, _METHOD, _STORED, _SIZE, _NAME_LENGTH, _OFFSET = (
 )
 
 CODECS = {0: "none", 8: "deflate", 93: "zstd"}
-"""Methods that are decoded."""
+"""Supported compression methods."""
 
 ENCRYPTED, SIZES_FOLLOW, UTF8 = 1, 8, 1 << 11
 MOST_COMMENT = 0xFFFF
 _FILE_KIND, _LINK = 0o170000, 0o120000
-"""The kind of a file in the attributes of a Unix system, and that of a symbolic link."""
+"""File type mask and symbolic link in Unix attributes."""
 ONES16, ONES32 = 0xFFFF, 0xFFFFFFFF
 ZIP64 = 1
 MOST_DIRECTORY = 256 << 20
-"""Bytes of a central directory that are read."""
+"""Maximum bytes of a central directory."""
 
 
 class ZipFile(ContainerFile):
+    """A zip archive; opening reads the end record and the central directory.
+
+    Without an end record (`BadMagic`), consecutive members from the start of the file are in the draft.
+    """
+
     title = "zip archive"
     list_title = "Central directory"
 
@@ -148,7 +153,7 @@ class ZipFile(ContainerFile):
         end, self._end64 = self._end_at, dict[str, Any]()
         if count == ONES16 or ONES32 in (size, offset):
             count, size, offset, end = self._read_end64(probe, count, size, offset)
-        # Bytes put in front of an archive move all offsets: the directory ends where the end record begins.
+        # Prepended bytes shift all offsets; the directory still ends at the end record.
         self._shift = end - size - offset
         self._start: int = end - size
         place = Span("", self._end_at, min(self._end_at + END.size, probe.size))
@@ -178,6 +183,7 @@ class ZipFile(ContainerFile):
     # --- reading ---
 
     def _find_end(self, probe: PrefetchedSource, context: OpenContext) -> int:
+        """Return the offset of the last end record whose comment ends with the file."""
         for count in (END.size, END.size + MOST_COMMENT):
             tail = probe.read_last(min(count, probe.size))
             at = len(tail)
@@ -190,6 +196,7 @@ class ZipFile(ContainerFile):
         raise BadMagic("no end record: the archive is truncated, or not a zip archive", span=None)
 
     def _draft(self, probe: PrefetchedSource, context: OpenContext) -> None:
+        """Add members to the draft, as long as each begins where the one before ends."""
         at, nodes = 0, list[Node]()
         most = _MOST_FOLLOWED if probe.base.near else _MOST_REMOTE
         while at + LOCAL.size <= probe.size and len(nodes) < most:
@@ -219,7 +226,7 @@ class ZipFile(ContainerFile):
                 return count, size, offset, self._end_at  # exactly 65,535 members
             raise FormatError("the zip64 locator is missing", span=Span("", self._end_at, self._end_at + END.size))
         locator = LOCATOR.read_one(data)
-        # Bytes in front of the archive move it; without them it lies right before the locator.
+        # Prepended bytes shift it; then it is right before the locator.
         place = next((one for one in (locator["offset"], at - END64.size) if 0 <= one <= at - END64.size
                       and probe.read(one, one + 4) == b"PK\x06\x06"), None)  # fmt: skip
         if place is None:
@@ -256,6 +263,7 @@ class ZipFile(ContainerFile):
         return found
 
     def _part_of(self, values: tuple[Any, ...], raw: bytes, extra: bytes, at: int, stop: int) -> ContainerPart:
+        """Return a member; its span begins at the local header: the content offset is unknown before that is read."""
         size, stored, offset, method = values[_SIZE], values[_STORED], values[_OFFSET], values[_METHOD]
         if extra and ONES32 in (size, stored, offset):
             size, stored, offset = _large(size, stored, offset, extra)
@@ -282,6 +290,7 @@ class ZipFile(ContainerFile):
         return int(min([*starts, self._start]))
 
     def data_starts(self, rows: Sequence[int]) -> list[int]:
+        """Return the content offsets of members, from their local headers; -1 without a local header."""
         starts = [self.entries[row][0].start for row in rows]
         found = self.source.read_many([(start, start + LOCAL.size) for start in starts])
         places = []
@@ -349,6 +358,7 @@ class ZipFile(ContainerFile):
         )
 
     def _local_node(self, name: str, at: int, stop: int, head: bytes, row: int | None) -> Node:
+        """Return the node of a local header and everything up to `stop`."""
         if not head.startswith(LOCAL_MAGIC) or len(head) < LOCAL.size:
             error = "no local header at this offset"
             span = Span("", at, stop)
@@ -420,12 +430,14 @@ class ZipFile(ContainerFile):
 
 
 _MOST_FOLLOWED = 10_000
-"""Members that are shown of an archive without its end."""
+"""Members shown of an archive without end record."""
 _MOST_REMOTE = 16
-"""Members that are shown of a remote one: each costs a request."""
+"""The same for a remote archive: each costs a request."""
 
 
 class ZipObjects(PartObjects):
+    """Members in the order of the central directory; content offsets are read from the local headers on demand."""
+
     def __init__(self, file: ZipFile) -> None:
         self._file = file
         super().__init__([part for part, _, _ in file.entries], "member")
@@ -447,6 +459,7 @@ class ZipObjects(PartObjects):
         return super().columns(np.arange(first, last, dtype=np.int64))
 
     def resolve(self, rows: NDArray[np.int64]) -> None:
+        """Read the local headers of rows that were not read before."""
         wanted = np.unique(rows[~self._read[rows]]).tolist()
         for first in range(0, len(wanted), 1024):
             some = wanted[first : first + 1024]
@@ -493,6 +506,7 @@ def _name(raw: bytes, flags: int) -> str:
 
 
 def _large(size: int, stored: int, offset: int, extra: bytes) -> tuple[int, int, int]:
+    """Return uncompressed size, stored size and offset, with values from the zip64 extra field."""
     values = [size, stored, offset]
     at = 0
     while at + 4 <= len(extra):

@@ -1,4 +1,4 @@
-"""zstd: frames, each with a header, blocks and perhaps a checksum; frames that decoders skip may stand between."""
+"""zstd: frames with header, blocks and optional checksum; skippable frames may be in between."""
 
 from __future__ import annotations
 
@@ -60,17 +60,19 @@ BLOCK = Record(
 KINDS = ("raw", "one byte repeated", "compressed", "reserved")
 LARGEST_BLOCK = 1 << 17
 MOST_BLOCKS = 1 << 16
-"""Blocks of one frame that are followed: hostile ones may have no bytes."""
+"""Maximum blocks per frame: blocks of a hostile frame may be empty."""
 
 NEAR = 1 << 12
-"""Bytes that are read at a block header."""
+"""Bytes read at a block header."""
 
 MOST_NODES = 100_000
-"""Blocks of a frame that are shown one by one."""
+"""Blocks shown per frame."""
 
 
 @dataclass(frozen=True, slots=True)
 class ZstdHeader:
+    """Header of a frame; `fields` after the descriptor: name, start, stop, value. `content_size` is -1 if absent."""
+
     fields: tuple[tuple[str, int, int, int], ...]
     descriptor: int
     stop: int
@@ -82,6 +84,7 @@ class ZstdHeader:
 
 
 def read_frame(data: bytes, at: int) -> ZstdHeader:
+    """Return the frame header at the start of `data`; `at` is its offset in the file."""
     values = FRAME.read_one(data, place=Span("", at, at + len(data)))
     if values["magic"] != ZSTD_MAGIC:
         raise BadMagic("a zstd frame begins with 28 b5 2f fd", span=Span("", at, at + 4))
@@ -105,6 +108,8 @@ def read_frame(data: bytes, at: int) -> ZstdHeader:
 
 
 class ZstdFile(SequentialFile):
+    """A zstd file. Opening reads the first frame header; finding the frames follows all block headers."""
+
     title = "zstd file"
     kind = "frame"
 
@@ -244,8 +249,9 @@ def _is_skipped(head: bytes) -> bool:
 
 
 def _edges(source: Source, header: ZstdHeader) -> Iterator[int]:
+    """Yield the offset of each block, then the end of the frame."""
     at, size = header.stop, source.size
-    kept, first = b"", at  # small blocks are followed in what is read at once
+    kept, first = b"", at  # small blocks share one read
     for _ in range(MOST_BLOCKS):
         if at + BLOCK.size > size:
             raise Truncated("the zstd frame ends early", span=Span("", at, max(size, at)))

@@ -88,12 +88,9 @@ def share_of(use: Use, name: str, starts: ArrayLike, stops: ArrayLike, doc: str 
 
 
 def budget(sections: Sequence[Section], inside: Mapping[str, Sequence[Share]] | None = None) -> tuple[Share, ...]:
-    """Return the shares of a file, in the order of its sections.
+    """Return the shares of a file; `inside` are the parts of sections, by section name.
 
-    Args:
-        sections: Sections that tile the file.
-        inside: Parts of sections, by section name. The rest of a section becomes a share of its own. If the parts are
-            larger than the section (a damaged index), the section is one share.
+    The rest of a section becomes a share of its own. If the parts are larger than the section, it is one share.
     """
     shares: list[Share] = []
     for section in sections:

@@ -113,14 +113,8 @@ def grouped(children: Children, doc: str = "") -> Children:
 class RecordTable(Children):
     """Rows of a table of records, computed from the row number.
 
-    Args:
-        record: Layout of a row.
-        start: First byte of row 0.
-        rows: Number of rows.
-        read: Returns the rows `[first, last)` as an array of the record's dtype.
-        describe: Creates the node of a row from its number and values; default: `row_node`.
-        paint: Returns the roles of the fields of some rows, shape `(rows, fields)`; default: the roles of the record.
-        source: Source of the rows.
+    `read` returns the rows `[first, last)`, `describe` creates the node of a row from its number and values, `paint`
+    returns the roles of fields, shape `(rows, fields)`.
     """
 
     def __init__(

@@ -63,12 +63,7 @@ class GridCell:
 
 @dataclass(frozen=True, slots=True)
 class GridScale:
-    """One scale of a volume.
-
-    Attributes:
-        shape: Elements along each axis.
-        spacing: Length of an element along each axis; empty if unknown.
-    """
+    """One scale of a volume; `spacing` is empty if unknown."""
 
     name: str
     shape: tuple[int, ...]
@@ -133,7 +128,7 @@ class ChunkGrid(ABC):
 
     @abstractmethod
     def cell(self, at: tuple[int, ...]) -> GridCell:
-        """Return a cell by its index in the grid."""
+        """Return a cell by its indices along the axes, in chunks."""
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -35,7 +35,6 @@ def headline(node: Node) -> str:
 
 
 def _named(node: Node) -> str:
-    """Return only the names of a text such as `0x03 offsets, metadata` or `1 (lz4)`."""
     if isinstance(node.value, bool) or not isinstance(node.value, int):
         return ""
     if node.value == 0 and node.text.startswith("0x") and _number_of(node.text) == 0:
@@ -65,7 +64,6 @@ def grouped_value(node: Node) -> str:
 
 
 def _plain_number(node: Node) -> int | None:
-    """Return the number of a node, if its text contains nothing else."""
     value = node.value
     if isinstance(value, bytes) and node.role is FieldRole.SIZE and node.text.isascii() and node.text.isdecimal():
         # NumPy has no 3-byte integers: the number is in the text.

@@ -185,7 +185,7 @@ class Item:
 
     @property
     def computed(self) -> bool:
-        """Whether the item represents no bytes."""
+        """True if the item represents no bytes."""
         return not self.spans
 
 
@@ -333,7 +333,6 @@ class Drawing(Displayed):
 
     @property
     def items(self) -> tuple[Item, ...]:
-        """All items of all figures."""
         return tuple(item for figure in self.figures for item in figure.items)
 
 

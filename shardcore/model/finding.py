@@ -88,12 +88,7 @@ def collecting() -> Iterator[list[Findings]]:
 
 
 class Findings:
-    """Collector of findings: the first `MAX_PER_CODE` of each code, then a count.
-
-    Attributes:
-        verified: Objects whose content was verified so far.
-        left_out: Objects whose content was not checked because of a limit.
-    """
+    """Collector of findings: the first `MAX_PER_CODE` of each code, then a count."""
 
     def __init__(self) -> None:
         if (collected := _collected.get()) is not None:
@@ -204,7 +199,7 @@ class Report(Displayed):
 
     @property
     def ok(self) -> bool:
-        """Whether the report is complete and has no finding of severity `error`."""
+        """True if the report is complete and has no finding of severity `error`."""
         complete = not self.stopped_after and not self.left_out
         return complete and all(f.severity is not Severity.ERROR for f in self.findings)
 

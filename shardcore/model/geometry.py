@@ -82,7 +82,6 @@ class MeshLayout(Geometry):
         return Span(self.stored.source, int(starts[fragment]), int(starts[fragment + 1]))
 
     def fragment_at(self, span: Span) -> tuple[int, int] | None:
-        """Return level and fragment number of the first byte of a span, or None."""
         if span.source != self.stored.source:
             return None
         for number, level in enumerate(self.levels):

@@ -17,13 +17,7 @@ from shardcore.model.span import Span
 
 
 def placed(node: Node, member: str, first_row: int | None = None) -> Node:
-    """Return a node of a shard as a node of its data set; children are converted on access.
-
-    Args:
-        node: Node in the shard.
-        member: Path of the shard.
-        first_row: Row of the data set where the shard begins; None if unknown: then nodes have no row.
-    """
+    """Return a node of a shard as a node of its data set; without `first_row`, nodes have no row."""
     return replace(
         node,
         span=placed_span(node.span, member),

@@ -35,7 +35,7 @@ class Children(Sequence["Node"]):
 
     @abstractmethod
     def make(self, start: int, stop: int) -> list[Node]:
-        """Return the nodes `[start, stop)`."""
+        """Return the nodes `[start, stop)`, a range within the length."""
 
     def span_of(self, number: int) -> Span:
         """Return the span of one node; tables compute it without reading the row."""
@@ -51,7 +51,7 @@ class Children(Sequence["Node"]):
 
     @property
     def expandable(self) -> bool:
-        """Whether there are nodes, without computing them."""
+        """True if there are nodes; does not compute them."""
         return len(self) > 0
 
     @overload
@@ -131,7 +131,7 @@ class Node(Displayed):
 
     @property
     def expandable(self) -> bool:
-        """Whether there are children, without computing them."""
+        """True if there are children; does not compute them."""
         return self.children.expandable if isinstance(self.children, Children) else len(self.children) > 0
 
 
@@ -186,7 +186,6 @@ def _find_fields(path: tuple[Node, ...], start: int, stop: int, limit: int, foun
 
 
 def _owned(node: Node, start: int, stop: int, most: int | None = None) -> Iterator[tuple[int, Node, int, int]]:
-    """Yield the children that own bytes of `[start, stop)`: number, node, and those bytes."""
     touching = _touching(node, start, stop, most)
     nexts = [kid.span.start for _, kid in touching[1:]] + [stop]
     for (number, kid), upto in zip(touching, nexts, strict=False):

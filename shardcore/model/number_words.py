@@ -19,10 +19,7 @@ def grouped_digits(count: SupportsInt) -> str:
 def plural(count: SupportsInt, noun: str, many: str = "") -> str:
     """Return a number with its noun: `1 byte`, `2,400 bytes`, `0 entries`.
 
-    Args:
-        count: The number; NumPy integers are accepted.
-        noun: Singular; its last word gets the ending.
-        many: Irregular plural, or a phrase with a verb: `plural(n, "byte follows", "bytes follow")`.
+    `many` is an irregular plural, or a phrase with a verb: `plural(n, "byte follows", "bytes follow")`.
     """
     number = int(count)
     return f"{number:,} {noun if number == 1 else many or _many(noun)}"

@@ -28,7 +28,7 @@ from shardcore.progress import check_stopped
 
 
 class State(IntEnum):
-    """State of an object."""
+    """State of an object; `EXTERNAL`: stored in another file, `UNUSED`: slot without an object."""
 
     LIVE = 0
     UNUSED = 1
@@ -262,12 +262,10 @@ class ObjectSlice(_Columnar, Sequence[ObjectRef]):
 
     @property
     def keys(self) -> Keys:
-        """The keys of the rows."""
         return Keys(self.objects, self.rows)
 
     @property
     def row(self) -> NDArray[np.int64]:
-        """Row numbers."""
         return as_array(self.rows)
 
     @property
@@ -297,7 +295,6 @@ class ObjectSlice(_Columnar, Sequence[ObjectRef]):
 
     @property
     def state(self) -> NDArray[np.uint8]:
-        """`State`."""
         return self.columns.state
 
     @property
@@ -351,12 +348,12 @@ class Objects(_Columnar, Sequence[ObjectRef]):
 
     @property
     def counted(self) -> bool:
-        """Whether `len` needs no read."""
+        """True if `len` needs no read."""
         return True
 
     @property
     def sized(self) -> bool:
-        """Whether the index that opening reads contains the offsets and sizes of all objects."""
+        """True if opening reads an index with the offsets and sizes of all objects."""
         return False
 
     @abstractmethod
@@ -383,7 +380,6 @@ class Objects(_Columnar, Sequence[ObjectRef]):
         return self.columns(np.arange(first, last, dtype=np.int64))
 
     def states(self, first: int, last: int) -> NDArray[np.uint8]:
-        """Return the states of the rows `[first, last)`."""
         return self.columns(np.arange(first, last, dtype=np.int64)).state
 
     @abstractmethod
@@ -459,7 +455,6 @@ class Objects(_Columnar, Sequence[ObjectRef]):
 
     @property
     def keys(self) -> Keys:
-        """The keys of all rows."""
         return Keys(self, range(len(self)))
 
     @overload
@@ -509,13 +504,7 @@ MEMBER_ROW = "member_row"
 
 
 def located(ref: ObjectRef, member: str, first_row: int | None) -> ObjectRef:
-    """Return an object of a shard as an object of its data set.
-
-    Args:
-        ref: Object in the shard.
-        member: Name of the shard.
-        first_row: Row of the data set where the shard begins; None if unknown: then the row is -1.
-    """
+    """Return an object of a shard as an object of its data set; without `first_row`, its row is -1."""
     own = placed_name("", member)
     spans = tuple(placed_span(one, member) if one.source else Span(own, one.start, one.stop) for one in ref.spans)
     row = ref.row + first_row if first_row is not None and ref.row >= 0 else -1
@@ -624,15 +613,7 @@ class LazyObjects(Objects):
 
 
 class ColumnObjects(Objects):
-    """Objects with all columns in memory: of a plan, or a small index.
-
-    Args:
-        columns: One entry per row.
-        key_texts: See `Objects.key_texts`.
-        ref: See `Objects.ref`; default: from the columns, with no span unless live.
-        fault: Returns the error of a damaged row.
-        record: Returns the index bytes of a damaged row.
-    """
+    """Objects with all columns in memory: of a plan, or a small index."""
 
     def __init__(
         self,

@@ -66,7 +66,6 @@ class Option:
     flag: str | None = None
 
     def opens(self, given: Any) -> bool:
-        """Return whether a value refers to a file, folder or address instead of being the value itself."""
         if self.type is OptionType.JSON:
             return not (isinstance(given, str) and given.lstrip()[:1] in ("{", "["))
         return self.path or self.type is OptionType.FOLDER

@@ -52,12 +52,7 @@ class FieldRole(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Differs:
-    """Difference between the specification of a format and its implementations.
-
-    Attributes:
-        page: What the specification says; lower case, follows *Specification:*.
-        practice: What implementations do; follows *In practice:*.
-    """
+    """Difference between specification (`page`) and implementations (`practice`); texts begin in lower case."""
 
     page: str
     practice: str

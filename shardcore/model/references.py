@@ -62,7 +62,6 @@ class ReferenceCollector:
         self.add_rows(pointings, lambda pointing: pointing)
 
     def add_rows(self, rows: Sequence[T], make: Callable[[T], Pointing]) -> None:
-        """Add one reference per row, created only if it is kept."""
         room = max(self._most - len(self.found), 0)
         self.found += [make(row) for row in rows[:room]]
         self.more += max(len(rows) - room, 0)

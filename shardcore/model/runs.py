@@ -40,7 +40,6 @@ class Runs:
 
     @staticmethod
     def join(parts: Sequence[Runs]) -> Runs:
-        """Concatenate runs."""
         if not parts:
             return Runs.of([], [], [], [])
         return Runs(
@@ -51,7 +50,6 @@ class Runs:
         )
 
     def sorted(self) -> Runs:
-        """Return the runs sorted by start."""
         order = np.argsort(self.start, kind="stable")
         return Runs(self.start[order], self.stop[order], self.role[order], self.parity[order])
 

@@ -62,7 +62,6 @@ class Section:
 
     @property
     def size(self) -> int:
-        """Number of bytes."""
         return self.stop - self.start
 
 
@@ -75,14 +74,9 @@ class Overlap:
 
 
 def tile(claims: Sequence[Section], size: int) -> tuple[tuple[Section, ...], tuple[Overlap, ...]]:
-    """Make sections tile a file: sorted, without overlaps and holes.
+    """Make sections tile a file: sorted, no overlaps, `unknown` in the gaps. Also return the overlaps.
 
-    Args:
-        claims: Parts that the format declares; clipped to the file. Empty parts are kept unless inside another.
-        size: Bytes of the file.
-
-    Returns:
-        The sections, with `unknown` in the gaps, and the overlaps. Sections beyond `MAX_SECTIONS` become one.
+    Claims are clipped to the file. Empty parts are kept unless inside another. Sections after `MAX_SECTIONS` are one.
     """
     ranks = {role: rank for rank, role in enumerate(SectionRole)}
     clipped = [_clipped(claim, size) for claim in claims]

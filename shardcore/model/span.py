@@ -30,7 +30,6 @@ class Span:
 
     @property
     def size(self) -> int:
-        """Number of bytes."""
         return self.stop - self.start
 
     def covers(self, offset: int) -> bool:

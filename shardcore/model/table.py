@@ -86,7 +86,6 @@ class PointerTable(RecordTable):
         return {}
 
     def _object_row(self, number: int, row: Any) -> int | None:
-        """Return the row in `Shard.objects` for a row of the table."""
         return number
 
     def pointer_span(self, number: int) -> Span:

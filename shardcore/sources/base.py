@@ -391,7 +391,7 @@ class Folder(ABC):
 
     @abstractmethod
     def parent(self) -> Folder | None:
-        """Return the parent folder, or None."""
+        """Return the folder above; None at the root of the disk or store."""
 
     def has(self, name: str) -> bool:
         """Return whether there is a file at a relative name."""

@@ -39,11 +39,7 @@ class ColdCost:
 
 
 class Bill:
-    """Recorder of the requests of cold sources. Thread-safe.
-
-    Args:
-        fetch: Whether bytes that are not at hand may be fetched.
-    """
+    """Recorder of the requests of cold sources; `fetch`: bytes that are not at hand may be fetched. Thread-safe."""
 
     def __init__(self, *, fetch: bool) -> None:
         self.fetch = fetch
@@ -80,16 +76,7 @@ class Bill:
 
 
 class ColdSource(Source):
-    """A file with an empty cache.
-
-    Args:
-        base: Source of the bytes.
-        bill: Recorder.
-        folder: Cold folder of the file.
-        first: Bytes of the first range.
-        owned: Whether to close `base`.
-        at: First range, if it is not at the beginning.
-    """
+    """A file with an empty cache, which reads from `base`; its first range is `first` bytes, or `at`."""
 
     near = False
     charged = False

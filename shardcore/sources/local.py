@@ -84,7 +84,6 @@ class FileSource(Source):
 
     @cached_property
     def folder(self) -> LocalFolder:  # type: ignore[override]
-        """The folder of the file."""
         return LocalFolder(self._absolute.parent)
 
     @property
@@ -324,15 +323,9 @@ class OnDemandSource(Source):
 def open_side_file(path: str | Path, *, writable: bool = False, named: bool = False) -> IO[bytes]:
     """Open a small file that belongs to another: a journal, sidecar, manifest or list of keys.
 
-    Others may write to its folder: links are not followed, only regular files are opened, and a FIFO never blocks.
-
-    Args:
-        path: The file.
-        writable: Open for reading and writing, unbuffered.
-        named: The user gave the path: own descriptors (`/dev/stdin`, `/dev/fd/63`) are opened, also pipes.
-
-    Raises:
-        SourceError: It cannot be opened (cause: `FileNotFoundError` if missing), or is not a regular file.
+    Others may write to its folder: links are not followed, only regular files are opened, a FIFO never blocks. For a path
+    from the user (`named`), own descriptors such as `/dev/stdin` are opened, also pipes. A missing file is a
+    `SourceError` with the cause `FileNotFoundError`.
     """
     own = named and str(path).startswith(_OWN_DESCRIPTORS)
     descriptor = -1

@@ -27,7 +27,6 @@ class BytesSource(Source):
 
     @property
     def size(self) -> int:
-        """Number of bytes."""
         return len(self.data)
 
     @cached_property
@@ -56,12 +55,9 @@ class _NotedSource(BytesSource):
 
 
 class BytesFolder(Folder):
-    """Files in memory, with sub-folders.
+    """Files in memory by path; `inside` is the prefix of this folder, empty or ending with `/`.
 
-    Args:
-        files: Bytes by path.
-        inside: Prefix of this folder: empty, or ending with `/`.
-        noted: Called with the path of a file and each range that is read.
+    `noted` is called with the path of a file and each range that is read.
     """
 
     def __init__(

@@ -9,14 +9,9 @@ from shardcore.sources.wrapped import WrapperSource
 
 
 class PrefetchedSource(WrapperSource):
-    """Keeps the first and last bytes of a source while formats detect and open it.
+    """Keeps the first and last bytes of a source while formats detect and open it; the open shard reads from `base`.
 
-    The open shard reads from `base`. The cache of remote sources does not replace it: local files have none, it may be
-    small (`cache_bytes`), and each read from it is in the request log.
-
-    Args:
-        base: The source.
-        guess: Bytes fetched at once; with a smaller `Source.head_size`, for both ends together.
+    The cache of remote sources does not replace it: it may be small, and each read from it is in the request log.
 
     Attributes:
         notes: Results of detection that a format uses again when opening.

@@ -22,12 +22,9 @@ MOST_NEW = 16 << 20
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One change, relative to the bytes after all changes before it.
+    """One change, relative to the bytes after all changes before it; `data` None removes the bytes.
 
-    Attributes:
-        data: New bytes, as many as `stop - start`; None: the bytes are removed, and the rest moves up.
-        what: Short description.
-        joined: Whether it is undone together with the change before it.
+    `joined`: it is undone together with the change before it.
     """
 
     start: int
@@ -66,20 +63,15 @@ class _Piece:
 
 
 class PatchedSource(WrapperSource):
-    """A source with changes applied.
+    """A source with changes applied; `base` is only read.
 
     Name, address and folder are those of `base`, so that siblings are found. The identity changes with every change, so
     that caches do not mix. Over an empty base, bytes may be written past the end.
 
-    Args:
-        base: The source; it is only read.
-        changes: Changes, in order.
-        expects: Required identity of `base`; empty: any.
-
     Raises:
         UsageError: A change is outside the bytes.
         LimitExceeded: There are too many changes or new bytes.
-        SourceChanged: The identity of `base` differs from `expects`.
+        SourceChanged: The identity of `base` is not `expects`, if given.
     """
 
     def __init__(self, base: Source, changes: Sequence[Change] = (), *, expects: str = "") -> None:

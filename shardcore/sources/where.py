@@ -32,18 +32,9 @@ def source_of(
     first: int = 1 << 16,
     marks: tuple[str, ...] = (),
 ) -> Source | Folder:
-    """Return the source or folder behind a path, an address or bytes.
+    """Return the source or folder behind a path, an address or bytes; `first` bytes of a remote file are fetched.
 
-    Args:
-        where: Path, address, bytes, source or folder.
-        remote: Options for remote files.
-        tape: Request log.
-        first: Bytes fetched first from a remote file.
-        marks: Names of files that mark a folder as a data set; probed in folders that cannot be listed.
-
-    Raises:
-        SourceError: Nothing was found.
-        UsageError: The scheme of the address is not supported.
+    `marks` are names of files that mark a folder as a data set; they are probed in folders that cannot be listed.
     """
     if isinstance(where, (Source, Folder)):
         return where
@@ -111,18 +102,9 @@ class FolderOpener:
     def __call__(
         self, address: str, *, endpoint_url: str | None = None, region: str | None = None, trusted: bool = False
     ) -> Folder:
-        """Open a folder; the caller's store and region take precedence over those in the file.
+        """Open a folder that a file refers to; the caller's store and region take precedence over those in the file.
 
-        Args:
-            address: Address or local path.
-            endpoint_url: Store named by the file.
-            region: Region named by the file.
-            trusted: Whether the caller gave the file for its stores.
-
-        Raises:
-            StoreUntrusted: The user has not trusted this store.
-            UsageError: An option is invalid.
-            SourceError: It cannot be read.
+        Raises `StoreUntrusted` if the user has not trusted the store, unless the caller named it (`trusted`).
         """
         from shardcore.sources.remote.options import ANY_STORE, RemoteOptions
         from shardcore.sources.remote.request_log import RequestLog

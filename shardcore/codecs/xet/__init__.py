@@ -1,1 +1,1 @@
-"""Hashes, chunks and xorb writing, shared by MDB shards and xorbs."""
+"""Xet hashes, chunking and xorb writing, shared by MDB shards and xorbs."""

@@ -1,7 +1,6 @@
-"""The stored bytes of one xorb chunk: schemes none, LZ4 and byte-grouped LZ4, both ways.
+"""Stored form of xorb chunks: schemes none, LZ4 and byte-grouped LZ4 (BG4).
 
-A chunk is small (at most 128 KiB unpacked), so each is expanded whole, but never past the length its record
-declares.
+A chunk has at most 128 KiB, so it is decompressed whole, but never beyond its declared length.
 """
 
 from __future__ import annotations
@@ -14,13 +13,14 @@ from shardcore.errors import FormatError, Unsupported
 from shardcore.model.span import Span
 
 GROUPS = 4
-"""Byte-grouping collects the bytes at positions 0, 1, 2 and 3 modulo this."""
+"""Number of byte groups in BG4."""
 
 
 _CODECS: dict[int, Codec] = {Scheme.NONE: "none", Scheme.LZ4: "lz4", Scheme.BG4_LZ4: "lz4"}
 
 
 def read_chunk(scheme: int, stored: bytes, unpacked_length: int, *, span: Span | None = None) -> bytes:
+    """Decompress a chunk; `stored` is without the chunk header."""
     if fault := chunk_fault(scheme, len(stored), unpacked_length):
         raise (FormatError if scheme in _CODECS else Unsupported)(fault, span=span)
     data = decompress(_CODECS[scheme], stored, expected=unpacked_length, span=span)
@@ -28,15 +28,19 @@ def read_chunk(scheme: int, stored: bytes, unpacked_length: int, *, span: Span |
 
 
 def write_chunk(scheme: int, data: bytes) -> tuple[Scheme, bytes]:
+    """Compress a chunk; return the scheme used and the stored bytes.
+
+    Stored uncompressed if the scheme does not make it smaller, or if the library does not restore it exactly.
+    """
     if len(data) > MAX_UNPACKED:
         raise FormatError(f"a chunk has at most {MAX_UNPACKED:,} bytes; this one has {len(data):,}")
     if scheme not in tuple(Scheme):
         raise Unsupported(f"unknown compression scheme {scheme}")
     if scheme != Scheme.NONE:
-        import lz4.frame  # takes long to import, and only writing needs it
+        import lz4.frame  # slow to import, and only needed for writing
 
         plain = write_groups(data) if scheme == Scheme.BG4_LZ4 else data
-        # As the reference client writes it: independent blocks, no checksums, no content size.
+        # As the reference client: independent blocks, no checksums, no content size.
         size = lz4.frame.BLOCKSIZE_MAX64KB if len(data) <= 65_536 else lz4.frame.BLOCKSIZE_MAX256KB
         stored: bytes = lz4.frame.compress(plain, block_size=size, block_linked=False, store_size=False)
         if len(stored) < len(data) and lz4.frame.decompress(stored) == plain:
@@ -45,6 +49,7 @@ def write_chunk(scheme: int, data: bytes) -> tuple[Scheme, bytes]:
 
 
 def read_groups(grouped: bytes) -> bytes:
+    """Undo byte grouping: `00 04 08 01 05 09 02 06 03 07` becomes `00` to `09`."""
     packed = np.frombuffer(grouped, dtype=np.uint8)
     data = np.empty_like(packed)
     start = 0
@@ -56,4 +61,5 @@ def read_groups(grouped: bytes) -> bytes:
 
 
 def write_groups(data: bytes) -> bytes:
+    """Group bytes by their offset modulo 4: 0, then 1, 2 and 3."""
     return b"".join(data[first::GROUPS] for first in range(GROUPS))

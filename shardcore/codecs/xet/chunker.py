@@ -1,10 +1,8 @@
 """Content-defined chunking of Xet: a gear rolling hash, computed for whole blocks at once.
 
-Only new files need this: a reader takes the cuts from the shard. With `h = (h << 1) + TABLE[byte]` in 64
-bits, a chunk ends after a byte where the top 16 bits of `h` are 0 and the chunk has at least 8 KiB, at
-128 KiB in any case, and with the file. The byte 64 places back has left `h`, and no cut is legal before
-8 KiB, so `h` at a legal cut depends on the last 64 bytes alone, whatever was cut before: that is what makes
-whole blocks possible.
+`h = (h << 1) + TABLE[byte]` modulo 2^64. A chunk ends after a byte where the top 16 bits of `h` are 0 and the chunk has
+at least 8 KiB; at 128 KiB; and at the end of the file. `h` depends on the last 64 bytes only, and no cut is allowed
+before 8 KiB, so earlier cuts do not matter and blocks can be hashed independently.
 """
 
 from __future__ import annotations
@@ -15,21 +13,21 @@ import numpy as np
 import numpy.typing as npt
 
 MIN_CHUNK = 8 * 1024
-"""Bytes that a chunk has at least, the last one of a file excepted."""
+"""Minimum bytes of a chunk, except the last of a file."""
 
 MAX_CHUNK = 128 * 1024
-"""Bytes after which a chunk is cut in any case."""
+"""Maximum bytes of a chunk."""
 
 WINDOW = 64
-"""Bytes that the rolling hash remembers."""
+"""Bytes in the rolling hash."""
 
-_BLOCK = 32 * 1024  # bytes hashed at once where there are few: their 64-bit values stay in the processor's cache
-_LANES, _LANE = 8192, 1088  # places hashed side by side, and bytes of each; no power of two, for the cache's sake
-_STRIPE = 32  # bytes of each lane that are compared at once
-_WORD = 8  # bytes of each lane that are laid out at once
+_BLOCK = 32 * 1024  # bytes hashed at once in short data: their 64-bit values fit the CPU cache
+_LANES, _LANE = 8192, 1088  # parallel lanes, and bytes of each; no power of two, because of cache associativity
+_STRIPE = 32  # bytes per lane compared at once
+_WORD = 8  # bytes per lane loaded at once
 _LEGAL = np.uint64(1 << 48)  # below it the top 16 bits are 0
 PIECE = _LANES * _LANE
-"""Bytes of a stream that are looked at together."""
+"""Bytes of a stream examined together."""
 
 # The default table of the Rust crate `gearhash` (MIT licence): one constant per byte value.
 _CONSTANTS = """
@@ -91,7 +89,11 @@ GEAR.flags.writeable = False
 
 
 def rolling(data: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint64]:
-    # With places as wide as an index, and no bounds to check, looking up is six times as quick.
+    """Return the gear hash after each byte, over the 64 bytes before it; exact from entry 63 on.
+
+    Doubling: the hash of the last `2n` bytes is that of the last `n`, plus that of the `n` before shifted left by `n`.
+    """
+    # `intp` indices and `mode="clip"` make the lookup six times faster.
     values = GEAR.take(data.astype(np.intp), mode="clip")
     earlier = np.empty_like(values)
     reach = 1
@@ -104,9 +106,10 @@ def rolling(data: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint64]:
 
 
 def candidates(data: npt.NDArray[np.uint8], skip: int = 0) -> npt.NDArray[np.int64]:
+    """Return the offsets where the hash allows a cut; `skip` bytes at the front only fill the window."""
     found = [np.empty(0, dtype=np.int64)]
     start = skip
-    # Lanes need a whole window before them; of what comes first no cut is legal, but the caller gets all ends.
+    # Lanes need a whole window before them, so the first bytes are hashed as a block.
     if start < WINDOW and len(data) - WINDOW >= PIECE:
         found.append(_ends_in_block(data, start, WINDOW))
         start = WINDOW
@@ -125,6 +128,10 @@ def _ends_in_block(data: npt.NDArray[np.uint8], start: int, stop: int) -> npt.ND
 
 
 def _ends_in_lanes(data: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
+    """Return the candidates in `PIECE` bytes after the first 64, relative to them.
+
+    Lanes are hashed byte by byte in parallel, each with 64 bytes of lead: 3 operations per byte instead of 12.
+    """
     shape = (WINDOW + _LANE) // _WORD, _LANES
     lanes = np.lib.stride_tricks.as_strided(np.frombuffer(data, np.uint64, 1), shape, (_WORD, _LANE), writeable=False)
     values, constants = np.zeros(_LANES, np.uint64), np.empty(_LANES, np.uint64)
@@ -148,12 +155,14 @@ def _ends_in_lanes(data: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
 
 
 def cut_ends(data: bytes | memoryview) -> list[int]:
+    """Return the end of each chunk of a file; empty for an empty file."""
     size = len(data)
     ends = list(_cuts(candidates(np.frombuffer(data, dtype=np.uint8)).tolist(), size))
     return ends if size == (ends[-1] if ends else 0) else [*ends, size]
 
 
 def _cuts(ends: list[int], size: int) -> Iterator[int]:
+    """Yield the cuts: candidates at least `MIN_CHUNK` apart, and forced ones after `MAX_CHUNK`."""
     start = 0
     for end in ends:
         while end - start > MAX_CHUNK:
@@ -168,12 +177,13 @@ def _cuts(ends: list[int], size: int) -> Iterator[int]:
 
 
 def chunks(pieces: Iterable[bytes | bytearray | memoryview]) -> Iterator[bytes]:
+    """Yield the chunks of a file that arrives in pieces, independent of the pieces; buffers some megabytes."""
     held = bytearray()
-    seen = MIN_CHUNK - 1  # bytes at the front of `held` in which no legal cut is left
+    seen = MIN_CHUNK - 1  # bytes at the front of `held` without a legal cut
     for piece in pieces:
         at = 0
         while at < len(piece):
-            # As many as are quickest to look at together, neither more nor less.
+            # Exactly one `PIECE` of new bytes: the fastest size.
             wanted = seen + PIECE - len(held)
             held += piece[at : at + wanted]
             at += wanted
@@ -185,6 +195,7 @@ def chunks(pieces: Iterable[bytes | bytearray | memoryview]) -> Iterator[bytes]:
 
 
 def _leading(held: bytearray, seen: int) -> Generator[bytes, None, int]:
+    """Yield and remove the complete chunks at the front; return how many remaining bytes were examined."""
     if len(held) < MIN_CHUNK:
         return seen
     lead = seen - WINDOW

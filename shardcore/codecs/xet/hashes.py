@@ -1,8 +1,6 @@
-"""The Xet hashes that MDB shards and xorbs have in common: text form, chunk hash, tree root.
+"""Xet hashes of MDB shards and xorbs: text form, chunk hash, tree root.
 
-A hash is 32 bytes, thought of as four little-endian 64-bit words. Many hashes at once are one `uint8` array
-of shape `(n, 32)`, so that nothing here makes a Python object per hash. Neither format may import the other,
-hence a module of its own below both.
+A hash is 32 bytes, seen as four little-endian 64-bit words. Many hashes are a `uint8` array of shape `(n, 32)`.
 """
 
 from __future__ import annotations
@@ -20,34 +18,35 @@ from shardcore.errors import UsageError
 from shardcore.model.text import short
 
 HashArray = npt.NDArray[np.uint8]
-"""Hashes as rows: shape `(n, 32)`, dtype `uint8`."""
+"""Hashes as rows: uint8, shape `(n, 32)`."""
 
 SIZE = 32
 """Bytes in a hash."""
 
 ZERO = bytes(SIZE)
-"""No hash: an empty file, an absent HMAC key, an unknown SHA-256."""
+"""Zero hash: an empty file, no HMAC key, an unknown SHA-256."""
 
 END_MARK = b"\xff" * SIZE
-"""All ones: closes a section of a shard, and is never the hash of anything."""
+"""All ones: bookend of a section of a shard; never a hash."""
 
 DATA_KEY = bytes.fromhex("6697f5775b9550de3135cbaca597181c9de421109beb2b58b4d0b04b93adf229")
-"""BLAKE3 key of chunk hashes, and of the hash that names a shard file."""
+"""BLAKE3 key of chunk hashes, and of the hash in the name of a shard file."""
 
 NODE_KEY = bytes.fromhex("017ec5c7a5472996fd946666b48a02e65ddd536f37c76dd2f86352e64a53713f")
 """BLAKE3 key of the inner nodes of a hash tree."""
 
 MIN_GROUP, MAX_GROUP, CUT_MODULUS = 3, 9, 4
-"""A group of tree items has 3 to 9 members and ends after a hash whose last word is 0 modulo 4."""
+"""Minimum and maximum items of a group; it ends after a hash whose last word is 0 modulo 4."""
 
 _TEXT = re.compile(r"[0-9a-fA-F]{64}")
 
 _BASE64 = re.compile(r"[0-9A-Za-z_-]{43}=?")
 
-_GROUPS_AT_ONCE = 4096  # their text, some 1.5 MB, stays in the processor's cache
+_GROUPS_AT_ONCE = 4096  # their text of 1.5 MB fits the CPU cache
 
 
 def to_text(raw: bytes) -> str:
+    """Return the text form: each word as 16 hex digits, so groups of 8 bytes appear reversed."""
     return "".join(f"{word:016x}" for word in struct.unpack("<4Q", raw))
 
 
@@ -58,6 +57,7 @@ def text_of_key(raw: bytes) -> str:
 
 
 def from_text(text: str) -> bytes:
+    """Return the 32 bytes of a text form, also in upper case, or base64url of the raw bytes; else `UsageError`."""
     if _TEXT.fullmatch(text):
         return struct.pack("<4Q", *(int(text[at : at + 16], 16) for at in range(0, 64, 16)))
     if _BASE64.fullmatch(text):
@@ -76,10 +76,12 @@ def to_texts(hashes: HashArray) -> list[str]:
 
 
 def words(hashes: HashArray) -> npt.NDArray[np.uint64]:
+    """Return hashes as little-endian words, shape `(n, 4)`; their order is that of the text forms."""
     return np.ascontiguousarray(hashes).view("<u8").reshape(-1, 4)
 
 
 def truncated(raw: bytes) -> int:
+    """Return the first word of a hash: the key of the lookup tables."""
     return int.from_bytes(raw[:8], "little")
 
 
@@ -88,7 +90,7 @@ def as_rows(hashes: Sequence[bytes]) -> HashArray:
 
 
 def keyed(key: bytes, data: bytes | memoryview) -> bytes:
-    from blake3 import blake3  # here and below: looking at a file needs no hashes
+    from blake3 import blake3  # here and below: opening a file needs no hashes
 
     return blake3(data, key=key).digest()
 
@@ -96,7 +98,7 @@ def keyed(key: bytes, data: bytes | memoryview) -> bytes:
 def keyed_all(key: bytes, pieces: Iterable[bytes | memoryview]) -> list[bytes]:
     from blake3 import blake3
 
-    # One hasher for all of them: making a new one, or copying one, takes as long as hashing a short piece.
+    # One hasher for all: creating or copying one costs as much as hashing a short piece.
     hasher = blake3(key=key)
     update, digest, reset = hasher.update, hasher.digest, hasher.reset
     digests: list[bytes] = []
@@ -109,16 +111,25 @@ def keyed_all(key: bytes, pieces: Iterable[bytes | memoryview]) -> list[bytes]:
 
 
 def chunk_hash(data: bytes | memoryview) -> bytes:
+    """Return the hash of a chunk: BLAKE3 of its uncompressed bytes with the DATA key."""
     return keyed(DATA_KEY, data)
 
 
 def tree_root(hashes: HashArray, sizes: npt.NDArray[np.uint64]) -> bytes:
+    """Return the root of the hash tree over one list, such as the chunks of a xorb.
+
+    An empty list has the zero hash; a single hash is its own root. `sizes` are the bytes of each hash.
+    """
     if len(hashes) == 1:
         return bytes(hashes[0])
     return tree_roots(hashes, sizes, np.array([0, len(hashes)])).tobytes()
 
 
 def tree_roots(hashes: HashArray, sizes: npt.NDArray[np.uint64], bounds: npt.NDArray[np.integer]) -> HashArray:
+    """Return the roots of consecutive lists, shape `(m, 32)`; all trees are computed together, level by level.
+
+    List `i` is the rows `[bounds[i], bounds[i + 1])`. Raises `UsageError` if the sizes exceed 64 bits.
+    """
     sizes = sizes.astype(np.uint64)
     if len(sizes) and int(sizes.max()) * len(sizes) >= 1 << 64:
         raise UsageError("the sizes of a hash tree add up to more than 64 bits hold")
@@ -145,6 +156,11 @@ def tree_roots(hashes: HashArray, sizes: npt.NDArray[np.uint64], bounds: npt.NDA
 def _group_edges(
     hashes: HashArray, ends: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.int64]:
+    """Return the start of each group of one level, and the end: shape `(groups + 1,)`.
+
+    A group ends after the first item, from the third on, whose last word is 0 modulo 4; at the latest after 9 items or
+    with its list.
+    """
     total = len(hashes)
     after = np.full(total + MIN_GROUP - 1, total)  # for each item, the end of a group cut there or later
     starts = np.arange(total)
@@ -162,6 +178,7 @@ def _group_edges(
 def _merge(
     hashes: HashArray, sizes: npt.NDArray[np.uint64], edges: npt.NDArray[np.int64]
 ) -> tuple[HashArray, npt.NDArray[np.uint64]]:
+    """Return one item per group: the hash of its text with the NODE key, and the sum of its sizes."""
     digests: list[bytes] = []
     for at in range(0, len(edges) - 1, _GROUPS_AT_ONCE):
         block = edges[at : at + _GROUPS_AT_ONCE + 1]
@@ -171,9 +188,10 @@ def _merge(
 
 
 def _texts(hashes: HashArray, sizes: npt.NDArray[np.uint64], edges: npt.NDArray[np.int64]) -> list[bytes]:
+    """Return the text of each group: a line `hash : size` per item, with a decimal size. Laid out in bulk."""
     count, largest = len(hashes), int(sizes.max())
     digits = len(str(largest))
-    # The end of a line, with leading zeros; they fall on the hash of the same line, which is written over them.
+    # Line ends with leading zeros, which the hash of the same line then overwrites.
     tails = np.empty((count, 1 + digits), dtype=np.uint8)
     tails[:, digits] = ord("\n")
     left = sizes.astype(np.uint32) if largest < 1 << 32 else sizes

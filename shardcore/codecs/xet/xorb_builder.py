@@ -1,4 +1,4 @@
-"""A xorb that is being written: chunk records one after the other, and the info block at the end."""
+"""Writing a xorb: chunk records, then the info block."""
 
 from __future__ import annotations
 
@@ -34,31 +34,35 @@ COMPRESSIONS: dict[str, tuple[Scheme, ...]] = {
     "lz4": (Scheme.LZ4,),
     "bg4": (Scheme.BG4_LZ4,),
 }
-"""The schemes that are tried, by the name of the choice; what gives the fewest bytes is kept."""
+"""Schemes that are tried, by option value; the smallest result is used."""
 
 WORTH_A_THREAD = 16 * 1024
-"""Bytes of the smallest chunk that is given to a thread."""
+"""Minimum bytes of a chunk that is compressed in a thread."""
 
 MOST_WAITING = 64
-"""Chunks that threads compress ahead of writing."""
+"""Maximum chunks compressed ahead of writing."""
 
 Stored = tuple[Scheme, bytes]
 """Scheme of a chunk, and its record."""
 
 USUAL_CHUNK = 64 * 1024
-"""Bytes that chunks of content are expected to have where only its size is known."""
+"""Expected bytes per chunk, for estimates."""
 
 
 class XorbSink(Protocol):
+    """Target of a xorb: a file, or a plan that only counts bytes."""
+
     def write(self, data: bytes) -> None:
-        """Append bytes."""
+        """Append the bytes of a record or of the info block."""
 
     def skip(self, size: int) -> None:
-        """Leave bytes out of which only the number is known."""
+        """Skip bytes of which only the number is known."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PackedXorb:
+    """A complete xorb: its hash, info block, chunk schemes (uint8) and file size in bytes."""
+
     hash: bytes
     info: XorbInfo
     schemes: NDArray[np.uint8]
@@ -78,6 +82,8 @@ class PackedXorb:
 
 
 class XorbPacker:
+    """Packs chunks into one xorb; without `workers`, chunks are compressed in the caller's thread."""
+
     def __init__(self, file: XorbSink, compression: str, workers: ThreadPoolExecutor | None = None) -> None:
         self._file = file
         self._workers = workers
@@ -96,6 +102,10 @@ class XorbPacker:
         return self._unpacked_ends[-1] if self._unpacked_ends else 0
 
     def fault_of(self, size: int, count: int = 1) -> str:
+        """Return why `count` more chunks of `size` bytes do not fit; empty if they do.
+
+        Uncompressed bytes and headers count, as in the reference, so that no record exceeds the limit.
+        """
         if len(self) + count > MAX_CHUNKS:
             return f"{len(self) + count:,} chunks; a xorb has at most {MAX_CHUNKS:,}"
         whole = self.unpacked + size + (len(self) + count) * HEADER_SIZE
@@ -120,6 +130,7 @@ class XorbPacker:
         return len(self) - 1
 
     def settle(self, most: int = 0) -> None:
+        """Write added chunks until at most `most` are still being compressed."""
         while len(self._waiting) > most:
             first = self._waiting.popleft()
             self._write(first.result() if isinstance(first, Future) else first)
@@ -136,6 +147,7 @@ class XorbPacker:
         return packed
 
     def forget(self, count: int) -> None:
+        """Drop all chunks after the first `count`; the caller rewinds the file."""
         self.settle()
         del self._hashes[32 * count :], self._ends[count:], self._unpacked_ends[count:], self._used[count:]
 
@@ -164,6 +176,7 @@ def stored_chunk(schemes: tuple[Scheme, ...], chunk: bytes) -> Stored:
 
 
 def smallest(schemes: tuple[Scheme, ...], chunk: bytes) -> tuple[Scheme, bytes]:
+    """Return the scheme with the fewest bytes, and these bytes; the first of equal ones, `NONE` before all."""
     best: tuple[Scheme, bytes] = (Scheme.NONE, chunk)
     for scheme in schemes:
         found = write_chunk(scheme, chunk)
@@ -172,5 +185,6 @@ def smallest(schemes: tuple[Scheme, ...], chunk: bytes) -> tuple[Scheme, bytes]:
 
 
 def usual_chunks(size: int) -> list[int]:
+    """Return estimated chunk sizes of content of known size."""
     whole, rest = divmod(size, USUAL_CHUNK)
     return [USUAL_CHUNK] * whole + [rest] * bool(rest)

@@ -1,7 +1,4 @@
-"""The info block of a xorb: which records it consists of, both ways, and what it must say.
-
-It holds three lists of one entry per chunk, so it is a pair of functions, `read_info` and `write_info`, around records.
-"""
+"""Info block of a xorb: its records, reading, writing and validation."""
 
 from __future__ import annotations
 
@@ -37,14 +34,16 @@ FIXED = {
     0: INFO_HEADER.size + COUNT.size + BUFFER.size,
     1: INFO_HEADER.size + HASHES_HEADER.size + BOUNDARIES_HEADER.size + TRAILER.size,
 }
-"""Bytes of an info block without its lists, by version."""
+"""Bytes of an info block without lists, by version."""
 
 PER_CHUNK = {0: STORED_END.size + CHUNK_HASH.size, 1: CHUNK_HASH.size + STORED_END.size + UNPACKED_END.size}
-"""Bytes that the lists of an info block take per chunk, by version."""
+"""Bytes of the lists per chunk, by version."""
 
 
 @dataclass(frozen=True)
 class InfoPart:
+    """A record of the info block, or a list with one record per chunk; `start` is relative to the block."""
+
     name: str
     record: Record
     start: int
@@ -81,6 +80,14 @@ def info_parts(version: int, count: int) -> tuple[InfoPart, ...]:
 
 @dataclass(frozen=True)
 class XorbInfo:
+    """Fields of the info block.
+
+    Attributes:
+        hashes: Chunk hashes, shape `(n, 32)`.
+        ends: End of each chunk record in the file, int64.
+        unpacked_ends: End of each chunk in the uncompressed xorb, int64; None in version 0.
+    """
+
     version: int
     cas_hash: bytes
     hashes: HashArray
@@ -94,6 +101,10 @@ class XorbInfo:
 
 
 def read_info(data: bytes, start: int) -> XorbInfo:
+    """Read an info block at offset `start`, without the length after it; the chunk records end at `start`.
+
+    Raises `FormatError` for a missing ident, inconsistent counts or distances, and ends that do not ascend to `start`.
+    """
     place = Span("", start, start + len(data))
     header = INFO_HEADER.read_one(data, place=place)
     version = header["version"]

@@ -1,8 +1,7 @@
-"""The bytes of a xorb, and the rules on its chunk records, stated once.
+"""Layout of a xorb, and rules on its chunk records.
 
-Chunk records lie back to back from byte 0, then an info block, then its length. What travels on upload are
-the chunk records alone. All numbers are little-endian. How the records of the info block follow each other
-is in `xorb_info`.
+Chunk records are consecutive from byte 0; then come the info block and its length. Uploads contain the chunk records
+only. All numbers are little-endian.
 """
 
 from __future__ import annotations
@@ -22,38 +21,40 @@ IDENT_HASHES = b"XBLBHSH"
 IDENT_BOUNDARIES = b"XBLBBND"
 
 MAX_CHUNKS = 8192
-"""Chunks that a writer puts into a xorb at most."""
+"""Maximum chunks of a xorb, in writers."""
 
 MAX_XORB_SIZE = 64 * 1024 * 1024
-"""Bytes of the largest xorb that writers make."""
+"""Maximum bytes of a xorb, in writers."""
 
 MAX_UNPACKED = 131_072
-"""Bytes that an unpacked chunk may have."""
+"""Maximum uncompressed bytes of a chunk."""
 
 MAX_STORED = 262_144
-"""Bytes that a stored chunk may have."""
+"""Maximum stored bytes of a chunk."""
 
 
 CHUNKS = "chunks"
-"""The name of the section with the chunk records."""
+"""Name of a section."""
 
 INFO_BLOCK = "info block"
-"""The name of the section with the info block."""
 
 SENTENCES = {
     CHUNKS: "The chunk records, one after the other: a header of 8 bytes and the stored chunk.",
     INFO_BLOCK: "Hash of the xorb, hashes and ends of its chunks; it is left out on upload.",
 }
-"""Purpose of each part."""
+"""Sentence about each section."""
 
 
 class Scheme(enum.IntEnum):
+    """Compression scheme of a chunk. 99 means "auto" in settings and is not allowed in a file."""
+
     NONE = 0
     LZ4 = 1
     BG4_LZ4 = 2
 
     @property
     def label(self) -> str:
+        """Name in settings and listings."""
         return _LABELS[self]
 
 
@@ -244,6 +245,7 @@ HEADER_SIZE = CHUNK_HEADER.size
 
 
 def chunk_fault(scheme: int, stored: int, unpacked: int) -> str:
+    """Return why a chunk cannot have this scheme and these sizes; empty if it can."""
     if scheme not in tuple(Scheme):
         return f"unknown compression scheme {scheme}"
     if stored > MAX_STORED or unpacked > MAX_UNPACKED:
@@ -255,6 +257,7 @@ def chunk_fault(scheme: int, stored: int, unpacked: int) -> str:
 
 
 def header_fault(header: dict[str, Any], stored: int, size: int) -> str:
+    """Return what is wrong with a chunk header; empty if nothing is. Sizes of -1 are not compared."""
     packed, unpacked = read_u24(header["compressed_size"]), read_u24(header["uncompressed_size"])
     if header["version"] != 0:
         return f"chunk record version {header['version']}; only 0 is known"
@@ -270,6 +273,7 @@ def header_fault(header: dict[str, Any], stored: int, size: int) -> str:
 def header_faults(
     rows: NDArray[Any], ends: NDArray[np.int64], unpacked_ends: NDArray[np.int64] | None
 ) -> NDArray[np.bool_]:
+    """Return a mask of the headers that `header_fault` would report."""
     packed, unpacked = u24_column(rows["compressed_size"]), u24_column(rows["uncompressed_size"])
     wrong: NDArray[np.bool_] = (rows["version"] != 0) | (rows["compression_type"] > max(Scheme))
     wrong |= (unpacked > MAX_UNPACKED) | (packed > MAX_STORED) | (packed != np.diff(ends, prepend=0) - HEADER_SIZE)

@@ -91,17 +91,17 @@ class Address:
 
     @property
     def is_public(self) -> bool:
-        """Whether `shown` opens the same file: there are no secrets in the address."""
+        """True if `shown` opens the same file: there are no secrets in the address."""
         return not self.query and not self.login
 
     @property
     def stands_alone(self) -> bool:
-        """Whether the address is valid for this file only: signed for it, or an old version."""
+        """True if the address is valid for this file only: signed for it, or an old version."""
         return bool(self.query or self.version) and not self._signs_all
 
     @property
     def _signs_all(self) -> bool:
-        """Whether the query is an Azure shared access signature for a container, folder or account."""
+        """True for an Azure shared access signature of a container, folder or account."""
         given = parse_qs(self.query)
         return "sig" in given and "sv" in given and (given.get("sr", [""])[0] in ("c", "d") or "srt" in given)
 
@@ -138,7 +138,6 @@ class Address:
         return self._moved(self.path + (checked if self.in_store else quote(checked)))
 
     def _moved(self, path: str) -> Address:
-        """Return another path in the same bucket or server; keeps a signature that is valid for all."""
         return replace(self, path=path, query=self.query if self._signs_all else "", version="")
 
     @property
@@ -201,7 +200,6 @@ def is_address(value: object) -> bool:
 
 
 def plain_address(text: str) -> str:
-    """Return the canonical form of an address; unchanged if it contains secrets."""
     address = parse_address(text)
     return address.shown if address.is_public else text
 

@@ -75,7 +75,6 @@ class _TimedReader(io.RawIOBase):
 
 @contextlib.contextmanager
 def _one_deadline(connection: Connection) -> Iterator[None]:
-    """Apply the timeout of a connection to the whole head of a response."""
     make, readers = connection.response_class, list[_TimedReader]()
 
     def timed(sock: socket.socket, *arguments: Any, **named: Any) -> Any:

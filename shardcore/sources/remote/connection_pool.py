@@ -135,12 +135,7 @@ class ConnectionPool:
         self._given_back: deque[_Key] = deque()
 
     def take(self, address: Address, options: RemoteOptions) -> tuple[Connection, _Key]:
-        """Return the connection for an address, and the key for `give_back`.
-
-        Raises:
-            CredentialsRefused: The credentials do not exist.
-            UsageError: The options are invalid.
-        """
+        """Return the connection for an address, and the key for `give_back`; may raise `CredentialsRefused`."""
         key = _key(address, options)
         # Creating a client is slow and not thread-safe: others wait.
         try:

@@ -56,13 +56,7 @@ class Fetch:
         self._attempt = self._reserved = self._came = 0
 
     def run(self) -> Fetched:
-        """Fetch the range.
-
-        Raises:
-            RemoteError: It cannot be read.
-            SourceChanged: The file was replaced.
-            CalledOff: The request was cancelled.
-        """
+        """Fetch the range; raise `CalledOff` if the request was cancelled."""
         self._remote.tried(self._attempt_at, self._flight.pause)
         return self._known
 
@@ -166,7 +160,6 @@ class Fetch:
             self._known.pin = Pin(size, known.etag, known.modified, known.version, known.encoding)
 
     def _charge(self, size: int) -> None:
-        """Count received bytes; a server that sends the whole file sends more than was reserved."""
         self._came += size
         if (more := self._came - self._reserved) > 0:
             self._remote.reserve(more)
@@ -174,8 +167,6 @@ class Fetch:
 
 
 class _Pace:
-    """Speed of one transfer, measured every `SLOW_SECONDS`."""
-
     def __init__(self, remote: RemoteSession, address: Address) -> None:
         self._remote, self._address = remote, address
         self._since, self._bytes = time.monotonic(), 0
@@ -198,8 +189,6 @@ class _Pace:
 
 
 class _Note:
-    """A record of the request log in preparation."""
-
     def __init__(self, remote: RemoteSession, asked: RangeQuery, purpose: ReadPurpose, attempt: int) -> None:
         self._remote, self._asked, self._purpose, self._attempt = remote, asked, purpose, attempt
         self._at = remote.tape.now

@@ -61,13 +61,7 @@ class RemoteFile:
             raise packed(self.address, self.pin.encoding)
 
     def read(self, ranges: Sequence[tuple[int, int]], *, fresh: bool = False) -> list[bytes]:
-        """Return half-open ranges inside the file, in the given order; with `fresh`, the cache is not used.
-
-        Raises:
-            SourceChanged: The file was replaced.
-            RemoteError: The bytes cannot be read.
-            Cancelled: The job was cancelled.
-        """
+        """Return half-open ranges inside the file, in the given order; with `fresh`, the cache is not used."""
         if self.remote.closed:
             raise SourceError(f"{self.address.shown} is closed")
         wanted = [(start, stop) for start, stop in ranges if stop > start]
@@ -120,12 +114,7 @@ class RemoteFile:
         return tuple(found)
 
     def plain(self, limit: int) -> bytes:
-        """Return the whole content, without the HTTP content encoding.
-
-        Raises:
-            LimitExceeded: It has more than `limit` bytes.
-            RemoteError: It cannot be read, or its encoding is unknown.
-        """
+        """Return the whole content, without the HTTP content encoding; raise `LimitExceeded` above `limit` bytes."""
         pin = self.pin
         if pin.size > limit:
             raise LimitExceeded(f"{self.address.name} has {plural(pin.size, 'byte')}; at most {limit:,} are read")
@@ -202,7 +191,6 @@ class RemoteFile:
         return _outside((start, stop), joined_ones.values())
 
     def _ahead(self, holes: list[tuple[int, int]]) -> list[tuple[int, int]]:
-        """Return ranges to read ahead for a sequential reader."""
         if len(holes) != 1 or self._pin is None:
             return []
         start, stop = holes[0]
@@ -263,7 +251,6 @@ class RemoteFile:
             flight.land(data, error)
 
     def _comes(self, flight: RangeRequest, known: Fetched) -> None:
-        """Publish the bytes of a prefetched range while they arrive."""
         if flight.kept:
             with self._lock:
                 if self._opening is flight and known.pin is not None:
@@ -282,7 +269,6 @@ class RemoteFile:
         self._pin = self._pin or pin
 
     def _keep(self, flight: RangeRequest, known: Fetched, pin: Pin) -> bytes:
-        """Put fetched bytes into the cache; return those of the range."""
         data = bytes(known.data)
         self._learn(known, pin)
         if known.whole:
@@ -294,15 +280,9 @@ class RemoteFile:
         return data
 
     def open(self, first: int = FIRST, at: tuple[int, int] | None = None) -> None:
-        """Fetch the first range, which reports the size.
+        """Fetch the first range, which reports the size: `at`, or `first` useful bytes at the beginning.
 
-        Args:
-            first: Useful bytes at the beginning; above 1 MiB, only the first 64 KiB are waited for.
-            at: Another first range.
-
-        Raises:
-            RemoteError: It cannot be read.
-            Cancelled: The job was cancelled.
+        Above 1 MiB, only the first 64 KiB are waited for.
         """
         with self._lock:
             if self._pin is not None:

@@ -30,10 +30,6 @@ def headers_for(server: tuple[str, str], profile: str | None = None) -> dict[str
 
     Sections: `["data.example.org"]` for HTTPS, `["http://127.0.0.1:8080"]` for HTTP, with the port if there is one. A
     table `["data.example.org".lab]` adds the headers of a profile. `${NAME}` in a value is an environment variable.
-
-    Raises:
-        UsageError: The file is invalid, or a variable is not set.
-        SourceError: The file cannot be read.
     """
     scheme, host = server
     sections = _sections(headers_file())

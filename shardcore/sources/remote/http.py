@@ -61,12 +61,7 @@ class HttpTransport:
         let_tell(self._pool)
 
     def get(self, asked: RangeQuery) -> Reply:
-        """Request a range and follow redirects; the reply contains the last location.
-
-        Raises:
-            Broken: There was no response.
-            RemoteError: There are too many redirects, or a forbidden one.
-        """
+        """Request a range and follow redirects; the reply contains the last location."""
         self._hops.count = 0
         headers = {"Range": asked.range, "Accept-Encoding": "identity", "User-Agent": "shardcore"}
         if asked.match:

@@ -84,7 +84,7 @@ class RemoteOptions:
 
     @property
     def asks_for_s3(self) -> bool:
-        """Whether an option is set that only applies to S3."""
+        """True if an option is set that only applies to S3."""
         chosen = (self.profile, self.access_key, self.requester_pays, self.region, self.endpoint_url, self.addressing)
         return self.anonymous is not None or any(chosen)
 

@@ -66,12 +66,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class LogShare:
-    """Content of a request log from another process.
-
-    Attributes:
-        sizes: Size of each file, by address.
-        counts: Requests, bytes, bytes sent, cache hits and retries, including records that were dropped.
-    """
+    """Content of a request log from another process; `counts` include records that were dropped."""
 
     records: tuple[Request, ...]
     notes: tuple[str, ...]
@@ -136,7 +131,6 @@ class RequestLog:
             return len(self._sizes)
 
     def add(self, record: Request) -> None:
-        """Add a record."""
         with self._lock:
             self._records.append(record)
             if record.purpose is ReadPurpose.INDEX and record.address not in self._purposes:

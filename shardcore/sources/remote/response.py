@@ -38,12 +38,9 @@ _OVERLOADED = ("SlowDown", "ServiceUnavailable", "Throttling", "TooManyRequests"
 
 
 class Broken(Exception):
-    """A transfer failed and may be repeated.
+    """A transfer failed and may be repeated after `after` seconds; `error` is raised if it is not.
 
-    Attributes:
-        error: Error to raise if it is not repeated.
-        after: Seconds that the server asks to wait.
-        advanced: Whether enough bytes arrived that the count of attempts starts again.
+    `advanced`: enough bytes arrived that the count of attempts starts again.
     """
 
     def __init__(self, error: RemoteError, *, after: float = 0.0) -> None:
@@ -142,28 +139,17 @@ class Transport(Protocol):
     """Sends requests to one store or server; shared by all threads."""
 
     def get(self, asked: RangeQuery) -> Reply:
-        """Request a range.
-
-        Raises:
-            Broken: There was no response; the request may be repeated.
-            RemoteError: The request cannot succeed.
-        """
+        """Request a range; raise `Broken` without a response, `RemoteError` if the request cannot succeed."""
 
     @property
     def redirects(self) -> int:
         """Extra requests of the last `get` in this thread."""
 
     def page(self, folder: Address, token: str, most: int) -> ListingPage:
-        """Return a page of the direct children of a folder.
-
-        Raises:
-            ListingRefused: The store returned an error.
-            Broken: There was no response.
-            RemoteError: The request cannot succeed.
-        """
+        """Return a page of the direct children of a folder; errors as in `get`, or `ListingRefused`."""
 
     def close(self) -> None:
-        """Close the connections."""
+        """Close idle and active connections of all threads."""
 
 
 @dataclass(frozen=True, slots=True)

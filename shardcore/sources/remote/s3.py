@@ -59,7 +59,6 @@ class _Way:
 
     @classmethod
     def of(cls, request: Any, address: Address) -> _Way | None:
-        """Return the endpoint of a request; None if it cannot be reused for other keys."""
         url, path = request.url.partition("?")[0], _path(address)
         if not url.endswith(path):
             return None
@@ -170,7 +169,6 @@ class S3Transport:
         return reply or self._get_first(asked)
 
     def _get_first(self, asked: RangeQuery) -> Reply:
-        """Request a range through botocore, which resolves the endpoint of the bucket."""
         address = asked.address
         wanted = {"Bucket": address.place, "Key": address.path, "Range": asked.range, **self._payer}
         if asked.match:
@@ -321,7 +319,6 @@ def store_of(options: RemoteOptions) -> str:
 
 
 def signer_of(options: RemoteOptions) -> str:
-    """Return how requests are signed, for the end of a question: `as profile lab`."""
     if options.anonymous:
         return "anonymously"
     if options.access_key:

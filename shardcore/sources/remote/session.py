@@ -135,9 +135,6 @@ class RemoteSession:
         """Call `attempt` with its number until it does not raise `Broken`, and return its result.
 
         An attempt with progress (`Broken.advanced`) resets the count. With `alone`, failures do not affect other reads.
-
-        Raises:
-            RemoteError: It failed finally, or the source is lost.
         """
         pauses = self.pauses()
         for number in count():

@@ -25,11 +25,7 @@ from shardcore.sources.remote.validate import refusal
 
 
 class Listing:
-    """Names in one folder; each page is requested once. Thread-safe.
-
-    Args:
-        request: Returns the entries of a page by its token, and the token of the next (empty at the end).
-    """
+    """Names in one folder; each page is requested once, by the token of the page before. Thread-safe."""
 
     def __init__(self, request: Callable[[str], tuple[list[Entry], str]]) -> None:
         self._request = request
@@ -60,12 +56,7 @@ class Listing:
 
 
 class OpenedFiles:
-    """Remote files of one open shard by address; the first range of each is requested once.
-
-    Attributes:
-        marks: Names of files that mark a folder as a data set; probed in folders that cannot be listed.
-        unlisted: Buckets that refused to be listed.
-    """
+    """Remote files of one open shard by address; the first range of each is requested once."""
 
     def __init__(self, options: RemoteOptions, tape: RequestLog | None, marks: tuple[str, ...] = ()) -> None:
         self.remote = RemoteSession(options, tape)
@@ -122,7 +113,6 @@ class OpenedFiles:
             return address in self._files or address in self._absent
 
     def listing(self, place: tuple[Address, str], request: Callable[[str], tuple[list[Entry], str]]) -> Listing:
-        """Return the listing of a folder, shared by all formats that examine it."""
         with self._lock:
             return self._listings.setdefault(place, Listing(request))
 
@@ -135,14 +125,7 @@ class OpenedFiles:
 
 
 class RemoteSource(Source):
-    """A remote file, read by ranges.
-
-    Args:
-        opened: Files of the open shard.
-        file: The file.
-        root: Whether it is the opened file itself: closing it closes everything.
-        first: Bytes of the first request.
-    """
+    """A remote file, read by ranges. Closing the opened file itself (`root`) closes everything."""
 
     near = False
 
@@ -270,7 +253,6 @@ class RemoteFolder(Folder):
         return None if above is None else RemoteFolder(self._opened, above)
 
     def _check_mark(self) -> None:
-        """Raise the error of a probed marker file: it says more than an empty listing."""
         for mark in self._opened.marks:
             try:
                 self._opened.check_absent(self._address.inside(mark))

@@ -40,11 +40,7 @@ _ASK = 0.05
 
 @dataclass(frozen=True, slots=True)
 class UnfinishedUpload:
-    """A multipart upload that was neither completed nor aborted; its parts are stored and billed.
-
-    Attributes:
-        started: ISO 8601 time, or empty.
-    """
+    """A multipart upload that was neither completed nor aborted; its parts are stored and billed."""
 
     address: Address
     upload_id: str
@@ -76,12 +72,7 @@ class Upload:
         raise _exists(address)
 
     def send(self, path: Path, address: Address, progress: Progress = no_progress) -> None:
-        """Send one file; it appears complete or not at all.
-
-        Raises:
-            UsageError: The object exists and must not be replaced.
-            SourceError: The file cannot be read, or the store refuses it.
-        """
+        """Send one file; it appears complete or not at all. Raise `UsageError` if the object exists, unless `force`."""
         try:
             size = path.stat().st_size
             if size <= PART:
@@ -132,7 +123,6 @@ class Upload:
     # --- what is there already ---------------------------------------------------------------------------------
 
     def sizes(self, folder: Address) -> dict[str, int]:
-        """Return the size of every object below a folder, by relative name."""
         found: dict[str, int] = {}
         for page in self._pages(folder, "list_objects_v2", {"ContinuationToken": "NextContinuationToken"}):
             found |= {each["Key"][len(folder.path) :]: int(each["Size"]) for each in page.get("Contents", ())}
@@ -292,7 +282,6 @@ class BucketFolder:
             return {}
 
     def send(self, path: Path, name: str) -> str:
-        """Send a file, delete it locally, and return its address."""
         address = self._address.inside(name)
         self._upload.send(path, address)
         path.unlink(missing_ok=True)

@@ -43,12 +43,7 @@ _MD5_ETAG = re.compile(r'"?[0-9a-f]{32}(-[0-9]+)?"?')
 
 @dataclass(frozen=True, slots=True)
 class Pin:
-    """Identity of a file in a response; all further responses must agree.
-
-    Attributes:
-        modified: `Last-Modified`, as sent.
-        encoding: Content encoding; empty if the bytes are sent unchanged.
-    """
+    """Identity of a file in a response; all further responses must agree."""
 
     size: int
     etag: str = ""
@@ -83,11 +78,7 @@ class Body:
 def body_of(reply: Reply, asked: RangeQuery, pin: Pin | None, whole_limit: int) -> Body:
     """Return the content of a successful response.
 
-    Raises:
-        SourceChanged: It is another file.
-        RangeRefused: It does not contain the requested bytes.
-        Broken: The server cannot answer now.
-        RemoteError: The request was refused, or nothing was found.
+    Raises `SourceChanged` for another file, `RangeRefused` for other bytes, `Broken` if a retry may help.
     """
     if reply.status == 206:
         return _part(reply, asked, pin)
