@@ -43,7 +43,7 @@ def data_frame(part: ObjectSlice, *, raw_keys: bool = False) -> Any:
         table = record_reader(part, raw_keys=raw_keys).read_all()
         frame = table.to_pandas(types_mapper=types.get, split_blocks=True, self_destruct=True)
     except MemoryError as error:
-        raise ShardError(f"there is not enough memory for {plural(len(rows), 'row')}") from error
+        raise ShardError(f"not enough memory for {plural(len(rows), 'row')}") from error
     spread = not isinstance(rows, range)
     frame.index = pandas.Index(rows, name="row") if spread else pandas.RangeIndex(rows, name="row")
     return frame

@@ -52,7 +52,7 @@ def array(shard: Shard, scale: str = "", *, chunks: Sequence[int] | None = None,
     """
     dask_array = optional("dask.array")
     if (grid := shard.chunk_grid(scale)) is None:
-        raise UsageError("no voxels here: only volumes and arrays can be read as arrays")
+        raise UsageError("not a volume or an array: it cannot be read as an array")
     ticket = _whole_ticket(shard, same=not scale)
     if not keys:
         check_keys(ticket)
@@ -84,7 +84,7 @@ def _whole_ticket(shard: Shard, *, same: bool) -> ShardTicket:
         where = folder_address(shard.folder.uri, shard.opened_at)
         return ShardTicket(where, shard.format, options | shard.ticket_options)
     if not shard.opened_at:
-        raise UsageError("this shard was not opened by a path or an address: there is nothing to open it by elsewhere")
+        raise UsageError("this shard was not opened by a path or address, so another process cannot open it")
     return ShardTicket(absolute(shard.opened_at), shard.format, options)
 
 

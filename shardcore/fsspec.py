@@ -196,7 +196,7 @@ class FsspecSource(Source):
         self.name = last_part(path)
         size = self._ask(lambda: fs.info(path))["size"]
         if size is None:
-            raise SourceError(f"{short(self.uri)}: the file system states no size")
+            raise SourceError(f"{short(self.uri)}: the file system reports no size")
         self._size = int(size)
 
     @property
@@ -212,7 +212,7 @@ class FsspecSource(Source):
     def _read(self, start: int, stop: int) -> bytes:
         data: bytes = self._ask(lambda: self._fs.cat_file(self._path, start=start, end=stop)) if start < stop else b""
         if len(data) != stop - start:
-            raise SourceError(f"{short(self._path)}: {len(data):,} bytes came instead of {stop - start:,}")
+            raise SourceError(f"{short(self._path)}: received {len(data):,} bytes instead of {stop - start:,}")
         return data
 
 
@@ -321,7 +321,7 @@ class ShardFileSystem(AbstractFileSystem):
         except TypeError:
             fields = RemoteOptions.__dataclass_fields__
             wrong = next(name for name in named if name not in fields)
-            raise UsageError(f"remote_options has no {short(wrong)}; there is {', '.join(fields)}") from None
+            raise UsageError(f"unknown option {short(wrong)} in remote_options; use {', '.join(fields)}") from None
 
     def _translated(self) -> dict[str, Any]:
         given = dict(self._target_options)
@@ -329,7 +329,7 @@ class ShardFileSystem(AbstractFileSystem):
         known = _S3_NAMES if self._target_protocol in _S3 else {}
         if wrong := next((name for name in given if name not in known and name not in _OWN_OPTIONS), None):
             raise UsageError(
-                f"the option {short(wrong)} of {self._target_protocol} is not known here: use remote_options, such as"
+                f"option {short(wrong)} of {self._target_protocol} is not supported: use remote_options, such as"
                 " {'endpoint_url': …, 'profile': …}"
             )
         return {known[name]: value for name, value in given.items() if name in known and value not in (None, "")}

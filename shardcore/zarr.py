@@ -477,7 +477,7 @@ def _grid_of(shard: Shard, scale: str) -> ChunkGrid:
     found = shard.chunk_grid(name) if name is not None else None
     if found is None:
         there = ", ".join(_plain(one.name) for one in grid.scales) or "one array only"
-        raise UsageError(f"no scale is called {short(scale)}; there is {there}")
+        raise UsageError(f"unknown scale {short(scale)}; available: {there}")
     return found
 
 

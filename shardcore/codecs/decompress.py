@@ -335,7 +335,7 @@ class _ZstdFrame:
         if self._rest or next(self._chunks, b""):
             raise _Corrupt(_TRAILING)
         if self._content_size not in (None, total):
-            raise _Corrupt(f"the frame states {plural(self._content_size, 'byte')} of content and has {total:,}")
+            raise _Corrupt(f"the frame declares {plural(self._content_size, 'byte')} of content but has {total:,}")
 
     def _walk(self, chunk: bytes) -> int:
         at = 0

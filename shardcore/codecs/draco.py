@@ -60,7 +60,7 @@ def draco_task(header: dict[str, Any], data: bytes) -> tuple[dict[str, Any], byt
     if len(triangles) > most or len(vertices) > 3 * most:
         raise LimitExceeded(f"{len(triangles):,} triangles; at most {most:,} are decoded")
     if len(triangles) and int(triangles.max()) >= len(vertices):
-        raise FormatError(f"a triangle has vertex {int(triangles.max()):,} of {len(vertices):,}")
+        raise FormatError(f"a triangle refers to vertex {int(triangles.max()):,} of {len(vertices):,}")
     found: dict[str, Any] = {"vertices": len(vertices), "triangles": len(triangles)}
     if types == [_FLOAT32]:
         found["quantised"] = _QUANTISATION.unpack(data[-_QUANTISATION.size :])
@@ -125,7 +125,7 @@ def _fragment(part: bytes, number: int, span: Span, left: int, decoder: Decoder)
     points = np.frombuffer(found, "<f4", 3 * count).reshape(-1, 3)
     triangles = np.frombuffer(found, "<u4", 3 * faces, 12 * count).reshape(-1, 3)
     if faces and int(triangles.max()) >= count:
-        raise FormatError(f"a triangle has vertex {int(triangles.max()):,} of {count:,}")
+        raise FormatError(f"a triangle refers to vertex {int(triangles.max()):,} of {count:,}")
     return Fragment(number, span, points, triangles, tuple(map(float, header.get("quantised", ()))))
 
 
@@ -138,7 +138,7 @@ def check_counts(data: bytes, most: int) -> int:
         raise FormatError(f"Draco geometry of type {kind}, not a mesh")
     if version != VERSION:
         error = FormatError if version > VERSION else Unsupported
-        raise error(f"Draco bitstream {version[0]}.{version[1]}; 2.2, the newest of meshes, is decoded")
+        raise error(f"Draco bitstream {version[0]}.{version[1]} is not supported (supported: 2.2)")
     reader = _Reader(data, _HEAD)
     if int.from_bytes(data[9:11], "little") & _HAS_METADATA:
         _skip_metadata(reader)
@@ -148,7 +148,7 @@ def check_counts(data: bytes, most: int) -> int:
         reader.skip(1)
         vertices, triangles = reader.number(), reader.number()
     else:
-        raise FormatError(f"Draco method {method}; sequential (0) and Edgebreaker (1) exist")
+        raise FormatError(f"Draco method {method} is unknown (known: 0 sequential, 1 Edgebreaker)")
     if triangles > most or vertices > 3 * most:
         raise LimitExceeded(f"it declares {triangles:,} triangles and {vertices:,} vertices; {most:,} are decoded")
     return triangles

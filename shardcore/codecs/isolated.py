@@ -176,7 +176,7 @@ class IsolatedDecoder:
                 code = self._kill()
                 if self._closed:
                     raise ShardError("the decoder process was closed") from error
-                raise FormatError(f"the decoder died of these bytes (exit code {code})", span=place) from error
+                raise FormatError(f"the decoder crashed on these bytes (exit code {code})", span=place) from error
             except (Cancelled, KeyboardInterrupt):
                 self._kill(wait=False)
                 raise

@@ -102,13 +102,13 @@ def json_fault(error: json.JSONDecodeError) -> str:
         error = json.JSONDecodeError("Expecting property name" if rest.lstrip()[:1] == "}" else "", error.doc, at)
     told, close = error.msg, error.doc[error.pos : error.pos + 1]
     if told.startswith("Extra data"):
-        text = "there is more after its end"
+        text = "unexpected text after its end"
     elif told.startswith("Unterminated string"):
         text = "a string begins here and does not end"
     elif "control character" in told:
-        text = "a string holds a control character; write it as an escape such as \\n"
+        text = "a string contains a control character; write it as an escape such as \\n"
     elif "\\" in told:
-        text = "a string holds an escape that JSON does not know"
+        text = "a string contains an invalid escape"
     elif close == "\ufeff":
         text = "it begins with a byte order mark"
     elif not close:
@@ -116,11 +116,11 @@ def json_fault(error: json.JSONDecodeError) -> str:
     elif told.startswith("Expecting property name"):
         text = _COMMA if close == "}" else "a name in double quotes is missing here"
     elif told.startswith("Expecting ':'"):
-        text = "a colon should stand here, after a name"
+        text = "a colon is missing after a name"
     elif told.startswith("Expecting ','"):
-        text = "a comma or a closing bracket should stand here"
+        text = "a comma or a closing bracket is missing"
     else:
-        text = _COMMA if close == "]" else "a value should stand here"
+        text = _COMMA if close == "]" else "a value is missing"
     place = f"column {error.colno}" if error.lineno == 1 else f"line {error.lineno}, column {error.colno}"
     return f"{text} ({place})"
 

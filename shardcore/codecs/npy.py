@@ -34,7 +34,7 @@ def npy_layout(head: bytes) -> ArrayLayout:
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError, OverflowError, LookupError) as error:
         raise FormatError(f"the .npy header is invalid: {said(str(error))}") from error
     if dtype.hasobject:
-        raise Unsupported("elements that are Python objects are not read")
+        raise Unsupported("elements of type Python object are not supported")
     # Like NumPy: arrays with one axis or without elements have C order, whatever the header says.
     transposed = fortran and sum(length != 1 for length in shape) > 1 and all(shape)
     return ArrayLayout(dtype, shape, "F" if transposed else "C", start=start)
@@ -45,11 +45,11 @@ def _header(head: bytes) -> tuple[dict[str, Any], int]:
         raise ValueError("it does not begin with the magic of .npy")
     version = (head[6], head[7])
     if version not in _LENGTHS:
-        raise ValueError(f"version {version[0]}.{version[1]} of .npy is not read; 1.0, 2.0 and 3.0 are")
+        raise ValueError(f"version {version[0]}.{version[1]} of .npy is not supported (supported: 1.0, 2.0, 3.0)")
     begin = 8 + _LENGTHS[version]
     start = begin + int.from_bytes(head[8:begin], "little")
     if start > len(head) or start > begin + MOST_LETTERS:
-        raise ValueError(f"it has {start - begin:,} letters; {max(len(head) - begin, 0):,} are there")
+        raise ValueError(f"it needs {start - begin:,} bytes; {max(len(head) - begin, 0):,} are available")
     found = None
     # Integers of Python 2 may end with L.
     text = _PYTHON_2.sub(r"\1", head[begin:start].decode("utf-8" if version == (3, 0) else "latin-1"))

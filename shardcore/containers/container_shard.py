@@ -226,7 +226,7 @@ class ContainerTree:
 class ContainerShard(FileShard):
     """An open container. Keys are names of members and tensors, or numbers of frames."""
 
-    no_loads = "A container has no slots or parts of which one could be fuller than another."
+    no_loads = "Containers have no slots or buckets, so there is no occupancy to show."
 
     def __init__(self, format: str, file: ContainerFile, objects: Objects, version: str = "") -> None:
         super().__init__(file, objects, ContainerTree(file))
@@ -242,9 +242,9 @@ class ContainerShard(FileShard):
         if key not in rows:
             look.step(
                 self.file.list_title,
-                f"None of {plural(count, self.file.kind)} is called {short(key)}.",
+                f"{plural(count, self.file.kind)}; none is named {short(key)}.",
                 place,
-                why="What is not listed is not in the file.",
+                why="A part that is not listed is not in the file.",
             )
             raise KeyAbsent(key, span=place)
         ref: ObjectRef = self.objects.ref(rows[key])

@@ -87,7 +87,7 @@ def read_header(data: bytes, at: int) -> GzipHeader:
     def add(name: str, stop: int, text: str = "") -> None:
         nonlocal end
         if stop > len(data):
-            raise Truncated("the header of the gzip member does not end", span=place)
+            raise Truncated("the header of the gzip member is truncated", span=place)
         parts.append((name, at + end, at + stop, text))
         end = stop
 

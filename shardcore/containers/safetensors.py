@@ -68,8 +68,8 @@ class SafetensorsFile(ContainerFile):
         self.metadata: dict[str, Any] = {}
         self.parts = [part for entry in self._entries if (part := self._part_of(*entry, probe.size)) is not None]
         claims = [
-            Section("length", SectionRole.HEADER, 0, LENGTH.size, "How long the JSON header is."),
-            Section("header", SectionRole.INDEX, LENGTH.size, self.base, "Type, shape and place of each tensor, JSON."),
+            Section("length", SectionRole.HEADER, 0, LENGTH.size, "Length of the JSON header."),
+            Section("header", SectionRole.INDEX, LENGTH.size, self.base, "Type, shape and bytes of each tensor."),
             Section("tensors", SectionRole.DATA, self.base, probe.size, "The elements of the tensors."),
         ]
         self.sections, _ = tile(claims, probe.size)
@@ -88,7 +88,7 @@ class SafetensorsFile(ContainerFile):
         """Return the entries of the header: name, value, and the bytes `[start, stop)` of both."""
         place = Span("", LENGTH.size, self.base)
         if not isinstance(parse_json(text.rstrip(b" "), "the header", span=place), dict):
-            raise FormatError("the header is not JSON object", span=place)
+            raise FormatError("the header is not a JSON object", span=place)
         found: list[tuple[str, Any, int, int]] = []
         depth, edges, colons = 0, list[int](), list[int]()
         for places, kinds in structure(text):
@@ -135,7 +135,7 @@ class SafetensorsFile(ContainerFile):
         at = self.base
         for part in sorted((one for one in self.parts if not one.error), key=lambda one: (one.start, one.stop)):
             if part.start != at:
-                what = "overlaps the tensor before it" if part.start < at else "begins after a hole"
+                what = "overlaps the tensor before it" if part.start < at else "begins after a gap"
                 self.faults.append(Fault("order", f"{short(part.key)} {what}", part.record, is_error=part.start < at))
             at = max(at, part.stop)
         if at < size:

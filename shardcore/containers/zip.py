@@ -147,7 +147,7 @@ class ZipFile(ContainerFile):
         self._end = END.read_one(tail)
         self.header = {name: value for name, value in self._end.items() if name != "signature"}
         self._claims = [
-            Section("end record", SectionRole.FOOTER, self._end_at, probe.size, "Where the central directory is.")
+            Section("end record", SectionRole.FOOTER, self._end_at, probe.size, "Location of the central directory.")
         ]
         count, size, offset = (self._end[name] for name in ("entries", "directory_size", "directory_offset"))
         end, self._end64 = self._end_at, dict[str, Any]()
@@ -216,7 +216,7 @@ class ZipFile(ContainerFile):
         if nodes:
             stop = nodes[-1].span.stop
             node = Node("members", Span("", 0, stop), text=plural(len(nodes), "member"), children=tuple(nodes))
-            context.draft.add(Section("members", SectionRole.DATA, 0, stop, "Members that are there."), node)
+            context.draft.add(Section("members", SectionRole.DATA, 0, stop, "Members, found without directory."), node)
 
     def _read_end64(self, probe: PrefetchedSource, count: int, size: int, offset: int) -> tuple[int, int, int, int]:
         at = self._end_at - LOCATOR.size
@@ -235,7 +235,7 @@ class ZipFile(ContainerFile):
         self.header |= {f"zip64.{name}": value for name, value in self._end64.items() if name != "signature"}
         self._claims += [
             Section("zip64 record", SectionRole.FOOTER, place, at, "The end record with numbers of 8 bytes."),
-            Section("zip64 locator", SectionRole.FOOTER, at, self._end_at, "Where the zip64 record is."),
+            Section("zip64 locator", SectionRole.FOOTER, at, self._end_at, "Location of the zip64 record."),
         ]
         self._end64_at, self._locator, self._locator_at = place, locator, at
         found = self._end64

@@ -97,7 +97,7 @@ def read_frame(data: bytes, at: int) -> ZstdHeader:
     }
     for name, width in widths.items():
         if end + width > len(data):
-            raise Truncated("the header of the zstd frame does not end", span=Span("", at, at + len(data)))
+            raise Truncated("the header of the zstd frame is truncated", span=Span("", at, at + len(data)))
         if width:
             value = int.from_bytes(data[end : end + width], "little")
             if name == "content size":

@@ -204,7 +204,7 @@ def unforeseen(error: Exception, name: str) -> ShardError:
     lead = f"{short(name)}: " if name else ""
     if isinstance(error, MemoryError):
         return ShardError(f"{lead}not enough memory for what the file declares")
-    return FormatError(f"{lead}the file is damaged in a way that the reader does not foresee ({_text(error)})")
+    return FormatError(f"{lead}the file is damaged in an unexpected way ({_text(error)})")
 
 
 def _text(error: Exception) -> str:

@@ -31,15 +31,15 @@ class Use(Enum):
 
 
 _DOCS = {
-    Use.DATA: "What the objects hold, as it is stored.",
-    Use.INDEX: "Where each object is, and how long.",
-    Use.LOOKUP: "What leads from a key to its place in the index.",
+    Use.DATA: "Stored contents of the objects.",
+    Use.INDEX: "Offset and size of each object.",
+    Use.LOOKUP: "Tables that map a key to its row in the index.",
     Use.HEADER: "Metadata of the file, at its beginning.",
     Use.METADATA: "Other metadata of the file or its objects.",
     Use.FOOTER: "Metadata of the file, at its end.",
-    Use.PADDING: "Bytes that only fill, so that something begins or ends where it has to.",
-    Use.SLACK: "Room that is kept for later, or that the way of finding keys cannot do without.",
-    Use.DEAD: "Bytes that no reader comes to any more: of deleted objects, or between objects.",
+    Use.PADDING: "Filler bytes, for alignment.",
+    Use.SLACK: "Space that is reserved for later, or that the lookup requires.",
+    Use.DEAD: "Bytes that readers no longer use: of deleted objects, or between objects.",
     Use.UNKNOWN: "Bytes that no rule of the format claims.",
 }
 

@@ -158,7 +158,7 @@ class ChunkGrid(ABC):
             for begin, end, first, step in steps
         ]
         if (count := math.prod(map(len, ranges))) > MOST_CELLS:
-            raise LimitExceeded(f"the box takes from {plural(count, 'chunk')}; at most {MOST_CELLS:,} are read")
+            raise LimitExceeded(f"the box intersects {plural(count, 'chunk')}; at most {MOST_CELLS:,} are read")
         return [self.cell(at) for at in product(*ranges)]
 
     @abstractmethod

@@ -25,7 +25,7 @@ def chosen(controls: Sequence[Control], values: Mapping[str, Any]) -> dict[str, 
     names = [control.name for control in controls]
     for name in values:
         if name not in names:
-            raise UsageError(f"nothing here is called {short(name)}; what can be set: {', '.join(names) or 'nothing'}")
+            raise UsageError(f"unknown control {short(name)}; available: {', '.join(names) or 'none'}")
     return {one.name: checked(one, values[one.name]) if one.name in values else one.value for one in controls}
 
 
@@ -313,7 +313,7 @@ class Drawing(Displayed):
         if len(set(names)) < len(names):
             raise ValueError("two items of a drawing have the same name")
         if (lost := {end for link in self.links for end in (link.start, link.stop)} - set(names)) != set():
-            raise ValueError(f"links lead to items that are not drawn: {', '.join(sorted(lost))}")
+            raise ValueError(f"links refer to items that are not drawn: {', '.join(sorted(lost))}")
         if any(not sentence for sentence in self.stages):
             raise ValueError("a stage of the walk has no sentence")
 

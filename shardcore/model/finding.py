@@ -37,7 +37,7 @@ class Depth(Enum):
 
     @classmethod
     def _missing_(cls, value: object) -> Depth:
-        raise UsageError(f"no depth is called {value!r}; there is {', '.join(depth.value for depth in cls)}")
+        raise UsageError(f"unknown depth {value!r}; available: {', '.join(depth.value for depth in cls)}")
 
     def reaches(self, other: Depth) -> bool:
         """Return whether this depth includes `other`."""

@@ -258,7 +258,7 @@ class ObjectSlice(_Columnar, Sequence[ObjectRef]):
         try:
             return self.objects.columns(as_array(self.rows), sizes=True)
         except MemoryError as error:
-            raise ShardError(f"there is not enough memory for {plural(len(self), 'row')}") from error
+            raise ShardError(f"not enough memory for {plural(len(self), 'row')}") from error
 
     @property
     def keys(self) -> Keys:
@@ -451,7 +451,7 @@ class Objects(_Columnar, Sequence[ObjectRef]):
         """Return row numbers in an order; None for the order of the rows; raise `UsageError` if it is not available."""
         if name == "slot":
             return None
-        raise UsageError(f"no order {name!r} here; there is {', '.join(self.orders)}")
+        raise UsageError(f"unknown order {name!r}; available: {', '.join(self.orders)}")
 
     @property
     def keys(self) -> Keys:

@@ -100,7 +100,7 @@ def read_options(
     for name in given:
         if name not in known:
             there = ", ".join(one.name for one in known.values() if not one.hidden)
-            raise UsageError(f"{who} takes {there or 'no options here'}, not {short(name)}")
+            raise UsageError(f"unknown option {short(name)} for {who}; available: {there or 'none'}")
     return {name: known[name].value_of(value) for name, value in given.items()}
 
 

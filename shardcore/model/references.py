@@ -117,7 +117,7 @@ def gather_decoded(source: str, size: int, into: ReferenceCollector) -> None:
     name = SourceName.parse(source)
     if name.stretch is not None:
         stored = Span(str(name.outer), *name.stretch)
-        into.add(Pointing(stored, Span(source, 0, size), "These stored bytes decompress to the bytes asked about."))
+        into.add(Pointing(stored, Span(source, 0, size), "These stored bytes decompress to the requested bytes."))
 
 
 def _declared(node: Node) -> Iterator[Node]:

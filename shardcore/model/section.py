@@ -95,7 +95,7 @@ def tile(claims: Sequence[Section], size: int) -> tuple[tuple[Section, ...], tup
             sections[-1] = Section(last.name, last.role, last.start, stop, last.doc)
         elif owner is None:
             sections.append(
-                Section("unknown", SectionRole.UNKNOWN, start, stop, "No rule of the format claims these bytes.")
+                Section("unknown", SectionRole.UNKNOWN, start, stop, "These bytes are not part of any known structure.")
             )
             owners.append(None)
         else:
@@ -107,7 +107,7 @@ def tile(claims: Sequence[Section], size: int) -> tuple[tuple[Section, ...], tup
             sections.insert(place, empty)
     if len(sections) > MAX_SECTIONS:
         start = sections[MAX_SECTIONS - 1].start
-        doc = f"{len(sections) - MAX_SECTIONS + 1:,} more parts: a file is shown as {MAX_SECTIONS:,} at most."
+        doc = f"{len(sections) - MAX_SECTIONS + 1:,} more sections; at most {MAX_SECTIONS:,} are shown."
         sections[MAX_SECTIONS - 1 :] = [Section("more", SectionRole.UNKNOWN, start, size, doc)]
     return tuple(sections), tuple(overlaps)
 

@@ -30,7 +30,7 @@ R = TypeVar("R")
 
 def tickets_of(shard: Shard, *, keys: bool = False) -> list[ShardTicket]:
     if not shard.opened_at:
-        raise UsageError("this shard was not opened by a path or an address: there is nothing to open it by elsewhere")
+        raise UsageError("this shard was not opened by a path or address, so another process cannot open it")
     options = {name: _plain(value) for name, value in shard.chosen.items() if name != "format"}
     if shard.opened_with is not None:
         options["remote"] = shard.opened_with

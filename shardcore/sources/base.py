@@ -411,7 +411,7 @@ NAME_LIMIT = 4096
 def check_name(name: str) -> str:
     """Return a name that stays in its folder: relative, normalised, no `..`, NUL or backslash; else `SourceError`."""
     if len(name) > NAME_LIMIT:
-        raise SourceError(f"refused to follow the name {short(name)} of {len(name)} letters: at most {NAME_LIMIT}")
+        raise SourceError(f"refused to follow the name {short(name)} of {len(name)} characters: at most {NAME_LIMIT}")
     parts = name.split("/")
     if not name or "\0" in name or "\\" in name or any(part in ("", ".", "..") for part in parts):
         raise SourceError(f"refused to follow the name {name!r}: it is not a plain relative name")

@@ -71,8 +71,8 @@ class Bill:
     def check_at_hand(self, near: bool, what: str) -> None:
         """Raise `UsageError` if bytes would have to be fetched and `fetch` is off."""
         if not near and not self.fetch:
-            known = "the cold cost is measured with the bytes that were fetched before"
-            raise UsageError(f"{known}; {what} would have to be fetched: look the key up once more")
+            known = "the cold cost is computed from cached bytes"
+            raise UsageError(f"{known}; {what} must be fetched: look the key up again")
 
 
 class ColdSource(Source):

@@ -323,7 +323,7 @@ class OnDemandSource(Source):
 def open_side_file(path: str | Path, *, writable: bool = False, named: bool = False) -> IO[bytes]:
     """Open a small file that belongs to another: a journal, sidecar, manifest or list of keys.
 
-    Others may write to its folder: links are not followed, only regular files are opened, a FIFO never blocks. For a path
+    Others may write to its folder: links are not followed, only regular files are opened, FIFOs never block. For a path
     from the user (`named`), own descriptors such as `/dev/stdin` are opened, also pipes. A missing file is a
     `SourceError` with the cause `FileNotFoundError`.
     """

@@ -80,7 +80,7 @@ class BytesFolder(Folder):
     def open(self, name: str) -> Source:
         path = self._inside + check_name(name)
         if path not in self._files:
-            raise SourceError(f"there is no {name}") from FileNotFoundError(path)
+            raise SourceError(f"{name} not found") from FileNotFoundError(path)
         kind = BytesSource if self._noted is None else partial(_NotedSource, partial(self._noted, path))
         source = kind(self._files[path], path.rpartition("/")[2], folder=self)
         source.uri = f"memory/{path}"

@@ -82,7 +82,7 @@ def test_listings_are_charged_and_logged() -> None:
 
 
 @pytest.mark.parametrize(
-    ("target", "words"), [("/a", "in a loop: 1 redirect led back"), ("/a{}", "redirected more than 5 times")]
+    ("target", "words"), [("/a", "in a loop of 1 redirect"), ("/a{}", "redirected more than 5 times")]
 )
 def test_redirects_without_end_are_counted_and_told(
     target: str, words: str, capsys: pytest.CaptureFixture[str]

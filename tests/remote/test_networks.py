@@ -205,7 +205,7 @@ def test_a_listing_without_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("status", "headers", "said"),
     [
-        (304, {}, "not modified"),
+        (304, {}, "304 Not Modified"),
         (416, {}, "416"),
         (416, {"Content-Range": "bytes */100"}, "416"),
         (302, {"Location": "file:///etc/passwd"}, "redirected to .file."),

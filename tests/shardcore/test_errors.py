@@ -45,7 +45,7 @@ def test_an_error_tells_what_helps() -> None:
     """A remedy ends the text; who has other words for it takes the text without. It survives pickling."""
     error = UsageError("there already", span=Span("", 0, 8), remedy=Remedy.REPLACE)
     assert error.placed == "there already (0x0–0x7 · 8 bytes)"
-    assert str(error) == "there already (0x0–0x7 · 8 bytes); it is replaced with force=True"
+    assert str(error) == "there already (0x0–0x7 · 8 bytes); pass force=True to replace it"
     assert str(pickle.loads(pickle.dumps(error))) == str(error)
     assert LimitExceeded("too long").remedy is Remedy.LIMIT
     assert NotAShard("none", remedy=Remedy.SPEC).remedy is Remedy.SPEC

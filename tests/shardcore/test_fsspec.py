@@ -259,7 +259,7 @@ def test_options(archive: Path) -> None:
     assert opened(format="des", jobs=2).exists("tides.csv")
     with pytest.raises(shardcore.UsageError, match="option 'colour'"):
         opened(colour="blue").ls("")
-    with pytest.raises(shardcore.UsageError, match="remote_options has no 'endpoint'"):
+    with pytest.raises(shardcore.UsageError, match="unknown option 'endpoint' in remote_options"):
         opened(remote_options={"endpoint": "http://127.0.0.1"}).ls("")
     s3 = fsspec.filesystem(
         "shard",

@@ -67,7 +67,7 @@ def _version(doc: str, default: int = 0) -> Field:
 
 _STORED_SIZE = Differs(
     "a chunk that compression would make larger is stored as it is, so at most 128 KiB follow",
-    "readers take up to 256 KiB here, as stored bytes may be more than plain ones",
+    "readers take up to 256 KiB here, as stored bytes may be more than uncompressed ones",
 )
 _FRAME = Differs(
     "1 and 2 are standard LZ4 compression", "it is one LZ4 frame, with magic and end mark, not a bare LZ4 block"
@@ -105,7 +105,7 @@ CHUNK_HEADER = Record(
             "uncompressed_size",
             ("u1", 3),
             FieldRole.SIZE,
-            "Uncompressed bytes of the chunk, decompressed; 24 bits, little-endian.",
+            "Uncompressed bytes of the chunk; 24 bits, little-endian.",
         ),
     ),
 )
@@ -162,7 +162,7 @@ COUNT = Record(
 CHUNK_HASH = Record(
     "chunk hash",
     source="xorb, info block",
-    fields=(Field("chunk_hash", ("u1", SIZE), FieldRole.HASH, "Hash of the plain chunk."),),
+    fields=(Field("chunk_hash", ("u1", SIZE), FieldRole.HASH, "Hash of the uncompressed chunk."),),
 )
 
 STORED_END = Record(
@@ -186,7 +186,7 @@ UNPACKED_END = Record(
             "unpacked_chunk_offset",
             "<u4",
             FieldRole.OFFSET,
-            "One past the last byte of the chunk in the plain xorb: all chunks decompressed and joined.",
+            "One past the last byte of the chunk in the uncompressed xorb: all chunks decompressed and joined.",
         ),
     ),
 )

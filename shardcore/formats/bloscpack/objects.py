@@ -127,7 +127,7 @@ class BloscpackObjects(Objects):
         if name == "slot":
             return None
         if name not in self.orders:
-            raise UsageError(f"no order {name!r} here; there is {', '.join(self.orders)}")
+            raise UsageError(f"unknown order {name!r}; available: {', '.join(self.orders)}")
         column = self._table.places if name == "offset" else self._table.headers["nbytes"]
         return np.argsort(column, kind="stable").astype(np.int64)
 

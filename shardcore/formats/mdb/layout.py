@@ -187,7 +187,7 @@ CAS_ENTRY = Record(
             "chunk_byte_range_start",
             "<u4",
             FieldRole.OFFSET,
-            "First byte of the chunk in the plain xorb: all chunks decompressed and joined.",
+            "First byte of the chunk in the uncompressed xorb: all chunks decompressed and joined.",
         ),
         Field("unpacked_segment_bytes", "<u4", FieldRole.SIZE, "Uncompressed bytes of the chunk, decompressed."),
         Field(

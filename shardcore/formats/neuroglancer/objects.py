@@ -136,7 +136,7 @@ class NeuroglancerObjects(Objects):
         if name == "slot":
             return None
         if name not in self.orders:
-            raise UsageError(f"no order {name!r} here; there is {', '.join(self.orders)}")
+            raise UsageError(f"unknown order {name!r}; available: {', '.join(self.orders)}")
         table = self._table()
         entries = table.entries
         column = {"offset": entries.starts, "size": entries.sizes, "key": entries.ids}[name]

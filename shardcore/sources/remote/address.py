@@ -228,7 +228,7 @@ def parse_address(text: str) -> Address:
         address = _arn_address(body)
     elif not separator or scheme not in SCHEMES:
         kinds = ", ".join(f"{one}://" for one in SCHEMES)
-        raise UsageError(f"{visible(scheme[:40])}:// addresses cannot be opened; there is {kinds} and precomputed://")
+        raise UsageError(f"{visible(scheme[:40])}:// addresses are not supported (supported: {kinds}, precomputed://)")
     elif scheme == "hf":
         address = _hub_address(rest)
     else:
@@ -248,7 +248,7 @@ def _bucket_address(scheme: str, rest: str) -> Address:
     version = _VERSION.search(rest) if scheme == "s3" else None
     bucket, _, key = (rest[: version.start()] if version else rest).partition("/")
     if not bucket or any(letter in bucket for letter in "@?#:"):
-        raise UsageError(f"an address in a store is {scheme}://bucket/key")
+        raise UsageError(f"invalid address; expected {scheme}://bucket/key")
     key = key.lstrip("/") if not key.strip("/") else key
     return Address(scheme, bucket, key, version=version[1] if version else "")
 

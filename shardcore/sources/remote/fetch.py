@@ -144,7 +144,7 @@ class Fetch:
                     f"{self._address.shown}: the server returned more bytes than requested", status=reply.status
                 )
             if expected is None and len(data) > limit:
-                text = f"{self._address.shown}: the server gives no ranges, only the whole file; it has more than"
+                text = f"{self._address.shown}: the server does not support ranges; the whole file has more than"
                 raise RangeRefused(f"{text} {limit:,} bytes", status=200, remedy=Remedy.LIMIT_FETCH)
             self._charge(len(piece))
             if expected is not None and not self._known.whole:

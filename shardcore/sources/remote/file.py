@@ -127,7 +127,7 @@ class RemoteFile:
         try:
             content = unpacker.decompress(data, limit + 1)
         except zlib.error as error:
-            raise SourceError(f"{self.address.shown} comes compressed, and cannot be decompressed") from error
+            raise SourceError(f"{self.address.shown} is sent compressed and cannot be decompressed") from error
         if len(content) > limit:
             raise LimitExceeded(f"{self.address.name} has more than {plural(limit, 'byte')} decompressed")
         return content

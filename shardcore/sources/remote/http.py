@@ -112,9 +112,9 @@ class HttpTransport:
             if parts.scheme not in ("http", "https"):
                 raise RangeRefused(f"{address.shown} is redirected to {short(parts.scheme)}, not to a server")
             if scheme == "https" and parts.scheme == "http":
-                raise RemoteError(f"refused to follow {address.shown} to where nothing is encrypted")
+                raise RemoteError(f"refused to follow the redirect of {address.shown} from https to http")
             if url in seen:
-                text = f"{address.shown} is redirected in a loop: {plural(len(seen), 'redirect')} led back"
+                text = f"{address.shown} is redirected in a loop of {plural(len(seen), 'redirect')}"
                 raise RangeRefused(text, status=raw.status)
             if len(seen) > MOST_REDIRECTS:
                 raise RangeRefused(f"{address.shown} is redirected more than {MOST_REDIRECTS} times", status=raw.status)

@@ -72,15 +72,15 @@ class RemoteOptions:
 
     def __post_init__(self) -> None:
         if self.anonymous and (self.profile or self.access_key):
-            raise UsageError("anonymous requests have no profile and no keys: give one or the other")
+            raise UsageError("anonymous cannot be combined with a profile or keys")
         if self.profile and self.access_key:
-            raise UsageError("a profile has its own keys: give a profile or keys")
+            raise UsageError("give either a profile or keys, not both")
         if bool(self.access_key) != bool(self.secret_key):
-            raise UsageError("an access key and its secret key belong together: give both")
+            raise UsageError("an access key requires its secret key: give both")
         if self.addressing not in (None, *ADDRESSING):
-            raise UsageError(f"addressing is path or virtual, not {short(self.addressing)}")
+            raise UsageError(f"addressing must be path or virtual, not {short(self.addressing)}")
         if self.endpoint_url is not None and not self.endpoint_url.startswith(("http://", "https://")):
-            raise UsageError("an endpoint is an address such as https://minio.example.org:9000")
+            raise UsageError("invalid endpoint; expected an address such as https://minio.example.org:9000")
 
     @property
     def asks_for_s3(self) -> bool:

@@ -14,7 +14,7 @@ from shardcore.model.number_words import plural, size_text
 from shardcore.sources.base import PurposeAt
 from shardcore.sources.read_purpose import ReadPurpose
 
-CALLED_OFF = "called off"
+CALLED_OFF = "cancelled"
 """Error text of a cancelled request."""
 
 KEPT = 100_000
@@ -211,7 +211,7 @@ class RequestLog:
             return f"{plural(self.requests, 'request')}, {size}"
         full = self.full_size
         hits = f", {plural(self.hits, 'read')} from the cache" if self.hits else ""
-        again = f", {self.retries} of them asked again" if self.retries else ""
+        again = f" ({plural(self.retries, 'retry', 'retries')})" if self.retries else ""
         whole = f"; a full download would have been {plural(self.files, 'request')}, {size_text(full)}"
         return f"{plural(self.requests, 'request')}{again}, {size_text(self.bytes)} of {size_text(full)}{hits}{whole}"
 

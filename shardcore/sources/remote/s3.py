@@ -276,12 +276,12 @@ def broken_error(error: Exception, address: Address, *, writing: bool = False) -
         refused.IncompleteReadError,
     )
     if isinstance(error, refused.HTTPClientError) and isinstance(error.kwargs.get("error"), NoXml):
-        return RemoteError(f"{address.shown}: the server does not answer as S3 does; its answer is not XML")
+        return RemoteError(f"{address.shown}: the server does not speak S3: its response is not XML")
     if isinstance(error, transient):
         return Broken(failure(error, address, writing=writing))
     if not isinstance(error, refused.BotoCoreError):
         # The message would contain the body of the response.
-        return RemoteError(f"{address.shown}: the server does not answer as S3 does; its answer cannot be parsed")
+        return RemoteError(f"{address.shown}: the server does not speak S3: its response cannot be parsed")
     if isinstance(error, refused.ParamValidationError):
         return RemoteError(f"{address.shown} is not an address in a store: invalid bucket name")
     return _without_answer(error, address.shown)

@@ -83,7 +83,7 @@ class RemoteSession:
         most = self.options.limit_requests
         with self._lock:
             if most is not None and self._asked >= most:
-                text = f"no more than {plural(most, 'request')} may be made"
+                text = f"at most {plural(most, 'request')} may be made"
                 raise BudgetSpent(text, remedy=Remedy.LIMIT_REQUESTS)
             self._reserve(size)
             self._asked += 1
@@ -102,7 +102,7 @@ class RemoteSession:
         limit = self.options.limit_fetch
         if limit is not None and self._asked_bytes + size > limit:
             more = self._asked_bytes + size - limit
-            text = f"no more than {plural(limit, 'byte')} may be fetched; {more:,} more would be needed"
+            text = f"at most {plural(limit, 'byte')} may be fetched; {more:,} more are needed"
             raise BudgetSpent(text, remedy=Remedy.LIMIT_FETCH)
         self._asked_bytes += size
 
@@ -111,7 +111,7 @@ class RemoteSession:
     def check(self) -> None:
         """Raise the error of a lost source, or `LargeRead` if the context allows no request."""
         if most() == 0:
-            raise LargeRead("this would have to be requested from another machine")
+            raise LargeRead("this requires a request to another machine")
         with self._lock:
             if self._lost is not None and time.monotonic() > self._lost_until:
                 self._lost = self._trouble = None

@@ -100,7 +100,7 @@ def _beyond(reply: Reply, asked: RangeQuery, pin: Pin | None) -> Body:
     if pin is not None and said and said != f"bytes */{pin.size}":
         raise _changed(asked.address)
     text = f"{asked.address.shown}: the server refuses bytes {ends_text(asked.start, asked.stop)} (status 416)"
-    raise RangeRefused(f"{text} without saying that the file is empty", status=416, remedy=Remedy.COPY)
+    raise RangeRefused(f"{text} but the file is not reported as empty", status=416, remedy=Remedy.COPY)
 
 
 def _part(reply: Reply, asked: RangeQuery, pin: Pin | None) -> Body:
@@ -108,7 +108,7 @@ def _part(reply: Reply, asked: RangeQuery, pin: Pin | None) -> Body:
     said = reply.headers.get("content-range", "")
     found = _RANGE.fullmatch(said.strip())
     if found is None:
-        raise RangeRefused(f"{shown}: the server does not say which bytes it sends", status=206, remedy=Remedy.COPY)
+        raise RangeRefused(f"{shown}: the response has no valid Content-Range", status=206, remedy=Remedy.COPY)
     first, last, size = (int(number) for number in found.groups())
     if pin is not None and size != pin.size:
         raise _changed(asked.address)
@@ -125,7 +125,7 @@ def _whole(reply: Reply, asked: RangeQuery, pin: Pin | None, limit: int) -> Body
     if pin is not None and size is not None and size != pin.size:
         raise _changed(asked.address)
     if size is not None and size > limit:
-        text = f"{asked.address.shown}: the server gives no ranges, only the whole file of {size:,} bytes"
+        text = f"{asked.address.shown}: the server does not support ranges, only the whole file of {size:,} bytes"
         raise RangeRefused(f"{text}; at most {limit:,} are read whole", status=200, remedy=Remedy.LIMIT_FETCH)
     return Body(_same(reply, size if size is not None else -1, pin, asked.address), 0, size)
 
@@ -162,7 +162,7 @@ def _changed(address: Address) -> SourceChanged:
 
 
 def packed(address: Address, encoding: str) -> RangeRefused:
-    text = f"{address.shown} comes packed (Content-Encoding: {encoding[:40]}), and its ranges are not those of the file"
+    text = f"{address.shown} is sent compressed (Content-Encoding: {encoding[:40]}); ranges would differ from the file"
     return RangeRefused(text, remedy=Remedy.COPY)
 
 
@@ -184,7 +184,7 @@ def refusal(reply: Reply, address: Address, *, writing: bool = False) -> Excepti
         text = f"{address.host} cannot answer now (status {status})"
         return Broken(ServerFailed(text, status=status, remedy=Remedy.AGAIN), after=_wait(reply))
     if status in (404, 410):
-        text = f"there is no bucket {address.place}" if code == "NoSuchBucket" else f"there is no {shown}"
+        text = f"bucket {address.place} not found" if code == "NoSuchBucket" else f"{shown} not found"
         return NoSuchObject(text, status=status)
     if status == 407:
         return ProxyFailed(f"the proxy for {address.host} does not accept the login", status=407, remedy=Remedy.PROXY)
@@ -197,7 +197,7 @@ def refusal(reply: Reply, address: Address, *, writing: bool = False) -> Excepti
 def _elsewhere(reply: Reply, address: Address) -> RemoteError:
     status, shown = reply.status, address.shown
     if status == 304:
-        text = f"{shown}: the server answers not modified, without bytes (status 304)"
+        text = f"{shown}: the server answers 304 Not Modified, without content"
         return RangeRefused(text, status=status, remedy=Remedy.COPY)
     if not address.in_store:
         return RangeRefused(f"{shown} is redirected without an address (status {status})", status=status)

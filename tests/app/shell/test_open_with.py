@@ -68,7 +68,7 @@ def deleted_of(dialog: OpenWith) -> FlagField:
         (" \n", ""),
         ('{"a": 1}', ""),
         ('{"a": 1', "The specification is not JSON: it ends too early (column 8)"),
-        ('{\n "a" 1}', "The specification is not JSON: a colon should stand here, after a name (line 2, column 6)"),
+        ('{\n "a" 1}', "The specification is not JSON: a colon is missing after a name (line 2, column 6)"),
         ("[1]", "A specification is an object"),
         ("7", "A specification is an object"),
         ("[" * 100_000, "The specification: nested more than 200 deep"),

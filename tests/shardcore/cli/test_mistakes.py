@@ -50,7 +50,7 @@ MISTAKES: list[tuple[int, str, list[str]]] = [
     (2, "no path is given", ["info", ""]),
     (
         2,
-        "ftp:// addresses cannot be opened; there is s3://, gs://, http://, https://, hf:// and precomputed://",
+        "ftp:// addresses are not supported (supported: s3://, gs://, http://, https://, hf://, precomputed://)",
         ["info", "ftp://a/b"],
     ),
     (4, "not a regular file", ["info", "/dev/null"]),
@@ -151,12 +151,12 @@ MISTAKES: list[tuple[int, str, list[str]]] = [
     (4, "there is no file nofile", ["pack", "swh", "OUT", "nofile"]),
     (2, "have the same key", ["pack", "swh", "OUT", "TEXT", "TEXT"]),
     (2, "key must be 64 hex digits, not 'ab'", ["pack", "mdb", "OUT", "TEXT", "-O", "key=ab"]),
-    (2, "swh takes seed, dedupe, not 'sed'", ["pack", "swh", "OUT", "TEXT", "-O", "sed=1"]),
+    (2, "unknown option 'sed' for swh; available: seed, dedupe", ["pack", "swh", "OUT", "TEXT", "-O", "sed=1"]),
     (2, "-O takes NAME=VALUE, not 'seed'", ["pack", "swh", "OUT", "TEXT", "-O", "seed"]),
     (2, "-O seed is given twice", ["pack", "swh", "OUT", "TEXT", "-O", "seed=1", "-O", "seed=2"]),
     (2, "seed must be a whole number, not 'one'", ["pack", "swh", "OUT", "TEXT", "-O", "seed=one"]),
     # --- locate ---
-    (2, "des takes date, n_bits, zones, not 'bits'", ["locate", "des", "5", "-O", "bits=8"]),
+    (2, "unknown option 'bits' for des; available: date, n_bits, zones", ["locate", "des", "5", "-O", "bits=8"]),
     (2, "pass -O date=, the created_at of the object", ["locate", "des", "5"]),
     (2, "not a date or time in ISO 8601: 'today'", ["locate", "des", "5", "-O", "date=today"]),
     (2, "from 4 to 16", ["locate", "des", "5", "-O", "date=2026-01-31", "-O", "n_bits=99"]),

@@ -69,7 +69,7 @@ def test_a_dead_process_is_an_error_and_replaced(decoder: IsolatedDecoder) -> No
     os.kill(first, signal.SIGSTOP)  # so that the chunk is still undone when the process dies
     timer = threading.Timer(0.3, os.kill, (first, signal.SIGKILL))
     timer.start()
-    with pytest.raises(FormatError, match=r"died of these bytes \(exit code -9\)") as caught:
+    with pytest.raises(FormatError, match=r"crashed on these bytes \(exit code -9\)") as caught:
         decompress(decoder, chunk, place=PLACE)
     timer.join()
     assert caught.value.span == PLACE

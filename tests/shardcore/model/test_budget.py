@@ -248,7 +248,7 @@ def test_what_was_read_before_counts_as_stored() -> None:
 
 def test_no_format_can_forget_its_budget() -> None:
     """The methods of a format are wrapped where its class is made."""
-    with pytest.raises(FormatError, match="does not foresee"):
+    with pytest.raises(FormatError, match="in an unexpected way"):
         careless().find("a")
 
 

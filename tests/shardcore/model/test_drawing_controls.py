@@ -30,7 +30,7 @@ def test_what_is_not_said_is_as_the_file_says() -> None:
         ({"shuffled": 1}, "shuffled is yes or no, not 1"),
         ({"order": "key"}, "order is one of file, size, not 'key'"),
         ({"uid": 12}, "uid is a text"),
-        ({"seed": 1}, "nothing here is called 'seed'; what can be set: bits, shuffled, order, uid"),
+        ({"seed": 1}, "unknown control 'seed'; available: bits, shuffled, order, uid"),
     ],
 )
 def test_wrong_values(values: dict[str, Any], told: str) -> None:

@@ -65,7 +65,7 @@ def test_only_declared_options_pass() -> None:
         "codec": "zstd",
     }
     for given in ({"where": "x"}, {"progress": 1}):
-        with pytest.raises(UsageError, match=r"toy takes seed, codec, not '(where|progress)'$"):
+        with pytest.raises(UsageError, match=r"unknown option '(where|progress)' for toy; available: seed, codec$"):
             read_options(declared, given, OptionPurpose.WRITE, "toy")
     with pytest.raises(UsageError, match="codec must be one of none, zstd, not 'lz4'"):
         read_options(declared, {"codec": "lz4"}, OptionPurpose.WRITE, "toy")

@@ -250,7 +250,7 @@ def answer_text(record: Request) -> str:
     if record.cached:
         return "cache"
     if called_off(record):
-        return "■ called off"
+        return "■ cancelled"
     text = str(record.status) if record.status else "no answer"
     again = f" ↻ {record.retry + 1}" if record.retry else ""
     return f"✖ {text}{again}" if record.error else f"{text}{again}"

@@ -59,7 +59,7 @@ def test_folders_of_a_bucket(
     assert titles(places) == ["s3://shards/", "s3://none/"]
     places._go(places.model.index(1))
     assert places.group is Group.NEAR
-    qtbot.waitUntil(lambda: "there is no bucket none" in places.note.text())
+    qtbot.waitUntil(lambda: "bucket none not found" in places.note.text())
     session.close()
     qtbot.waitUntil(lambda: not session.jobs.open_jobs)
 

@@ -115,7 +115,7 @@ def test_what_became_of_a_request_is_said_in_words() -> None:
     assert answer_text(asked(0, 0)) == "206"
     assert answer_text(asked(0, 0, cached=True)) == "cache"
     assert answer_text(Request(0, "GET", WHERE, 0, 1, ReadPurpose.HEAD, status=503, error="busy")) == "✖ 503"
-    assert answer_text(Request(0, "GET", WHERE, 0, 1, ReadPurpose.HEAD, error="called off")) == "■ called off"
+    assert answer_text(Request(0, "GET", WHERE, 0, 1, ReadPurpose.HEAD, error="cancelled")) == "■ cancelled"
     assert answer_text(Request(0, "GET", WHERE, 0, 1, ReadPurpose.HEAD, retry=1, error="x")) == "✖ no answer ↻ 2"
     assert answer_text(Request(0, "GET", WHERE, 0, 1, ReadPurpose.HEAD, status=206, retry=1)) == "206 ↻ 2"
 

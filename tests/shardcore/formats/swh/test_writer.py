@@ -135,7 +135,7 @@ def test_order_of_adding_is_order_in_the_file(tmp_path: Path) -> None:
 
 def test_options_are_checked() -> None:
     """Unknown options and impossible seeds are mistakes of the caller, told in words of the format."""
-    with pytest.raises(shardcore.UsageError, match="swh takes seed, dedupe, not 'colour'"):
+    with pytest.raises(shardcore.UsageError, match="unknown option 'colour' for swh; available: seed, dedupe"):
         shardcore.create(None, format="swh", colour="red")
     for seed in (2**32, -1, "x", None, 1.5):
         message = r"a seed is a whole number from 0 to 2\^32 - 1|^seed must be "
@@ -149,7 +149,7 @@ def test_only_declared_options_can_be_given(tmp_path: Path) -> None:
     script = [sys.executable, "-m", "shardcore", "pack", "swh", str(tmp_path / "out"), str(tmp_path / "a")]
     done = subprocess.run([*script, "-O", "progress=1"], capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 2
-    assert done.stderr == "shardcore: swh takes seed, dedupe, not 'progress'\n"
+    assert done.stderr == "shardcore: unknown option 'progress' for swh; available: seed, dedupe\n"
     assert not (tmp_path / "out").exists()
 
 
