@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from shardcore.shards.shard import Shard
     from shardcore.shards.task_pool import TaskPool
     from shardcore.shards.trace import Step, Trace
-    from shardcore.sources.cold import ColdCost
+    from shardcore.sources.cold_start import ColdCost
 
 
 _ROUTING = tuple(one.name for one in all_formats() if one.locate is not None)

@@ -15,7 +15,7 @@ from shardcore.shards.opening import open as open_shard
 from shardcore.shards.shard import Shard
 from shardcore.shards.trace import Look, Meanings, Trace, tell
 from shardcore.sources.base import Folder, Source
-from shardcore.sources.cold import Bill, ColdCost, ColdFolder, ColdSource
+from shardcore.sources.cold_start import ColdCost, ColdFolder, ColdSource, CostRecorder
 from shardcore.sources.read_purpose import ReadPurpose, reading_for
 
 
@@ -32,37 +32,37 @@ class ColdTrace:
 
 
 def cold_trace(shard: Shard, key: str, *, fetch: bool = False) -> ColdTrace:
-    bill = Bill(fetch=fetch)
+    recorder = CostRecorder(fetch=fetch)
     try:
-        with open_shard(_cold(shard, bill), partial=True, **_cold_choices(shard.chosen, bill)) as found:
-            opening = bill.cost
-            look = _ColdLook(bill, found.meanings)
+        with open_shard(_cold(shard, recorder), partial=True, **_cold_choices(shard.chosen, recorder)) as found:
+            opening = recorder.cost
+            look = _ColdLook(recorder, found.meanings)
             parsed = found.parse_key(key)
             with reading_for(ReadPurpose.LOOKUP):
                 trace = tell(key, lambda look: found.lookup(parsed, look), found.meanings, look, lambda: found.sections)
-            return ColdTrace(trace, opening, tuple(look.costs), bill.trips)
+            return ColdTrace(trace, opening, tuple(look.costs), recorder.trips)
     finally:
-        bill.close()
+        recorder.close()
 
 
-def _cold(shard: Shard, bill: Bill) -> Source | Folder:
+def _cold(shard: Shard, recorder: CostRecorder) -> Source | Folder:
     if isinstance(shard, DataSet):
-        return ColdFolder(shard.folder, bill)
+        return ColdFolder(shard.folder, recorder)
     if shard.source is None:
         raise UsageError("a cold start can be measured for files and folders only")
-    folder = ColdFolder(shard.source.folder, bill) if shard.source.folder is not None else None
-    return ColdSource(shard.source, bill, folder, first=head_bytes(shard.source.name), owned=False)
+    folder = ColdFolder(shard.source.folder, recorder) if shard.source.folder is not None else None
+    return ColdSource(shard.source, recorder, folder, first=head_bytes(shard.source.name), owned=False)
 
 
-def _cold_choices(chosen: Mapping[str, Any], bill: Bill) -> dict[str, Any]:
-    return {name: ColdFolder(value, bill) if isinstance(value, Folder) else value for name, value in chosen.items()}
+def _cold_choices(chosen: Mapping[str, Any], recorder: CostRecorder) -> dict[str, Any]:
+    return {name: ColdFolder(value, recorder) if isinstance(value, Folder) else value for name, value in chosen.items()}
 
 
 class _ColdLook(Look):
-    def __init__(self, bill: Bill, meanings: Meanings) -> None:
+    def __init__(self, recorder: CostRecorder, meanings: Meanings) -> None:
         super().__init__(telling=True, meanings=meanings)
         self.costs: list[ColdCost] = []
-        self._bill, self._told = bill, bill.cost
+        self._recorder, self._told = recorder, recorder.cost
 
     def step(
         self,
@@ -74,7 +74,7 @@ class _ColdLook(Look):
         draw: Callable[[], Drawing] | None = None,
         **values: Any,
     ) -> None:
-        now = self._bill.cost
+        now = self._recorder.cost
         super().step(title, text, *spans, why=why, inputs=inputs, **values)
         self.costs.append(now - self._told)
         self._told = now

@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QRadioButton, QVBoxLayout, QW
 
 from shardcore.model.number_words import plural
 from shardcore.operations.cold_cost import ColdTrace
-from shardcore.sources.cold import ColdCost
+from shardcore.sources.cold_start import ColdCost
 from shardscope.widgets.wrap_text import WrapText
 
 

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QSizePolicy, QVBoxLayout
 from shardcore import Span, Step
 from shardcore.model.text import said, shown, without_marks
 from shardcore.shards.trace import COMPUTED, Meaning
-from shardcore.sources.cold import ColdCost
+from shardcore.sources.cold_start import ColdCost
 from shardcore.teaching.lessons.secrets import HIDDEN, NOTHING, Secrets
 from shardscope.session.highlights import lights_of
 from shardscope.session.words import LONGEST_NAME, grouped, numbers, span_words

@@ -38,7 +38,7 @@ class ColdCost:
         return ColdCost(self.requests - other.requests, self.bytes - other.bytes, self.rounds - other.rounds)
 
 
-class Bill:
+class CostRecorder:
     """Recorder of the requests of cold sources; `fetch`: bytes that are not at hand may be fetched. Thread-safe."""
 
     def __init__(self, *, fetch: bool) -> None:
@@ -66,7 +66,7 @@ class Bill:
 
     def close(self) -> None:
         for source in self.sources.values():
-            source.let_go()
+            source.close_base()
 
     def check_at_hand(self, near: bool, what: str) -> None:
         """Raise `UsageError` if bytes would have to be fetched and `fetch` is off."""
@@ -84,7 +84,7 @@ class ColdSource(Source):
     def __init__(
         self,
         base: Source,
-        bill: Bill,
+        recorder: CostRecorder,
         folder: Folder | None,
         *,
         first: int = FIRST,
@@ -92,12 +92,12 @@ class ColdSource(Source):
         at: tuple[int, int] | None = None,
     ) -> None:
         self.name, self.uri, self.folder = base.name, base.uri, folder
-        self._base, self._bill, self._owned = base, bill, owned
+        self._base, self._recorder, self._owned = base, recorder, owned
         self._kept: list[Piece] = []
         self._run = ReadAhead()
         start, stop = at or (0, first)
         self.head_size = first if start else stop
-        with bill.lock:
+        with recorder.lock:
             self._fetch([(min(start, base.size), min(stop, base.size))])
 
     @property
@@ -117,7 +117,7 @@ class ColdSource(Source):
             at = last
         return tuple(found)
 
-    def let_go(self) -> None:
+    def close_base(self) -> None:
         if self._owned:
             self._base.close()
 
@@ -125,7 +125,7 @@ class ColdSource(Source):
         return self._read_many([(start, stop)])[0]
 
     def _read_many(self, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
-        with self._bill.lock:
+        with self._recorder.lock:
             holes: list[tuple[int, int]] = []
             for start, stop in ranges:
                 holes += missing(self._pieces(start, stop), start, stop) if stop > start else []
@@ -140,10 +140,10 @@ class ColdSource(Source):
         base = self._base
         for start, stop in wanted:
             at_hand = base.near or base.loaded(start, stop) == ((start, stop),) or start == stop
-            self._bill.check_at_hand(at_hand, f"{plural(stop - start, 'byte')} of {base.name}")
+            self._recorder.check_at_hand(at_hand, f"{plural(stop - start, 'byte')} of {base.name}")
             self._kept.append((start, base.read(start, stop)))
         self._kept.sort(key=lambda piece: piece[0])
-        self._bill.add(*(Span(base.name, start, stop) for start, stop in wanted))
+        self._recorder.add(*(Span(base.name, start, stop) for start, stop in wanted))
 
     def _pieces(self, start: int, stop: int) -> list[Piece]:
         return [piece for piece in self._kept if piece[0] < stop and piece[0] + len(piece[1]) > start]
@@ -158,17 +158,17 @@ class ColdSource(Source):
 class ColdFolder(Folder):
     lists_cheaply = False
 
-    def __init__(self, base: Folder, bill: Bill) -> None:
-        self._base, self._bill = base, bill
+    def __init__(self, base: Folder, recorder: CostRecorder) -> None:
+        self._base, self._recorder = base, recorder
         self.name, self.uri, self.listable = base.name, base.uri, base.listable
 
     def list(self, prefix: str = "") -> builtins.list[Entry]:
-        with self._bill.lock:
+        with self._recorder.lock:
             place = (self.uri, prefix)
-            if place not in self._bill.listings:
-                self._bill.listings[place] = self._base.list(prefix)
-                self._bill.add(Span(prefix or self.name, 0, 0))
-            return [*self._bill.listings[place]]
+            if place not in self._recorder.listings:
+                self._recorder.listings[place] = self._base.list(prefix)
+                self._recorder.add(Span(prefix or self.name, 0, 0))
+            return [*self._recorder.listings[place]]
 
     def open(self, name: str) -> Source:
         return self._open(name, FIRST)
@@ -181,27 +181,27 @@ class ColdFolder(Folder):
         return super().read(name, limit)
 
     def folder(self, name: str) -> Folder:
-        return ColdFolder(self._base.folder(name), self._bill)
+        return ColdFolder(self._base.folder(name), self._recorder)
 
     def parent(self) -> Folder | None:
         above = self._base.parent()
-        return None if above is None else ColdFolder(above, self._bill)
+        return None if above is None else ColdFolder(above, self._recorder)
 
     def _open(self, name: str, first: int, at: tuple[int, int] | None = None) -> Source:
-        bill, place = self._bill, f"{self.uri.rstrip('/')}/{name}"
-        with bill.lock:
-            if place in bill.sources:
-                return bill.sources[place]
-            if place in bill.absent:
-                raise bill.absent[place]
-            bill.check_at_hand(self._base.at_hand(name), name)
+        recorder, place = self._recorder, f"{self.uri.rstrip('/')}/{name}"
+        with recorder.lock:
+            if place in recorder.sources:
+                return recorder.sources[place]
+            if place in recorder.absent:
+                raise recorder.absent[place]
+            recorder.check_at_hand(self._base.at_hand(name), name)
             try:
                 base = self._base.open_on_demand(name)
             except SourceError as error:
-                bill.add(Span(name, 0, 0))
-                bill.absent[place] = error
+                recorder.add(Span(name, 0, 0))
+                recorder.absent[place] = error
                 raise
             inside = name.rpartition("/")[0]
             folder = self.folder(inside) if inside else self
-            bill.sources[place] = found = ColdSource(base, bill, folder, first=first, owned=True, at=at)
+            recorder.sources[place] = found = ColdSource(base, recorder, folder, first=first, owned=True, at=at)
             return found
