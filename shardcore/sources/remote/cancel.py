@@ -24,17 +24,17 @@ DEEPEST_XML = 16
 XML_SECONDS = 100
 """Seconds for the whole response."""
 
-_tell: ContextVar[Callable[[Connection], None] | None] = ContextVar("tell", default=None)
+_callback: ContextVar[Callable[[Connection], None] | None] = ContextVar("callback", default=None)
 
 
 @contextlib.contextmanager
-def told_to(tell: Callable[[Connection], None]) -> Iterator[None]:
-    """Call `tell` with the connection of each request in this context, before it is sent."""
-    token = _tell.set(tell)
+def connection_callback(callback: Callable[[Connection], None]) -> Iterator[None]:
+    """Call `callback` with the connection of each request in this context, before it is sent."""
+    token = _callback.set(callback)
     try:
         yield
     finally:
-        _tell.reset(token)
+        _callback.reset(token)
 
 
 def hang_up(connection: Connection) -> None:
@@ -150,16 +150,16 @@ def _is_xml(body: bytes) -> bool:
     return True
 
 
-def let_tell(manager: Any) -> None:
-    """Make all pools of a urllib3 manager report the connection of each request to `told_to`."""
+def enable_callbacks(manager: Any) -> None:
+    """Make all pools of a urllib3 manager report the connection of each request to `connection_callback`."""
     manager.pool_classes_by_scheme = {
-        scheme: _telling(pool_class) for scheme, pool_class in manager.pool_classes_by_scheme.items()
+        scheme: _with_callbacks(pool_class) for scheme, pool_class in manager.pool_classes_by_scheme.items()
     }
 
 
 @cache
-def _telling(pool_class: Any) -> Any:
-    class Timed(pool_class.ConnectionCls):  # type: ignore[misc]
+def _with_callbacks(pool_class: Any) -> Any:
+    class TimedConnection(pool_class.ConnectionCls):  # type: ignore[misc]
         """The timeout applies to the whole head of a response, including status 100."""
 
         def getresponse(self) -> Any:
@@ -170,13 +170,13 @@ def _telling(pool_class: Any) -> Any:
             with _one_deadline(self):
                 super()._tunnel()
 
-    class Telling(pool_class):  # type: ignore[misc]
-        ConnectionCls = Timed
+    class ReportingPool(pool_class):  # type: ignore[misc]
+        ConnectionCls = TimedConnection
 
         def _make_request(self, conn: Connection, *arguments: Any, **options: Any) -> Any:
-            tell = _tell.get()
-            if tell is not None:
-                tell(conn)
+            callback = _callback.get()
+            if callback is not None:
+                callback(conn)
             return super()._make_request(conn, *arguments, **options)
 
         def urlopen(self, *arguments: Any, **options: Any) -> Any:
@@ -185,4 +185,4 @@ def _telling(pool_class: Any) -> Any:
             response.stream = partial(_parsable, response)
             return response
 
-    return Telling
+    return ReportingPool

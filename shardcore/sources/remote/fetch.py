@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from shardcore.errors import ConnectionFailed, RangeRefused, Remedy, RemoteError, SourceChanged, TimedOut
 from shardcore.sources.read_purpose import ReadPurpose
 from shardcore.sources.remote.address import Address
-from shardcore.sources.remote.cancel import told_to
+from shardcore.sources.remote.cancel import connection_callback
 from shardcore.sources.remote.connection_pool import Connection
 from shardcore.sources.remote.range_request import CalledOff, RangeRequest
 from shardcore.sources.remote.request_log import CALLED_OFF, Request
@@ -94,14 +94,14 @@ class Fetch:
 
     def _ask(self, asked: RangeQuery, slow_down: Callable[[], None]) -> None:
         known, flight = self._known, self._flight
-        note = _Note(self._remote, asked, flight.purpose, self._attempt)
+        record = _LogRecord(self._remote, asked, flight.purpose, self._attempt)
         reply: Reply | None = None
         whole = False
         before = len(known.data)
         try:
-            with told_to(flight.waits_on):
+            with connection_callback(flight.waits_on):
                 reply = self._line.transport.get(asked)
-            note.answered(reply, self._line)
+            record.answered(reply, self._line)
             flight.carries(reply)
             if reply.overloaded:
                 slow_down()
@@ -116,19 +116,19 @@ class Fetch:
                 whole = True
         except (Broken, RemoteError, SourceChanged) as error:
             # A cancelled transfer is no failure of the connection.
-            note.failed(CALLED_OFF if flight.off else error)
+            record.failed(CALLED_OFF if flight.off else error)
             if reply is None:
-                note.redirected(self._line)
+                record.redirected(self._line)
             raise
         except CalledOff:
-            note.failed(CALLED_OFF)
+            record.failed(CALLED_OFF)
             raise
         finally:
             flight.carries_nothing()
             if reply is not None:
                 reply.close(whole=whole)
             self._remote.settle(self._came - self._reserved, self._line.transport.redirects)
-            note.write(len(known.data) - before)
+            record.write(len(known.data) - before)
 
     def _receive(self, reply: Reply, body: Body) -> None:
         """Read the body to its end, and compare the end with the stated one."""
@@ -188,7 +188,7 @@ class _Pace:
         self._remote.tape.note(text, urgent=True)
 
 
-class _Note:
+class _LogRecord:
     def __init__(self, remote: RemoteSession, asked: RangeQuery, purpose: ReadPurpose, attempt: int) -> None:
         self._remote, self._asked, self._purpose, self._attempt = remote, asked, purpose, attempt
         self._at = remote.tape.now
@@ -209,10 +209,10 @@ class _Note:
         if isinstance(error, str):
             self._error = error
             return
-        told = error.error if isinstance(error, Broken) else error
-        self._error = getattr(told, "message", type(told).__name__)
-        self._status = self._status or getattr(told, "status", 0)
-        if getattr(told, "status", 0) in (403, 404, 410) and self._asked.start == 0:
+        cause = error.error if isinstance(error, Broken) else error
+        self._error = getattr(cause, "message", type(cause).__name__)
+        self._status = self._status or getattr(cause, "status", 0)
+        if getattr(cause, "status", 0) in (403, 404, 410) and self._asked.start == 0:
             self._purpose = ReadPurpose.PROBE
 
     def write(self, size: int) -> None:

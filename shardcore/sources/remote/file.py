@@ -70,7 +70,7 @@ class RemoteFile:
         self._check_size(wanted)
         pieces, flights = self._plan(wanted, fresh=fresh)
         if not flights:
-            self._tell_hit(wanted)
+            self._log_hit(wanted)
         needed = [_inside(flight, wanted) for flight in flights]
         try:
             for flight, (_, last) in zip(flights, needed, strict=True):
@@ -204,7 +204,7 @@ class RemoteFile:
     def _blocks(self, start: int, stop: int) -> list[Piece]:
         return self._line.blocks.pieces(self._identity, start, stop)
 
-    def _tell_hit(self, wanted: list[tuple[int, int]]) -> None:
+    def _log_hit(self, wanted: list[tuple[int, int]]) -> None:
         start, stop = min(wanted)[0], max(last for _, last in wanted)
         tape = self.remote.tape
         size = sum(last - first for first, last in wanted)

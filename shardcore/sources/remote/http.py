@@ -17,7 +17,7 @@ from shardcore.errors import CannotList, RangeRefused, RemoteError
 from shardcore.model.number_words import plural
 from shardcore.model.text import short
 from shardcore.sources.remote.address import Address
-from shardcore.sources.remote.cancel import let_tell
+from shardcore.sources.remote.cancel import enable_callbacks
 from shardcore.sources.remote.certificates import web_context
 from shardcore.sources.remote.options import RemoteOptions
 from shardcore.sources.remote.response import (
@@ -58,7 +58,7 @@ class HttpTransport:
         else:
             self._pool = urllib3.PoolManager(maxsize=size, block=True, retries=False)
         self._trusts, self._lock = proxy is not None, threading.Lock()
-        let_tell(self._pool)
+        enable_callbacks(self._pool)
 
     def get(self, asked: RangeQuery) -> Reply:
         """Request a range and follow redirects; the reply contains the last location."""

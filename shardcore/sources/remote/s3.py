@@ -22,7 +22,7 @@ from botocore.utils import percent_encode
 from shardcore.errors import CredentialsRefused, Remedy, RemoteError, UsageError
 from shardcore.model.text import short, visible, without_secrets
 from shardcore.sources.remote.address import Address
-from shardcore.sources.remote.cancel import NoXml, let_tell
+from shardcore.sources.remote.cancel import NoXml, enable_callbacks
 from shardcore.sources.remote.certificates import trust_named
 from shardcore.sources.remote.options import AMAZON, RemoteOptions
 from shardcore.sources.remote.response import (
@@ -122,7 +122,7 @@ class S3Transport:
             raise _without_answer(error, scheme) from error
         http = self._client._endpoint.http_session
         # Managers for proxies are created later, with the pool classes of the session.
-        let_tell(http._manager)
+        enable_callbacks(http._manager)
         context = http._manager.connection_pool_kw["ssl_context"]
         # Loading certificates is slow, and an http endpoint needs none, unless a proxy does.
         plain = self._client.meta.endpoint_url.startswith("http:") and not getproxies()

@@ -287,20 +287,20 @@ class RemoteFolder(Folder):
                     failed = refusal(error.reply, where)
                     if isinstance(failed, Forbidden):
                         self._opened.unlisted.add(where.place)
-                told = failed.error if isinstance(failed, Broken) else failed
-                self._tell(where, at, status, attempt, str(getattr(told, "message", told)))
+                cause = failed.error if isinstance(failed, Broken) else failed
+                self._log_request(where, at, status, attempt, str(getattr(cause, "message", cause)))
                 raise failed from error
             remote.settle(page.size, transport.redirects)
             for _ in range(transport.redirects):
-                self._tell(where, at, 301, attempt, "")
-            self._tell(where, at, 200, attempt, "", page.size)
+                self._log_request(where, at, 301, attempt, "")
+            self._log_request(where, at, 200, attempt, "", page.size)
             if (current := budget()) is not None:
                 current.add_files(len(page.files) + len(page.folders))
             return page
 
         return remote.tried(ask, wait_for)
 
-    def _tell(self, where: Address, at: float, status: int, attempt: int, error: str, size: int = 0) -> None:
+    def _log_request(self, where: Address, at: float, status: int, attempt: int, error: str, size: int = 0) -> None:
         tape = self.tape
         record = Request(
             at, "GET", where.shown, None, None, ReadPurpose.LISTING,

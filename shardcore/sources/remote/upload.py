@@ -19,7 +19,7 @@ from shardcore.model.parallel import in_order
 from shardcore.progress import Progress, check_stopped, no_progress, wait_for
 from shardcore.sources.read_purpose import ReadPurpose
 from shardcore.sources.remote.address import Address
-from shardcore.sources.remote.cancel import Connection, hang_up, told_to
+from shardcore.sources.remote.cancel import Connection, connection_callback, hang_up
 from shardcore.sources.remote.request_log import Request
 from shardcore.sources.remote.response import Login
 from shardcore.sources.remote.s3 import NO_ANSWERS, S3Transport, broken_error, error_reply
@@ -133,8 +133,8 @@ class Upload:
         for page in self._pages(prefix, "list_multipart_uploads", marks):
             for each in page.get("Uploads", ()):
                 started = each.get("Initiated")
-                told = started.isoformat(timespec="seconds") if hasattr(started, "isoformat") else ""
-                yield UnfinishedUpload(replace(prefix, path=each["Key"]), each["UploadId"], told)
+                text = started.isoformat(timespec="seconds") if hasattr(started, "isoformat") else ""
+                yield UnfinishedUpload(replace(prefix, path=each["Key"]), each["UploadId"], text)
 
     def stored_bytes(self, upload: UnfinishedUpload) -> int:
         given, size = {"UploadId": upload.upload_id, "Key": upload.address.path}, 0
@@ -203,7 +203,7 @@ class Upload:
                 size = 0
                 raise broken_error(error, address, writing=writing) from error
             finally:
-                self._tell(address, method, at, attempt, size, status)
+                self._log_request(address, method, at, attempt, size, status)
             return answer
 
         # `alone`: after a failure, another request aborts the upload.
@@ -226,7 +226,7 @@ class Upload:
             self._sending.append(mine)
         try:
             check_stopped()
-            with told_to(mine.append):
+            with connection_callback(mine.append):
                 yield
         finally:
             with self._lock:
@@ -257,7 +257,7 @@ class Upload:
             return Forbidden(f"{address.shown} may not be written (status {found.status})", remedy=remedy)
         return found
 
-    def _tell(self, address: Address, method: str, at: float, attempt: int, size: int, status: int) -> None:
+    def _log_request(self, address: Address, method: str, at: float, attempt: int, size: int, status: int) -> None:
         tape = self._remote.tape
         sending = {"bytes": size, "wait": tape.now - at, "status": status, "retry": attempt}
         tape.add(Request(at, method, address.shown, None, None, ReadPurpose.PAYLOAD, **sending))  # type: ignore[arg-type]
