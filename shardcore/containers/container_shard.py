@@ -315,7 +315,7 @@ class ContainerShard(FileShard):
                 without += self._check(ref, findings)
                 checked += 1
         checked -= without
-        budget.tell(findings, f"{self.format}.unchecked")
+        budget.report(findings, f"{self.format}.unchecked")
         progress(total, total)
         return Report(depth, total, findings.all(), checked, without)
 

@@ -168,7 +168,7 @@ class ContentBudget:
     def spend(self, size: int) -> None:
         self._budget.checked += size
 
-    def tell(self, findings: Findings, code: str) -> None:
+    def report(self, findings: Findings, code: str) -> None:
         if self.unchecked:
             what = f"the content of {plural(self.unchecked, 'object')} was not checked"
             text = f"{what}: together the objects have far more bytes than the file"

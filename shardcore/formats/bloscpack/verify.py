@@ -215,7 +215,7 @@ class Verification:
         tried = self._tried(work.left)
         done = len(tried)
         work.unchecked = count - done
-        work.tell(self._findings, "bloscpack.unchecked")
+        work.report(self._findings, "bloscpack.unchecked")
         for number, error in enumerate(self._file.content.problems(tried)):
             progress(number + 1, count)
             self._findings.verified = number + 1

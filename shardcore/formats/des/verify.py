@@ -238,7 +238,7 @@ def _check_contents(file: DesFile, findings: Findings, progress: Progress) -> tu
             payload = _check_payload(file, row, largest) if work.takes(_cost(file, row, largest)) else None
         if payload is not None:
             compared[_compare(file, row, payload, findings)] += 1
-    work.tell(findings, "des.unchecked")
+    work.report(findings, "des.unchecked")
     return compared[True], compared[False]
 
 

@@ -308,7 +308,7 @@ def _check_ranges_and_files(index: MdbIndex, findings: Findings, progress: Progr
         _check_batch(index, first, last, known, findings)
         progress(2 * len(section.headers) + first, 4 * len(section.headers))
     work.unchecked += int(np.count_nonzero(large))
-    work.tell(findings, "mdb.unchecked")
+    work.report(findings, "mdb.unchecked")
 
 
 def _sums_of(values: NDArray[np.int64], bounds: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -60,7 +60,7 @@ def check_content(file: MdbFile, objects: MdbObjects, index: MdbIndex, findings:
             _check_xorb(file, index, number, used, findings)
             done += 1 + last - first
             findings.verified = done
-    work.tell(findings, "mdb.unchecked")
+    work.report(findings, "mdb.unchecked")
     return done
 
 

@@ -275,7 +275,7 @@ def _check_values(
     elif file.decodes:
         check = ValueCheck(file.origin, file.base, file.source, findings, decoder)
         check.check(file, table, readable, sizes, progress)
-    work.tell(findings, "neuroglancer.unchecked")
+    work.report(findings, "neuroglancer.unchecked")
     return checked
 
 
@@ -341,7 +341,7 @@ class ValueCheck:
                 start = int(entries.starts[row])
                 number = int(entries.ids[row])
                 self.check_one(str(number), number, Span("", start, start + int(entries.sizes[row])), data)
-        self._work.tell(self._findings, "neuroglancer.unchecked")
+        self._work.report(self._findings, "neuroglancer.unchecked")
 
     def check_one(self, name: str, key: int, place: Span, data: bytes) -> None:
         findings = self._findings

@@ -88,7 +88,7 @@ def _check_chunks(file: XorbFile, findings: Findings, progress: Progress) -> int
         findings.verified = number
         if not work.takes(len(data)):
             work.unchecked = records.count - number
-            work.tell(findings, "xorb.unchecked")
+            work.report(findings, "xorb.unchecked")
             return number
         try:
             chunk = unpack(data, records, number)
