@@ -11,8 +11,8 @@ from shardcore.sources.read_purpose import ReadPurpose
 from shardcore.sources.remote.address import Address
 from shardcore.sources.remote.cancel import connection_callback
 from shardcore.sources.remote.connection_pool import Connection
-from shardcore.sources.remote.range_request import CalledOff, RangeRequest
-from shardcore.sources.remote.request_log import CALLED_OFF, Request
+from shardcore.sources.remote.range_request import RangeRequest, RequestCancelled
+from shardcore.sources.remote.request_log import CANCELLED, Request
 from shardcore.sources.remote.response import Broken, RangeQuery, Reply
 from shardcore.sources.remote.session import RemoteSession
 from shardcore.sources.remote.validate import Body, Pin, body_of
@@ -47,17 +47,17 @@ class Fetch:
         remote: RemoteSession,
         line: Connection,
         address: Address,
-        flight: RangeRequest,
+        request: RangeRequest,
         known: Fetched,
-        comes: Callable[[], None],
+        publish: Callable[[], None],
     ) -> None:
         self._remote, self._line, self._address = remote, line, address
-        self._flight, self._known, self._comes = flight, known, comes
+        self._request, self._known, self._publish = request, known, publish
         self._attempt = self._reserved = self._came = 0
 
     def run(self) -> Fetched:
-        """Fetch the range; raise `CalledOff` if the request was cancelled."""
-        self._remote.tried(self._attempt_at, self._flight.pause)
+        """Fetch the range; raise `RequestCancelled` if the request was cancelled."""
+        self._remote.tried(self._attempt_at, self._request.pause)
         return self._known
 
     def _attempt_at(self, number: int) -> None:
@@ -65,44 +65,44 @@ class Fetch:
         if number and self._known.whole:
             # A server without ranges cannot continue a file.
             self._known.data, self._known.whole = bytearray(), False
-        self._flight.check()
+        self._request.check()
         had = len(self._known.data)
         try:
             self._try()
         except Broken as broken:
-            self._flight.check()
+            self._request.check()
             broken.advanced = self._advanced(had)
             raise
 
     def _advanced(self, had: int) -> bool:
         """Return whether an attempt made enough progress; a whole file starts again, so it never counts."""
         came = len(self._known.data) - had
-        missing = self._flight.stop - self._flight.start - had
+        missing = self._request.stop - self._request.start - had
         return not self._known.whole and came > 0 and came >= min(ENOUGH, missing // ENOUGH_SHARE)
 
     def _try(self) -> None:
-        known, flight = self._known, self._flight
-        stop = flight.stop if known.pin is None else min(flight.stop, known.pin.size)
+        known, request = self._known, self._request
+        stop = request.stop if known.pin is None else min(request.stop, known.pin.size)
         match = known.pin.match if known.pin is not None else ""
-        asked = RangeQuery(self._address, flight.start + len(known.data), stop, match, known.location)
+        asked = RangeQuery(self._address, request.start + len(known.data), stop, match, known.location)
         if asked.start >= asked.stop and known.pin is not None:
             return
-        with self._line.gate.passed(flight.check) as slow_down:
+        with self._line.gate.passed(request.check) as slow_down:
             self._reserved, self._came = asked.stop - asked.start, 0
             self._remote.spend(self._reserved)
             self._ask(asked, slow_down)
 
     def _ask(self, asked: RangeQuery, slow_down: Callable[[], None]) -> None:
-        known, flight = self._known, self._flight
-        record = _LogRecord(self._remote, asked, flight.purpose, self._attempt)
+        known, request = self._known, self._request
+        record = _LogRecord(self._remote, asked, request.purpose, self._attempt)
         reply: Reply | None = None
         whole = False
         before = len(known.data)
         try:
-            with connection_callback(flight.waits_on):
+            with connection_callback(request.set_connection):
                 reply = self._line.transport.get(asked)
             record.answered(reply, self._line)
-            flight.carries(reply)
+            request.set_reply(reply)
             if reply.overloaded:
                 slow_down()
             body = body_of(reply, asked, known.pin, self._remote.options.whole_limit)
@@ -116,15 +116,15 @@ class Fetch:
                 whole = True
         except (Broken, RemoteError, SourceChanged) as error:
             # A cancelled transfer is no failure of the connection.
-            record.failed(CALLED_OFF if flight.off else error)
+            record.failed(CANCELLED if request.cancelled else error)
             if reply is None:
                 record.redirected(self._line)
             raise
-        except CalledOff:
-            record.failed(CALLED_OFF)
+        except RequestCancelled:
+            record.failed(CANCELLED)
             raise
         finally:
-            flight.carries_nothing()
+            request.clear_transfer()
             if reply is not None:
                 reply.close(whole=whole)
             self._remote.settle(self._came - self._reserved, self._line.transport.redirects)
@@ -133,10 +133,10 @@ class Fetch:
     def _receive(self, reply: Reply, body: Body) -> None:
         """Read the body to its end, and compare the end with the stated one."""
         data, limit = self._known.data, self._remote.options.whole_limit
-        expected = None if body.stop is None else body.stop - (0 if self._known.whole else self._flight.start)
+        expected = None if body.stop is None else body.stop - (0 if self._known.whole else self._request.start)
         pace = _Pace(self._remote, self._address)
         for piece in reply.pieces(self._address):
-            self._flight.check()
+            self._request.check()
             pace.came(len(piece))
             data += piece
             if expected is not None and len(data) > expected:
@@ -148,7 +148,7 @@ class Fetch:
                 raise RangeRefused(f"{text} {limit:,} bytes", status=200, remedy=Remedy.LIMIT_FETCH)
             self._charge(len(piece))
             if expected is not None and not self._known.whole:
-                self._comes()
+                self._publish()
         if expected is not None and len(data) < expected:
             text = f"the connection to {self._address.host} ended early while {self._address.shown} was read"
             raise Broken(ConnectionFailed(text, remedy=Remedy.AGAIN))

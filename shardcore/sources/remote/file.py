@@ -14,7 +14,7 @@ from shardcore.sources.block_cache import Piece, ReadAhead, joined, missing
 from shardcore.sources.read_purpose import ReadPriority, ReadPurpose, most, priority, purpose
 from shardcore.sources.remote.address import Address
 from shardcore.sources.remote.fetch import Fetch, Fetched
-from shardcore.sources.remote.range_request import CalledOff, RangeRequest
+from shardcore.sources.remote.range_request import RangeRequest, RequestCancelled
 from shardcore.sources.remote.request_log import Request
 from shardcore.sources.remote.session import RemoteSession
 from shardcore.sources.remote.validate import Pin, packed
@@ -35,7 +35,7 @@ class RemoteFile:
         self.remote, self.address = remote, address
         self._line = remote.line(address)
         self._lock = threading.Lock()
-        self._flights: list[RangeRequest] = []
+        self._requests: list[RangeRequest] = []
         self._opening: RangeRequest | None = None
         self._pin: Pin | None = None
         self._location = ""
@@ -68,20 +68,20 @@ class RemoteFile:
         if not wanted:
             return [b"" for _ in ranges]
         self._check_size(wanted)
-        pieces, flights = self._plan(wanted, fresh=fresh)
-        if not flights:
+        pieces, requests = self._plan(wanted, fresh=fresh)
+        if not requests:
             self._log_hit(wanted)
-        needed = [_inside(flight, wanted) for flight in flights]
+        needed = [_inside(request, wanted) for request in requests]
         try:
-            for flight, (_, last) in zip(flights, needed, strict=True):
-                flight.wait(last)
+            for request, (_, last) in zip(requests, needed, strict=True):
+                request.wait(last)
         finally:
-            for flight in flights:
-                flight.leave()
-        for flight, part in zip(flights, needed, strict=True):
-            if flight.error is not None:
-                raise _again(flight.error)
-            pieces.append(flight.part(*part))
+            for request in requests:
+                request.leave()
+        for request, part in zip(requests, needed, strict=True):
+            if request.error is not None:
+                raise _again(request.error)
+            pieces.append(request.part(*part))
         return [joined(pieces, start, stop) if stop > start else b"" for start, stop in ranges]
 
     def prefetch(self, start: int, stop: int, longest: int) -> None:
@@ -94,7 +94,7 @@ class RemoteFile:
         stop = min(stop, self._pin.size)
         with self._lock:
             for hole in missing(self._blocks(start, stop), start, stop):
-                for part in _outside(hole, self._flights):
+                for part in _outside(hole, self._requests):
                     for first, last in range_cuts(*part, longest):
                         self._start(RangeRequest(first, last, ReadPriority.PREFETCH, self._purpose(first), kept=True))
 
@@ -139,9 +139,9 @@ class RemoteFile:
     def close(self) -> None:
         self.let_go()
         with self._lock:
-            flights = [*self._flights, *([self._opening] if self._opening is not None else [])]
-        for flight in flights:
-            flight.call_off()
+            requests = [*self._requests, *([self._opening] if self._opening is not None else [])]
+        for request in requests:
+            request.cancel()
 
     def _check_size(self, wanted: list[tuple[int, int]]) -> None:
         """Raise `LargeRead` if more bytes are missing than may be fetched without asking."""
@@ -161,34 +161,34 @@ class RemoteFile:
         with self._lock:
             pieces: list[Piece] = []
             holes: list[tuple[int, int]] = []
-            flights: dict[int, RangeRequest] = {}
+            requests: dict[int, RangeRequest] = {}
             for start, stop in wanted:
                 here = [] if fresh else self._blocks(start, stop)
                 pieces += here
                 for first, last in missing(here, start, stop):
-                    holes += [(first, last)] if fresh else self._not_coming(first, last, flights)
+                    holes += [(first, last)] if fresh else self._join_requests(first, last, requests)
             for first, last, inside in merged([*holes, *self._ahead(holes)], FAR_GAP):
                 mine = [holes[number] for number in inside if number < len(holes)]
                 for start, stop in range_cuts(first, last):
                     needed = any(low < stop and start < high for low, high in mine)
                     urgency = priority() if needed else ReadPriority.PREFETCH
-                    flight = RangeRequest(start, stop, urgency, self._purpose(start), kept=not needed)
-                    if needed and flight.join():
-                        flights[id(flight)] = flight
-                    self._start(flight)
-            return pieces, list(flights.values())
+                    request = RangeRequest(start, stop, urgency, self._purpose(start), kept=not needed)
+                    if needed and request.join():
+                        requests[id(request)] = request
+                    self._start(request)
+            return pieces, list(requests.values())
 
-    def _not_coming(self, start: int, stop: int, joined_ones: dict[int, RangeRequest]) -> list[tuple[int, int]]:
+    def _join_requests(self, start: int, stop: int, joined_requests: dict[int, RangeRequest]) -> list[tuple[int, int]]:
         """Join requests under way for a range; return the parts that none of them fetches."""
-        for flight in self._flights:
-            apart = flight.stop <= start or stop <= flight.start
-            if apart or id(flight) in joined_ones or not flight.join():
+        for request in self._requests:
+            apart = request.stop <= start or stop <= request.start
+            if apart or id(request) in joined_requests or not request.join():
                 continue
-            joined_ones[id(flight)] = flight
-            if priority() < flight.priority:
-                flight.priority = priority()
-                self._queue(flight)
-        return _outside((start, stop), joined_ones.values())
+            joined_requests[id(request)] = request
+            if priority() < request.priority:
+                request.priority = priority()
+                self._queue(request)
+        return _outside((start, stop), joined_requests.values())
 
     def _ahead(self, holes: list[tuple[int, int]]) -> list[tuple[int, int]]:
         if len(holes) != 1 or self._pin is None:
@@ -196,7 +196,7 @@ class RemoteFile:
         start, stop = holes[0]
         beyond = self._run.beyond(start, stop, self._pin.size, lookup=purpose() is ReadPurpose.LOOKUP)
         parts = missing(self._blocks(stop, beyond), stop, beyond)
-        return [part for hole in parts for part in _outside(hole, self._flights)]
+        return [part for hole in parts for part in _outside(hole, self._requests)]
 
     def _purpose(self, start: int) -> ReadPurpose:
         return purpose() or self.remote.tape.purpose_of(self.address.shown, start) or self._other
@@ -212,52 +212,52 @@ class RemoteFile:
             Request(tape.now, "GET", self.address.shown, start, stop, self._purpose(start), bytes=size, cached=True)
         )
 
-    # --- flights -------------------------------------------------------------------------------------------
+    # --- requests ------------------------------------------------------------------------------------------
 
-    def _start(self, flight: RangeRequest) -> None:
-        self._flights.append(flight)
-        self._queue(flight)
+    def _start(self, request: RangeRequest) -> None:
+        self._requests.append(request)
+        self._queue(request)
 
-    def _queue(self, flight: RangeRequest) -> None:
-        self._line.workers.submit(flight.priority, lambda: self._fly(flight))
+    def _queue(self, request: RangeRequest) -> None:
+        self._line.workers.submit(request.priority, lambda: self._run_request(request))
 
-    def _fly(self, flight: RangeRequest) -> None:
-        if not flight.begin():
-            if flight.off:
-                self._end(flight, None, CalledOff())
+    def _run_request(self, request: RangeRequest) -> None:
+        if not request.begin():
+            if request.cancelled:
+                self._end(request, None, RequestCancelled())
             return
         known = Fetched(self._pin, bytearray(), location=self._location)
         try:
-            Fetch(self.remote, self._line, self.address, flight, known, lambda: self._comes(flight, known)).run()
-        except (ShardError, CalledOff) as error:
-            self._end(flight, None, error)
+            Fetch(self.remote, self._line, self.address, request, known, lambda: self._publish(request, known)).run()
+        except (ShardError, RequestCancelled) as error:
+            self._end(request, None, error)
         except BaseException as error:  # noqa: BLE001 - or readers would wait forever
-            self._end(flight, None, error)
+            self._end(request, None, error)
         else:
-            self._end(flight, known, None)
+            self._end(request, known, None)
 
-    def _end(self, flight: RangeRequest, known: Fetched | None, error: BaseException | None) -> None:
+    def _end(self, request: RangeRequest, known: Fetched | None, error: BaseException | None) -> None:
         data = b""
         try:
             with self._lock:
-                if flight in self._flights:
-                    self._flights.remove(flight)
-                if self._opening is flight:
+                if request in self._requests:
+                    self._requests.remove(request)
+                if self._opening is request:
                     self._opening = None
                 if known is not None and known.pin is not None:
-                    data = self._keep(flight, known, known.pin)
+                    data = self._keep(request, known, known.pin)
         finally:
             # In any case, or readers would wait forever.
-            flight.land(data, error)
+            request.finish(data, error)
 
-    def _comes(self, flight: RangeRequest, known: Fetched) -> None:
-        if flight.kept:
+    def _publish(self, request: RangeRequest, known: Fetched) -> None:
+        if request.kept:
             with self._lock:
-                if self._opening is flight and known.pin is not None:
+                if self._opening is request and known.pin is not None:
                     self._learn(known, known.pin)
                     self._opening = None
-                    self._flights.append(flight)
-            flight.comes(known.data)
+                    self._requests.append(request)
+            request.publish(known.data)
 
     def _learn(self, known: Fetched, pin: Pin) -> None:
         self._location = known.location
@@ -268,15 +268,15 @@ class RemoteFile:
             self.remote.tape.learn_size(self.address.shown, pin.size)
         self._pin = self._pin or pin
 
-    def _keep(self, flight: RangeRequest, known: Fetched, pin: Pin) -> bytes:
+    def _keep(self, request: RangeRequest, known: Fetched, pin: Pin) -> bytes:
         data = bytes(known.data)
         self._learn(known, pin)
         if known.whole:
             # Without ranges, every read would fetch the whole file again: keep it while the file is open.
             self._line.blocks.put(self._identity, 0, data, hold=True)
-            data = data[flight.start : flight.stop]
+            data = data[request.start : request.stop]
         elif data:
-            self._line.blocks.put(self._identity, flight.start, data)
+            self._line.blocks.put(self._identity, request.start, data)
         return data
 
     def open(self, first: int = FIRST, at: tuple[int, int] | None = None) -> None:
@@ -289,38 +289,38 @@ class RemoteFile:
                 return
             # Checked here: the threads that send requests do not have this context.
             self.remote.check()
-            flight = self._opening
-            if flight is None or not flight.join():
+            request = self._opening
+            if request is None or not request.join():
                 start, stop = at or (0, first)
                 kept = stop - start > MOST_PLAIN
                 if kept and not self._reads_ahead:
                     kept, stop = False, start + FIRST
                 stop = start + self.remote.room(stop - start)
-                flight = RangeRequest(start, stop, priority(), purpose() or ReadPurpose.HEAD, kept=kept)
-                self._opening = flight
-                flight.join()
-                self._queue(flight)
+                request = RangeRequest(start, stop, priority(), purpose() or ReadPurpose.HEAD, kept=kept)
+                self._opening = request
+                request.join()
+                self._queue(request)
         try:
-            flight.wait(min(flight.start + FIRST, flight.stop))
+            request.wait(min(request.start + FIRST, request.stop))
         finally:
-            flight.leave()
-        if flight.error is not None:
-            raise _again(flight.error)
+            request.leave()
+        if request.error is not None:
+            raise _again(request.error)
 
 
-def _inside(flight: RangeRequest, wanted: Iterable[tuple[int, int]]) -> tuple[int, int]:
-    parts = [(max(start, flight.start), min(stop, flight.stop)) for start, stop in wanted]
+def _inside(request: RangeRequest, wanted: Iterable[tuple[int, int]]) -> tuple[int, int]:
+    parts = [(max(start, request.start), min(stop, request.stop)) for start, stop in wanted]
     parts = [(start, stop) for start, stop in parts if start < stop]
     return min(parts)[0], max(stop for _, stop in parts)
 
 
-def _outside(hole: tuple[int, int], flights: Iterable[RangeRequest]) -> list[tuple[int, int]]:
+def _outside(hole: tuple[int, int], requests: Iterable[RangeRequest]) -> list[tuple[int, int]]:
     parts = [hole]
-    for flight in flights:
+    for request in requests:
         parts = [
             (first, last)
             for start, stop in parts
-            for first, last in ((start, min(stop, flight.start)), (max(start, flight.stop), stop))
+            for first, last in ((start, min(stop, request.start)), (max(start, request.stop), stop))
             if first < last
         ]
     return parts
@@ -328,7 +328,7 @@ def _outside(hole: tuple[int, int], flights: Iterable[RangeRequest]) -> list[tup
 
 def _again(error: BaseException) -> BaseException:
     """Return a copy of an error for one of several waiting threads: each needs its own traceback."""
-    if isinstance(error, CalledOff):
+    if isinstance(error, RequestCancelled):
         return ConnectionFailed("the file was closed while it was read", remedy=Remedy.REOPEN)
     if isinstance(error, ShardError):
         copy = type(error).__new__(type(error))

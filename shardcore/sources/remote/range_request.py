@@ -18,7 +18,7 @@ _ASK = 0.05
 """Seconds between two checks for cancellation."""
 
 
-class CalledOff(Exception):
+class RequestCancelled(Exception):
     """A request was cancelled because no reader waits for it."""
 
 
@@ -58,9 +58,9 @@ class RangeRequest:
             self._users -= 1
             unwanted = self._users <= 0 and not self._done
         if unwanted:
-            self.call_off()
+            self.cancel()
 
-    def call_off(self) -> None:
+    def cancel(self) -> None:
         """Cancel the request and end its transfer."""
         with self._lock:
             self._off.set()
@@ -69,30 +69,30 @@ class RangeRequest:
                 self._end()
 
     @property
-    def off(self) -> bool:
+    def cancelled(self) -> bool:
         return self._off.is_set()
 
     def check(self) -> None:
         if self._off.is_set():
-            raise CalledOff
+            raise RequestCancelled
 
     def pause(self, seconds: float) -> None:
         self._off.wait(seconds)
         self.check()
 
-    def waits_on(self, connection: Connection) -> None:
-        """Set the connection that is shut down on cancellation; raises `CalledOff`."""
+    def set_connection(self, connection: Connection) -> None:
+        """Set the connection that is shut down on cancellation; raises `RequestCancelled`."""
         with self._lock:
             self._end = partial(hang_up, connection)
         self.check()
 
-    def carries(self, reply: Reply) -> None:
-        """Set the reply that is aborted on cancellation; raises `CalledOff`."""
+    def set_reply(self, reply: Reply) -> None:
+        """Set the reply that is aborted on cancellation; raises `RequestCancelled`."""
         with self._lock:
             self._end = reply.abort
         self.check()
 
-    def carries_nothing(self) -> None:
+    def clear_transfer(self) -> None:
         with self._lock:
             self._end = None
 
@@ -103,14 +103,14 @@ class RangeRequest:
             self.began = self.began or mine
             return mine
 
-    def land(self, data: bytes = b"", error: BaseException | None = None) -> None:
+    def finish(self, data: bytes = b"", error: BaseException | None = None) -> None:
         """Store the result and wake the readers."""
         with self._lock:
             self.data, self.error, self._done = data, error, True
             self._came = b""
             self._changed.notify_all()
 
-    def comes(self, data: bytearray) -> None:
+    def publish(self, data: bytearray) -> None:
         """Publish the bytes received so far; `data` grows."""
         with self._lock:
             self._came = data
@@ -121,7 +121,7 @@ class RangeRequest:
         while not self._wait_a_little(stop):
             check_stopped()
             if self._off.is_set():
-                self.error = self.error or CalledOff()
+                self.error = self.error or RequestCancelled()
                 return
 
     def _wait_a_little(self, stop: int) -> bool:

@@ -14,7 +14,7 @@ from shardcore.model.number_words import plural, size_text
 from shardcore.sources.base import PurposeAt
 from shardcore.sources.read_purpose import ReadPurpose
 
-CALLED_OFF = "cancelled"
+CANCELLED = "cancelled"
 """Error text of a cancelled request."""
 
 KEPT = 100_000

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from PySide6.QtCore import QModelIndex, QObject, QPersistentModelIndex
 
 from shardcore.model.number_words import ends_text, plural, size_text
-from shardcore.sources.remote.request_log import CALLED_OFF, KEPT, Request, RequestLog
+from shardcore.sources.remote.request_log import CANCELLED, KEPT, Request, RequestLog
 from shardcore.system import last_part
 from shardscope.session.words import numbers
 from shardscope.widgets.request_log.costs import seconds_text
@@ -243,7 +243,7 @@ class RequestLogModel(TableModel):
 
 
 def called_off(record: Request) -> bool:
-    return record.error == CALLED_OFF
+    return record.error == CANCELLED
 
 
 def answer_text(record: Request) -> str:

@@ -173,7 +173,7 @@ def test_what_is_wanted_soonest_comes_first() -> None:
 
 def test_a_connection_is_ended_while_it_still_belongs_to_the_flight() -> None:
     """Whoever calls a transfer off is done with its connection before that one is let go to serve somebody else."""
-    flight, order = RangeRequest(0, 10, ReadPriority.SCAN, ReadPurpose.PAYLOAD), list[str]()
+    request, order = RangeRequest(0, 10, ReadPriority.SCAN, ReadPurpose.PAYLOAD), list[str]()
 
     class Carried:
         def abort(self) -> None:
@@ -181,9 +181,9 @@ def test_a_connection_is_ended_while_it_still_belongs_to_the_flight() -> None:
             letting_go.join(0.1)
             order.append("ended")
 
-    letting_go = threading.Thread(target=lambda: (flight.carries_nothing(), order.append("let go")))
-    flight.carries(Carried())  # type: ignore[arg-type]
-    flight.call_off()
+    letting_go = threading.Thread(target=lambda: (request.clear_transfer(), order.append("let go")))
+    request.set_reply(Carried())  # type: ignore[arg-type]
+    request.cancel()
     letting_go.join(5)
     assert order == ["ended", "let go"]
 
