@@ -24,7 +24,7 @@ class ReadAhead:
     def __init__(self) -> None:
         self._next = self._run = 0
 
-    def beyond(self, start: int, stop: int, size: int, *, lookup: bool) -> int:
+    def fetch_stop(self, start: int, stop: int, size: int, *, lookup: bool) -> int:
         """Return the end of the fetch for a missing range `[start, stop)`; lookups are not extended."""
         before = self._run if start == self._next else 0
         more = 0 if lookup else min(before, MOST_AHEAD)

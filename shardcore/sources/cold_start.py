@@ -152,7 +152,7 @@ class ColdSource(Source):
         if len(holes) != 1:
             return holes
         start, stop = holes[0]
-        return [(start, self._run.beyond(start, stop, self.size, lookup=purpose() is ReadPurpose.LOOKUP))]
+        return [(start, self._run.fetch_stop(start, stop, self.size, lookup=purpose() is ReadPurpose.LOOKUP))]
 
 
 class ColdFolder(Folder):

@@ -194,8 +194,8 @@ class RemoteFile:
         if len(holes) != 1 or self._pin is None:
             return []
         start, stop = holes[0]
-        beyond = self._run.beyond(start, stop, self._pin.size, lookup=purpose() is ReadPurpose.LOOKUP)
-        parts = missing(self._blocks(stop, beyond), stop, beyond)
+        fetch_stop = self._run.fetch_stop(start, stop, self._pin.size, lookup=purpose() is ReadPurpose.LOOKUP)
+        parts = missing(self._blocks(stop, fetch_stop), stop, fetch_stop)
         return [part for hole in parts for part in _outside(hole, self._requests)]
 
     def _purpose(self, start: int) -> ReadPurpose:
