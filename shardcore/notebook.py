@@ -161,10 +161,10 @@ def _objects(objects: Objects, rows: Rows, most: int) -> Iterator[str]:
 @parts.register
 def _(ref: ObjectRef) -> Iterator[str]:
     yield _head(ref.kind, ref.key or "–")
-    told = {"state": ref.state.name.lower(), "row": ref.row, "size": ref.size, "stored size": ref.stored_size}
-    told |= {"bytes": ", ".join(map(str, ref.spans[:LINES])), "codec": ref.codec, "shard": ref.shard}
-    told |= dict(islice(ref.extras.items(), LINES)) | {"error": ref.error}
-    yield _table([(name, said(value)) for name, value in told.items() if value not in ("", -1)])
+    details = {"state": ref.state.name.lower(), "row": ref.row, "size": ref.size, "stored size": ref.stored_size}
+    details |= {"bytes": ", ".join(map(str, ref.spans[:LINES])), "codec": ref.codec, "shard": ref.shard}
+    details |= dict(islice(ref.extras.items(), LINES)) | {"error": ref.error}
+    yield _table([(name, said(value)) for name, value in details.items() if value not in ("", -1)])
 
 
 # --- trees ---

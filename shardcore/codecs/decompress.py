@@ -130,7 +130,7 @@ def decompress_stream(
     """Decompress one payload that arrives in chunks; yield pieces of at most 1 MiB.
 
     Only the end of the iterator confirms that the payload is complete and its checksum matches. Pieces before an error
-    were decompressed correctly as far as the format can tell. For the arguments and errors, see `decompress`.
+    were decompressed correctly as far as is known. For the arguments and errors, see `decompress`.
     """
     expand = _ENGINES.get(codec)
     if expand is None:

@@ -100,24 +100,24 @@ def json_fault(error: json.JSONDecodeError) -> str:
         rest = error.doc[error.pos + 1 :]
         at = len(error.doc) - len(rest.lstrip(" \t\n\r"))
         error = json.JSONDecodeError("Expecting property name" if rest.lstrip()[:1] == "}" else "", error.doc, at)
-    told, close = error.msg, error.doc[error.pos : error.pos + 1]
-    if told.startswith("Extra data"):
+    message, close = error.msg, error.doc[error.pos : error.pos + 1]
+    if message.startswith("Extra data"):
         text = "unexpected text after its end"
-    elif told.startswith("Unterminated string"):
+    elif message.startswith("Unterminated string"):
         text = "a string begins here and does not end"
-    elif "control character" in told:
+    elif "control character" in message:
         text = "a string contains a control character; write it as an escape such as \\n"
-    elif "\\" in told:
+    elif "\\" in message:
         text = "a string contains an invalid escape"
     elif close == "\ufeff":
         text = "it begins with a byte order mark"
     elif not close:
         text = "it ends too early"
-    elif told.startswith("Expecting property name"):
+    elif message.startswith("Expecting property name"):
         text = _COMMA if close == "}" else "a name in double quotes is missing here"
-    elif told.startswith("Expecting ':'"):
+    elif message.startswith("Expecting ':'"):
         text = "a colon is missing after a name"
-    elif told.startswith("Expecting ','"):
+    elif message.startswith("Expecting ','"):
         text = "a comma or a closing bracket is missing"
     else:
         text = _COMMA if close == "]" else "a value is missing"

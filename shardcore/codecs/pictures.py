@@ -142,7 +142,7 @@ def picture_task(header: dict[str, Any], data: bytes) -> tuple[dict[str, Any], b
                     pixels = _deep_samples(data, deep)
                 else:
                     pixels = _rgba(image) if header["form"] == RGBA else _samples(image)
-                told = {"width": image.width, "height": image.height, "dtype": pixels.dtype.str, "mode": image.mode}
+                result = {"width": image.width, "height": image.height, "dtype": pixels.dtype.str, "mode": image.mode}
     except UnidentifiedImageError as error:
         raise FormatError(f"invalid {header['format']} picture") from error
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
@@ -151,7 +151,7 @@ def picture_task(header: dict[str, Any], data: bytes) -> tuple[dict[str, Any], b
         raise FormatError(f"invalid {header['format']} picture: {error}") from error
     except (ArithmeticError, AttributeError, RuntimeError) as error:
         raise FormatError(f"invalid {header['format']} picture: {error!r}") from error
-    return told, pixels.tobytes()
+    return result, pixels.tobytes()
 
 
 def _rgba(image: Any) -> NDArray[np.uint8]:

@@ -301,8 +301,8 @@ class ContainerShard(FileShard):
         self.load_index(progress)
         total, checked, without = len(self.objects), 0, 0
         for fault in self.file.faults:
-            tell = findings.error if fault.is_error else findings.warning
-            tell(f"{self.format}.{fault.code}", fault.span, fault.message)
+            add = findings.error if fault.is_error else findings.warning
+            add(f"{self.format}.{fault.code}", fault.span, fault.message)
         budget = ContentBudget(self.file.source.size)
         for row in range(total if depth.reaches(Depth.INDEX) else 0):
             progress(row, total)

@@ -23,7 +23,7 @@ class Again:
     @property
     def words(self) -> list[str]:
         found = ["--format", self.format] if self.format else []
-        for name, value in (self._told(self.options) | self._told(self.remote)).items():
+        for name, value in (self._shown(self.options) | self._shown(self.remote)).items():
             flag = _FLAGS.get(name, f"--{name.replace('_', '-')}")
             found += [flag] if value is True else [flag, str(value)]
         return found
@@ -31,8 +31,8 @@ class Again:
     @property
     def arguments(self) -> str:
         found = {"format": self.format} if self.format else {}
-        texts = [f"{name}={value!r}" for name, value in (found | self._told(self.options)).items()]
-        if remote := self._told(self.remote):
+        texts = [f"{name}={value!r}" for name, value in (found | self._shown(self.options)).items()]
+        if remote := self._shown(self.remote):
             inner = ", ".join(f"{name}={value!r}" for name, value in remote.items())
             texts.append(f"remote=shardcore.RemoteOptions({inner})")
         if self.partial:
@@ -40,7 +40,7 @@ class Again:
         return "".join(f", {text}" for text in texts)
 
     @staticmethod
-    def _told(values: Mapping[str, Any]) -> dict[str, Any]:
+    def _shown(values: Mapping[str, Any]) -> dict[str, Any]:
         return {name: one for name, one in values.items() if isinstance(one, (str, int)) and one not in (False, "")}
 
 

@@ -19,7 +19,7 @@ MOST_DEEP = 12
 class _Walk:
     def __init__(self) -> None:
         self.left = MOST_VISITED
-        self.told: set[tuple[str, str]] = set()
+        self.reported: set[tuple[str, str]] = set()
 
     def pruned(self, node: Node, depth: int) -> Node | None:
         self.left -= 1
@@ -27,9 +27,9 @@ class _Walk:
             return None
         # The rows of a table have numbers for names.
         name = (node.spec, "" if node.name.startswith("[") else node.name)
-        own = node.differs is not None and name not in self.told
+        own = node.differs is not None and name not in self.reported
         if own:
-            self.told.add(name)
+            self.reported.add(name)
         kids = tuple(kid for child in _some(node) if (kid := self.pruned(child, depth + 1)) is not None)
         return replace(node, children=kids, decoded="") if own or kids else None
 

@@ -324,8 +324,8 @@ class Drawing(Displayed):
         walks: list[Figure] = sorted(self.figures, key=lambda figure: all(item.stage != 1 for item in figure.items))
         parts: list[Item | Link] = [link for link in self.links if link.stage]
         parts += [item for figure in walks for item in figure.items if item.stage]
-        told = {one.stage: one.doc for one in reversed(parts) if one.doc}
-        return tuple(told.get(stage, "") for stage in range(1, max((one.stage for one in parts), default=0) + 1))
+        docs = {one.stage: one.doc for one in reversed(parts) if one.doc}
+        return tuple(docs.get(stage, "") for stage in range(1, max((one.stage for one in parts), default=0) + 1))
 
     def stage_of(self, link: Link) -> int:
         """Return the stage at which an arrow appears: not before its ends."""

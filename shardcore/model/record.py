@@ -298,12 +298,12 @@ def layout_table(layout: Record | Columns) -> str:
 
 def differences_table(layouts: Mapping[str, Record | Columns]) -> str:
     lines = ["| field | specification | in practice |", "|---|---|---|"]
-    told: set[int] = set()
+    listed: set[int] = set()
     for name, layout in layouts.items():
         for field in layout.fields:
             # A field that two layouts share is listed once.
-            if field.differs is not None and id(field) not in told:
-                told.add(id(field))
+            if field.differs is not None and id(field) not in listed:
+                listed.add(id(field))
                 lines.append(f"| `{field.name}` of *{name}* | {field.differs.page} | {field.differs.practice} |")
     return "\n".join(lines)
 
