@@ -333,6 +333,7 @@ class Drawing(Displayed):
 
     @property
     def items(self) -> tuple[Item, ...]:
+        """Items of all figures, from top to bottom."""
         return tuple(item for figure in self.figures for item in figure.items)
 
 

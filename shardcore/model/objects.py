@@ -262,10 +262,12 @@ class ObjectSlice(_Columnar, Sequence[ObjectRef]):
 
     @property
     def keys(self) -> Keys:
+        """Keys as text, read on access."""
         return Keys(self.objects, self.rows)
 
     @property
     def row(self) -> NDArray[np.int64]:
+        """Row numbers, int64."""
         return as_array(self.rows)
 
     @property
@@ -295,6 +297,7 @@ class ObjectSlice(_Columnar, Sequence[ObjectRef]):
 
     @property
     def state(self) -> NDArray[np.uint8]:
+        """`State` values, uint8."""
         return self.columns.state
 
     @property
@@ -380,6 +383,7 @@ class Objects(_Columnar, Sequence[ObjectRef]):
         return self.columns(np.arange(first, last, dtype=np.int64))
 
     def states(self, first: int, last: int) -> NDArray[np.uint8]:
+        """Return the states of the rows `[first, last)`, as `State` values, uint8."""
         return self.columns(np.arange(first, last, dtype=np.int64)).state
 
     @abstractmethod
@@ -455,6 +459,7 @@ class Objects(_Columnar, Sequence[ObjectRef]):
 
     @property
     def keys(self) -> Keys:
+        """Keys of all rows as text, read on access."""
         return Keys(self, range(len(self)))
 
     @overload

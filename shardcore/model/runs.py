@@ -40,6 +40,7 @@ class Runs:
 
     @staticmethod
     def join(parts: Sequence[Runs]) -> Runs:
+        """Concatenate runs, which must be in ascending order for painting."""
         if not parts:
             return Runs.of([], [], [], [])
         return Runs(
@@ -50,6 +51,7 @@ class Runs:
         )
 
     def sorted(self) -> Runs:
+        """Return the runs ordered by first byte."""
         order = np.argsort(self.start, kind="stable")
         return Runs(self.start[order], self.stop[order], self.role[order], self.parity[order])
 

@@ -62,6 +62,7 @@ class Section:
 
     @property
     def size(self) -> int:
+        """Bytes in the section."""
         return self.stop - self.start
 
 

@@ -30,6 +30,7 @@ class Span:
 
     @property
     def size(self) -> int:
+        """Bytes in the span."""
         return self.stop - self.start
 
     def covers(self, offset: int) -> bool:

@@ -84,6 +84,7 @@ class FileSource(Source):
 
     @cached_property
     def folder(self) -> LocalFolder:  # type: ignore[override]
+        """Directory that contains the file."""
         return LocalFolder(self._absolute.parent)
 
     @property

@@ -280,7 +280,7 @@ def test_a_real_store(name: str, s3: Place, tmp_path: Path) -> None:
     [
         ("AccessDenied", "may not be read"),
         ("ExpiredToken", "expired"),
-        ("NoSuchKey", "there is no"),
+        ("NoSuchKey", "not found"),
         ("NoSuchBucket", "bucket"),
         ("RequestTimeTooSkewed", "clock"),
     ],

@@ -54,7 +54,7 @@ def test_what_is_no_array_is_refused() -> None:
     """Without a grid there is no array, and credentials are in no task."""
     import shardcore.dask
 
-    with shardcore.open(SAMPLES / "swh" / "small.shard") as shard, pytest.raises(UsageError, match="no voxels"):
+    with shardcore.open(SAMPLES / "swh" / "small.shard") as shard, pytest.raises(UsageError, match="not a volume"):
         shardcore.dask.array(shard)
     keys = RemoteOptions(access_key="AKIA0", secret_key="secret")
     with shardcore.open(SCALE, remote=keys) as shard, pytest.raises(UsageError, match="not sent to workers"):

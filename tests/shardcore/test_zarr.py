@@ -153,7 +153,7 @@ def test_scales_are_arrays_of_a_group(pyramid: Path, array: NDArray[Any]) -> Non
         assert set(zarr.open_group(store, mode="r", use_consolidated=False).array_keys()) == set(group.array_keys())
     with ArrayStore(pyramid, "8_8_8") as store:
         assert zarr.open_array(store, mode="r").shape == (11, 7, 5, 1)
-    with ArrayStore(pyramid, "3_3_3") as store, pytest.raises(shardcore.UsageError, match="there is 4_4_4, 8_8_8"):
+    with ArrayStore(pyramid, "3_3_3") as store, pytest.raises(shardcore.UsageError, match="available: 4_4_4, 8_8_8"):
         zarr.open_array(store, mode="r")
 
 

@@ -131,6 +131,7 @@ class RequestLog:
             return len(self._sizes)
 
     def add(self, record: Request) -> None:
+        """Append a record and update the totals."""
         with self._lock:
             self._records.append(record)
             if record.purpose is ReadPurpose.INDEX and record.address not in self._purposes:

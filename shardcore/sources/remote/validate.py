@@ -125,7 +125,7 @@ def _whole(reply: Reply, asked: RangeQuery, pin: Pin | None, limit: int) -> Body
     if pin is not None and size is not None and size != pin.size:
         raise _changed(asked.address)
     if size is not None and size > limit:
-        text = f"{asked.address.shown}: the server does not support ranges, only the whole file of {size:,} bytes"
+        text = f"{asked.address.shown}: the server does not support ranges and returns the whole file of {size:,} bytes"
         raise RangeRefused(f"{text}; at most {limit:,} are read whole", status=200, remedy=Remedy.LIMIT_FETCH)
     return Body(_same(reply, size if size is not None else -1, pin, asked.address), 0, size)
 

@@ -63,7 +63,7 @@ def test_servers_without_ranges(server: RangeServer, capsys: pytest.CaptureFixtu
     server.behave(chunked=False)
     large = server.put("/c", bytes(300_000))
     assert run(["info", large, "--limit-fetch", "200000"]) == 4
-    assert "no ranges, only the whole file of 300,000 bytes" in capsys.readouterr().err
+    assert "ranges and returns the whole file of 300,000 bytes" in capsys.readouterr().err
 
 
 def test_packed_answers(server: RangeServer) -> None:
