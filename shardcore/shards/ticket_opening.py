@@ -188,7 +188,7 @@ def _connected(ticket: ShardTicket) -> Iterator[None]:
     with closing(session):
         # What is wrong with it is the result of each ticket.
         with suppress(ShardError):
-            session.line(parse_address(ticket.uri))
+            session.connection(parse_address(ticket.uri))
         yield
 
 

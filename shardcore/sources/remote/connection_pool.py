@@ -131,7 +131,7 @@ class ConnectionPool:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._lines: dict[_Key, tuple[Connection, int]] = {}
+        self._connections: dict[_Key, tuple[Connection, int]] = {}
         self._given_back: deque[_Key] = deque()
 
     def take(self, address: Address, options: RemoteOptions) -> tuple[Connection, _Key]:
@@ -140,9 +140,9 @@ class ConnectionPool:
         # Creating a client is slow and not thread-safe: others wait.
         try:
             with self._lock:
-                line, users = self._lines.get(key) or (_make(address, options), 0)
-                self._lines[key] = line, users + 1
-            return line, key
+                connection, users = self._connections.get(key) or (_make(address, options), 0)
+                self._connections[key] = connection, users + 1
+            return connection, key
         finally:
             self._clear()
 
@@ -165,15 +165,15 @@ class ConnectionPool:
         if not self._given_back:
             return None
         key = self._given_back.popleft()
-        line, users = self._lines[key]
+        connection, users = self._connections[key]
         if users > 1:
-            self._lines[key] = line, users - 1
+            self._connections[key] = connection, users - 1
             return None
-        del self._lines[key]
-        return line
+        del self._connections[key]
+        return connection
 
 
-LINES = ConnectionPool()
+CONNECTIONS = ConnectionPool()
 """Connections of this process."""
 
 

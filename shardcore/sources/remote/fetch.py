@@ -45,13 +45,13 @@ class Fetch:
     def __init__(
         self,
         remote: RemoteSession,
-        line: Connection,
+        connection: Connection,
         address: Address,
         request: RangeRequest,
         known: Fetched,
         publish: Callable[[], None],
     ) -> None:
-        self._remote, self._line, self._address = remote, line, address
+        self._remote, self._connection, self._address = remote, connection, address
         self._request, self._known, self._publish = request, known, publish
         self._attempt = self._reserved = self._came = 0
 
@@ -87,7 +87,7 @@ class Fetch:
         asked = RangeQuery(self._address, request.start + len(known.data), stop, match, known.location)
         if asked.start >= asked.stop and known.pin is not None:
             return
-        with self._line.gate.passed(request.check) as slow_down:
+        with self._connection.gate.passed(request.check) as slow_down:
             self._reserved, self._came = asked.stop - asked.start, 0
             self._remote.spend(self._reserved)
             self._ask(asked, slow_down)
@@ -100,8 +100,8 @@ class Fetch:
         before = len(known.data)
         try:
             with connection_callback(request.set_connection):
-                reply = self._line.transport.get(asked)
-            record.answered(reply, self._line)
+                reply = self._connection.transport.get(asked)
+            record.answered(reply, self._connection)
             request.set_reply(reply)
             if reply.overloaded:
                 slow_down()
@@ -118,7 +118,7 @@ class Fetch:
             # A cancelled transfer is no failure of the connection.
             record.failed(CANCELLED if request.cancelled else error)
             if reply is None:
-                record.redirected(self._line)
+                record.redirected(self._connection)
             raise
         except RequestCancelled:
             record.failed(CANCELLED)
@@ -127,7 +127,7 @@ class Fetch:
             request.clear_transfer()
             if reply is not None:
                 reply.close(whole=whole)
-            self._remote.settle(self._came - self._reserved, self._line.transport.redirects)
+            self._remote.settle(self._came - self._reserved, self._connection.transport.redirects)
             record.write(len(known.data) - before)
 
     def _receive(self, reply: Reply, body: Body) -> None:
@@ -197,12 +197,12 @@ class _LogRecord:
         self._error = ""
         self._had_answer = False
 
-    def answered(self, reply: Reply, line: Connection) -> None:
+    def answered(self, reply: Reply, connection: Connection) -> None:
         self._answered, self._status, self._had_answer = time.monotonic(), reply.status, True
-        self.redirected(line)
+        self.redirected(connection)
 
-    def redirected(self, line: Connection) -> None:
-        for _ in range(line.transport.redirects):
+    def redirected(self, connection: Connection) -> None:
+        for _ in range(connection.transport.redirects):
             self._add(Request(self._at, "GET", self._asked.address.shown, None, None, ReadPurpose.PROBE, status=301))
 
     def failed(self, error: BaseException | str) -> None:

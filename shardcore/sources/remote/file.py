@@ -6,6 +6,7 @@ import itertools
 import threading
 import zlib
 from collections.abc import Iterable, Sequence
+from functools import partial
 
 from shardcore.errors import ConnectionFailed, LargeRead, LimitExceeded, Remedy, ShardError, SourceError
 from shardcore.model.number_words import plural
@@ -33,7 +34,7 @@ class RemoteFile:
 
     def __init__(self, remote: RemoteSession, address: Address, *, sibling: bool) -> None:
         self.remote, self.address = remote, address
-        self._line = remote.line(address)
+        self._connection = remote.connection(address)
         self._lock = threading.Lock()
         self._requests: list[RangeRequest] = []
         self._opening: RangeRequest | None = None
@@ -100,7 +101,7 @@ class RemoteFile:
 
     @property
     def _reads_ahead(self) -> bool:
-        return most() is None and self._line.blocks.limit >= 2 * AHEAD
+        return most() is None and self._connection.blocks.limit >= 2 * AHEAD
 
     def loaded(self, start: int, stop: int) -> tuple[tuple[int, int], ...]:
         if self._pin is None:
@@ -134,7 +135,7 @@ class RemoteFile:
 
     def let_go(self) -> None:
         """End the exemption from the cache limit: thousands of files may be fetched whole, one after the other."""
-        self._line.blocks.release(self._identity)
+        self._connection.blocks.release(self._identity)
 
     def close(self) -> None:
         self.let_go()
@@ -202,7 +203,7 @@ class RemoteFile:
         return purpose() or self.remote.tape.purpose_of(self.address.shown, start) or self._other
 
     def _blocks(self, start: int, stop: int) -> list[Piece]:
-        return self._line.blocks.pieces(self._identity, start, stop)
+        return self._connection.blocks.pieces(self._identity, start, stop)
 
     def _log_hit(self, wanted: list[tuple[int, int]]) -> None:
         start, stop = min(wanted)[0], max(last for _, last in wanted)
@@ -219,7 +220,7 @@ class RemoteFile:
         self._queue(request)
 
     def _queue(self, request: RangeRequest) -> None:
-        self._line.workers.submit(request.priority, lambda: self._run_request(request))
+        self._connection.workers.submit(request.priority, lambda: self._run_request(request))
 
     def _run_request(self, request: RangeRequest) -> None:
         if not request.begin():
@@ -228,7 +229,8 @@ class RemoteFile:
             return
         known = Fetched(self._pin, bytearray(), location=self._location)
         try:
-            Fetch(self.remote, self._line, self.address, request, known, lambda: self._publish(request, known)).run()
+            publish = partial(self._publish, request, known)
+            Fetch(self.remote, self._connection, self.address, request, known, publish).run()
         except (ShardError, RequestCancelled) as error:
             self._end(request, None, error)
         except BaseException as error:  # noqa: BLE001 - or readers would wait forever
@@ -273,10 +275,10 @@ class RemoteFile:
         self._learn(known, pin)
         if known.whole:
             # Without ranges, every read would fetch the whole file again: keep it while the file is open.
-            self._line.blocks.put(self._identity, 0, data, hold=True)
+            self._connection.blocks.put(self._identity, 0, data, hold=True)
             data = data[request.start : request.stop]
         elif data:
-            self._line.blocks.put(self._identity, request.start, data)
+            self._connection.blocks.put(self._identity, request.start, data)
         return data
 
     def open(self, first: int = FIRST, at: tuple[int, int] | None = None) -> None:

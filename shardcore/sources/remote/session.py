@@ -14,7 +14,7 @@ from shardcore.errors import BudgetSpent, LargeRead, Remedy, RemoteError, Source
 from shardcore.model.number_words import plural
 from shardcore.sources.read_purpose import most
 from shardcore.sources.remote.address import Address
-from shardcore.sources.remote.connection_pool import LINES, Connection
+from shardcore.sources.remote.connection_pool import CONNECTIONS, Connection
 from shardcore.sources.remote.options import RemoteOptions
 from shardcore.sources.remote.request_log import RequestLog
 from shardcore.sources.remote.response import Broken
@@ -42,21 +42,21 @@ class RemoteSession:
         self._lost_until = 0.0
         self._trouble: float | None = None
         self._asked = self._asked_bytes = 0
-        self._lines: dict[tuple[str, str, str], Connection] = {}
+        self._connections: dict[tuple[str, str, str], Connection] = {}
         self._ends: list[weakref.finalize[..., RemoteSession]] = []
 
-    def line(self, address: Address) -> Connection:
+    def connection(self, address: Address) -> Connection:
         """Return the connection for an address, taken from the pool once and returned by `close`."""
         key = (address.scheme, "" if address.in_store else address.place, address.region)
         with self._lock:
             if self._closed:
                 raise SourceError(f"{address.shown} is closed")
-            found = self._lines.get(key)
+            found = self._connections.get(key)
             if found is None:
-                found, lent = LINES.take(address, self.options)
-                self._lines[key] = found
+                found, pool_key = CONNECTIONS.take(address, self.options)
+                self._connections[key] = found
                 # Also for folders that are never closed.
-                self._ends.append(weakref.finalize(self, LINES.give_back, lent))
+                self._ends.append(weakref.finalize(self, CONNECTIONS.give_back, pool_key))
             return found
 
     @property
@@ -67,7 +67,7 @@ class RemoteSession:
         with self._lock:
             self._closed = True
             ends, self._ends = self._ends, []
-            self._lines.clear()
+            self._connections.clear()
         for end in ends:
             end()
 

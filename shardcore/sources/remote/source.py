@@ -263,8 +263,8 @@ class RemoteFolder(Folder):
 
     def _page(self, where: Address, token: str, most: int) -> ListingPage:
         remote = self._opened.remote
-        line = remote.line(where)
-        transport = line.transport
+        connection = remote.connection(where)
+        transport = connection.transport
 
         def ask(attempt: int) -> ListingPage:
             check_stopped()
@@ -272,7 +272,7 @@ class RemoteFolder(Folder):
                 remote.spend(0)
             at = remote.tape.now
             try:
-                with line.gate.passed(check_stopped) as slow_down:
+                with connection.gate.passed(check_stopped) as slow_down:
                     try:
                         page = transport.page(where, token, most)
                     except ListingRefused as error:

@@ -210,7 +210,7 @@ class Upload:
         return self._remote.tried(ask, wait_for, alone=True)
 
     def _call(self, address: Address, operation: str, given: dict[str, Any]) -> dict[str, Any]:
-        transport = self._remote.line(address).transport
+        transport = self._remote.connection(address).transport
         if not isinstance(transport, S3Transport):
             raise UsageError(f"{address.shown} cannot be written: only s3:// addresses can")
         answer: dict[str, Any] = getattr(transport.client, operation)(Bucket=address.place, **given)
@@ -244,7 +244,7 @@ class Upload:
         return False
 
     def _refusal(self, error: refused.ClientError, address: Address, *, writing: bool, only_new: bool) -> Exception:
-        transport = self._remote.line(address).transport
+        transport = self._remote.connection(address).transport
         reply = error_reply(error, transport.login if isinstance(transport, S3Transport) else Login.NONE)
         if _is_taken(error):
             return _exists(address)
