@@ -24,7 +24,7 @@ from shardcore.sources.remote.session import RemoteSession
 from shardcore.sources.remote.validate import refusal
 
 
-class Listing:
+class FolderListing:
     """Names in one folder; each page is requested once, by the token of the page before. Thread-safe."""
 
     def __init__(self, request: Callable[[str], tuple[list[Entry], str]]) -> None:
@@ -64,7 +64,7 @@ class OpenedFiles:
         self._lock = threading.Lock()
         self._files: dict[Address, RemoteFile] = {}
         self._absent: dict[Address, RemoteError] = {}
-        self._listings: dict[tuple[Address, str], Listing] = {}
+        self._listings: dict[tuple[Address, str], FolderListing] = {}
         self.unlisted: set[str] = set()
 
     def source(
@@ -112,9 +112,9 @@ class OpenedFiles:
         with self._lock:
             return address in self._files or address in self._absent
 
-    def listing(self, place: tuple[Address, str], request: Callable[[str], tuple[list[Entry], str]]) -> Listing:
+    def listing(self, place: tuple[Address, str], request: Callable[[str], tuple[list[Entry], str]]) -> FolderListing:
         with self._lock:
-            return self._listings.setdefault(place, Listing(request))
+            return self._listings.setdefault(place, FolderListing(request))
 
     def close(self) -> None:
         self.remote.close()
