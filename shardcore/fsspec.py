@@ -216,7 +216,7 @@ class FsspecSource(Source):
         return data
 
 
-class ShardFile(AbstractBufferedFile):
+class ObjectFile(AbstractBufferedFile):
     def __init__(self, fs: ShardFileSystem, path: str, opened: _OpenShard, **more: Any) -> None:
         self._opened: _OpenShard | None = opened
         self._source = opened.source(path)
@@ -490,10 +490,10 @@ class ShardFileSystem(AbstractFileSystem):
 
     def _open(
         self, path: str, mode: str = "rb", block_size: int | None = None, autocommit: bool = True, **more: Any
-    ) -> ShardFile:
+    ) -> ObjectFile:
         if mode != "rb":
             self._refuse()
-        return self._reading(lambda opened: ShardFile(self, path, opened, block_size=block_size, **more))
+        return self._reading(lambda opened: ObjectFile(self, path, opened, block_size=block_size, **more))
 
     def __reduce__(self) -> Any:
         make, (kind, given, named) = super().__reduce__()
