@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.codecs.isolated import Decoder
+from shardcore.codecs.isolated import TaskRunner
 from shardcore.errors import FormatError, LimitExceeded, PackageMissing, ShardError, Unsupported
 from shardcore.model.budget import charge_expanded, raised
 from shardcore.model.geometry import MeshLayout
@@ -85,7 +85,7 @@ class Fragment:
 
 
 def decode_fragments(
-    layout: MeshLayout, level: int, read: Callable[[int, int], bytes], decoder: Decoder, *, most: int = ENCODED
+    layout: MeshLayout, level: int, read: Callable[[int, int], bytes], decoder: TaskRunner, *, most: int = ENCODED
 ) -> Iterator[Fragment]:
     """Yield the non-empty fragments of a level; errors have the span of their fragment."""
     one = layout.levels[level]
@@ -115,7 +115,7 @@ def decode_fragments(
             raise LimitExceeded(f"level {level} has over {most_vertices:,} vertices", span=span)
 
 
-def _fragment(part: bytes, number: int, span: Span, left: int, decoder: Decoder) -> Fragment:
+def _fragment(part: bytes, number: int, span: Span, left: int, decoder: TaskRunner) -> Fragment:
     # Charged first: failing may take as long as decoding.
     charge_expanded(12 * check_counts(part, left))
     header, found = decoder("draco", {"triangles": left}, part, limit=_DECODED * max(left, 1), place=span)

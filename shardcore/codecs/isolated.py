@@ -101,7 +101,7 @@ class SafeContext(SpawnContext):
                 resource_tracker.ensure_running()
 
 
-class Decoder(Protocol):
+class TaskRunner(Protocol):
     """Runs tasks: `run_task` in this process, `IsolatedDecoder.run` in another."""
 
     def __call__(

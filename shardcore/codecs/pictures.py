@@ -19,7 +19,7 @@ from shardcore.model.packages import optional
 from shardcore.model.span import Span
 
 if TYPE_CHECKING:
-    from shardcore.codecs.isolated import Decoder
+    from shardcore.codecs.isolated import TaskRunner
 
 MOST_PIXELS = 1 << 26
 """Maximum pixels of a decoded picture."""
@@ -83,7 +83,7 @@ def picture_header(data: bytes) -> PictureHeader | None:
 
 
 def decode_picture(
-    data: bytes, *, decoder: Decoder = run_task, most: int = MOST_PIXELS, place: Span | None = None
+    data: bytes, *, decoder: TaskRunner = run_task, most: int = MOST_PIXELS, place: Span | None = None
 ) -> NDArray[np.uint8]:
     """Return the pixels of the first frame: read-only uint8, shape `(rows, columns, 4)`, RGBA.
 
@@ -95,7 +95,7 @@ def decode_picture(
 
 
 def decode_samples(
-    data: bytes, *, decoder: Decoder = run_task, most: int = MOST_PIXELS, place: Span | None = None
+    data: bytes, *, decoder: TaskRunner = run_task, most: int = MOST_PIXELS, place: Span | None = None
 ) -> NDArray[Any]:
     """Return the original samples, shape `(rows, columns, channels)`; see `decode_picture`."""
     header, pixels = _decoded(data, SAMPLES, 8 * most, decoder, most, place)
@@ -111,7 +111,7 @@ def encode_png(pixels: NDArray[np.uint8]) -> bytes:
 
 
 def _decoded(
-    data: bytes, form: str, limit: int, decoder: Decoder, most: int, place: Span | None
+    data: bytes, form: str, limit: int, decoder: TaskRunner, most: int, place: Span | None
 ) -> tuple[dict[str, Any], bytes]:
     header = picture_header(data)
     if header is None or not (header.width and header.height):

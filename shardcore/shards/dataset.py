@@ -48,7 +48,7 @@ from shardcore.sources.base import WHOLE_HEAD, Folder, Source
 from shardcore.sources.opening import PrefetchedSource
 
 if TYPE_CHECKING:
-    from shardcore.codecs.isolated import Decoder
+    from shardcore.codecs.isolated import TaskRunner
     from shardcore.model.array_layout import ArrayLayout
     from shardcore.model.content_part import ContentPart
     from shardcore.model.drawing import Sketch
@@ -689,7 +689,7 @@ class DataSet(Shard):
         return None if found is None else found.with_spans(lambda span: placed_span(span, ref.shard))
 
     def decode_array(
-        self, ref: ObjectRef, layout: ArrayLayout, data: bytes, decoder: Decoder
+        self, ref: ObjectRef, layout: ArrayLayout, data: bytes, decoder: TaskRunner
     ) -> tuple[ArrayLayout, bytes]:
         """Decode an array as the member does that holds it."""
         if not ref.shard:

@@ -39,7 +39,7 @@ from shardcore.sources.read_purpose import ReadPurpose, reading_for
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
-    from shardcore.codecs.isolated import Decoder, IsolatedDecoder
+    from shardcore.codecs.isolated import IsolatedDecoder, TaskRunner
     from shardcore.model.byte_shares import Share
     from shardcore.model.chunk_grid import AxisIndex, ChunkGrid
     from shardcore.model.drawing import Sketch
@@ -548,7 +548,7 @@ class Shard(Displayed, ABC):
         return None
 
     def decode_array(
-        self, ref: ObjectRef, layout: ArrayLayout, data: bytes, decoder: Decoder
+        self, ref: ObjectRef, layout: ArrayLayout, data: bytes, decoder: TaskRunner
     ) -> tuple[ArrayLayout, bytes]:
         """Return the elements of an encoded array, one after the other, and their layout.
 
@@ -747,7 +747,7 @@ class Shard(Displayed, ABC):
             self.isolated = decoder or self._own_decoder
 
     @property
-    def decoder(self) -> Decoder:
+    def decoder(self) -> TaskRunner:
         """Return what runs the tasks of `codecs.isolated`: in a process of their own where `isolated` is set."""
         from shardcore.codecs.isolated import run_task
 

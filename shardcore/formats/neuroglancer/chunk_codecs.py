@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from shardcore.codecs.isolated import Decoder, run_task
+from shardcore.codecs.isolated import TaskRunner, run_task
 from shardcore.codecs.pictures import decode_samples, picture_header
 from shardcore.errors import FormatError, LimitExceeded, Unsupported
 from shardcore.formats.neuroglancer.segmentation import ENCODING as SEGMENTATION
@@ -28,7 +28,7 @@ MOST_BYTES = 1 << 28
 
 
 def decode_chunk(
-    layout: ArrayLayout, data: bytes, *, decoder: Decoder = run_task, place: Span | None = None
+    layout: ArrayLayout, data: bytes, *, decoder: TaskRunner = run_task, place: Span | None = None
 ) -> tuple[ArrayLayout, bytes]:
     if layout.encoding == RAW:
         return layout, data
@@ -42,7 +42,7 @@ def decode_chunk(
     raise Unsupported(f"chunks encoded as {layout.encoding!r} are not decoded here", span=place)
 
 
-def check_chunk(layout: ArrayLayout, data: bytes, decoder: Decoder, place: Span | None = None) -> None:
+def check_chunk(layout: ArrayLayout, data: bytes, decoder: TaskRunner, place: Span | None = None) -> None:
     if layout.encoding == SEGMENTATION:
         _blocks(layout, data, place)
     else:
@@ -61,7 +61,7 @@ def _blocks(layout: ArrayLayout, data: bytes, place: Span | None) -> tuple[Chann
     return channel_blocks(data, layout, place) if layout.nbytes else ()
 
 
-def _labels(layout: ArrayLayout, data: bytes, decoder: Decoder, place: Span | None) -> bytes:
+def _labels(layout: ArrayLayout, data: bytes, decoder: TaskRunner, place: Span | None) -> bytes:
     *volume, channels = layout.shape
     header = {"shape": volume, "dtype": layout.dtype.str, "block": list(layout.block)}
     found, size = [], layout.nbytes // channels if channels else 0
@@ -74,7 +74,7 @@ def _labels(layout: ArrayLayout, data: bytes, decoder: Decoder, place: Span | No
     return b"".join(found)
 
 
-def _picture(layout: ArrayLayout, data: bytes, decoder: Decoder, place: Span | None) -> bytes:
+def _picture(layout: ArrayLayout, data: bytes, decoder: TaskRunner, place: Span | None) -> bytes:
     *volume, channels = layout.shape
     header, voxels = picture_header(data), math.prod(volume)
     if header is None or header.format != layout.encoding or not header.width:

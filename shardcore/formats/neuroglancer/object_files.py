@@ -66,7 +66,7 @@ from shardcore.sources.memory import BytesSource
 from shardcore.sources.wrapped import ConcatSource
 
 if TYPE_CHECKING:
-    from shardcore.codecs.isolated import Decoder
+    from shardcore.codecs.isolated import TaskRunner
     from shardcore.model.chunk_grid import ChunkGrid
     from shardcore.model.geometry import Geometry
     from shardcore.model.record import Value
@@ -314,7 +314,7 @@ class ObjectFileShard(FileShard):
         return Report(depth, 1, found, checked, int(file.codec != "gzip"))
 
     def decode_array(
-        self, ref: ObjectRef, layout: ArrayLayout, data: bytes, decoder: Decoder
+        self, ref: ObjectRef, layout: ArrayLayout, data: bytes, decoder: TaskRunner
     ) -> tuple[ArrayLayout, bytes]:
         return decode_chunk(layout, data, decoder=decoder, place=self.file.span)
 

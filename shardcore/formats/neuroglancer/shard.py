@@ -46,7 +46,7 @@ from shardcore.sources.opening import PrefetchedSource
 from shardcore.sources.wrapped import ConcatSource
 
 if TYPE_CHECKING:
-    from shardcore.codecs.isolated import Decoder
+    from shardcore.codecs.isolated import TaskRunner
     from shardcore.model.array_layout import ArrayLayout
     from shardcore.model.chunk_grid import ChunkGrid
     from shardcore.model.content_part import ContentPart
@@ -144,7 +144,7 @@ class NeuroglancerShard(FileShard):
         return geometry_of(self.origin, self.file.base, ref.spans[0] if ref.spans else None, ref.key, data)
 
     def decode_array(
-        self, ref: ObjectRef, layout: ArrayLayout, data: bytes, decoder: Decoder
+        self, ref: ObjectRef, layout: ArrayLayout, data: bytes, decoder: TaskRunner
     ) -> tuple[ArrayLayout, bytes]:
         from shardcore.formats.neuroglancer.chunk_codecs import decode_chunk
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shardcore.codecs.draco import ENCODED, decode_fragments
-from shardcore.codecs.isolated import Decoder, run_task
+from shardcore.codecs.isolated import TaskRunner, run_task
 from shardcore.errors import FormatError, LimitExceeded, PackageMissing, ShardError, Unsupported
 from shardcore.formats.neuroglancer.chunk_codecs import PICTURES, check_chunk
 from shardcore.formats.neuroglancer.file import NeuroglancerFile
@@ -42,7 +42,7 @@ LISTED = 1000
 """Rows of one kind that are made into findings; `Findings` counts the others."""
 
 
-def verify(file: NeuroglancerFile, depth: Depth, progress: Progress, decoder: Decoder = run_task) -> Report:
+def verify(file: NeuroglancerFile, depth: Depth, progress: Progress, decoder: TaskRunner = run_task) -> Report:
     findings = Findings()
     progress(0, 1)
     _check_origin(file, findings)
@@ -249,7 +249,7 @@ def _check_unlisted(file: NeuroglancerFile, table: MinishardTable, findings: Fin
 
 
 def _check_values(
-    file: NeuroglancerFile, table: MinishardTable, findings: Findings, progress: Progress, decoder: Decoder
+    file: NeuroglancerFile, table: MinishardTable, findings: Findings, progress: Progress, decoder: TaskRunner
 ) -> int:
     entries, work = table.entries, ContentBudget(file.source.size)
     checked = int(np.count_nonzero(~entries.inside))
@@ -305,7 +305,7 @@ def _check_sizes(
 
 
 class ValueCheck:
-    def __init__(self, origin: Origin, base: int, source: Source, findings: Findings, decoder: Decoder) -> None:
+    def __init__(self, origin: Origin, base: int, source: Source, findings: Findings, decoder: TaskRunner) -> None:
         self._origin, self._base, self._source = origin, base, source
         self._findings, self._decoder = findings, decoder
         self._work = ContentBudget(source.size)

@@ -10,7 +10,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from shardcore.codecs.isolated import Decoder, run_task
+from shardcore.codecs.isolated import TaskRunner, run_task
 from shardcore.errors import FormatError, Unsupported
 from shardcore.formats.neuroglancer.chunk_codecs import decode_chunk
 from shardcore.formats.neuroglancer.info import KeySpace, VolumeScale
@@ -75,7 +75,7 @@ def chunk_layout(space: KeySpace, key: int) -> ArrayLayout:
 
 
 def chunk_array(
-    space: KeySpace, key: int, data: bytes, *, decoder: Decoder = run_task, place: Span | None = None
+    space: KeySpace, key: int, data: bytes, *, decoder: TaskRunner = run_task, place: Span | None = None
 ) -> npt.NDArray[np.generic]:
     layout, data = decode_chunk(chunk_layout(space, key), data, decoder=decoder, place=place)
     if len(data) != layout.nbytes:
