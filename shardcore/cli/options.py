@@ -21,9 +21,9 @@ from shardcore.model.options import Option, OptionPurpose, OptionType
 from shardcore.model.text import short
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.registry import FORMATS, all_formats
+from shardcore.sources.location import local_path
 from shardcore.sources.read_purpose import opening_whole
 from shardcore.sources.remote.address import is_address, shown_address
-from shardcore.sources.where import local_path
 
 if TYPE_CHECKING:
     from shardcore.shards.format import Format

@@ -277,8 +277,8 @@ def tell_options(format_name: str, purpose: OptionPurpose = OptionPurpose.WRITE)
 
 def written_with(option: list[str] | None, format_name: str, how: Opening) -> dict[str, Any]:
     from shardcore.shards.registry import format_of
+    from shardcore.sources.location import text_at
     from shardcore.sources.remote.address import is_address
-    from shardcore.sources.where import text_at
 
     given = dict(format_options(option))
     flags = check_flags(how.written, format_name, OptionPurpose.WRITE)

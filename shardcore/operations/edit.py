@@ -22,8 +22,8 @@ from shardcore.shards.opening import open as open_shard
 from shardcore.shards.opening import opening
 from shardcore.shards.registry import all_formats, format_of
 from shardcore.shards.shard import Shard
+from shardcore.sources.location import local_path
 from shardcore.sources.remote.address import is_address, shown_address
-from shardcore.sources.where import local_path
 from shardcore.writing.audit import Audit
 from shardcore.writing.edit_options import TOMBSTONE, made
 from shardcore.writing.in_place import Edit, Rewrite, make_rewrites

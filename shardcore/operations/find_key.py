@@ -25,8 +25,8 @@ from shardcore.shards.registry import each_format, format_of
 from shardcore.shards.ticket import ShardTicket, absolute, as_named
 from shardcore.sources.base import Entry
 from shardcore.sources.local import LocalFolder, listed_once
+from shardcore.sources.location import local_path
 from shardcore.sources.remote.address import is_address, shown_address
-from shardcore.sources.where import local_path
 
 if TYPE_CHECKING:
     from shardcore.shards.shard import Shard

@@ -27,9 +27,9 @@ from shardcore.shards.registry import format_of
 from shardcore.shards.shard import Shard
 from shardcore.sources.base import Folder, Source
 from shardcore.sources.local import read_side_file
+from shardcore.sources.location import local_path
 from shardcore.sources.patched import PatchedSource
 from shardcore.sources.remote.address import is_address
-from shardcore.sources.where import local_path
 from shardcore.system import last_part, user_folder
 from shardcore.writing.temporary import write_whole
 

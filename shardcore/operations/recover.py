@@ -26,9 +26,9 @@ from shardcore.shards.salvage import Condition, Damaged, SalvagedObject, indexed
 from shardcore.shards.shard import DEFAULT_LIMIT, Shard
 from shardcore.shards.whole_file import WholeFiles
 from shardcore.sources.base import RANGE, Folder, Source
+from shardcore.sources.location import source_of
 from shardcore.sources.remote.options import RemoteOptions
 from shardcore.sources.remote.request_log import RequestLog
-from shardcore.sources.where import source_of
 from shardcore.sources.wrapped import WrapperSource
 from shardcore.writing.temporary import write_whole
 

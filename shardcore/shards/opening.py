@@ -27,10 +27,10 @@ from shardcore.shards.shard import Shard, tell_purposes
 from shardcore.shards.viewer_link import chosen_address
 from shardcore.sources.base import SMALL_HEAD, WHOLE_HEAD, WHOLE_RANGE, Folder, Source
 from shardcore.sources.local import FileSource, LocalFolder, listed_once
+from shardcore.sources.location import FolderOpener, folder_of, local_path, source_of, text_at
 from shardcore.sources.opening import PrefetchedSource
 from shardcore.sources.read_purpose import opens_whole
 from shardcore.sources.remote.address import is_address
-from shardcore.sources.where import FolderOpener, folder_of, local_path, source_of, text_at
 from shardcore.writing.temporary_names import check_replaced
 
 if TYPE_CHECKING:

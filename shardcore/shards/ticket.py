@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from shardcore.errors import ShardError, UsageError
 from shardcore.model.text import without_secrets
+from shardcore.sources.location import local_path
 from shardcore.sources.remote.address import is_address, parse_address, shown_address
-from shardcore.sources.where import local_path
 
 if TYPE_CHECKING:
     from shardcore.sources.remote.options import RemoteOptions

@@ -19,8 +19,8 @@ from shardcore.shards.opening import open as open_shard
 from shardcore.shards.shard import Shard, Work
 from shardcore.shards.ticket import ShardTicket, absolute, check_keys, folder_address
 from shardcore.sources.base import Entry, Folder, Source
+from shardcore.sources.location import folder_of
 from shardcore.sources.remote.address import is_address, parse_address
-from shardcore.sources.where import folder_of
 
 if TYPE_CHECKING:
     from shardcore.sources.remote.request_log import LogShare, RequestLog

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from shardcore.errors import Remedy, SourceError, UsageError, reason_of
-from shardcore.sources.where import local_path
+from shardcore.sources.location import local_path
 from shardcore.system import lock_file, open_to_lock
 
 WAIT = 5.0

@@ -12,12 +12,12 @@ import shardcore
 from shardcore import errors
 from shardcore.cli.program import run
 from shardcore.sources.base import Folder, Source
+from shardcore.sources.location import source_of
 from shardcore.sources.read_purpose import ReadPurpose
 from shardcore.sources.remote import fetch
 from shardcore.sources.remote import session as remote
 from shardcore.sources.remote.options import RemoteOptions
 from shardcore.sources.remote.request_log import RequestLog
-from shardcore.sources.where import source_of
 from tests.remote.faults import Cut, FaultProxy, burst
 from tests.remote.s3 import Place
 from tests.remote.servers import RangeServer, RedirectServer, StoreServer

@@ -11,9 +11,9 @@ import pytest
 
 from shardcore.errors import CredentialsRefused
 from shardcore.sources.base import Source
+from shardcore.sources.location import source_of
 from shardcore.sources.remote.options import RemoteOptions
 from shardcore.sources.remote.s3 import profiles, store_of
-from shardcore.sources.where import source_of
 from tests.remote.servers import StoreServer
 from tests.remote.serving import Answer, HttpServer
 

@@ -13,8 +13,8 @@ import pytest
 import shardcore
 from shardcore import RemoteOptions
 from shardcore.sources.base import AHEAD, PIECE, RANGE, WHOLE_RANGE, read_pieces
+from shardcore.sources.location import source_of
 from shardcore.sources.remote.connection_pool import STEADY, RequestGate
-from shardcore.sources.where import source_of
 from shardcore.teaching.charts.entropy import sampled_entropy, whole_entropy
 from tests.remote.contents import Made
 from tests.remote.servers import RangeServer

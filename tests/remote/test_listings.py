@@ -98,7 +98,7 @@ def test_a_full_page_is_read() -> None:
         for number in range(1000):
             server.put(f"/bucket/{number:04}{'&' * 1000}", b"x")
         remote = RemoteOptions(anonymous=True, endpoint_url=f"http://{server.host}", addressing="path")
-        from shardcore.sources.where import folder_of
+        from shardcore.sources.location import folder_of
 
         folder = folder_of("s3://bucket/", remote)
         try:

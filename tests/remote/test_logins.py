@@ -10,10 +10,10 @@ import pytest
 import shardcore
 from shardcore.cli.program import run
 from shardcore.errors import CredentialsRefused, Forbidden, Remedy, UsageError
+from shardcore.sources.location import source_of
 from shardcore.sources.remote.headers import headers_for
 from shardcore.sources.remote.options import RemoteOptions
 from shardcore.sources.remote.request_log import RequestLog
-from shardcore.sources.where import source_of
 from tests.remote.faults import FaultProxy, Refuse
 from tests.remote.s3 import Place
 from tests.remote.servers import RangeServer, RedirectServer

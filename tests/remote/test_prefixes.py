@@ -11,8 +11,8 @@ import shardcore
 from shardcore import DataSet, RemoteOptions
 from shardcore.cli.program import run
 from shardcore.model.budget import budgeted
+from shardcore.sources.location import folder_of
 from shardcore.sources.remote.source import RemoteFolder
-from shardcore.sources.where import folder_of
 from tests.remote.servers import ManyKeysServer
 from tests.remote.serving import Answer
 

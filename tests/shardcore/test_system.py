@@ -22,9 +22,9 @@ from shardcore import FormatError, Remedy, SourceError, Span, UsageError, system
 from shardcore.operations.extraction import Conflict, ExtractOptions, extract_objects
 from shardcore.operations.notes import Note, add_note, open_notes, user_data_folder
 from shardcore.sources.local import FileSource, LocalFolder
+from shardcore.sources.location import local_path
 from shardcore.sources.remote.address import is_address
 from shardcore.sources.remote.headers import headers_for
-from shardcore.sources.where import local_path
 from shardcore.testing import SourceContract
 from shardcore.testing.kill_runs import bytes_of
 from shardcore.writing import temporary_names

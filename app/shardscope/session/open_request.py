@@ -34,9 +34,9 @@ from shardcore.operations.recover import Salvage, salvage
 from shardcore.progress import Progress
 from shardcore.shards.opening import path_inside
 from shardcore.shards.viewer_link import chosen_address
+from shardcore.sources.location import source_of
 from shardcore.sources.patched import Change, PatchedSource
 from shardcore.sources.remote.address import is_address, parse_address, plain_address, shown_address
-from shardcore.sources.where import source_of
 from shardcore.teaching.assets import resources
 
 SERVES_DELETED = "deleted"

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from shardcore import Span, UsageError
 from shardcore.model.inside_path import split_inside
+from shardcore.sources.location import local_path
 from shardcore.sources.remote.address import is_address
-from shardcore.sources.where import local_path
 
 _COMMAND = "shardscope "
 _NUMBER = r"(?:0[xX][0-9a-fA-F]+|\d+)"

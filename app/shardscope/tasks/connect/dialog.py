@@ -26,9 +26,9 @@ from shardcore.model.number_words import plural
 from shardcore.model.text import shown_lines
 from shardcore.shards.registry import folder_marks
 from shardcore.shards.viewer_link import Layer, layer_address, layers_of
+from shardcore.sources.location import source_of
 from shardcore.sources.remote.address import Address, is_address, is_viewer_link, parse_address, shown_address
 from shardcore.sources.remote.source import RemoteFolder
-from shardcore.sources.where import source_of
 from shardscope.session.connections import ENDPOINTS, Connections, Who, described, in_store
 from shardscope.session.error_words import plain_words
 from shardscope.session.jobs import Job, JobPriority, Jobs

@@ -8,9 +8,9 @@ from PySide6.QtCore import QCoreApplication, QObject, Signal
 
 from shardcore import Cancelled, Folder, RemoteOptions, SourceError
 from shardcore.sources.base import Entry
+from shardcore.sources.location import folder_of
 from shardcore.sources.remote.address import parse_address
 from shardcore.sources.remote.source import RemoteFolder
-from shardcore.sources.where import folder_of
 from shardscope.session.error_words import plain_words
 from shardscope.session.jobs import Job, JobPriority
 from shardscope.session.session import Session

@@ -17,12 +17,12 @@ from shardcore.progress import stopped_by
 from shardcore.shards.opening import source_of
 from shardcore.sources.base import Folder, Source
 from shardcore.sources.block_cache import BlockCache, joined, missing
+from shardcore.sources.location import folder_of
 from shardcore.sources.read_purpose import ReadPriority, ReadPurpose, wanted
 from shardcore.sources.remote.connection_pool import Workers
 from shardcore.sources.remote.options import RemoteOptions
 from shardcore.sources.remote.range_request import RangeRequest
 from shardcore.sources.remote.request_log import Request, RequestLog
-from shardcore.sources.where import folder_of
 from shardcore.testing.source_contract import SourceContract
 from tests.remote.contents import Held
 from tests.remote.servers import RangeServer, StoreServer
