@@ -170,7 +170,7 @@ class Trace(Displayed):
         return next((path for span in reversed(spans) if (path := SourceName.parse(span.source).path)), "")
 
 
-class Look:
+class LookupRecorder:
     def __init__(self, *, telling: bool = False, meanings: Meanings = NO_MEANINGS) -> None:
         self.telling = telling
         self._meanings = meanings
@@ -245,23 +245,23 @@ class Look:
 
 def tell(
     key: str,
-    lookup: Callable[[Look], ObjectRef],
+    lookup: Callable[[LookupRecorder], ObjectRef],
     meanings: Meanings = NO_MEANINGS,
-    look: Look | None = None,
+    recorder: LookupRecorder | None = None,
     sections: Callable[[], Sequence[Section]] = tuple,
 ) -> Trace:
-    look = look or Look(telling=True, meanings=meanings)
+    recorder = recorder or LookupRecorder(telling=True, meanings=meanings)
     try:
-        ref = lookup(look)
+        ref = lookup(recorder)
     except KeyAbsent as error:
-        look.draw(0, sections())
-        return Trace(key, ABSENT, tuple(look.steps), error=error.placed)
+        recorder.draw(0, sections())
+        return Trace(key, ABSENT, tuple(recorder.steps), error=error.placed)
     except (FormatError, NotAShard, LimitExceeded) as error:
-        look.damaged(error)
-        look.draw(0, sections())
-        return Trace(key, DAMAGED, tuple(look.steps), error=error.placed, remedy=error.remedy)
-    look.draw(0, sections())
-    return Trace(key, FOUND, tuple(look.steps), ref=ref, described=look.described)
+        recorder.damaged(error)
+        recorder.draw(0, sections())
+        return Trace(key, DAMAGED, tuple(recorder.steps), error=error.placed, remedy=error.remedy)
+    recorder.draw(0, sections())
+    return Trace(key, FOUND, tuple(recorder.steps), ref=ref, described=recorder.described)
 
 
 def placed_step(step: Step, member: str) -> Step:
